@@ -2,26 +2,31 @@
 
 The shell leads a session and a process group of its own; standard input is empty, output and errors share one pipe. The command is
 over when the shell is, also while a process still holds the pipe; the remaining processes are ended then. A timeout gives the group
-TERM and 1 s, a cancel TERM and 100 ms, then KILL; then the processes that left the group are found and ended. Source: SPEC, section
-3; performance.md, section 6.
+TERM and 1 s, a cancel TERM and 100 ms, then KILL; then the processes that left the group are found and ended. All this holds for a
+confined command as well: the supervisor of its namespace keeps the remaining processes alive until they are found and named here.
+Source: SPEC, section 3; performance.md, section 6.
 """
 
 import math
 import os
+import re
 import select
 import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future
 from contextlib import suppress
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 from uuid import uuid4
 
 from msgspec import Struct
 
+from opencode_tui.engine.sandbox.launch import Launch
 from opencode_tui.engine.tool.process.process_tree import MARK, ProcessTree
 
 TIMEOUT_GRACE_S = 1.0
@@ -39,20 +44,28 @@ _HIDDEN_S = 0.1
 _RETRY_S = 0.005
 _READ_REST_S = 5.0
 """Limit for reading what is in the pipe when all writers are gone: a slow disk must not cost the end of the output."""
+_SIGNALED = 128
+_HELD_CODE = re.compile(rb"^(\d{1,3})\n\Z", re.MULTILINE)
+"""The exit code that the supervisor reports, on the last line."""
 _WITHHELD = frozenset({"OPENCODE_SERVER_PASSWORD", "PYDANTIC_DISABLE_PLUGINS"})
 """Variables for this program alone; the user's own are passed on."""
 
 Reason = Literal["exit", "timeout", "cancel"]
+T = TypeVar("T")
 
 
 class Command(Struct, frozen=True):
-    """A command line, its folder and its shell; `environ` is the user's environment."""
+    """A command line, its folder and its shell; `environ` is the user's environment.
+
+    With `launch`, which runs the same line, the command is confined; then the folder and the environment are the launch's.
+    """
 
     text: str
     folder: Path
     environ: Mapping[str, str]
     timeout_ms: int
     shell: str
+    launch: Launch | None = None
 
 
 class Ended(Struct, frozen=True):
@@ -83,6 +96,7 @@ class ShellProcess:
         self._deadline = 0.0
         self._poll = select.poll()
         self._is_open = True
+        self._supervisor: _Supervisor | None = None
 
     def run(self) -> Ended:
         """Run the command to its end and return it; raises OSError when it cannot be started."""
@@ -98,28 +112,43 @@ class ShellProcess:
         finally:
             os.close(self._pipe)
             os.close(self._life)
+            if self._supervisor is not None:
+                self._supervisor.close()
 
     def _spawn(self, writing_end: int, life_end: int) -> None:
         """Start the shell; its descendants inherit `life_end`, so that the pipe closes when the last one has ended."""
         _widen(self._pipe)
         mark = uuid4().hex
-        self._tree = ProcessTree(mark)
-        kept = {name: value for name, value in self._command.environ.items() if name not in _WITHHELD}
-        self._process = subprocess.Popen(
-            [self._command.shell, "-c", "--", self._command.text],
-            stdin=subprocess.DEVNULL,
-            stdout=writing_end,
-            stderr=writing_end,
-            cwd=self._command.folder,
-            env={**kept, MARK: mark},
-            start_new_session=True,
-            pass_fds=(life_end,),
-        )
+        command = self._command
+        line = (command.shell, "-c", "--", command.text)
+        launch = command.launch or Launch(line, command.environ, command.folder)
+        self._supervisor = _Supervisor() if launch.is_held else None
+        self._tree = ProcessTree(mark, is_held=launch.is_held)
+        kept = {name: value for name, value in launch.environ.items() if name not in _WITHHELD}
+
+        def start() -> "subprocess.Popen[bytes]":
+            if launch.confine is not None:
+                launch.confine()
+            return subprocess.Popen(
+                launch.argv,
+                stdin=subprocess.DEVNULL if self._supervisor is None else self._supervisor.held_end,
+                stdout=writing_end,
+                stderr=writing_end if self._supervisor is None else self._supervisor.report_end,
+                cwd=launch.folder,
+                env={**kept, MARK: mark},
+                start_new_session=True,
+                pass_fds=(life_end,),
+            )
+
+        self._process = start() if launch.confine is None else _run_on_thread(start)
+        if self._supervisor is not None:
+            self._supervisor.close_passed_ends()
         self._tree.set_shell(self._process.pid)
 
     def _supervise(self) -> Ended:
         exit_watch = _watch_exit(self._process.pid)
-        for descriptor in (self._pipe, self._cancel, exit_watch):
+        report = None if self._supervisor is None else self._supervisor.report
+        for descriptor in (self._pipe, self._cancel, exit_watch, report):
             if descriptor is not None:
                 self._poll.register(descriptor, select.POLLIN)
         longest_wait_s = _LONGEST_WAIT_S if exit_watch is not None else _POLL_WITHOUT_PIDFD_S
@@ -129,17 +158,18 @@ class ShellProcess:
         finally:
             if exit_watch is not None:
                 os.close(exit_watch)
-            if self._process.poll() is None:
-                self._tree.signal_group(signal.SIGKILL)
-                self._process.wait()
+            self._kill_rest()
         code = self._process.returncode
+        if self._supervisor is not None:
+            code = self._supervisor.exit_code(code)
+            self._feed_errors(code)
         is_own = self._reason == "exit"
         return Ended(self._reason, (code if code >= 0 else 128 - code) if is_own else None, leftovers if is_own else ())
 
     def _follow(self, longest_wait_s: float) -> None:
-        """Read until the shell has ended; kill it after its timeout or a cancel."""
+        """Read until the shell has ended; end it after its timeout or a cancel."""
         self._deadline = time.monotonic() + self._command.timeout_ms / 1000
-        while self._process.poll() is None:
+        while self._process.poll() is None and not (self._supervisor and self._supervisor.is_holding):
             left_s = self._deadline - time.monotonic()
             if left_s > 0:
                 self._read(min(left_s, longest_wait_s))
@@ -155,19 +185,37 @@ class ShellProcess:
         self._tree.signal_group(signal.SIGTERM)
         self._deadline = time.monotonic() + grace_s
 
+    def _kill_rest(self) -> None:
+        """End the shell; with a supervisor, end it and so the whole namespace."""
+        if self._process.poll() is None:
+            self._tree.signal_group(signal.SIGKILL)
+            self._process.wait()
+
     def _clear(self) -> tuple[str, ...]:
         """End the remaining processes, and read the rest of the pipe."""
-        now = time.monotonic()
-        if self._reason == "exit":
-            self._drain(quiet_s=FINISH_S, limit_s=FINISH_S)
-            patience_s = now + FINISH_S - time.monotonic()
-            leftovers = self._tree.end(patience_s=patience_s, grace_s=CANCEL_GRACE_S)
+        if self._supervisor is not None and self._process.poll() is not None:
+            leftovers: list[str] = []  # nothing outlives its namespace
         else:
-            grace_s = 0.0 if self._deadline == math.inf else self._deadline - now
-            leftovers = self._tree.end(patience_s=0, grace_s=grace_s)
+            leftovers = self._end_leftovers()
+        if self._supervisor is not None:
+            self._kill_rest()
         leftovers += self._end_hidden()
         self._drain(quiet_s=_QUIET_S, limit_s=_READ_REST_S if self._reason == "exit" else _QUIET_S)
         return tuple(leftovers)
+
+    def _end_leftovers(self) -> list[str]:
+        """End the processes that outlive the shell and return their command lines; in time, they may end by themselves."""
+        now = time.monotonic()
+        if self._reason == "exit":
+            if self._supervisor is None:
+                self._drain(quiet_s=FINISH_S, limit_s=FINISH_S)
+            else:  # the supervisor keeps the pipe open
+                while time.monotonic() < now + FINISH_S and self._tree.members():
+                    self._drain(quiet_s=_RETRY_S, limit_s=_RETRY_S)
+            patience_s = now + FINISH_S - time.monotonic()
+            return self._tree.end(patience_s=patience_s, grace_s=CANCEL_GRACE_S)
+        grace_s = 0.0 if self._deadline == math.inf else self._deadline - now
+        return self._tree.end(patience_s=0, grace_s=grace_s)
 
     def _end_hidden(self) -> list[str]:
         """End the processes that are found by the inherited pipe alone; repeated, because they may fork between two scans."""
@@ -192,6 +240,18 @@ class ShellProcess:
             elif descriptor == self._cancel:
                 self._poll.unregister(self._cancel)
                 self._terminate("cancel", CANCEL_GRACE_S)
+            elif self._supervisor is None or descriptor != self._supervisor.report:
+                pass  # the process has ended
+            elif not self._supervisor.read():
+                self._poll.unregister(descriptor)
+
+    def _feed_errors(self, code: int) -> None:
+        """Add what bubblewrap or the supervisor reports when the shell could not start; not how a signal ended it."""
+        assert self._supervisor is not None
+        while _is_ready(self._supervisor.report, 0) and self._supervisor.read():
+            pass
+        if code < _SIGNALED and (text := self._supervisor.errors):
+            self._feed(text)
 
     def _read_pipe(self) -> None:
         data = os.read(self._pipe, _PIECE_BYTES)
@@ -200,6 +260,64 @@ class ShellProcess:
         else:
             self._poll.unregister(self._pipe)
             self._is_open = False
+
+
+class _Supervisor:
+    """The pipes to the supervisor of a namespace; see `hold` in `engine/sandbox/bubblewrap.py`."""
+
+    def __init__(self) -> None:
+        self.held_end, self._hold = os.pipe()
+        self.report, self.report_end = os.pipe()
+        self._text = b""
+        self._passed = [self.held_end, self.report_end]
+
+    def close_passed_ends(self) -> None:
+        """Close the ends that the supervisor inherited."""
+        while self._passed:
+            os.close(self._passed.pop())
+
+    def close(self) -> None:
+        """Close all pipes; a supervisor that still holds its namespace ends."""
+        self.close_passed_ends()
+        os.close(self._hold)
+        os.close(self.report)
+
+    def read(self) -> bool:
+        """Read what was reported; return whether more may come. Blocks until something does."""
+        data = os.read(self.report, _PIECE_BYTES)
+        self._text += data
+        return bool(data)
+
+    @property
+    def is_holding(self) -> bool:
+        """Whether the shell has ended and left processes."""
+        return _HELD_CODE.search(self._text) is not None
+
+    def exit_code(self, code: int) -> int:
+        """Return the exit code of the shell, given that of bubblewrap."""
+        match = _HELD_CODE.search(self._text)
+        return code if match is None else int(match[1])
+
+    @property
+    def errors(self) -> bytes:
+        """What was reported besides the exit code."""
+        return _HELD_CODE.sub(b"", self._text)
+
+
+def _run_on_thread(work: Callable[[], T]) -> T:
+    """Return what a function returns, or raise what it raises, on a thread of its own that ends with it."""
+    result: Future[T] = Future()
+
+    def run() -> None:
+        try:
+            result.set_result(work())
+        except BaseException as error:  # noqa: BLE001 - raised again on the waiting thread
+            result.set_exception(error)
+
+    thread = threading.Thread(target=run, name="confined-start")
+    thread.start()
+    thread.join()
+    return result.result()
 
 
 def _is_ready(pipe: int, wait_s: float) -> bool:

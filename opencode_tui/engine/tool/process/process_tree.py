@@ -12,7 +12,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from contextlib import suppress
 
 import psutil
@@ -30,21 +30,38 @@ _NAME_CHARACTERS = 60
 class ProcessTree:
     """The processes of one call. Create it before the shell starts: earlier processes do not belong to it."""
 
-    def __init__(self, mark: str) -> None:
+    def __init__(self, mark: str, *, is_held: bool = False) -> None:
+        """With `is_held`, the started process and its only child supervise the shell: they are no members (`Launch.is_held`)."""
         self._mark = mark
+        self._is_held = is_held
         self._shell = 0
+        self._supervisor = 0
         self._older = frozenset(psutil.pids())
         self._known: set[psutil.Process] = set()
         self._dead: set[psutil.Process] = set()
 
     def set_shell(self, pid: int) -> None:
-        """Name the shell, which leads its own session and process group."""
-        self._shell = pid
+        """Name the started process, which leads its own session and process group."""
+        self._shell = self._supervisor = pid
 
     def signal_group(self, number: signal.Signals) -> None:
-        """Send a signal to the shell's process group; a group that is gone is fine."""
+        """Send a signal to the shell's process group; a group that is gone is fine.
+
+        A supervisor ignores all signals but KILL, which ends its namespace.
+        """
         with suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._shell, number)
+            leader = self._find_supervisor() if self._is_held else self._shell
+            if self._is_held and os.getpgid(leader) == self._shell:
+                os.killpg(self._shell, signal.SIGKILL)  # it is still preparing the namespace
+            else:
+                os.killpg(leader, number)
+
+    def _find_supervisor(self) -> int:
+        """Return the process that leads the group of a shell in a namespace; the started one before it exists."""
+        if self._supervisor == self._shell:
+            with suppress(psutil.Error):
+                self._supervisor = next((child.pid for child in psutil.Process(self._shell).children()), self._shell)
+        return self._supervisor
 
     def members(self) -> list[psutil.Process]:
         """Return the live members, the shell included."""
@@ -59,6 +76,7 @@ class ProcessTree:
         found: list[psutil.Process] = []
         others: list[psutil.Process] = []
         died = False
+        leaders = {self._shell, self._find_supervisor()} if self._is_held else {self._shell}
         for pid in self._younger():
             try:
                 process = psutil.Process(pid)
@@ -66,20 +84,22 @@ class ProcessTree:
                     died = died or process not in self._dead
                     self._dead.add(process)
                 else:
-                    (found if self._belongs(process) else others).append(process)
+                    (found if self._belongs(process, leaders) else others).append(process)
             except (psutil.NoSuchProcess, ProcessLookupError):
                 died = True
             except (psutil.AccessDenied, PermissionError):
                 continue  # another user's
         found += _descendants(found, others)
         self._known.update(found)
+        if self._is_held:
+            found = [process for process in found if process.pid not in leaders]
         return found, died or not all(_is_alive(process) for process in (*found, *others))
 
     def _younger(self) -> Iterator[int]:
         return (pid for pid in psutil.pids() if pid not in self._older)
 
-    def _belongs(self, process: psutil.Process) -> bool:
-        return process in self._known or os.getsid(process.pid) == self._shell or self._is_marked(process)
+    def _belongs(self, process: psutil.Process, leaders: Container[int]) -> bool:
+        return process in self._known or os.getsid(process.pid) in leaders or self._is_marked(process)
 
     def _is_marked(self, process: psutil.Process) -> bool:
         try:

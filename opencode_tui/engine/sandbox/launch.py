@@ -1,0 +1,38 @@
+"""How a confined command is started: its argument list, its environment, and what its thread gives up first."""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from msgspec import Struct
+
+from opencode_tui.engine.sandbox.policy import Policy
+from opencode_tui.engine.sandbox.tier import Tier
+
+
+class Launch(Struct, frozen=True):
+    """A program to start with this environment in this folder."""
+
+    argv: tuple[str, ...]
+    environ: Mapping[str, str]
+    folder: Path
+    confine: Callable[[], None] | None = None
+    """Confines the calling thread and what it starts; to be called on a fresh thread that only starts the program."""
+    is_held: bool = False
+    """Whether a supervisor in a namespace of its own starts the program (`bubblewrap.hold` says how to talk to it)."""
+
+
+def plan_launch(tier: Tier, policy: Policy, argv: Sequence[str], folder: Path) -> Launch:
+    """Return how the program is started in the tier. Reads the file system.
+
+    Raises OSError when the tier's program is missing, ValueError for the tier "none", which cannot confine.
+    """
+    if tier == "bubblewrap":
+        from opencode_tui.engine.sandbox import bubblewrap
+
+        environ = {**policy.environ, **_temp_variables(policy.environ, "/tmp")}
+        return Launch(tuple(bubblewrap.command(policy, argv, folder)), environ, folder, is_held=True)
+    raise ValueError(f"the tier {tier!r} cannot confine a command")
+
+
+def _temp_variables(environ: Mapping[str, str], folder: str) -> dict[str, str]:
+    return {name: folder for name in ("TMPDIR", "TMP", "TEMP") if name == "TMPDIR" or name in environ}

@@ -34,6 +34,10 @@ class Credentials(Struct, frozen=True):
         key = entry.get("key")
         return key if entry.get("type") == "api" and isinstance(key, str) and key else None
 
+    def keys(self) -> list[str]:
+        """Return all API keys."""
+        return [key for provider_id in self.entries if (key := self.key(provider_id)) is not None]
+
 
 class AuthStore:
     """The file of credentials."""

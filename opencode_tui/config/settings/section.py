@@ -3,7 +3,7 @@
 The sentence under each field is its description in the JSON schema for editors (`config/check/json_schema.py`).
 """
 
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Literal
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
@@ -58,6 +58,12 @@ def _check_off(value: object) -> object:
     return value
 
 
+def _check_network(value: object) -> object:
+    if value not in ("off", "on"):
+        raise _expected("off or on (single hosts cannot be allowed yet)")
+    return value
+
+
 def _check_program(words: list[str]) -> list[str]:
     if not words[0].strip():
         raise _expected("a program as the first member")
@@ -81,6 +87,8 @@ Variables = dict[Annotated[str, Field(pattern=VARIABLE_PATTERN)], str]
 """Environment variables of a program."""
 Words = Annotated[list[str], Field(min_length=1), AfterValidator(_check_program)]
 """A command: the program and its arguments."""
+VariableName = Annotated[str, Field(pattern=VARIABLE_PATTERN)]
+SandboxNetwork = Annotated[Literal["off", "on"], BeforeValidator(_check_network)]
 Tokens = Annotated[int, Field(ge=0, le=1_000_000_000)]
 Milliseconds = Annotated[int, Field(gt=0, le=2_147_483_647)]
 Off = Annotated[bool, BeforeValidator(_check_off), WithJsonSchema({"type": "boolean", "const": False})]

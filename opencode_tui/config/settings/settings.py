@@ -16,10 +16,12 @@ from opencode_tui.config.settings.section import (
     Name,
     Off,
     ProviderName,
+    SandboxNetwork,
     Section,
     Text,
     Tokens,
     Url,
+    VariableName,
 )
 from opencode_tui.config.settings.service import FormatterSettings, LspSettings, McpSettings, ServerSettings
 from opencode_tui.schema.permission import Action
@@ -86,6 +88,29 @@ class EnterpriseSettings(Section):
     """Its address."""
 
 
+class SandboxSettings(Section):
+    """What commands may do without a question: they run confined by the operating system."""
+
+    mode: Literal["auto", "off", "read-only"] | None = None
+    """`auto` confines commands where the system can, `off` never, `read-only` also keeps them from writing in the project."""
+    tier: Literal["auto", "bubblewrap", "landlock", "none"] | None = None
+    """How commands are confined; `auto` is the best way that works here."""
+    network: SandboxNetwork | None = None
+    """Whether confined commands have a network: `off` (the default) or `on`."""
+    writable: list[Text] | None = None
+    """Further files and folders that confined commands may read and write."""
+    readable: list[Text] | None = None
+    """Further files and folders that confined commands may read."""
+    hidden: list[Text] | None = None
+    """Further files and folders that confined commands may not read; lists of several files are joined."""
+    hosts: list[Text] | None = None
+    """Hosts that confined commands may reach (not supported yet)."""
+    env: list[VariableName] | None = None
+    """Variables that commands get although they look like keys or name sockets."""
+    auto: Literal["inside", "outside"] | None = None
+    """Whether automatic approval also answers yes where a command would leave the sandbox: `inside` (the default) or `outside`."""
+
+
 class ExperimentalSettings(Section):
     """Experimental settings, which may change or be removed."""
 
@@ -101,6 +126,8 @@ class ExperimentalSettings(Section):
     """Continue the turn after a rejected call."""
     mcp_timeout: Milliseconds | None = None
     """Milliseconds to wait for an MCP server."""
+    sandbox: SandboxSettings | None = None
+    """What commands may do without a question."""
 
 
 class Settings(Section):
@@ -179,6 +206,7 @@ class Settings(Section):
 UNSUPPORTED = (
     "mcp", "lsp", "formatter", "share", "autoupdate", "watcher", "enterprise", "layout", "shell", "skills.urls",
     "server.mdns", "server.mdnsDomain", "experimental.openTelemetry", "experimental.batch_tool", "experimental.mcp_timeout",
+    "experimental.sandbox.hosts",
     "provider.*.options.setCacheKey", "provider.*.models.*.interleaved", "username", "agent.*.color",
 )  # fmt: skip
 """OpenCode's keys that are not supported yet; each is reported once when its value would have an effect."""

@@ -37,6 +37,17 @@ _AGENT_HARMLESS = {
     "hidden", "color", "permission", "tools",
 }  # fmt: skip
 _EXPERIMENTAL_HARMLESS = {"disable_paste_summary", "batch_tool", "primary_tools", "mcp_timeout"}
+_SANDBOX_TIGHTER: dict[str, Any] = {
+    "mode": "read-only",
+    "network": "off",
+    "auto": "inside",
+    "writable": [],
+    "readable": [],
+    "hosts": [],
+    "env": [],
+}
+"""Values of `experimental.sandbox` that never allow more than others."""
+
 _DENIED_BY_DEFAULT = {
     "plan": ("edit",),
     "general": ("todoread", "todowrite"),
@@ -244,8 +255,20 @@ def _skills(value: Any, path: KeyPath, place: RepositoryFolder) -> Iterator[Gate
 
 def _experimental(value: Any, path: KeyPath, place: RepositoryFolder) -> Iterator[Gated]:
     for key, entry in cast("JsonObject", value).items() if isinstance(value, dict) else ():
-        if key not in _EXPERIMENTAL_HARMLESS and entry is not False:
+        if key == "sandbox":
+            yield from _sandbox(entry, (*path, key))
+        elif key not in _EXPERIMENTAL_HARMLESS and entry is not False:
             yield Gated((*path, key), SENDS if key == "openTelemetry" else WEAKENS, entry)
+
+
+def _sandbox(value: Any, path: KeyPath) -> Iterator[Gated]:
+    """Yield what does not tighten the sandbox."""
+    if not isinstance(value, dict):
+        yield Gated(path, WEAKENS, value)
+        return
+    for key, entry in cast("JsonObject", value).items():
+        if key != "hidden" and entry != _SANDBOX_TIGHTER.get(key):
+            yield Gated((*path, key), WEAKENS, entry)
 
 
 def _objects(value: Any) -> list[tuple[str, JsonObject]]:

@@ -6,14 +6,18 @@ A command of the settings replaces a built-in one; a skill never replaces a comm
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
 from opencode_tui.config.load import LoadedConfig
+from opencode_tui.engine.lazy import Lazy
 from opencode_tui.engine.skill.skills import Skill, Skills
 from opencode_tui.schema.api.catalog import CommandSummary
 from opencode_tui.schema.error import ConfigError
+
+if TYPE_CHECKING:
+    from opencode_tui.engine.sandbox.environment import Secrets
 
 _PLACEHOLDER = re.compile(r"\$(?:(\d+)|ARGUMENTS)")
 _SNIPPET = re.compile(r"!`([^`\n]+)`")
@@ -84,13 +88,14 @@ class SnippetShell(Struct, frozen=True):
     """Runs the shell snippets of a template in a folder, as the bash tool does but with a short timeout.
 
     The output goes into the prompt, errors included; an exit code other than 0 is not an error. `reserve_output` returns the
-    file for a long output. Source: reference, section 29.
+    file for a long output; `secrets` are the keys that commands do not get. Source: reference, section 29.
     """
 
     environ: Mapping[str, str]
     home: Path
     folder: Path
     reserve_output: Callable[[], Path]
+    secrets: "Lazy[Secrets]"
     timeout_ms: int = SNIPPET_TIMEOUT_MS
 
     async def run(self, command: str) -> str:
@@ -99,8 +104,10 @@ class SnippetShell(Struct, frozen=True):
         from opencode_tui.engine.tool.process.process import Command, find_shell
         from opencode_tui.engine.tool.process.running_command import CommandOutput, RunningCommand
 
-        output = CommandOutput(self.reserve_output)
-        line = Command(command, self.folder, self.environ, self.timeout_ms, find_shell(self.environ))
+        secrets = self.secrets.get()
+        environ = secrets.without_keys(self.environ)
+        output = CommandOutput(self.reserve_output, redactor=secrets.stream())
+        line = Command(command, self.folder, environ, self.timeout_ms, find_shell(environ))
         try:
             async with RunningCommand(line, output) as running:
                 while (ended := await running.wait(_SNIPPET_WAIT_S)) is None:

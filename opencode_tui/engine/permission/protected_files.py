@@ -10,7 +10,7 @@ from opencode_tui.engine.permission.protected import fold, is_protected
 FOLDER_LIMIT = 3_000
 """Maximum number of folders that are searched for protected files."""
 
-_SKIPPED = frozenset(
+SKIPPED = frozenset(
     {"node_modules", "bower_components", "site-packages", ".venv", "venv", ".tox", ".nox", "__pycache__"}
 )
 """Folders of installed packages: many packages bring such files, and nothing starts their programs."""
@@ -73,7 +73,7 @@ def find_protected_files(root: Path) -> list[Path]:
                 found.extend(git_folder_files(path))
             elif is_protected(entry.path, str(root)) and not (is_folder and _has_plans(path)):
                 found.append(path)
-            elif is_folder and entry.name not in _SKIPPED:
+            elif is_folder and entry.name not in SKIPPED:
                 waiting.append(path)
     return sorted(found)
 

@@ -35,6 +35,7 @@ from opencode_tui.schema.event.event import FileEdited
 from opencode_tui.schema.permission import Action
 
 if TYPE_CHECKING:
+    from opencode_tui.engine.sandbox.environment import Secrets
     from opencode_tui.engine.snapshot.snapshot import Snapshots
     from opencode_tui.engine.tool.plugin_tool import PluginTool
 
@@ -64,6 +65,7 @@ class FolderServices:
         self.commands = commands
         self.background = Background()
         self.snapshots = Lazy(self._make_snapshots)
+        self.secrets = Lazy(self._make_secrets)
 
     @cached_property
     def agents(self) -> AgentRegistry:
@@ -188,6 +190,7 @@ class FolderServices:
             outputs=SessionOutputs(store=core.store),
             extend_environment=extend,
             protected=self._protected_folders(),
+            secrets=self.secrets,
         )
         return ToolRegistry([*built_in_tools(dependencies), *self._plugin_tools()])
 
@@ -204,6 +207,19 @@ class FolderServices:
         from opencode_tui.engine.tool.plugin_tool import PluginTool
 
         return [PluginTool(definition) for definition in self.plugins.tools]
+
+    def _make_secrets(self) -> "Secrets":
+        from opencode_tui.engine.sandbox.environment import Secrets, find_setting_keys
+
+        core, settings = self.core, self.config.settings
+        sandbox = settings.experimental.sandbox if settings.experimental else None
+        keys = find_setting_keys(self.config.effective)
+        return Secrets(
+            core.environ,
+            variables=keys.variables,
+            values=[*keys.values, *AuthStore(paths=core.paths).read().keys()],
+            passed=(sandbox.env if sandbox else None) or (),
+        )
 
     def _make_snapshots(self) -> "Snapshots":
         from opencode_tui.engine.snapshot.objects.quota import SnapshotSettings

@@ -24,7 +24,7 @@ from opencode_tui.engine.session.shell import SessionShell
 from opencode_tui.engine.session.step.file_changes import StepRecorder
 from opencode_tui.engine.session.step.processor import StepServices
 from opencode_tui.engine.session.step.title import SessionTitles
-from opencode_tui.engine.session.step.tool_calls import ToolCalls
+from opencode_tui.engine.session.step.tool_calls import ResultFilter, ToolCalls
 from opencode_tui.engine.session.subagent import SubagentServices
 
 if TYPE_CHECKING:
@@ -205,7 +205,7 @@ class SessionServices:
             store=core.store,
             tools=folder.tools,
             permissions=folder.permissions,
-            truncator=core.truncator,
+            results=ResultFilter(core.truncator, folder.secrets),
             clock=core.clock,
             questions=folder.questions,
             hooks=hooks,
@@ -264,6 +264,7 @@ class SessionServices:
             home=core.paths.home,
             folder=project.directory,
             reserve_output=core.truncator.reserve,
+            secrets=folder.secrets,
         )
         return SessionCommands(
             CommandServices(

@@ -5,13 +5,19 @@ import pytest
 from msgspec.structs import replace
 
 from opencode_tui.engine.command.commands import SnippetShell
+from opencode_tui.engine.lazy import Lazy
+from opencode_tui.engine.sandbox.environment import Secrets
 
 
 @pytest.fixture
 def shell(tmp_path, environ):
     numbers = count()
     return SnippetShell(
-        environ=environ, home=tmp_path, folder=tmp_path, reserve_output=lambda: tmp_path / f"full_{next(numbers)}"
+        environ=environ,
+        home=tmp_path,
+        folder=tmp_path,
+        reserve_output=lambda: tmp_path / f"full_{next(numbers)}",
+        secrets=Lazy(lambda: Secrets(environ)),
     )
 
 

@@ -4,6 +4,8 @@ import json
 from pathlib import Path
 from typing import Any, cast
 
+from opencode_tui.engine.lazy import Lazy
+from opencode_tui.engine.sandbox.environment import NO_SECRETS
 from opencode_tui.engine.tool.parameter_schema import describe
 from opencode_tui.engine.tool.registry import SPECS, ToolDependencies, ToolFactory
 
@@ -28,6 +30,7 @@ def derive() -> dict[str, dict[str, Any]]:
         instructions=nothing,
         skills=nothing,
         outputs=nothing,
+        secrets=Lazy(lambda: NO_SECRETS),
     )
     factory = ToolFactory(dependencies)
     tools = [factory.make(name) for name in ORDER]

@@ -8,12 +8,13 @@ import asyncio
 import logging
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from opencode_tui.engine.agent.agents import AgentInfo
+from opencode_tui.engine.lazy import Lazy
 from opencode_tui.engine.permission.policy import Policy
 from opencode_tui.engine.permission.ruleset import evaluate
 from opencode_tui.engine.permission.service import CallPermission, PermissionService
@@ -42,6 +43,9 @@ from opencode_tui.schema.permission import Ruleset, ToolCallRef
 from opencode_tui.schema.session import tool_state
 from opencode_tui.schema.session.part import ToolPart
 from opencode_tui.schema.session.tool_state import StopReason, ToolStateCompleted
+
+if TYPE_CHECKING:
+    from opencode_tui.engine.sandbox.environment import Secrets
 
 logger = logging.getLogger(__name__)
 
@@ -77,6 +81,27 @@ class CallScope(Struct, frozen=True):
     changes: StepChanges | None = None
 
 
+class ResultFilter(Struct, frozen=True):
+    """Removes the values of keys from results, and truncates long ones."""
+
+    truncator: Truncator
+    secrets: "Lazy[Secrets]"
+
+    async def apply(self, result: ToolResult, agent: AgentInfo) -> ToolResult:
+        """Return the result without keys and within the limits, unless its tool has truncated it; attachments are unchanged."""
+        secrets = self.secrets.get()
+        output = secrets.redact(result.output)
+        metadata = secrets.redact_value(result.metadata)
+        if "truncated" not in metadata:
+            may_delegate = evaluate("task", "*", agent.permission).action != "deny"
+            cut = await self.truncator.truncate(output, may_delegate=may_delegate)
+            output = cut.text
+            metadata = {**metadata, "truncated": cut.truncated}
+            if cut.output_path is not None:
+                metadata["outputPath"] = str(cut.output_path)
+        return replace(result, title=secrets.redact(result.title), output=output, metadata=metadata)
+
+
 class ToolCalls:
     """Executes tool calls."""
 
@@ -86,7 +111,7 @@ class ToolCalls:
         store: SessionStore,
         tools: ToolRegistry,
         permissions: PermissionService,
-        truncator: Truncator,
+        results: "ResultFilter",
         clock: Clock,
         questions: QuestionService,
         hooks: Hooks,
@@ -96,7 +121,7 @@ class ToolCalls:
         self._store = store
         self._tools = tools
         self._permissions = permissions
-        self._truncator = truncator
+        self._results = results
         self._clock = clock
 
     async def run(self, calls: Sequence[tuple[ToolPart, ToolCall]], scope: CallScope) -> bool:
@@ -165,7 +190,7 @@ class ToolCalls:
                 call_id=live.part.call_id,
                 arguments=live.part.state.input,
             )
-            result = await self._limited(result, scope)
+            result = await self._results.apply(result, scope.agent)
             result = replace(result, metadata={**result.metadata, **_note(watch)})
         except PermissionRefused as error:
             stop_reason = _STOP_REASONS.get(type(error))
@@ -180,16 +205,6 @@ class ToolCalls:
             return False
         await self._end_well(live, result)
         return False
-
-    async def _limited(self, result: ToolResult, scope: CallScope) -> ToolResult:
-        if "truncated" in result.metadata:
-            return result
-        may_delegate = evaluate("task", "*", scope.agent.permission).action != "deny"
-        cut = await self._truncator.truncate(result.output, may_delegate=may_delegate)
-        facts: dict[str, Any] = {"truncated": cut.truncated}
-        if cut.output_path is not None:
-            facts["outputPath"] = str(cut.output_path)
-        return replace(result, output=cut.text, metadata={**result.metadata, **facts})
 
     async def _end_well(self, live: LiveTool, result: ToolResult) -> None:
         part = live.part
@@ -213,7 +228,11 @@ class ToolCalls:
     ) -> None:
         part = live.part
         state = tool_state.fail(
-            part.state, error=text, now=self._clock(), metadata=_note(watch), stop_reason=stop_reason
+            part.state,
+            error=self._results.secrets.get().redact(text),
+            now=self._clock(),
+            metadata=_note(watch),
+            stop_reason=stop_reason,
         )
         await self._store.update_part(part.changed(state=state))
 
@@ -231,6 +250,8 @@ class ToolCalls:
 
         def progress(title: str | None, metadata: dict[str, Any]) -> None:
             if isinstance(live.part.state, tool_state.ToolStateRunning):
+                secrets = self._results.secrets.get()
+                title, metadata = secrets.redact(title) if title else title, secrets.redact_value(metadata)
                 state = tool_state.progress(live.part.state, title=title, metadata=metadata)
                 live.part = live.part.changed(state=state)
                 self._store.progress_part(live)

@@ -7,6 +7,7 @@ from pathlib import Path
 from msgspec import Struct
 from pydantic import Field
 
+from opencode_tui.engine.sandbox.environment import NO_SECRETS, Secrets
 from opencode_tui.engine.tool.builtin.bash_permission import ask_for_command
 from opencode_tui.engine.tool.process.process import Command, Ended, find_shell
 from opencode_tui.engine.tool.process.running_command import CommandOutput, RunningCommand
@@ -35,13 +36,14 @@ ExtendEnvironment = Callable[[Mapping[str, str], Path, ToolContext], Awaitable[M
 class ShellEnvironment(Struct, frozen=True):
     """The environment of commands: the user's variables and home, and names for files with full outputs.
 
-    `extend` is what plugins add to the environment.
+    `extend` is what plugins add to the environment. `secrets` are what the commands do not get and outputs do not show.
     """
 
     environ: Mapping[str, str]
     home: Path
     reserve_output: Callable[[], Path]
     extend: ExtendEnvironment | None = None
+    secrets: Secrets = NO_SECRETS
 
 
 class BashTool:
@@ -63,13 +65,13 @@ class BashTool:
         await ask_for_command(arguments.command, folder=folder, home=self._shell.home, context=context)
         environ = await self._environment(folder, context)
         command = Command(arguments.command, folder, environ, timeout_ms, find_shell(environ))
-        output = CommandOutput(self._shell.reserve_output)
+        output = CommandOutput(self._shell.reserve_output, redactor=self._shell.secrets.stream())
         async with context.commands():
             ended = await _follow(command, output, arguments, context)
         return self._result(ended, output, arguments, context.agent)
 
     async def _environment(self, folder: Path, context: ToolContext) -> Mapping[str, str]:
-        extend, environ = self._shell.extend, self._shell.environ
+        extend, environ = self._shell.extend, self._shell.secrets.without_keys(self._shell.environ)
         return environ if extend is None else await extend(environ, folder, context)
 
     def _result(self, ended: Ended, output: CommandOutput, arguments: BashParameters, agent: str) -> ToolResult:

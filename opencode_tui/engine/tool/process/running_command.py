@@ -16,6 +16,7 @@ from typing import BinaryIO, Self
 from msgspec import Struct
 
 from opencode_tui.cancellation import run_to_completion
+from opencode_tui.engine.sandbox.environment import StreamRedactor
 from opencode_tui.engine.tool.process.process import Command, Ended, ShellProcess
 from opencode_tui.engine.tool.truncate import MAX_BYTES, MAX_LINES, Cut, hint
 
@@ -73,9 +74,12 @@ class CommandOutput:
     Written by one thread and read by another. At most 150 KB stay in memory; the file ends at 64 MiB.
     """
 
-    def __init__(self, reserve: Callable[[], Path], *, file_bytes: int = FILE_BYTES) -> None:
-        """`reserve` names a new file; it is called when the output turns out to be long."""
+    def __init__(
+        self, reserve: Callable[[], Path], *, redactor: StreamRedactor | None = None, file_bytes: int = FILE_BYTES
+    ) -> None:
+        """`reserve` names a new file; it is called when the output turns out to be long. `redactor` removes keys."""
         self._reserve = reserve
+        self._redactor = redactor
         self._room = file_bytes
         self._lock = threading.Lock()
         self._head = bytearray()
@@ -90,6 +94,11 @@ class CommandOutput:
 
     def feed(self, data: bytes) -> None:
         """Add the next piece, which is not empty; blocks for a write to the file. A full disk only costs the file."""
+        shown = data if self._redactor is None else self._redactor.feed(data)
+        if shown:
+            self._add(shown)
+
+    def _add(self, data: bytes) -> None:
         with self._lock:
             self.size += len(data)
             self._newlines += data.count(b"\n")
@@ -108,7 +117,10 @@ class CommandOutput:
             self._write(data)
 
     def close(self) -> None:
-        """Finish the file; to be called once nothing more comes."""
+        """Add what was held back, and finish the file; to be called once nothing more comes."""
+        rest = b"" if self._redactor is None else self._redactor.finish()
+        if rest:
+            self._add(rest)
         if self._file is not None:
             self._file.close()
             self._file = None

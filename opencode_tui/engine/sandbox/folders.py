@@ -1,0 +1,233 @@
+"""The folders that a confined command may reach: the system, toolchains, the project, and caches of tools.
+
+Nothing of the home is readable but what is listed here. What a repository or an earlier command wrote never adds a folder: links
+in the project count only where they lead to an installation of Python. `/dev`, `/proc` and `/sys` are left to the tier.
+Source: SPEC, section 6.1.
+"""
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from msgspec import Struct
+
+from opencode_tui.engine.project.repository import Repository, read_small
+
+_SYSTEM = (
+    "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/usr", "/etc", "/opt", "/nix", "/snap", "/gnu",
+    "/var/lib/dpkg", "/var/lib/rpm", "/var/lib/texmf", "/var/lib/ghc", "/var/lib/alternatives", "/var/lib/snapd",
+    "/var/cache/fontconfig", "/System", "/Library", "/Applications", "/private/etc", "/private/var/select",
+    "/private/var/db/timezone",
+)  # fmt: skip
+
+_TOOLCHAINS = (
+    ".rustup", ".cargo/bin", ".pyenv", ".nvm", ".volta", ".asdf", ".sdkman", ".bun/bin", ".deno/bin", ".rbenv", ".goenv", ".nodenv",
+    ".jenv", ".fnm", ".ghcup", ".cabal/bin", ".opam", ".juliaup", ".dotnet", ".jdks", ".linuxbrew", ".nix-profile", ".gem/ruby",
+    ".pixi/bin", ".m2/wrapper", ".virtualenvs", "go/bin", "miniconda3", "miniforge3", "mambaforge", "anaconda3", "Android/Sdk",
+    "Library/Android/sdk", ".local/bin", ".local/lib", ".local/libexec", ".local/include", ".local/share/uv", ".local/share/pipx",
+    ".local/share/mise", ".local/share/fnm", ".local/share/pnpm", ".local/share/virtualenvs", ".local/share/pypoetry",
+    ".local/state/nix/profiles", ".cache/ms-playwright", ".cache/node/corepack",
+)  # fmt: skip
+"""Programs that users install below their home."""
+
+_VARIABLES = (
+    "VIRTUAL_ENV", "CONDA_PREFIX", "JAVA_HOME", "GOROOT", "PYENV_ROOT", "NVM_DIR", "RUSTUP_HOME", "SDKMAN_DIR", "ANDROID_HOME",
+    "ANDROID_SDK_ROOT", "VOLTA_HOME", "ASDF_DIR", "ASDF_DATA_DIR", "RBENV_ROOT", "DOTNET_ROOT", "NODE_PATH", "LD_LIBRARY_PATH",
+    "PYTHONPATH", "PYTHONHOME", "PKG_CONFIG_PATH", "SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS", "REQUESTS_CA_BUNDLE",
+    "CURL_CA_BUNDLE", "PIP_CERT", "GIT_SSL_CAINFO", "PIP_FIND_LINKS",
+)  # fmt: skip
+"""Variables of the user that name toolchains, libraries and certificates; some are lists separated by colons."""
+
+_PRIVATE = (
+    ".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker", ".config", ".netrc", ".npmrc", ".pypirc", ".git-credentials",
+    ".password-store", ".mozilla", ".thunderbird", ".local/share", ".local/state", ".bash_history", ".zsh_history",
+    ".python_history", ".pgpass", ".my.cnf",
+    ".terraform.d", ".vault-token", ".cargo/credentials.toml", ".cargo/credentials", ".gem/credentials", ".m2/settings.xml",
+    ".gradle/gradle.properties", ".claude", ".codex", ".gemini", "Library/Keychains", "Library/Application Support",
+)  # fmt: skip
+"""What a folder of programs never contains, relative to the home."""
+
+_BINARIES = frozenset({"bin", "sbin", "shims", ".bin", "scripts", "cmd", "condabin"})
+_LINK_LIMIT = 2_000
+_PYTHON = re.compile(r"python(?:\d+(?:\.\d+)*)?t?")
+_GIT_FILES = (".gitconfig", ".config/git/config", ".config/git/ignore", ".config/git/attributes")
+_HARMLESS_FILES = (
+    *_GIT_FILES,
+    ".config/go/env",
+    ".cargo/env",
+    ".m2/settings.xml",
+    ".hgrc",
+    ".editorconfig",
+    ".tool-versions",
+)
+_INCLUDED = re.compile(r"^\s*(?:path|excludesfile|attributesfile|template)\s*=\s*\"?([^\"\n]+?)\"?\s*$", re.I | re.M)
+_CREDENTIAL = re.compile(
+    r"://[^/\s@]+@|authorization|extraheader|password|passphrase|privatekey|_auth|\btoken\b|_token\b|secret", re.I
+)
+_INCLUDE_DEPTH = 3
+_SMALL_FILE_BYTES = 256 * 1024
+
+
+class Surroundings(Struct, frozen=True):
+    """The user's home and the folders of this program that no command may reach."""
+
+    home: Path
+    own: tuple[Path, ...]
+
+    def private(self) -> list[Path]:
+        """Return what holds secrets or data of other programs, existing or not."""
+        return [*self.own, *(self.home / name for name in _PRIVATE)]
+
+    def is_too_broad(self, folder: Path) -> bool:
+        """Return whether a folder contains the home or something private, or is part of our own folders."""
+        if folder.parent == folder or self.home.is_relative_to(folder):
+            return True
+        return any(one.is_relative_to(folder) for one in self.private()) or any(
+            folder.is_relative_to(one) for one in self.own
+        )
+
+
+def system_folders() -> tuple[Path, ...]:
+    """Return the existing folders of the operating system with their programs and settings."""
+    return _existing(Path(name) for name in _SYSTEM)
+
+
+def toolchain_folders(environ: Mapping[str, str], around: Surroundings, project: Path) -> tuple[Path, ...]:
+    """Return the toolchains and libraries outside the system: those of PATH, of known variables, and below the home.
+
+    Blocks: looks at the links in the folders of PATH.
+    """
+    found: list[Path] = [around.home / name for name in _TOOLCHAINS]
+    for entry in _listed(environ, "PATH"):
+        found += _prefix_of_path_entry(entry, around, project)
+    for name in _VARIABLES:
+        found += [one for one in _listed(environ, name) if not around.is_too_broad(one)]
+    for name in (".venv", "venv"):
+        found += _python_bases(project / name / "bin", around)
+    return _existing(found)
+
+
+def harmless_files(around: Surroundings) -> tuple[Path, ...]:
+    """Return the user's settings files that tools need and that hold no credentials, with the files that git's include. Blocks."""
+    found: list[Path] = []
+    waiting = [(around.home / name, 0) for name in _HARMLESS_FILES]
+    while waiting:
+        path, depth = waiting.pop()
+        text = _read(path)
+        if text is None or _CREDENTIAL.search(text):
+            continue
+        found.append(path)
+        if depth < _INCLUDE_DEPTH and "git" in path.parts[-1] + path.parts[-2]:
+            names = [re.sub(r"^~(?=/)", str(around.home), name) for name in _INCLUDED.findall(text)]
+            included = [path.parent / name for name in names]
+            waiting += [(one, depth + 1) for one in included if one not in found and not _is_private(one, around)]
+    return _existing(found)
+
+
+def git_folder(repository: Repository | None, project: Path) -> tuple[Path, ...]:
+    """Return the git folder outside the project that belongs to this work tree, if any: of a linked work tree or a submodule.
+
+    A `.git` file alone proves nothing, as a command can write it; the folder must name this work tree in turn. Blocks.
+    """
+    if repository is None or repository.common_dir.is_relative_to(project):
+        return ()
+    git_dir, common = repository.git_dir, repository.common_dir
+    back = (read_small(git_dir / "gitdir") or "").strip()
+    if git_dir.parent == common / "worktrees" and back and _is_same(git_dir / back, repository.worktree / ".git"):
+        return (common,)
+    work = re.search(r"^\s*worktree\s*=\s*\"?(.+?)\"?\s*$", read_small(git_dir / "config") or "", re.M)
+    if git_dir == common and work is not None and _is_same(git_dir / work[1], repository.worktree):
+        return (common,)
+    return ()
+
+
+def _prefix_of_path_entry(entry: Path, around: Surroundings, project: Path) -> Iterator[Path]:
+    real = Path(os.path.realpath(entry))
+    if _is_system(real) or _is_private(real, around) or around.is_too_broad(real):
+        return
+    yield real
+    if real.is_relative_to(project):
+        yield from _python_bases(real, around)
+        return
+    if real.name.lower() in _BINARIES and real.parent.name != ".cargo" and not around.is_too_broad(real.parent):
+        yield real.parent
+    yield from _link_targets(real, around)
+
+
+def _link_targets(folder: Path, around: Surroundings) -> Iterator[Path]:
+    """Yield where the links of a folder of programs lead: an installation as a whole, else the file."""
+    try:
+        with os.scandir(folder) as entries:
+            links = [entry.path for _, entry in zip(range(_LINK_LIMIT), entries, strict=False) if entry.is_symlink()]
+    except OSError:
+        return
+    for link in links:
+        real = Path(os.path.realpath(link))
+        if real.is_relative_to(folder) or _is_system(real) or _is_private(real, around):
+            continue
+        prefix = real.parent.parent
+        if real.parent.name.lower() in _BINARIES and _is_installation(prefix) and not around.is_too_broad(prefix):
+            yield prefix
+        elif real.is_file():
+            yield real
+
+
+def _python_bases(folder: Path, around: Surroundings) -> Iterator[Path]:
+    """Yield the installations of Python to which the links of a virtual environment lead."""
+    try:
+        names = [name for name in os.listdir(folder) if _PYTHON.fullmatch(name)]
+    except OSError:
+        return
+    for name in names:
+        prefix = Path(os.path.realpath(folder / name)).parent.parent
+        if not _is_system(prefix) and _is_python(prefix) and not around.is_too_broad(prefix):
+            yield prefix
+
+
+def _is_installation(prefix: Path) -> bool:
+    return (prefix / "pyvenv.cfg").is_file() or (prefix / "lib" / "node_modules").is_dir() or _is_python(prefix)
+
+
+def _is_python(prefix: Path) -> bool:
+    return any(prefix.glob("lib/python3*/os.py"))
+
+
+def _is_system(path: Path) -> bool:
+    return any(path.is_relative_to(name) for name in _SYSTEM)
+
+
+def _is_private(path: Path, around: Surroundings) -> bool:
+    """Return whether a path is below a private folder that is not one of configuration or data of many programs."""
+    shared = {around.home / name for name in (".config", ".local/share", ".local/state")}
+    return any(path.is_relative_to(one) for one in around.private() if one not in shared)
+
+
+def _is_same(one: Path, other: Path) -> bool:
+    return os.path.realpath(one) == os.path.realpath(other)
+
+
+def _listed(environ: Mapping[str, str], name: str) -> list[Path]:
+    return [Path(part) for part in environ.get(name, "").split(os.pathsep) if os.path.isabs(part)]
+
+
+def _read(path: Path) -> str | None:
+    """Return the text of a small file, None where there is none."""
+    try:
+        if path.stat().st_size > _SMALL_FILE_BYTES:
+            return None
+        return path.read_text("utf-8", "replace")
+    except OSError:
+        return None
+
+
+def _existing(paths: Iterable[Path]) -> tuple[Path, ...]:
+    """Return the paths that exist, with links resolved, once each and without those below another."""
+    real = dict.fromkeys(Path(os.path.realpath(path)) for path in paths if os.path.exists(path))
+    return without_nested(list(real))
+
+
+def without_nested(paths: Sequence[Path]) -> tuple[Path, ...]:
+    """Return the paths that are not below another of them."""
+    given = set(paths)
+    return tuple(path for path in dict.fromkeys(paths) if not any(parent in given for parent in path.parents))

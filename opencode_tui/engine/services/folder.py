@@ -36,6 +36,7 @@ from opencode_tui.schema.permission import Action
 
 if TYPE_CHECKING:
     from opencode_tui.engine.sandbox.environment import Secrets
+    from opencode_tui.engine.sandbox.sandbox import Sandbox
     from opencode_tui.engine.snapshot.snapshot import Snapshots
     from opencode_tui.engine.tool.plugin_tool import PluginTool
 
@@ -66,6 +67,7 @@ class FolderServices:
         self.background = Background()
         self.snapshots = Lazy(self._make_snapshots)
         self.secrets = Lazy(self._make_secrets)
+        self.sandbox = Lazy(self._make_sandbox)
 
     @cached_property
     def agents(self) -> AgentRegistry:
@@ -219,6 +221,18 @@ class FolderServices:
             variables=keys.variables,
             values=[*keys.values, *AuthStore(paths=core.paths).read().keys()],
             passed=(sandbox.env if sandbox else None) or (),
+        )
+
+    def _make_sandbox(self) -> "Sandbox":
+        from opencode_tui.engine.sandbox.sandbox import Sandbox
+
+        core, experimental = self.core, self.config.settings.experimental
+        return Sandbox(
+            settings=experimental.sandbox if experimental else None,
+            project=self.project,
+            paths=core.paths,
+            environ=core.environ,
+            secrets=self.secrets.get(),
         )
 
     def _make_snapshots(self) -> "Snapshots":

@@ -1,0 +1,229 @@
+"""The sandbox of one folder: builds the policy of each command, and compares protected files before and after it.
+
+Source: SPEC, section 6.
+"""
+
+import asyncio
+import hashlib
+import os
+import shutil
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Literal
+
+from msgspec import Struct
+
+from opencode_tui.config.settings.settings import SandboxSettings
+from opencode_tui.engine.project.discover import Project
+from opencode_tui.engine.sandbox import folders
+from opencode_tui.engine.sandbox.caches import Caches, find_caches
+from opencode_tui.engine.sandbox.changes import BEFORE_S, Change, ProjectFiles, ProtectedState, compare, undo
+from opencode_tui.engine.sandbox.environment import Secrets
+from opencode_tui.engine.sandbox.launch import Launch, plan_launch
+from opencode_tui.engine.sandbox.policy import Policy
+from opencode_tui.engine.sandbox.tier import Tier
+from opencode_tui.storage.paths import Paths, ensure
+
+Mode = Literal["auto", "off", "read-only"]
+
+TEMP_KEEP_S = 7 * 24 * 3600.0
+"""How long the temp folder of a session is kept after its last command."""
+
+_TOOLCHAIN_KEEP_S = 60.0
+_NAME_CHARS = 12
+
+
+class SandboxStatus(Struct, frozen=True):
+    """How commands are confined; `reason` is one line that says why they are not, empty where they are."""
+
+    tier: Tier
+    reason: str
+    mode: Mode
+
+
+class Confined(Struct, frozen=True):
+    """A confined command that can be started; `before` are the protected files before it."""
+
+    launch: Launch
+    tier: Tier
+    policy: Policy
+    before: ProtectedState
+
+
+class _Toolchains(Struct, frozen=True):
+    """What is readable and writable besides the project, for an environment and a while."""
+
+    environ: Mapping[str, str]
+    until: float
+    read: tuple[Path, ...]
+    caches: Caches
+
+
+class Sandbox:
+    """Confines the commands of one folder."""
+
+    def __init__(
+        self,
+        *,
+        settings: SandboxSettings | None,
+        project: Project,
+        paths: Paths,
+        environ: Mapping[str, str],
+        secrets: Secrets,
+    ) -> None:
+        """`environ` is that of this program."""
+        self._environ = environ
+        self._settings = settings or SandboxSettings()
+        self._project = project
+        self._paths = paths
+        self._secrets = secrets
+        self._around = folders.Surroundings(paths.home, (paths.data, paths.config, paths.state, paths.cache))
+        self._own = paths.cache / "sandbox"
+        self._guard = threading.Lock()
+        self._status: SandboxStatus | None = None
+        self._files: ProjectFiles | None = None
+        self._git: tuple[Path, ...] = ()
+        self._toolchains: _Toolchains | None = None
+        self._undoable: dict[Path, tuple[Change, ProtectedState]] = {}
+
+    async def status(self) -> SandboxStatus:
+        """Return how commands are confined; the first call tries it out."""
+        if self._status is None:
+            self._status = await asyncio.to_thread(self._find_status)
+        return self._status
+
+    async def confine(
+        self, argv: Sequence[str], *, session_id: str, folder: Path, environ: Mapping[str, str], read_only: bool
+    ) -> Confined | None:
+        """Return how a command starts confined, None where nothing confines commands (`status` says why).
+
+        With `read_only` it cannot write in the project. Raises OSError when the sandbox cannot be prepared.
+        """
+        status = await self.status()
+        if status.tier == "none":
+            return None
+        is_read_only = read_only or status.mode == "read-only"
+        return await asyncio.to_thread(self._confine, status.tier, argv, session_id, folder, environ, is_read_only)
+
+    async def changes(self, confined: Confined) -> list[Change]:
+        """Return the protected files that differ from those before the command."""
+        return await asyncio.to_thread(self._compare, confined)
+
+    async def remove(self, paths: Sequence[Path]) -> list[Path]:
+        """Take changes that `changes` returned back: delete new files, restore others. Returns the paths for which that failed."""
+        chosen = [self._undoable.pop(path) for path in paths if path in self._undoable]
+        left = [await asyncio.to_thread(undo, [change], before) for change, before in chosen]
+        return [path for one in left for path in one]
+
+    async def delete_temp(self, session_id: str) -> None:
+        """Delete the temp folder of a session."""
+        await asyncio.to_thread(shutil.rmtree, self._temp(session_id), ignore_errors=True)
+
+    async def clean(self) -> None:
+        """Delete the temp folders of sessions that have run no command for a week."""
+        await asyncio.to_thread(_delete_old, self._own / "temp")
+
+    def _find_status(self) -> SandboxStatus:
+        mode: Mode = self._settings.mode or "auto"
+        if mode == "off":
+            return SandboxStatus("none", "experimental.sandbox.mode is off", mode)
+        from opencode_tui.engine.sandbox.tier import choose
+
+        found = choose(self._settings.tier or "auto", self._environ, self._paths.cache)
+        if found.works and found.tier == "landlock" and self._is_broad():
+            reason = "the project contains your home or other private folders, which Landlock cannot leave out; install bubblewrap"
+            return SandboxStatus("none", reason, mode)
+        return SandboxStatus(found.tier if found.works else "none", found.reason, mode)
+
+    def _is_broad(self) -> bool:
+        return self._around.is_too_broad(self._project.worktree) and not any(
+            self._project.worktree.is_relative_to(own) for own in self._around.own
+        )
+
+    def _confine(
+        self,
+        tier: Tier,
+        argv: Sequence[str],
+        session_id: str,
+        folder: Path,
+        environ: Mapping[str, str],
+        is_read_only: bool,
+    ) -> Confined:
+        with self._guard:
+            files = self._project_files()
+            files.refresh(limit_s=BEFORE_S)
+            policy = self._policy(session_id, environ, files, is_read_only=is_read_only)
+            before = files.record()
+        return Confined(plan_launch(tier, policy, argv, folder), tier, policy, before)
+
+    def _policy(
+        self, session_id: str, environ: Mapping[str, str], files: ProjectFiles, *, is_read_only: bool
+    ) -> Policy:
+        settings, tools = self._settings, self._find_toolchains(environ)
+        project = (self._project.worktree, *self._git)
+        listed = {
+            name: [path for one in given or () if (path := self._path(one)).exists()]
+            for name, given in (("read", settings.readable), ("write", settings.writable), ("hidden", settings.hidden))
+        }
+        private = [path for path in self._around.private() if self._is_broad() and path.exists()]
+        temp = ensure(self._temp(session_id))
+        os.utime(temp)
+        return Policy(
+            read=(*tools.read, *listed["read"], *(project if is_read_only else ())),
+            write=(*(() if is_read_only else project), *tools.caches.write, *listed["write"]),
+            read_only=tuple(path for path in files.protected() if not is_read_only),
+            hidden=(*files.secret(), *listed["hidden"], *private),
+            temp=temp,
+            network="full" if settings.network == "on" else "none",
+            environ=self._secrets.confined(environ, tools.caches.environ),
+        )
+
+    def _project_files(self) -> ProjectFiles:
+        if self._files is None:
+            self._git = folders.git_folder(self._project.repository, self._project.worktree)
+            self._files = ProjectFiles(self._project.worktree, git_folder=next(iter(self._git), None))
+        return self._files
+
+    def _find_toolchains(self, environ: Mapping[str, str]) -> _Toolchains:
+        """Return what was found for the same environment in the last minute, else search."""
+        kept = self._toolchains
+        if kept is not None and kept.environ == environ and time.monotonic() < kept.until:
+            return kept
+        name = hashlib.sha256(os.fsencode(self._project.worktree)).hexdigest()[:_NAME_CHARS]
+        caches = find_caches(environ, self._around, self._own / "cache" / name)
+        read = folders.toolchain_folders(environ, self._around, self._project.worktree)
+        found = _Toolchains(
+            dict(environ),
+            time.monotonic() + _TOOLCHAIN_KEEP_S,
+            (*folders.system_folders(), *read, *caches.read),
+            caches,
+        )
+        self._toolchains = found
+        return found
+
+    def _compare(self, confined: Confined) -> list[Change]:
+        with self._guard:
+            files = self._project_files()
+            files.refresh()
+            changes = compare(confined.before, files.record())
+        self._undoable.update({change.path: (change, confined.before) for change in changes})
+        return changes
+
+    def _path(self, written: str) -> Path:
+        """Return the real path of a setting: relative to the work tree, or to the home with `~`."""
+        expanded = self._paths.home / written[2:] if written.startswith("~/") else self._project.worktree / written
+        return Path(os.path.realpath(expanded))
+
+    def _temp(self, session_id: str) -> Path:
+        return self._own / "temp" / session_id[-_NAME_CHARS:]
+
+
+def _delete_old(folder: Path) -> None:
+    oldest = time.time() - TEMP_KEEP_S
+    with suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.stat(follow_symlinks=False).st_mtime < oldest:
+                shutil.rmtree(entry.path, ignore_errors=True)

@@ -22,6 +22,7 @@ from opencode_tui.config.sources.folder import Extension, find_extensions, find_
 from opencode_tui.config.sources.layer import Layer, Origins, parse_layer, parse_value, read_layer, visit
 from opencode_tui.config.sources.locations import (
     SettingsSource,
+    find_linked_rules,
     find_worktree,
     list_administrator_sources,
     list_sources,
@@ -84,6 +85,7 @@ class _Loading:
         self._add_flags()
         for source in list_administrator_sources(self._flags, self._directory):
             self._read_source(source)
+        self._warnings += find_linked_rules(self._directory, self._worktree)
         effective, origins = self._merged.value, self._merged.present_sources()
         final = Layer(", ".join(dict.fromkeys(origins.values())) or "settings", "user", self._directory, effective)
         settings = self._check.validate(final)

@@ -14,7 +14,9 @@ from typing import Literal
 from msgspec import Struct
 
 from opencode_tui.config.flags import Flags
+from opencode_tui.config.notice import Notice
 from opencode_tui.config.sources.layer import Origin
+from opencode_tui.config.sources.project_file import RULES_FILES, find_objection
 from opencode_tui.schema.error import ConfigError
 from opencode_tui.storage.paths import APP_NAME, Paths
 
@@ -52,6 +54,14 @@ def repository_folders(directory: Path, worktree: Path) -> list[Path]:
     real = Path(os.path.realpath(directory))
     inner = [real, *real.parents]
     return list(reversed(inner[: inner.index(worktree) + 1]))
+
+
+def find_linked_rules(directory: Path, worktree: Path) -> Iterator[Notice]:
+    """Yield a warning for each rules file that is left out of requests, because it is a link to the wrong file. Blocks."""
+    for path in (folder / name for folder in repository_folders(directory, worktree) for name in RULES_FILES):
+        objection = find_objection(path, worktree) if path.is_symlink() else None
+        if objection is not None:
+            yield Notice(str(path), "", f"left out of requests, because {objection}")
 
 
 def list_sources(*, paths: Paths, flags: Flags, directory: Path, worktree: Path) -> list[SettingsSource]:

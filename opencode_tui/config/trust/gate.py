@@ -4,7 +4,7 @@ Such settings have no effect until the folder is trusted. Everything else takes 
 stricter. For large sections the harmless keys are listed, not the dangerous ones, so that new keys are gated by default.
 """
 
-import os
+import itertools
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from opencode_tui.config import permission
 from opencode_tui.config.sources.jsonc import KeyPath
+from opencode_tui.config.sources.project_file import find_objection
 from opencode_tui.config.sources.substitute import Placeholder, find_placeholders, resolve_file
 from opencode_tui.schema.record import JsonObject
 
@@ -62,7 +63,12 @@ _PLAIN_TEXTS = ("username", "theme", "model", "small_model", "default_agent")
 _PLAIN_TEXTS_INSIDE = (("agent", "prompt"), ("agent", "description"), ("agent", "model"), ("command", "description"))
 
 _SNIPPET = re.compile(r"!`")
-_OUTSIDE_ATTACHMENT = re.compile(r"(?<![\w.])@(?:[~/$]|\S*\.\.(?:/|$)|\S*\.env)")
+_OUTSIDE_ATTACHMENT = re.compile(r"(?<![\w.])@(?:[~/$]|\S*\.\.(?:/|$)|\S*\.env)", re.IGNORECASE)
+_GLOB = re.compile(r"[*?\[]")
+_SEVERAL_STARS = re.compile(r"\*+")
+_MATCH_LIMIT = 500
+"""Maximum number of files of one pattern that are judged."""
+
 _ADDRESS = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]*:")
 
 
@@ -86,11 +92,7 @@ class RepositoryFolder(Struct, frozen=True):
         """Return whether a path is, with links resolved, in the worktree and not a file with secrets. Blocks."""
         if "\0" in name or name.startswith("$"):
             return False
-        real = Path(os.path.realpath(resolve_file(name, self.folder, self.home)))
-        inside = real.is_relative_to(self.worktree)
-        return inside and not any(
-            part == ".git" or part.startswith(".env") for part in real.relative_to(self.worktree).parts
-        )
+        return find_objection(resolve_file(name, self.folder, self.home), self.worktree) is None
 
 
 def find_gated(settings: JsonObject, place: RepositoryFolder, *, has_placeholders: bool = True) -> list[Gated]:
@@ -244,8 +246,32 @@ def _instructions(value: Any, path: KeyPath, place: RepositoryFolder) -> Iterato
     for index, entry in _texts(value):
         if _ADDRESS.match(entry):
             yield Gated((*path, index), SENDS, entry)
-        elif not any(find_placeholders(entry)) and not place.is_inside(entry):
+        elif not any(find_placeholders(entry)) and not _names_project_files(entry, place):
             yield Gated((*path, index), READS_OUTSIDE, entry)  # one with a placeholder is gated by that
+
+
+def _names_project_files(pattern: str, place: RepositoryFolder) -> bool:
+    """Return whether all that a pattern can name are files of the project.
+
+    A pattern counts from every folder of the project, so `..` must stay inside from its top. Where a link or a file of secrets is
+    among the first matches, the pattern does not; later ones are left out when instructions are read.
+    """
+    from_top = RepositoryFolder(place.worktree, place.worktree, place.home)
+    if not place.is_inside(pattern) or not from_top.is_inside(pattern):
+        return False
+    path = Path(pattern)
+    if "**" in path.parts or not _GLOB.search(pattern):
+        return True
+    if path.is_absolute() or path.parts[0] == "~":
+        return False
+    try:
+        return all(
+            from_top.is_inside(str(match))
+            for folder in (place.folder, place.worktree)
+            for match in itertools.islice(folder.glob(_SEVERAL_STARS.sub("*", pattern)), _MATCH_LIMIT)
+        )
+    except (OSError, ValueError):
+        return False
 
 
 def _skills(value: Any, path: KeyPath, place: RepositoryFolder) -> Iterator[Gated]:

@@ -1,13 +1,16 @@
-"""Protected files: what is written to them can run later without a question. Files with secrets. Pure: judged by the path alone.
+"""Protected files: what is written to them can run later without a question. Pure: judged by the path alone.
 
 Protected are git's own files, hooks, shell start files, and configuration of this and other agents that can start programs. Rules
 files (AGENTS.md, CLAUDE.md) and build files are not. Names are compared as case-insensitive file systems do. What only the file
 system knows (bare repositories, which of the files exist) is in `protected_files.py`. Source: SPEC, section 6.5.
 """
 
-import posixpath
 import re
 from collections.abc import Collection
+
+from opencode_tui.config.sources.project_file import fold, is_secret
+
+__all__ = ["is_protected", "is_secret"]
 
 _FOLDERS = (
     r"\.git",
@@ -54,11 +57,6 @@ _PROTECTED = re.compile(
 )
 _PLANS = re.compile(r"(?P<before>(?:.*/)?)\.opencode/plans(?:/[^/]+\.md)?", re.DOTALL)
 
-_INVISIBLE = re.compile("[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
-"""Letters that HFS+ ignores in names. Source: git, utf8.c, `next_hfs_char`."""
-_WINDOWS_END = re.compile(r"(?:[ .]+|:[^/]*)(?=/|$)")
-"""Endings that NTFS ignores in names: dots, spaces, streams. Source: git, path.c, `is_ntfs_dotgit`."""
-
 
 def is_protected(path: str, root: str, folders: Collection[str] = ()) -> bool:
     """Return whether the path is protected; both are absolute with `/`, and normalized.
@@ -75,24 +73,6 @@ def is_protected(path: str, root: str, folders: Collection[str] = ()) -> bool:
     if plan is not None:
         name = plan["before"]
     return _PROTECTED.fullmatch(name) is not None
-
-
-def is_secret(path: str) -> bool:
-    """Return whether the name is that of a file with secrets: `.env`, `x.env`, `.env.local`, but not `.env.example`.
-
-    Source: reference, section 26, rules for `read`.
-    """
-    name = fold(posixpath.basename(path.rstrip("/")))
-    return (name.endswith(".env") or ".env." in name) and not name.endswith(".env.example")
-
-
-def fold(path: str) -> str:
-    """Return the path in a form that is equal for all names that some file system treats as the same."""
-    folded = path.casefold()
-    if not folded.isascii():
-        folded = _INVISIBLE.sub("", folded)
-    parts = [_WINDOWS_END.sub("", part) or part for part in folded.split("/")]
-    return "/".join(".git" if part == "git~1" else part for part in parts)
 
 
 def _is_below(path: str, folder: str) -> bool:

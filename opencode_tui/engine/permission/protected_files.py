@@ -5,7 +5,8 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from opencode_tui.engine.permission.protected import fold, is_protected
+from opencode_tui.config.sources.project_file import fold
+from opencode_tui.engine.permission.protected import is_protected
 
 FOLDER_LIMIT = 3_000
 """Maximum number of folders that are searched for protected files."""

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from opencode_tui.config.sources.project_file import find_objection
 from opencode_tui.engine.session.request.attachment import file_input
 from opencode_tui.schema.api.request import AgentInput, FileInput, PromptPart, TextInput
 from opencode_tui.schema.session.part import AgentSource, FilePartSource, SourceText
@@ -124,13 +125,7 @@ def _stays(folder: Path, name: str, place: ReferenceScope) -> bool:
     """Return whether a text that the user did not write may attach this path."""
     if "\0" in name or name.startswith("~") or Path(name).is_absolute():
         return False
-    real = (folder / name).resolve()
-    roots = [root.resolve() for root in place.folders]
-    return any(
-        real.is_relative_to(root)
-        and not any(part == ".git" or part.startswith(".env") for part in real.relative_to(root).parts)
-        for root in roots
-    )
+    return any(find_objection(folder / name, root.resolve()) is None for root in place.folders)
 
 
 def _agent(reference: Reference, place: ReferenceScope) -> AgentInput | None:

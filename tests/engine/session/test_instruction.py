@@ -1,11 +1,11 @@
 import threading
 from http.server import BaseHTTPRequestHandler, HTTPServer
-from pathlib import Path
 
 import pytest
 
 from opencode_tui.engine.session.request.instruction import (
     RemoteInstructions,
+    RulesFile,
     configured_files,
     global_file,
     project_files,
@@ -53,7 +53,7 @@ def test_the_users_own_file_is_the_first_that_exists(tmp_path):
 
 def test_settings_name_files_by_path_and_by_glob(tree):
     found = configured_files(["docs/*.md", str(tree / "AGENTS.md"), "http://example.invalid/x"], tree / "a", tree, tree)
-    assert found == [tree / "docs" / "x.md", tree / "docs" / "y.md", tree / "AGENTS.md"]
+    assert [file.path for file in found] == [tree / "docs" / "x.md", tree / "docs" / "y.md", tree / "AGENTS.md"]
 
 
 @pytest.mark.parametrize(
@@ -71,15 +71,17 @@ def test_settings_name_files_by_path_and_by_glob(tree):
 )
 def test_any_pattern_gives_the_files_that_fit(tree, pattern, names):
     found = configured_files([pattern.format(root=tree)], tree / "a", tree / "a", tree)
-    assert [str(path.resolve().relative_to(tree)) for path in found] == names
+    assert [str(file.path.resolve().relative_to(tree)) for file in found] == names
 
 
 def test_each_file_is_given_once_under_its_path(tree):
-    assert render([tree / "AGENTS.md", tree / "AGENTS.md"]) == [f"Instructions from: {tree / 'AGENTS.md'}\nroot"]
+    assert render([RulesFile(tree / "AGENTS.md"), RulesFile(tree / "AGENTS.md")]) == [
+        f"Instructions from: {tree / 'AGENTS.md'}\nroot"
+    ]
 
 
 def test_an_unreadable_file_is_named(tmp_path):
-    (block,) = render([Path(tmp_path / "gone")])
+    (block,) = render([RulesFile(tmp_path / "gone")])
     assert "gone" in block and "not readable" in block
 
 

@@ -4,17 +4,21 @@ Source: reference, section 25; SPEC row 17.
 """
 
 import asyncio
+import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from msgspec import Struct
+
+from opencode_tui.config.sources.project_file import RULES_FILES, find_objection
 from opencode_tui.engine.session.records.store import SessionStore
 from opencode_tui.engine.session.request.history import filter_compacted
 from opencode_tui.engine.tool.tool import ToolContext
 from opencode_tui.schema.session.part import ToolPart
 from opencode_tui.schema.session.tool_state import ToolStateCompleted
+from opencode_tui.storage.safe_folder import open_folder
 
-NAMES = ("AGENTS.md", "CLAUDE.md", "CONTEXT.md")
 MAX_BYTES = 256 * 1024
 """Maximum size of an instruction file; a larger one is cut, because it would fill the context."""
 
@@ -27,7 +31,7 @@ def project_files(directory: Path, worktree: Path) -> list[Path]:
     folders = [directory]
     while folders[-1] != worktree and folders[-1] != folders[-1].parent and directory.is_relative_to(worktree):
         folders.append(folders[-1].parent)
-    for name in NAMES:
+    for name in RULES_FILES:
         found = [folder / name for folder in folders if (folder / name).is_file()]
         if found:
             return found
@@ -43,48 +47,75 @@ def global_file(config_dir: Path, home: Path, *, extra: str | None, use_claude: 
     return next((path for path in candidates if path.is_file()), None)
 
 
-def configured_files(patterns: Sequence[str], directory: Path, worktree: Path, home: Path) -> list[Path]:
-    """Return the files that the setting `instructions` names: absolute, below home (`~/`), or globs in the project's folders."""
-    found: list[Path] = []
+class RulesFile(Struct, frozen=True):
+    """An instruction file; `root` is the real path of the project when it is the project that brings it."""
+
+    path: Path
+    root: Path | None = None
+
+    def read(self) -> str:
+        """Return the start of its text, or why it is left out, in brackets. Blocks.
+
+        What a project brings may be a link: one that leads outside the project, or to a file with secrets, is left out.
+        """
+        objection = None if self.root is None else find_objection(self.path, self.root)
+        if objection is not None:
+            return f"(left out: {objection}; name that file in your own settings to send it)"
+        try:
+            real = Path(os.path.realpath(self.path))
+            with open_folder(real.parent) as folder, open(folder.open_to_read(real.name), "rb") as file:
+                return file.read(MAX_BYTES).decode("utf-8", "replace").strip()
+        except OSError as error:
+            return f"(not readable: {error.strerror})"
+
+
+def configured_files(patterns: Sequence[str], directory: Path, worktree: Path, home: Path) -> list[RulesFile]:
+    """Return the files that the setting `instructions` names: absolute, below home (`~/`), or globs in the project's folders.
+
+    A file belongs to the project unless the pattern itself leads outside.
+    """
+    found: list[RulesFile] = []
     for pattern in patterns:
         if pattern.startswith(("http://", "https://")):
             continue
         expanded = home / pattern[2:] if pattern.startswith("~/") else Path(pattern)
         if expanded.is_absolute():
-            found.extend(_fitting(Path(expanded.anchor), expanded.parts[1:]))
+            found.extend(_fitting(Path(expanded.anchor), expanded.parts[1:], worktree))
             continue
         folder = directory
         while True:
-            found.extend(_fitting(folder, expanded.parts))
+            found.extend(_fitting(folder, expanded.parts, worktree))
             if folder in (worktree, folder.parent):
                 break
             folder = folder.parent
-    return [path for path in dict.fromkeys(found) if path.is_file()]
+    return [file for file in dict.fromkeys(found) if file.path.is_file()]
 
 
-def _fitting(folder: Path, parts: Sequence[str]) -> list[Path]:
-    """Return the paths in a folder that match a pattern, given as its segments, in order."""
+def _fitting(folder: Path, parts: Sequence[str], worktree: Path) -> list[RulesFile]:
+    """Return the files in a folder that match a pattern, given as its segments, in order."""
     plain = 0
     while plain < len(parts) - 1 and not any(sign in parts[plain] for sign in "*?["):
         plain += 1
     # Two stars inside a longer segment are an error in older versions of pathlib, one star in newer ones.
     segments = [part if part == "**" else re.sub(r"\*+", "*", part) for part in parts[plain:]]
-    return sorted(folder.joinpath(*parts[:plain]).glob("/".join(segments))) if segments else []
+    if not segments:
+        return []
+    start = folder.joinpath(*parts[:plain])
+    try:
+        found = sorted(start.glob("/".join(segments)))
+    except (OSError, ValueError):
+        return []  # not a pattern of file names
+    starts_inside = Path(os.path.realpath(start)).is_relative_to(worktree)
+    return [
+        RulesFile(path, worktree if starts_inside or Path(os.path.normpath(path)).is_relative_to(worktree) else None)
+        for path in found
+    ]
 
 
-def render(paths: Sequence[Path]) -> list[str]:
+def render(files: Sequence[RulesFile]) -> list[str]:
     """Return one block of text for each file, headed by its path. Blocks on the disk."""
-    blocks: list[str] = []
-    for path in dict.fromkeys(paths):
-        try:
-            with path.open("rb") as file:
-                text = file.read(MAX_BYTES).decode("utf-8", "replace").strip()
-        except OSError as error:
-            blocks.append(f"Instructions from: {path}\n(not readable: {error.strerror})")
-            continue
-        if text:
-            blocks.append(f"Instructions from: {path}\n{text}")
-    return blocks
+    texts = {file.path: file.read() for file in dict.fromkeys(files)}
+    return [f"Instructions from: {path}\n{text}" for path, text in texts.items() if text]
 
 
 class Instructions:
@@ -101,12 +132,11 @@ class Instructions:
 
     def blocks(self, directory: Path, worktree: Path) -> list[str]:
         """Return the texts in order. Blocks on the disk."""
-        paths = project_files(directory, worktree)
+        files = [RulesFile(path, worktree) for path in project_files(directory, worktree)]
         own = global_file(self._config_dir, self._home, extra=self._extra_dir, use_claude=self._use_claude)
         if own is not None:
-            paths.append(own)
-        paths.extend(configured_files(self._patterns, directory, worktree, self._home))
-        return render(paths)
+            files.append(RulesFile(own))
+        return render([*files, *configured_files(self._patterns, directory, worktree, self._home)])
 
 
 # Instruction files near a file that the model reads: sent with it, once. Source: reference, section 25.
@@ -127,7 +157,8 @@ class DirectoryInstructions:
         known = self._claimed.setdefault(context.message_id, set()) | await self._loaded(context.session_id)
         fresh = [file for file in found if file not in known and file != path]
         self._claimed = {context.message_id: {*self._claimed[context.message_id], *fresh}}
-        return [(file, text) for file in fresh if (text := await asyncio.to_thread(_read, file))]
+        files = [RulesFile(file, context.worktree) for file in fresh]
+        return [(file.path, text) for file in files if (text := await asyncio.to_thread(file.read))]
 
     async def _loaded(self, session_id: str) -> set[Path]:
         loaded: set[Path] = set()
@@ -147,19 +178,11 @@ def _rules_files(path: Path, directory: Path) -> list[Path]:
     found: list[Path] = []
     folder = path if path.is_dir() else path.parent
     while folder != directory and folder.is_relative_to(directory):
-        here = next((folder / name for name in NAMES if (folder / name).is_file()), None)
+        here = next((folder / name for name in RULES_FILES if (folder / name).is_file()), None)
         if here is not None:
             found.append(here)
         folder = folder.parent
     return found
-
-
-def _read(file: Path) -> str:
-    try:
-        with file.open("rb") as opened:
-            return opened.read(MAX_BYTES).decode("utf-8", "replace").strip()
-    except OSError:
-        return ""
 
 
 # Instructions at addresses in the setting `instructions`: fetched once a process, with a timeout.

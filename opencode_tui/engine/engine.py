@@ -9,7 +9,7 @@ from opencode_tui.bus import Bus
 from opencode_tui.engine.instance import Instance, open_instance
 from opencode_tui.engine.services.core import Core, build_core
 from opencode_tui.engine.session.records.store import SessionStore
-from opencode_tui.engine.tool.truncate import Truncator
+from opencode_tui.engine.tool.truncate import remove_old_outputs
 from opencode_tui.schema.error import BusyError
 from opencode_tui.schema.event.event import InstanceDisposed
 from opencode_tui.schema.ids import Clock, Identifier, system_clock
@@ -100,7 +100,7 @@ async def open_engine(
                 files=files,
             )
         )
-        cleaning = group.create_task(_clean_daily(engine.core.truncator))
+        cleaning = group.create_task(_clean_daily(engine.core))
         try:
             yield engine
         except Exception as error:  # noqa: BLE001 - raised again outside the group, which would wrap it
@@ -112,8 +112,8 @@ async def open_engine(
         raise failure
 
 
-async def _clean_daily(truncator: Truncator) -> None:
+async def _clean_daily(core: Core) -> None:
     await asyncio.sleep(FIRST_CLEANING_S)
     while True:
-        await truncator.clean()
+        await asyncio.to_thread(remove_old_outputs, core.paths.tool_output, core.clock)
         await asyncio.sleep(_DAY_S)

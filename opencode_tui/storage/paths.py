@@ -3,6 +3,7 @@
 Paths are not created until they are needed: `ensure` makes a folder with mode 0700.
 """
 
+import hashlib
 import os
 import sys
 import threading
@@ -52,6 +53,10 @@ class Paths(Struct, frozen=True):
     def tool_output(self) -> Path:
         """Full texts of truncated outputs."""
         return self.data / "tool-output"
+
+    def tool_output_of(self, worktree: Path) -> Path:
+        """Full texts of the sessions in one worktree, a real path; other worktrees' sessions read them only if the user agrees."""
+        return self.tool_output / hashlib.sha256(os.fsencode(worktree)).hexdigest()[:40]
 
     @property
     def log(self) -> Path:

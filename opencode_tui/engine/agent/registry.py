@@ -211,6 +211,7 @@ def _limits(name: str, rules: Sequence[Rule]) -> list[Rule]:
 
 def _with_tool_output(agent: AgentInfo, folders: PermissionFolders) -> AgentInfo:
     pattern = tool_output_pattern(folders)
-    if any(known.pattern == pattern and known.action == "deny" for known in agent.permission):
+    denied = {known.pattern for known in agent.permission if known.action == "deny"}
+    if denied & {pattern, f"{folders.tool_output.parent}/*"}:  # of this worktree, or of all
         return agent
     return agent.changed(permission=[*agent.permission, rule("external_directory", pattern, "allow")])

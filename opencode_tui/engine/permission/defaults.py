@@ -12,7 +12,7 @@ from opencode_tui.schema.permission import Action, Rule
 
 
 class PermissionFolders(Struct, frozen=True):
-    """Absolute folders that the default rules mention: the user's home, full tool outputs, skills."""
+    """Absolute folders that the default rules mention: the user's home, this worktree's full tool outputs, skills."""
 
     home: Path
     tool_output: Path

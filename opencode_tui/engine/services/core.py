@@ -16,7 +16,6 @@ from opencode_tui.engine.session.records.store import Publisher, SessionStore
 from opencode_tui.engine.session.runs import RunRegistry, SessionStatuses
 from opencode_tui.engine.session.session_lock import SessionLock
 from opencode_tui.engine.session.tokens.estimate import TokenEstimator
-from opencode_tui.engine.tool.truncate import Truncator
 from opencode_tui.schema.ids import Clock, Identifier
 from opencode_tui.storage.files import FileSystem
 from opencode_tui.storage.locks import Locks
@@ -47,7 +46,6 @@ class Core(Struct, frozen=True):
     session_lock: SessionLock
     recent: RecentModels
     estimator: TokenEstimator
-    truncator: Truncator
 
 
 def build_core(
@@ -90,7 +88,6 @@ def build_core(
         session_lock=SessionLock(store=store, runs=runs, locks=locks, copies=copies),
         recent=RecentModels(state=paths.state),
         estimator=TokenEstimator(folder=paths.state / "tokens"),
-        truncator=Truncator(paths=paths, identifier=identifier, clock=clock),
     )
 
 

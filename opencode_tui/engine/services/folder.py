@@ -31,6 +31,7 @@ from opencode_tui.engine.session.todo_store import SessionTodos
 from opencode_tui.engine.skill.skills import Skills
 from opencode_tui.engine.tool.registry import ToolDependencies, ToolRegistry, built_in_tools
 from opencode_tui.engine.tool.tool import ToolContext
+from opencode_tui.engine.tool.truncate import Truncator
 from opencode_tui.schema.event.event import FileEdited
 from opencode_tui.schema.permission import Action
 
@@ -70,12 +71,19 @@ class FolderServices:
         self.sandbox = Lazy(self._make_sandbox)
 
     @cached_property
+    def truncator(self) -> Truncator:
+        """Cuts outputs and keeps their full texts for the sessions of this worktree."""
+        core = self.core
+        return Truncator(folder=core.paths.tool_output_of(self.project.worktree), identifier=core.identifier)
+
+    @cached_property
     def agents(self) -> AgentRegistry:
         """The agents with their rules."""
         core, config = self.core, self.config
+        outputs = core.paths.tool_output_of(self.project.worktree)
         skills = [skill.folder for skill in self.skills.all()]
         return build_registry(
-            folders=PermissionFolders(home=core.paths.home, tool_output=core.paths.tool_output, skills=skills),
+            folders=PermissionFolders(home=core.paths.home, tool_output=outputs, skills=skills),
             entries=config.effective.get("agent") or {},
             permission=config.effective.get("permission") or {},
             default=config.settings.default_agent,
@@ -182,7 +190,7 @@ class FolderServices:
         dependencies = ToolDependencies(
             environ=core.environ,
             home=core.paths.home,
-            truncator=core.truncator,
+            truncator=self.truncator,
             todos=self.todos,
             edited=edited,
             may_delegate=lambda agent_name: may(agent_name, "task", "*") != "deny",

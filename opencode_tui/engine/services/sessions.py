@@ -205,7 +205,7 @@ class SessionServices:
             store=core.store,
             tools=folder.tools,
             permissions=folder.permissions,
-            results=ResultFilter(core.truncator, folder.secrets),
+            results=ResultFilter(folder.truncator, folder.secrets),
             clock=core.clock,
             questions=folder.questions,
             hooks=hooks,
@@ -263,7 +263,7 @@ class SessionServices:
             environ=core.environ,
             home=core.paths.home,
             folder=project.directory,
-            reserve_output=core.truncator.reserve,
+            reserve_output=folder.truncator.reserve,
             secrets=folder.secrets,
         )
         return SessionCommands(

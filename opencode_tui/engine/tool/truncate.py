@@ -12,7 +12,7 @@ from typing import Literal
 from msgspec import Struct
 
 from opencode_tui.schema.ids import Clock, Identifier, time_field
-from opencode_tui.storage.paths import Paths, ensure
+from opencode_tui.storage.paths import ensure
 
 MAX_LINES = 2_000
 MAX_BYTES = 51_200
@@ -88,12 +88,11 @@ def render(piece: Cut, advice: str, direction: Direction) -> str:
 
 
 class Truncator:
-    """Cuts outputs and keeps their full texts below `paths.tool_output`."""
+    """Cuts outputs and keeps their full texts in a folder."""
 
-    def __init__(self, *, paths: Paths, identifier: Identifier, clock: Clock) -> None:
-        self._folder = paths.tool_output
+    def __init__(self, *, folder: Path, identifier: Identifier) -> None:
+        self._folder = folder
         self._identifier = identifier
-        self._clock = clock
 
     async def truncate(
         self, text: str, *, may_delegate: bool = False, direction: Direction = "head", limits: Limits | None = None
@@ -115,10 +114,6 @@ class Truncator:
         """Return the path of a new full text that the caller will write with mode 0600; makes its folder."""
         return ensure(self._folder) / self._identifier.ascending("tool")
 
-    async def clean(self) -> int:
-        """Remove full texts older than 7 days and return how many."""
-        return await asyncio.to_thread(self._clean)
-
     def _save(self, text: str) -> Path:
         path = self.reserve()
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -130,24 +125,28 @@ class Truncator:
             raise
         return path
 
-    def _clean(self) -> int:
-        old = [path for path in self._folder.glob("tool_*") if self._age_ms(path) > KEEP_MS]
-        removed = 0
-        for path in old:
-            try:
-                path.unlink(missing_ok=True)
-                removed += 1
-            except OSError as error:
-                _log.warning("old tool output stays", extra={"file": str(path), "error": str(error)})
-        return removed
 
-    def _age_ms(self, path: Path) -> int:
-        """Return the age by the id's time, which wraps; a time ahead of the clock is age 0."""
-        made = time_field(path.name)
-        if made is None:
-            return 0
-        ticks = (self._clock() * _TICKS_PER_MS - made) % _FIELD
-        return ticks // _TICKS_PER_MS if ticks < _FIELD // 2 else 0
+def remove_old_outputs(folder: Path, clock: Clock) -> int:
+    """Remove full texts older than 7 days, of all worktrees, and return how many. Blocks."""
+    removed = 0
+    for path in [*folder.glob("tool_*"), *folder.glob("*/tool_*")]:
+        if _age_ms(path, clock) <= KEEP_MS:
+            continue
+        try:
+            path.unlink(missing_ok=True)
+            removed += 1
+        except OSError as error:
+            _log.warning("old tool output stays", extra={"file": str(path), "error": str(error)})
+    return removed
+
+
+def _age_ms(path: Path, clock: Clock) -> int:
+    """Return the age by the id's time, which wraps; a time ahead of the clock is age 0."""
+    made = time_field(path.name)
+    if made is None:
+        return 0
+    ticks = (clock() * _TICKS_PER_MS - made) % _FIELD
+    return ticks // _TICKS_PER_MS if ticks < _FIELD // 2 else 0
 
 
 def _part(line: bytes, direction: Direction, size: int) -> bytes:

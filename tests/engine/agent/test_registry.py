@@ -13,7 +13,8 @@ from opencode_tui.schema.error import ConfigError
 from opencode_tui.schema.model import ModelRef
 from opencode_tui.schema.permission import Action
 
-TOOL_OUTPUT = "/home/ann/data/tool-output"
+ALL_OUTPUTS = "/home/ann/data/tool-output"
+TOOL_OUTPUT = f"{ALL_OUTPUTS}/project"
 FOLDERS = PermissionFolders(
     home=Path("/home/ann"), tool_output=Path(TOOL_OUTPUT), skills=[Path("/home/ann/skills/pdf")]
 )
@@ -57,6 +58,8 @@ def test_without_settings_there_are_the_seven() -> None:
         ("build", "external_directory", "/etc/*", "ask"),
         ("build", "external_directory", f"{TOOL_OUTPUT}/*", "allow"),
         ("build", "external_directory", f"{TOOL_OUTPUT}/tool_1", "allow"),
+        ("build", "external_directory", f"{ALL_OUTPUTS}/*", "ask"),
+        ("build", "external_directory", f"{ALL_OUTPUTS}/other/*", "ask"),
         ("build", "external_directory", "/home/ann/skills/pdf/*", "allow"),
         ("build", "webfetch", "*", "allow"),
         ("build", "read", "/p/main.py", "allow"),
@@ -196,8 +199,9 @@ def test_cut_outputs_stay_readable_where_other_folders_are_denied(place: str) ->
 
 
 def test_a_denial_of_exactly_that_folder_is_respected() -> None:
-    build = find("build", permission={"external_directory": {f"{TOOL_OUTPUT}/*": "deny"}})
-    assert decide(build, "external_directory", f"{TOOL_OUTPUT}/*") == "deny"
+    for folder in (TOOL_OUTPUT, ALL_OUTPUTS):
+        build = find("build", permission={"external_directory": {f"{folder}/*": "deny"}})
+        assert decide(build, "external_directory", f"{TOOL_OUTPUT}/*") == "deny"
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opencode_tui.engine.tool.truncate import MAX_BYTES, MAX_LINES, Cut, Limits, Truncator, cut
+from opencode_tui.engine.tool.truncate import MAX_BYTES, MAX_LINES, Cut, Limits, Truncator, cut, remove_old_outputs
 from opencode_tui.schema.ids import Identifier
 from opencode_tui.storage.paths import Paths, find_paths
 
@@ -31,7 +31,7 @@ def paths(tmp_path: Path) -> Paths:
 
 @pytest.fixture
 def truncator(paths: Paths, now: Now) -> Truncator:
-    return Truncator(paths=paths, identifier=Identifier(now), clock=now)
+    return Truncator(folder=paths.tool_output, identifier=Identifier(now))
 
 
 def lines(count: int) -> str:
@@ -110,24 +110,26 @@ async def test_text_that_cannot_be_kept_is_still_shown_and_said_so(truncator: Tr
     assert "could not be kept" in result.text
 
 
-async def test_texts_older_than_seven_days_are_removed(truncator: Truncator, paths: Paths, now: Now) -> None:
-    paths.tool_output.mkdir(parents=True)
-    kept = []
+def test_texts_older_than_seven_days_are_removed(paths: Paths, now: Now) -> None:
+    inner = paths.tool_output_of(Path("/project"))
+    inner.mkdir(parents=True)
+    kept: list[Path] = []
     for days in (10, 3):
         made = Identifier(Now(now.ms - days * DAY_MS)).ascending("tool")
         kept.append(paths.tool_output / made)
         kept[-1].write_text("x")
+        (inner / made).write_text("x")
     (paths.tool_output / "other").write_text("x")
-    assert await truncator.clean() == 1
-    assert {path.name for path in paths.tool_output.iterdir()} == {kept[1].name, "other"}
+    assert remove_old_outputs(paths.tool_output, now) == 2
+    assert {path.name for path in paths.tool_output.iterdir()} == {kept[1].name, "other", inner.name}
+    assert [path.name for path in inner.iterdir()] == [kept[1].name]
 
 
-async def test_age_is_right_across_the_wrap_of_the_ids(paths: Paths) -> None:
+def test_age_is_right_across_the_wrap_of_the_ids(paths: Paths) -> None:
     wrap = 25 << 36
     paths.tool_output.mkdir(parents=True)
     old, young = (Identifier(Now(wrap - days * DAY_MS)).ascending("tool") for days in (8, 1))
     for name in (old, young):
         (paths.tool_output / name).write_text("x")
-    clock = Now(wrap + 1000)
-    await Truncator(paths=paths, identifier=Identifier(clock), clock=clock).clean()
+    remove_old_outputs(paths.tool_output, Now(wrap + 1000))
     assert [path.name for path in paths.tool_output.iterdir()] == [young]

@@ -31,6 +31,15 @@ def plan_launch(tier: Tier, policy: Policy, argv: Sequence[str], folder: Path) -
 
         environ = {**policy.environ, **_temp_variables(policy.environ, "/tmp")}
         return Launch(tuple(bubblewrap.command(policy, argv, folder)), environ, folder, is_held=True)
+    environ = {**policy.environ, **_temp_variables(policy.environ, str(policy.temp))}
+    if tier == "landlock":
+        from opencode_tui.engine.sandbox import landlock
+
+        return Launch(tuple(argv), environ, folder, confine=landlock.confinement(policy))
+    if tier == "seatbelt":
+        from opencode_tui.engine.sandbox import seatbelt
+
+        return Launch((seatbelt.PROGRAM, "-p", seatbelt.profile(policy), *argv), environ, folder)
     raise ValueError(f"the tier {tier!r} cannot confine a command")
 
 

@@ -1,10 +1,25 @@
 """Which way to confine commands works on this machine: found by starting a process in it."""
 
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
 from typing import Literal
 
 from msgspec import Struct
 
+from opencode_tui.engine.sandbox.policy import Policy
+
 Tier = Literal["bubblewrap", "landlock", "seatbelt", "none"]
+Setting = Literal["auto", "bubblewrap", "landlock", "none"]
+
+_TIMEOUT_S = 10.0
+_SYSTEM = ("/usr", "/etc", "/lib", "/lib64", "/bin", "/sbin", "/nix", "/gnu")
+_CACHE_NAME = "sandbox-tier"
 
 
 class TierStatus(Struct, frozen=True):
@@ -13,3 +28,158 @@ class TierStatus(Struct, frozen=True):
     tier: Tier
     works: bool
     reason: str
+
+
+def probe(tier: Tier, environ: Mapping[str, str]) -> TierStatus:
+    """Return whether the tier works here: a process is started in it and tries what must be refused. Blocks, about 10 ms."""
+    if tier == "none":
+        return TierStatus("none", works=False, reason="switched off by experimental.sandbox.tier")
+    try:
+        reason = _PROBES[tier](environ)
+    except (OSError, subprocess.SubprocessError) as error:
+        reason = f"{tier} does not start: {error}"
+    return TierStatus(tier, works=not reason, reason=reason)
+
+
+def choose(setting: Setting, environ: Mapping[str, str], cache: Path) -> TierStatus:
+    """Return the best tier that works, or the one that is set; else tier "none" with the reasons. Blocks.
+
+    What worked is remembered in the folder `cache` until the machine, the program or the namespace changes; what did not work is
+    probed again, because it may have been installed meanwhile.
+    """
+    best: tuple[Tier, ...] = ("seatbelt",) if sys.platform == "darwin" else ("bubblewrap", "landlock")
+    candidates = best if setting == "auto" else (setting,)
+    reasons: list[str] = []
+    for tier in candidates:
+        status = _probe_once(tier, environ, cache)
+        if status.works:
+            return status
+        reasons.append(status.reason)
+    return TierStatus("none", works=False, reason="; ".join(reasons))
+
+
+def _probe_once(tier: Tier, environ: Mapping[str, str], cache: Path) -> TierStatus:
+    path = cache / f"{_CACHE_NAME}-{tier}-{os.geteuid() if sys.platform != 'win32' else 0}"
+    identity = _identity(tier, environ)
+    with suppress(OSError, UnicodeDecodeError):
+        if path.read_text() == identity:
+            return TierStatus(tier, works=True, reason="")
+    status = probe(tier, environ)
+    if status.works:
+        with suppress(OSError):  # without the cache, the next start probes again
+            cache.mkdir(parents=True, exist_ok=True)
+            path.write_text(identity)
+    return status
+
+
+def _identity(tier: Tier, environ: Mapping[str, str]) -> str:
+    """Return what a result depends on: the boot, the namespaces and rights of this process, and the program."""
+    parts: list[str] = []
+    for name in ("/proc/self/ns/user", "/proc/self/ns/mnt"):
+        with suppress(OSError):
+            parts.append(os.readlink(name))
+    with suppress(OSError):
+        parts.append(Path("/proc/sys/kernel/random/boot_id").read_text().strip())
+    if tier == "bubblewrap":
+        from opencode_tui.engine.sandbox import bubblewrap
+
+        program = bubblewrap.find_program(environ) or ""
+        parts += [program, str(bubblewrap.has_admin_capability())]
+        with suppress(OSError):
+            parts.append(str(os.stat(program).st_mtime_ns))
+    return "\n".join(parts) + "\n"
+
+
+def _probe_bubblewrap(environ: Mapping[str, str]) -> str:
+    from opencode_tui.engine.sandbox import bubblewrap
+
+    if sys.platform != "linux":
+        return "bubblewrap exists on Linux only"
+    if bubblewrap.find_program(environ) is None:
+        return "bubblewrap is not installed (apt install bubblewrap)"
+    with tempfile.TemporaryDirectory() as name:
+        command = bubblewrap.command(_probe_policy(Path(name), environ), ("/bin/sh", "-c", "exit 0"), Path("/"))
+        done = subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, timeout=_TIMEOUT_S, check=False, env=dict(environ)
+        )
+    if done.returncode == 0:
+        return ""
+    return _explain_bubblewrap(done.stderr.decode(errors="replace"))
+
+
+_USER_NAMESPACES_OFF = (
+    "bubblewrap cannot create a user namespace: this kernel or container forbids it (see sysctl user.max_user_namespaces, "
+    "kernel.unprivileged_userns_clone and kernel.apparmor_restrict_unprivileged_userns; in a container, its seccomp profile)"
+)
+_CAUSES = (
+    (
+        "mount proc",
+        "bubblewrap cannot mount /proc: this container hides parts of its own (run it with an unmasked /proc)",
+    ),
+    ("namespace", _USER_NAMESPACES_OFF),
+    ("uid map", _USER_NAMESPACES_OFF),
+)
+
+
+def _explain_bubblewrap(errors: str) -> str:
+    lines = [line for line in errors.splitlines() if line.strip()]
+    last = lines[-1] if lines else "no message"
+    lowered = last.lower()
+    return next((words for sign, words in _CAUSES if sign in lowered), f"bubblewrap does not start: {last}")
+
+
+def _probe_landlock(environ: Mapping[str, str]) -> str:
+    if sys.platform != "linux":
+        return "Landlock exists on Linux only"
+    from opencode_tui.engine.sandbox import landlock
+
+    if not landlock.version():
+        return (
+            "this kernel has no Landlock, or it is switched off or filtered (Linux 5.13 or newer with landlock in the boot "
+            "parameter lsm=; in a container, a seccomp profile that knows it)"
+        )
+    with tempfile.TemporaryDirectory() as name:
+        inside, outside = Path(name, "inside"), Path(name, "outside")
+        inside.mkdir()
+        text = f"echo > {inside}/file && {{ echo > {outside}; }} 2> /dev/null"
+        policy = _probe_policy(inside, environ)
+        results: list[int | OSError] = []
+
+        def run() -> None:
+            try:
+                landlock.confinement(policy)()
+                done = subprocess.run(["/bin/sh", "-c", text], env=dict(environ), timeout=_TIMEOUT_S, check=False)
+                results.append(done.returncode)
+            except OSError as error:
+                results.append(error)
+
+        thread = threading.Thread(target=run, name="landlock-probe")
+        thread.start()
+        thread.join()
+        if results and isinstance(results[0], OSError):
+            return f"Landlock and seccomp cannot be applied: {results[0]}"
+        if not Path(inside, "file").exists():
+            return "Landlock refuses what it should allow"
+        return "Landlock does not refuse writing outside" if outside.exists() else ""
+
+
+def _probe_seatbelt(environ: Mapping[str, str]) -> str:
+    from opencode_tui.engine.sandbox import seatbelt
+
+    if sys.platform != "darwin":
+        return "sandbox-exec exists on macOS only"
+    with tempfile.TemporaryDirectory() as name:
+        profile = seatbelt.profile(_probe_policy(Path(name).resolve(), environ))
+        command = [seatbelt.PROGRAM, "-p", profile, "/bin/sh", "-c", "exit 0"]
+        done = subprocess.run(command, capture_output=True, timeout=_TIMEOUT_S, check=False, env=dict(environ))
+    return (
+        "" if done.returncode == 0 else f"sandbox-exec does not start: {done.stderr.decode(errors='replace').strip()}"
+    )
+
+
+_PROBES = {"bubblewrap": _probe_bubblewrap, "landlock": _probe_landlock, "seatbelt": _probe_seatbelt}
+
+
+def _probe_policy(folder: Path, environ: Mapping[str, str]) -> Policy:
+    read = tuple({Path(os.path.realpath(name)) for name in _SYSTEM if os.path.exists(name)})
+    return Policy(read, (folder,), (), (), folder, "none", environ)

@@ -4,6 +4,7 @@ import os
 import sys
 import threading
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from msgspec.structs import replace
 
 from opencode_tui.engine.sandbox.launch import plan_launch
 from opencode_tui.engine.sandbox.policy import Policy
-from opencode_tui.engine.sandbox.tier import Tier
+from opencode_tui.engine.sandbox.tier import Tier, TierStatus, probe
 from opencode_tui.engine.tool.process.process import Command, Ended, ShellProcess
 
 SYSTEM = tuple(Path(os.path.realpath(name)) for name in ("/usr", "/etc", "/opt", "/nix") if os.path.exists(name))
@@ -75,13 +76,28 @@ def toolchains() -> tuple[Path, ...]:
     return tuple({Path(os.path.realpath(name)) for name in (sys.prefix, sys.base_prefix)})
 
 
+def require(tier: Tier, base: Path) -> Confined:
+    """Return commands in the tier; skips the test where it does not work."""
+    if (status := _probed(tier)).works:
+        return Confined(tier, base)
+    pytest.skip(status.reason)
+
+
+@cache
+def _probed(tier: Tier) -> TierStatus:
+    return probe(tier, os.environ)
+
+
+@pytest.fixture(params=["bubblewrap", "landlock"])
+def confined(request: pytest.FixtureRequest, tmp_path: Path) -> Confined:
+    return require(request.param, tmp_path)
+
+
 @pytest.fixture
 def bubblewrap(tmp_path: Path) -> Confined:
-    confined = Confined("bubblewrap", tmp_path)
-    try:
-        ended, output = confined.run("true")
-    except FileNotFoundError as error:
-        pytest.skip(str(error))
-    if ended.exit_code != 0:
-        pytest.skip(output.strip())
-    return confined
+    return require("bubblewrap", tmp_path)
+
+
+@pytest.fixture
+def landlock(tmp_path: Path) -> Confined:
+    return require("landlock", tmp_path)

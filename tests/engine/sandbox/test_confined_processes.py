@@ -25,38 +25,38 @@ WAYS: dict[str, dict[str, Any]] = {"timeout": {"timeout_ms": 300}, "cancel": {"c
         ("echo copied > >(sleep 0.03; cat)", 0, "copied\n"),
     ],
 )
-def test_exit_codes_and_outputs_are_those_of_the_shell(bubblewrap: Confined, text: str, code: int, output: str) -> None:
-    ended, printed = bubblewrap.run(text)
+def test_exit_codes_and_outputs_are_those_of_the_shell(confined: Confined, text: str, code: int, output: str) -> None:
+    ended, printed = confined.run(text)
     assert (ended.reason, ended.exit_code, ended.leftovers) == ("exit", code, ())
     assert printed == output
 
 
-def test_what_the_shell_left_running_is_named_and_ended(bubblewrap: Confined) -> None:
+def test_what_the_shell_left_running_is_named_and_ended(confined: Confined) -> None:
     text = "sleep 61.5 & setsid sleep 62.5 & env -i setsid sleep 63.5 >/dev/null 2>&1 & sleep 0.1; exit 4"
-    ended, _ = bubblewrap.run(text)
+    ended, _ = confined.run(text)
     assert ended.exit_code == 4
     assert sorted(ended.leftovers) == ["sleep 61.5", "sleep 62.5", "sleep 63.5"]
     assert not [line for name in ("61.5", "62.5", "63.5") for line in survivors(f"sleep {name}")]
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_a_command_gets_its_grace_before_it_is_killed(bubblewrap: Confined, way: str) -> None:
+def test_a_command_gets_its_grace_before_it_is_killed(confined: Confined, way: str) -> None:
     text = "trap 'echo cleaned up; exit 1' TERM; setsid sleep 64.5 & while :; do sleep 0.02; done"
-    ended, output = bubblewrap.run(text, **WAYS[way])
+    ended, output = confined.run(text, **WAYS[way])
     assert (ended.reason, ended.exit_code) == (way, None)
     assert output.endswith("cleaned up\n")
     assert survivors("sleep 64.5") == []
 
 
-def test_a_command_that_ignores_the_signal_is_killed(bubblewrap: Confined) -> None:
-    ended, output = bubblewrap.run("trap '' TERM; sleep 65.5; echo survived", cancel_after_s=0.3)
+def test_a_command_that_ignores_the_signal_is_killed(confined: Confined) -> None:
+    ended, output = confined.run("trap '' TERM; sleep 65.5; echo survived", cancel_after_s=0.3)
     assert (ended.reason, output) == ("cancel", "")
     assert survivors("sleep 65.5") == []
 
 
-def test_a_cancel_while_the_namespace_is_prepared_ends_the_command(bubblewrap: Confined) -> None:
+def test_a_cancel_while_the_namespace_is_prepared_ends_the_command(confined: Confined) -> None:
     for delay_s in (0.0, 0.001, 0.002, 0.004, 0.006, 0.008):
-        assert bubblewrap.run("sleep 66.5", cancel_after_s=delay_s)[0].reason == "cancel"
+        assert confined.run("sleep 66.5", cancel_after_s=delay_s)[0].reason == "cancel"
     assert survivors("sleep 66.5") == []
 
 

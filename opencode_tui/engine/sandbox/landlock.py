@@ -1,0 +1,170 @@
+"""Tier B: Landlock and a seccomp filter, for a thread and all processes that it starts.
+
+Landlock limits what is opened, created, renamed, linked and removed to the policy's folders, and where the kernel knows how, TCP,
+abstract Unix sockets, signals and devices; seccomp (`seccomp.py`) refuses what Landlock does not know. Root keeps only the
+capabilities that concern owners and modes of files: others would let it read the memory of processes outside, for example. Reading
+/proc is allowed; the kernel refuses what belongs to processes outside (memory, environment, descriptors) except command lines.
+
+What it cannot hold (`LIMITS`): nothing inside a writable folder can be excepted, so protected files are compared afterwards and
+hidden files are left to the scanner; modes, owners, times and attributes of files outside can be changed by a process that owns
+them; Unix sockets outside, if they have a path, accept connections; /dev/shm is that of the machine.
+"""
+
+import ctypes
+import os
+import struct
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psutil
+
+from opencode_tui.engine.sandbox import seccomp
+from opencode_tui.engine.sandbox.policy import Policy
+
+LIMITS = (
+    "protected files inside the project are compared afterwards, not kept from changing",
+    ".env files are protected only as far as the command can be read",
+    "modes, owners and times of your files outside can be changed",
+    "Unix sockets outside that have a path can be reached",
+    "no network, not even on localhost",
+)
+"""What `doctor` says this tier does not hold."""
+
+_CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446  # the same on all architectures
+_VERSION_FLAG, _PATH_BENEATH, _NO_NEW_PRIVILEGES = 1, 1, 38
+_HAS_CAPABILITY, _DROP_CAPABILITY = 23, 24
+_FILE_CAPABILITIES, _MOST_CAPABILITIES = (0, 1, 3, 4), 64
+"""CAP_CHOWN, CAP_DAC_OVERRIDE, CAP_FOWNER, CAP_FSETID."""
+
+_EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR, _REMOVE_DIR, _REMOVE_FILE = (1 << bit for bit in range(6))
+_MAKE_CHAR, _MAKE_DIR, _MAKE_REG, _MAKE_SOCK, _MAKE_FIFO, _MAKE_BLOCK, _MAKE_SYM = (1 << bit for bit in range(6, 13))
+_REFER, _TRUNCATE, _IOCTL_DEV = (1 << bit for bit in range(13, 16))
+_RIGHTS_BY_VERSION = ((1, (1 << 13) - 1), (2, _REFER), (3, _TRUNCATE), (5, _IOCTL_DEV))
+_TCP, _TCP_VERSION = 3, 4
+_SCOPES, _SCOPES_VERSION = 3, 6
+
+_READ = _EXECUTE | _READ_FILE | _READ_DIR
+_CHANGE = _READ | _WRITE_FILE | _REMOVE_DIR | _REMOVE_FILE | _MAKE_DIR | _MAKE_REG | _MAKE_SOCK | _MAKE_FIFO
+_WRITE = _CHANGE | _MAKE_SYM | _REFER | _TRUNCATE | _IOCTL_DEV
+"""No devices: root could make one of the disk."""
+_FILE_ONLY = _EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE | _IOCTL_DEV
+_DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
+_SHARED_MEMORY = Path("/dev/shm")
+
+
+def version() -> int:
+    """Return the version of Landlock that the kernel has, 0 without it or where it is switched off."""
+    try:
+        return _call(_CREATE_RULESET, None, 0, _VERSION_FLAG)
+    except OSError:
+        return 0
+
+
+def confinement(policy: Policy) -> Callable[[], None]:
+    """Return a function that confines the calling thread, and what it starts, for good.
+
+    It raises OSError where the kernel refuses; the thread must not start anything then.
+    """
+    supported = version()
+    if not supported:
+        raise OSError("the kernel has no Landlock")
+    has_network = policy.network == "full"
+    signals = () if supported >= _SCOPES_VERSION else tuple(_present_processes())
+    program = seccomp.assemble(
+        os.uname().machine, has_network=has_network, has_truncate=supported >= _truncate_version(), unsignaled=signals
+    )
+
+    def confine() -> None:
+        _drop_capabilities()
+        _restrict(policy, supported)
+        seccomp.install(program)
+
+    return confine
+
+
+def _truncate_version() -> int:
+    return next(version for version, rights in _RIGHTS_BY_VERSION if rights & _TRUNCATE)
+
+
+def _restrict(policy: Policy, supported: int) -> None:
+    handled = 0
+    for since, rights in _RIGHTS_BY_VERSION:
+        handled |= rights if supported >= since else 0
+    network = _TCP if supported >= _TCP_VERSION and policy.network == "none" else 0
+    scopes = _SCOPES if supported >= _SCOPES_VERSION else 0
+    attributes = [handled]
+    attributes += [network] if supported >= _TCP_VERSION else []
+    attributes += [scopes] if supported >= _SCOPES_VERSION else []
+    packed = struct.pack(f"={len(attributes)}Q", *attributes)
+    ruleset = _call(_CREATE_RULESET, packed, len(packed), 0)
+    try:
+        for path, rights in _rules(policy):
+            _allow(ruleset, path, rights & handled)
+        _call_prctl(_NO_NEW_PRIVILEGES, 1)
+        _call(_RESTRICT_SELF, ruleset, 0)
+    finally:
+        os.close(ruleset)
+
+
+def _rules(policy: Policy) -> Iterator[tuple[Path, int]]:
+    yield Path("/proc"), _READ
+    for name in _DEVICES:
+        yield Path("/dev", name), _READ_FILE | _WRITE_FILE | _TRUNCATE | _IOCTL_DEV
+    yield _SHARED_MEMORY, _READ_FILE | _READ_DIR | _WRITE_FILE | _REMOVE_FILE | _MAKE_REG | _TRUNCATE
+    for path in policy.read:
+        yield path, _READ
+    for path in (*policy.write, policy.temp):
+        yield path, _WRITE
+
+
+def _drop_capabilities() -> None:
+    """Remove capabilities from the set that programs of this thread can get, and from those it has."""
+    if os.geteuid() != 0:
+        return  # they get none: no program gains privileges any more
+    for capability in range(_MOST_CAPABILITIES):
+        if capability not in _FILE_CAPABILITIES and _libc.prctl(_HAS_CAPABILITY, ctypes.c_ulong(capability)) == 1:
+            _call_prctl(_DROP_CAPABILITY, capability)
+
+
+def _allow(ruleset: int, path: Path, rights: int) -> None:
+    """Add a rule; a path that is missing needs none."""
+    try:
+        descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return
+    try:
+        if not path.is_dir():
+            rights &= _FILE_ONLY
+        _call(_ADD_RULE, ruleset, _PATH_BENEATH, struct.pack("=Qi", rights, descriptor), 0)
+    finally:
+        os.close(descriptor)
+
+
+def _present_processes() -> Iterator[int]:
+    """Yield the processes that a command must not signal, where the kernel cannot limit signals: all that exist now."""
+    user = os.geteuid()
+    for process in psutil.process_iter():
+        try:
+            if user in (0, process.uids().effective):
+                yield process.pid
+        except psutil.Error:
+            continue
+
+
+_libc = ctypes.CDLL(None, use_errno=True)
+_libc.syscall.restype = ctypes.c_long
+
+
+def _call(number: int, *arguments: int | bytes | None) -> int:
+    words = [ctypes.c_long(argument) if isinstance(argument, int) else argument for argument in arguments]
+    result: int = _libc.syscall(ctypes.c_long(number), *words)
+    if result < 0:
+        code = ctypes.get_errno()
+        raise OSError(code, os.strerror(code))
+    return result
+
+
+def _call_prctl(option: int, value: int) -> None:
+    if _libc.prctl(option, ctypes.c_ulong(value), *[ctypes.c_ulong(0)] * 3):
+        code = ctypes.get_errno()
+        raise OSError(code, os.strerror(code))

@@ -180,8 +180,14 @@ class PermissionsFacet(Protocol):
         """Return them, oldest first."""
         ...
 
-    async def reply(self, request_id: str, reply: Reply, message: str | None = None) -> bool:
-        """Answer a request; return whether it was still open."""
+    async def reply(
+        self, request_id: str, reply: Reply, message: str | None = None, *, always: Sequence[str] | None = None
+    ) -> bool:
+        """Answer a request; return whether it was still open.
+
+        `always` are the patterns that an `always` reply grants, else those of the request. Raises ConfigError for patterns that
+        cannot be granted, StorageError when a grant could not be stored: the call is then allowed this once.
+        """
         ...
 
 

@@ -55,7 +55,14 @@ from opencode_tui.schema.error import NotFoundError, OpencodeError
 from opencode_tui.schema.event.screen_event import ScreenEvent
 from opencode_tui.schema.http_headers import MESSAGE_HEADER, OWN
 from opencode_tui.schema.model import Model, ModelRef
-from opencode_tui.schema.permission import PermissionReport, PermissionRequest, PermissionRules, Reply, Rule
+from opencode_tui.schema.permission import (
+    PermissionReply,
+    PermissionReport,
+    PermissionRequest,
+    PermissionRules,
+    Reply,
+    Rule,
+)
 from opencode_tui.schema.record import JsonObject, Record
 from opencode_tui.schema.session.diff import FileDiff
 from opencode_tui.schema.session.history import MessageWithParts
@@ -195,9 +202,11 @@ class _Permissions(_Facet):
     async def pending(self) -> Sequence[PermissionRequest]:
         return await self._link.records("/permission", PermissionRequest)
 
-    async def reply(self, request_id: str, reply: Reply, message: str | None = None) -> bool:
-        feedback = {"message": message} if message is not None else {}
-        return await _was_open(self._link, f"/permission/{request_id}/reply", {"reply": reply, **feedback})
+    async def reply(
+        self, request_id: str, reply: Reply, message: str | None = None, *, always: Sequence[str] | None = None
+    ) -> bool:
+        answer = PermissionReply(reply=reply, message=message, always=None if always is None else list(always))
+        return await _was_open(self._link, f"/permission/{request_id}/reply", answer.to_dict())
 
 
 class _Questions(_Facet):

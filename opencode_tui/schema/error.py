@@ -123,6 +123,22 @@ class ApprovalUnavailableError(PermissionRefused):
         super().__init__(f"{text}, or add a rule under permission.{permission} in opencode.json")
 
 
+class OutsideRefusedError(PermissionRefused):
+    """It would leave the sandbox, and this run answers its own questions only inside."""
+
+    def __init__(self, permission: str, patterns: list[str], reasons: list[str]) -> None:
+        wanted = ", ".join(repr(pattern) for pattern in patterns)
+        why = f" {' '.join(reasons)}" if reasons else ""
+        super().__init__(
+            f"{permission} for {wanted} would leave the sandbox.{why} Nobody is asked in this mode: do without it, or say that"
+            " it needs --auto=outside or the setting experimental.sandbox.auto"
+        )
+
+
+class CommandRefusedError(PermissionRefused):
+    """The agent may not run this command at all."""
+
+
 class ModelNotFoundError(OpencodeError):
     """The provider or model does not exist; `suggestions` are similar names."""
 

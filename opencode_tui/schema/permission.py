@@ -8,6 +8,11 @@ from opencode_tui.schema.record import Record, absent
 
 Action = Literal["allow", "deny", "ask"]
 Reply = Literal["once", "always", "reject"]
+Approvals = Literal["ask", "normal", "auto"]
+"""How a session asks: edits and commands too, by the rules, or not at all as long as nothing leaves the sandbox."""
+
+Runs = Literal["sandbox", "host"]
+"""Where a command runs."""
 
 
 class Rule(Record):
@@ -41,10 +46,14 @@ class PermissionRequest(Record):
 
 
 class PermissionReply(Record):
-    """The reply to a request; `message` is the user's feedback to the model with a rejection."""
+    """The reply to a request; `message` is the user's feedback to the model with a rejection.
+
+    `always` are the patterns to grant with an `always` reply; without it those of the request.
+    """
 
     reply: Reply
     message: str | None = absent()
+    always: list[str] | None = absent()
 
 
 class Verdict(Record):
@@ -63,11 +72,18 @@ class Verdict(Record):
 
 
 class PermissionReport(Record):
-    """Why a call would be allowed, asked or denied: the most restrictive verdict decides."""
+    """Why a call would be allowed, asked or denied: the most restrictive verdict decides.
+
+    For a command, `runs` is where it would run, `tier` the sandbox that works here ("none" without one), and `reasons` are why
+    it needs approval, in sentences.
+    """
 
     action: Action
     verdicts: list[Verdict]
     always: list[str] = Field(default_factory=list[str])
+    runs: Runs | None = absent()
+    tier: str | None = absent()
+    reasons: list[str] | None = absent()
 
 
 class PermissionRules(Record):

@@ -139,13 +139,25 @@ def _revoke(name: str, pattern: str | None, *, dry_run: bool) -> int:
 
 
 def _render(report: PermissionReport, places: Places) -> str:
-    lines = [f"{_WORDS[report.action]}"]
+    lines = [
+        f"{_WORDS[report.action]}{_location(report)}",
+        *(f"  {make_safe(reason)}" for reason in report.reasons or ()),
+    ]
     for verdict in report.verdicts:
         lines.append(f"  {verdict.action.ljust(5)}  {verdict.permission}  {make_safe(verdict.pattern)}")
         lines.append(f"         {_reason(verdict, places)}")
     if report.action == "ask" and report.always:
         lines.append(f'\n"always allow" would allow: {", ".join(make_safe(pattern) for pattern in report.always)}')
     return "\n".join(lines)
+
+
+def _location(report: PermissionReport) -> str:
+    """Return where a command would run, as the end of a line."""
+    if report.runs is None or report.action == "deny":
+        return ""
+    if report.tier == "none":
+        return ", runs without a sandbox"
+    return f", runs inside the sandbox ({report.tier})" if report.runs == "sandbox" else ", runs outside the sandbox"
 
 
 def _reason(verdict: Verdict, places: Places) -> str:

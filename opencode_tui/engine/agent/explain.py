@@ -1,89 +1,110 @@
 """The permissions that a tool call needs, and the rules and grants that allow or deny it. Runs nothing."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from opencode_tui.engine.permission.decision import Query, is_granted
+from msgspec import Struct
+
+from opencode_tui.engine.permission.command_decision import CommandDecision, CommandPlan, decide_command
+from opencode_tui.engine.permission.decision import Query, is_allowed_by_rules, is_granted
 from opencode_tui.engine.permission.ruleset import evaluate, strictness
-from opencode_tui.engine.tool.builtin.bash_permission import ask_for_command
+from opencode_tui.engine.tool.builtin.bash_permission import make_plan
 from opencode_tui.engine.tool.location import locate
 from opencode_tui.engine.tool.tool import ToolContext
-from opencode_tui.schema.permission import Action, PermissionReport, Rule, Verdict
+from opencode_tui.schema.permission import Action, PermissionReport, Rule, Ruleset, Verdict
 
-UNKNOWABLE = "runs arbitrary code"
-_PATHS = ("read", "edit")
+_UNKNOWABLE = "runs arbitrary code"
 
 
-def explain(
-    queries: Sequence[Query], *, rules: Sequence[Rule], origins: Sequence[str], grants: Sequence[Rule]
-) -> PermissionReport:
-    """Return the verdicts on the queries of one tool call under these rules and grants.
+class ExplainScope(Struct, frozen=True):
+    """What decides about a call: the agent's rules with the source of each (empty: built-in), the grants, the sandbox ("none")."""
 
-    `origins` has the source of each rule, empty for a built-in one.
+    rules: Sequence[Rule]
+    origins: Sequence[str]
+    grants: Sequence[Rule]
+    directory: Path
+    worktree: Path
+    home: Path
+    tier: str = "none"
+
+
+async def explain(permission: str, subject: str, scope: ExplainScope) -> PermissionReport:
+    """Return the verdicts on a tool call that acts on `subject`.
+
+    `subject` is a command line for `bash`, a path for `read` and `edit`, and the pattern itself for any other permission.
     """
-    verdicts = [
-        _verdict(query, pattern, rules=rules, origins=origins, grants=grants)
-        for query in queries
-        for pattern in query.patterns
-    ]
-    always = [pattern for query in queries for pattern in query.always]
+    context = _context(scope)
+    if permission == "bash":
+        plan = await make_plan(subject, folder=scope.directory, home=scope.home, context=context, tier=scope.tier)
+        return _explain_command(plan, scope)
+    patterns = [subject]
+    if permission in ("read", "edit"):
+        location = await locate(subject, context)
+        patterns = location.read_patterns if permission == "read" else location.edit_patterns
+    verdicts = _verdicts(Query(session_id="", permission=permission, patterns=patterns), scope)
+    return PermissionReport(action=_strictest(verdicts), verdicts=verdicts)
+
+
+def _explain_command(plan: CommandPlan, scope: ExplainScope) -> PermissionReport:
+    decision: CommandDecision = decide_command(plan, [list(scope.rules)], scope.grants)
+    queries = [one for one in (plan.query, *plan.query.also) if one.patterns]
+    return PermissionReport(
+        action=decision.action,
+        verdicts=[verdict for query in queries for verdict in _verdicts(query, scope, plan.notes)],
+        always=list(decision.always),
+        runs=decision.runs,
+        tier=scope.tier,
+        reasons=list(decision.reasons) or None,
+    )
+
+
+def _strictest(verdicts: Sequence[Verdict]) -> Action:
     actions: list[Action] = ["allow", *(verdict.action for verdict in verdicts)]
-    return PermissionReport(action=max(actions, key=strictness), verdicts=verdicts, always=always)
+    return max(actions, key=strictness)
 
 
-def _verdict(
-    query: Query, pattern: str, *, rules: Sequence[Rule], origins: Sequence[str], grants: Sequence[Rule]
-) -> Verdict:
-    rule = evaluate(query.permission, pattern, rules)
-    at = next((at for at, one in enumerate(rules) if one is rule), None)
-    note = UNKNOWABLE if pattern in query.must_ask and rule.pattern != pattern else None
-    action = "ask" if note and rule.action == "allow" else rule.action
+def _verdicts(query: Query, scope: ExplainScope, notes: Mapping[str, str] | None = None) -> list[Verdict]:
+    return [_verdict(query, pattern, scope, notes or {}) for pattern in query.patterns]
+
+
+def _verdict(query: Query, pattern: str, scope: ExplainScope, notes: Mapping[str, str]) -> Verdict:
+    rule = evaluate(query.permission, pattern, scope.rules)
+    at = next((at for at, one in enumerate(scope.rules) if one is rule), None)
+    is_open = rule.action == "allow" and not is_allowed_by_rules(query, pattern, [list(scope.rules)])
+    action = "ask" if is_open else rule.action
     grant = None
     if action == "ask":
-        grant = next((one for one in grants if is_granted(query, pattern, [one])), None)
+        grant = next((one for one in scope.grants if is_granted(query, pattern, [one])), None)
     return Verdict(
         permission=query.permission,
         pattern=pattern,
         action="allow" if grant else action,
         rule=rule if at is not None else None,
-        source=(origins[at] or None) if at is not None else None,
+        source=(scope.origins[at] or None) if at is not None else None,
         grant=grant,
-        note=note,
+        note=notes.get(pattern, _UNKNOWABLE) if is_open else None,
     )
 
 
-async def queries_of(permission: str, subject: str, *, directory: Path, worktree: Path, home: Path) -> list[Query]:
-    """Return the queries of a tool that acts on `subject`.
-
-    `subject` is a command line for `bash`, a path for `read` and `edit`, and the pattern itself for any other permission.
-    """
-    recorder = _Recorder()
-    context = ToolContext(
+def _context(scope: ExplainScope) -> ToolContext:
+    return ToolContext(
         session_id="",
         message_id="",
         call_id="",
         agent="",
-        directory=directory,
-        worktree=worktree,
-        ask=recorder,
+        directory=scope.directory,
+        worktree=scope.worktree,
+        ask=_Rules(scope.rules),
         progress=lambda _title, _metadata: None,
     )
-    if permission == "bash":
-        await ask_for_command(subject, folder=directory, home=home, context=context)
-    elif permission in _PATHS:
-        location = await locate(subject, context)
-        await recorder(permission, location.read_patterns if permission == "read" else location.edit_patterns)
-    else:
-        await recorder(permission, [subject])
-    return recorder.queries
 
 
-class _Recorder:
-    """Records the queries of a tool and allows them."""
+class _Rules:
+    """The rules of an agent; everything that is asked is allowed."""
 
-    def __init__(self) -> None:
-        self.queries: list[Query] = []
+    def __init__(self, rules: Sequence[Rule]) -> None:
+        self._rules = list(rules)
 
     async def __call__(
         self,
@@ -94,6 +115,10 @@ class _Recorder:
         metadata: dict[str, Any] | None = None,
         must_ask: Collection[str] = (),
     ) -> None:
-        self.queries.append(
-            Query(session_id="", permission=permission, patterns=patterns, always=always, must_ask=must_ask)
-        )
+        return
+
+    async def query(self, query: Query) -> None:
+        return
+
+    def rules(self) -> Sequence[Ruleset]:
+        return [self._rules]

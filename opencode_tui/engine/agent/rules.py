@@ -1,6 +1,6 @@
 """Lists, explains and tests the permission rules of one folder's agents, and lists and revokes grants."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
 from opencode_tui.engine.agent.agents import AgentInfo, read_prompt
@@ -21,8 +21,17 @@ class AgentRules:
     """The permission rules of the agents of one folder."""
 
     def __init__(
-        self, *, agents: AgentRegistry, tools: ToolRegistry, grants: Grants, project: Project, home: Path
+        self,
+        *,
+        agents: AgentRegistry,
+        tools: ToolRegistry,
+        grants: Grants,
+        project: Project,
+        home: Path,
+        tier: Callable[[], Awaitable[str]],
     ) -> None:
+        """`tier` returns the sandbox that works here, or "none"."""
+        self._tier = tier
         self._agents = agents
         self._tools = tools
         self._grants = grants
@@ -60,17 +69,19 @@ class AgentRules:
 
         `subject` is a command line for `bash`, a path for `read` and `edit`, else a pattern.
         """
-        from opencode_tui.engine.agent.explain import explain, queries_of  # imports the bash tool
+        from opencode_tui.engine.agent.explain import ExplainScope, explain  # imports the bash tool
 
         chosen, project = self._agent(agent), self._project
-        return explain(
-            await queries_of(
-                permission, subject, directory=project.directory, worktree=project.worktree, home=self._home
-            ),
+        scope = ExplainScope(
             rules=[*chosen.permission, *extra],
             origins=[*self._agents.origins(chosen), *[TRIED] * len(extra)],
             grants=await self._grants.listed(),
+            directory=project.directory,
+            worktree=project.worktree,
+            home=self._home,
+            tier=await self._tier() if permission == "bash" else "none",
         )
+        return await explain(permission, subject, scope)
 
     async def grants(self, permission: str, pattern: str | None) -> Sequence[Rule]:
         """Return the grants that `revoke` would delete."""

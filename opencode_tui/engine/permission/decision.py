@@ -1,20 +1,24 @@
 """The decision about one query: denied by a rule, allowed, or left to the user. Pure. Source: reference, section 27."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
-from opencode_tui.engine.permission.ruleset import evaluate, evaluate_layers, matches
+from opencode_tui.engine.permission.ruleset import BuiltInRule, evaluate, evaluate_layers, matches
 from opencode_tui.schema.error import DeniedError
-from opencode_tui.schema.permission import Rule, Ruleset, ToolCallRef
+from opencode_tui.schema.permission import Approvals, Rule, Ruleset, ToolCallRef
 
 
 class Query(Struct, frozen=True):
     """The permission that a tool call needs: every pattern must be allowed.
 
-    `always` are the patterns that an `always` reply grants. Only a rule with exactly the same pattern allows a pattern in
-    `must_ask`, because its effects can't be determined in advance.
+    `always` are the patterns that an `always` reply grants; with `always_for` these are only those of the patterns that the
+    user must allow. A pattern in `by_user` is allowed only by a rule or a grant of the user, not by a built-in rule. One in
+    `must_ask` is granted only by exactly this pattern, and unless it is in `by_user` too, also only allowed by such a rule.
+    `also` are further permissions that the call needs and that the same question asks for. A rejection of an `is_optional`
+    question concerns this question alone.
     """
 
     session_id: str
@@ -24,6 +28,10 @@ class Query(Struct, frozen=True):
     metadata: dict[str, Any] = field(default_factory=dict[str, Any])
     tool: ToolCallRef | None = None
     must_ask: Collection[str] = ()
+    by_user: Collection[str] = ()
+    always_for: Mapping[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])
+    also: "Sequence[Query]" = ()
+    is_optional: bool = False
 
 
 def open_patterns(query: Query, layers: Sequence[Ruleset]) -> list[str]:
@@ -33,12 +41,22 @@ def open_patterns(query: Query, layers: Sequence[Ruleset]) -> list[str]:
     """
     undecided: list[str] = []
     for pattern in query.patterns or ("*",):
-        rule = evaluate_layers(query.permission, pattern, layers)
-        if rule.action == "deny":
+        action = evaluate_layers(query.permission, pattern, layers).action
+        if action == "deny":
             raise DeniedError(query.permission, pattern, _rules_about(query.permission, layers))
-        if rule.action == "ask" or (pattern in query.must_ask and not _is_named(query.permission, pattern, layers)):
+        if action == "ask" or not is_allowed_by_rules(query, pattern, layers):
             undecided.append(pattern)
     return undecided
+
+
+def is_allowed_by_rules(query: Query, pattern: str, layers: Sequence[Ruleset]) -> bool:
+    """Return whether in every layer the deciding rule is strong enough to allow the pattern; `layers` all allow it."""
+    rules = (evaluate(query.permission, pattern, layer) for layer in layers)
+    if pattern in query.by_user:
+        return all(not isinstance(rule, BuiltInRule) for rule in rules)
+    if pattern in query.must_ask:
+        return pattern != "*" and all(rule.pattern == pattern for rule in rules)
+    return True
 
 
 def is_granted(query: Query, pattern: str, grants: Iterable[Rule]) -> bool:
@@ -50,9 +68,21 @@ def is_granted(query: Query, pattern: str, grants: Iterable[Rule]) -> bool:
     )
 
 
-def _is_named(permission: str, pattern: str, layers: Sequence[Ruleset]) -> bool:
-    """Return whether in every layer the deciding rule has exactly this pattern."""
-    return pattern != "*" and all(evaluate(permission, pattern, layer).pattern == pattern for layer in layers)
+def always_of(query: Query, undecided: Sequence[str]) -> list[str]:
+    """Return the patterns that an "always" reply to a question about the undecided patterns grants."""
+    if not query.always_for:
+        return list(query.always)
+    return list(dict.fromkeys(grant for pattern in undecided for grant in query.always_for.get(pattern, ())))
+
+
+def with_approvals(query: Query, approvals: Approvals) -> Query:
+    """Return the query as the mode of approvals needs it: in the mode ask built-in rules allow no edit and no command."""
+    if approvals != "ask":
+        return query
+    asked = replace(query, also=[with_approvals(one, approvals) for one in query.also])
+    if query.permission not in ("bash", "edit"):
+        return asked
+    return replace(asked, by_user=[*query.by_user, *(p for p in query.patterns if p not in query.must_ask)])
 
 
 def _rules_about(permission: str, layers: Sequence[Ruleset]) -> list[Rule]:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from opencode_tui.engine.permission.ruleset import BuiltInRule
 from opencode_tui.schema.permission import Action, Rule
 
 
@@ -19,9 +20,9 @@ class PermissionFolders(Struct, frozen=True):
     skills: Sequence[Path] = ()
 
 
-def rule(permission: str, pattern: str, action: Action) -> Rule:
+def rule(permission: str, pattern: str, action: Action) -> BuiltInRule:
     """Return one rule."""
-    return Rule(permission=permission, pattern=pattern, action=action)
+    return BuiltInRule(permission=permission, pattern=pattern, action=action)
 
 
 def reading_rules() -> list[Rule]:

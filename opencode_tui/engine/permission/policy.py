@@ -1,9 +1,10 @@
 """Policies that answer a permission request before the user is asked, one for each kind of run."""
 
-from typing import Protocol
+from typing import Protocol, cast
 
-from opencode_tui.schema.error import ApprovalUnavailableError
+from opencode_tui.schema.error import ApprovalUnavailableError, OutsideRefusedError
 from opencode_tui.schema.permission import PermissionRequest
+from opencode_tui.schema.record import JsonObject
 
 
 class Policy(Protocol):
@@ -26,17 +27,41 @@ _NEEDS_A_PERSON = ("doom_loop", "question")
 
 
 class AutoApprove:
-    """`--auto`: allows every request once.
+    """`--auto`: allows every request once that does not leave the sandbox, and with `outside` those that do too.
 
     Only `doom_loop` (repeated identical calls) and `question` (of the model) still go to the user, or to `otherwise`.
     """
 
-    def __init__(self, otherwise: Policy) -> None:
+    def __init__(self, otherwise: Policy, *, outside: bool = False) -> None:
         self._otherwise = otherwise
+        self._outside = outside
+
+    def with_outside(self) -> "AutoApprove":
+        """Return the policy that also allows what leaves the sandbox."""
+        return AutoApprove(self._otherwise, outside=True)
 
     def decide(self, request: PermissionRequest) -> bool:
-        """Return True, except for `doom_loop` and `question`."""
-        return self._otherwise.decide(request) if request.permission in _NEEDS_A_PERSON else True
+        """Return True, except for `doom_loop` and `question`. Raises OutsideRefusedError."""
+        if request.permission in _NEEDS_A_PERSON:
+            return self._otherwise.decide(request)
+        if not self._outside and leaves_sandbox(request):
+            raise OutsideRefusedError(request.permission, request.patterns, _reasons(request))
+        return True
+
+
+def leaves_sandbox(request: PermissionRequest) -> bool:
+    """Return whether a yes reaches beyond the sandbox that works here."""
+    sandbox = request.metadata.get("sandbox")
+    if isinstance(sandbox, dict):
+        facts = cast(JsonObject, sandbox)
+        return facts.get("runs") == "host" and facts.get("tier") != "none"
+    return request.metadata.get("outside") is True
+
+
+def _reasons(request: PermissionRequest) -> list[str]:
+    sandbox = request.metadata.get("sandbox")
+    reasons = cast(JsonObject, sandbox).get("reasons") if isinstance(sandbox, dict) else None
+    return [str(reason) for reason in cast("list[object]", reasons)] if isinstance(reasons, list) else []
 
 
 class RefuseQuestions:

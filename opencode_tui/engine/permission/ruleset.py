@@ -17,6 +17,11 @@ from opencode_tui.schema.record import JsonObject
 EDIT_TOOLS = frozenset({"edit", "write", "patch", "multiedit", "apply_patch"})
 """Tools that need the permission `edit`."""
 
+
+class BuiltInRule(Rule):
+    """A rule of the program: it is no approval of the user."""
+
+
 _STRICTNESS: dict[Action, int] = {"allow": 0, "ask": 1, "deny": 2}
 _CACHED_PATTERNS = 2_048
 

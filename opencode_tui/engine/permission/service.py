@@ -10,14 +10,16 @@ from collections.abc import Awaitable, Callable, Collection, Sequence
 from typing import Any, Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from opencode_tui.engine.permission.decision import Query, is_granted, open_patterns
+from opencode_tui.engine.permission.decision import Query, always_of, is_granted, open_patterns, with_approvals
 from opencode_tui.engine.permission.grants import Grants
-from opencode_tui.engine.permission.policy import Policy
-from opencode_tui.schema.error import PermissionRefused, RejectedError
+from opencode_tui.engine.permission.policy import AutoApprove, Policy
+from opencode_tui.engine.permission.protected import is_secret
+from opencode_tui.schema.error import ConfigError, PermissionRefused, RejectedError
 from opencode_tui.schema.event.event import PermissionAsked, PermissionReplied
 from opencode_tui.schema.ids import Identifier
-from opencode_tui.schema.permission import PermissionRequest, Reply, Rule, Ruleset, ToolCallRef
+from opencode_tui.schema.permission import Approvals, PermissionRequest, Reply, Rule, Ruleset, ToolCallRef
 
 Publish = Callable[[PermissionAsked | PermissionReplied], None]
 Advise = Callable[[PermissionRequest], Awaitable[Literal["ask", "allow", "deny"]]]
@@ -25,12 +27,20 @@ Advise = Callable[[PermissionRequest], Awaitable[Literal["ask", "allow", "deny"]
 
 
 class _Pending(Struct, frozen=True):
-    """A pending request; `undecided` are the patterns that the user must allow."""
+    """A pending request; `undecided` are the patterns that the user must allow, each with its query."""
 
     request: PermissionRequest
-    query: Query
-    undecided: Sequence[str]
+    undecided: Sequence[tuple[Query, str]]
     answer: asyncio.Future[None]
+
+    @property
+    def is_optional(self) -> bool:
+        """Whether a rejection concerns this request alone."""
+        return self.undecided[0][0].is_optional
+
+    def is_covered(self, grants: Sequence[Rule]) -> bool:
+        """Return whether grants allow everything that the request is about."""
+        return all(is_granted(query, pattern, grants) for query, pattern in self.undecided)
 
     def resolve(self, error: RejectedError | None) -> None:
         if self.answer.done():
@@ -45,8 +55,18 @@ class PermissionService:
     """The permission requests of all sessions of one folder."""
 
     def __init__(
-        self, *, publish: Publish, identifier: Identifier, grants: Grants, advise: Advise | None = None
+        self,
+        *,
+        publish: Publish,
+        identifier: Identifier,
+        grants: Grants,
+        advise: Advise | None = None,
+        has_sandbox: Callable[[], Awaitable[bool]] | None = None,
+        allows_outside: bool = False,
     ) -> None:
+        """`has_sandbox` returns whether commands are confined here; `allows_outside`: automatic answers may leave the sandbox."""
+        self._has_sandbox = has_sandbox
+        self._allows_outside = allows_outside
         self._advise = advise
         self._publish = publish
         self._identifier = identifier
@@ -58,35 +78,38 @@ class PermissionService:
 
         Waits for the user without a limit. Raises DeniedError, RejectedError, or what the policy raises.
         """
-        undecided = open_patterns(query, layers)
+        undecided = [(one, pattern) for one in (query, *query.also) for pattern in open_patterns(one, layers)]
         if not undecided:
             return
         grants = await self._current_grants()
-        undecided = [pattern for pattern in undecided if not is_granted(query, pattern, grants)]
+        undecided = [(one, pattern) for one, pattern in undecided if not is_granted(one, pattern, grants)]
         if not undecided:
             return
-        request = self._request(query)
+        request = await self._marked(self._request(query, undecided))
         if await self._is_advised(request) or policy.decide(request):
             return
-        await self._wait(_Pending(request, query, undecided, asyncio.get_running_loop().create_future()))
+        await self._wait(_Pending(request, undecided, asyncio.get_running_loop().create_future()))
 
-    async def reply(self, request_id: str, reply: Reply, message: str | None = None) -> bool:
+    async def reply(
+        self, request_id: str, reply: Reply, message: str | None = None, *, always: Sequence[str] | None = None
+    ) -> bool:
         """Reply to a request and return whether it was still pending.
 
-        `always` stores the grant first, then allows every pending request that it covers. `reject` rejects the other pending
-        requests of the session too, with the same message. Raises StorageError when a grant cannot be stored; the one call is
-        allowed all the same.
+        `always` stores the grant first (of the patterns `always`, else of the request's), then allows every pending request that
+        it covers. `reject` rejects the other pending requests of the session too, with the same message. Raises ConfigError for
+        an `always` that is not possible, StorageError when a grant cannot be stored; then the one call is allowed all the same.
         """
-        pending = self._pending.pop(request_id, None)
+        pending = self._pending.get(request_id)
         if pending is None:
             return False
-        match reply:
-            case "once":
-                self._close(pending, "once")
-            case "always":
-                await self._allow_always(pending)
-            case "reject":
-                self._reject(pending, message)
+        if reply == "always":
+            await self._allow_always(pending, _checked(pending.request, always))
+            return True
+        self._pending.pop(request_id)
+        if reply == "once":
+            self._close(pending, "once")
+        else:
+            self._reject(pending, message)
         return True
 
     def pending(self, session_id: str | None = None) -> list[PermissionRequest]:
@@ -96,6 +119,25 @@ class PermissionService:
             for pending in self._pending.values()
             if session_id is None or pending.request.session_id == session_id
         ]
+
+    def policy_of(self, approvals: Approvals, policy: Policy) -> Policy:
+        """Return the policy of a run whose session has this mode of approvals."""
+        if isinstance(policy, AutoApprove):
+            return policy.with_outside() if self._allows_outside else policy
+        return AutoApprove(policy, outside=self._allows_outside) if approvals == "auto" else policy
+
+    async def _marked(self, request: PermissionRequest) -> PermissionRequest:
+        """Return the request of a file tool with `outside` in its metadata if a confined command could not do the same."""
+        reaches_out = (
+            request.permission == "external_directory"
+            or bool(request.metadata.get("protected"))
+            or (request.permission == "read" and any(map(is_secret, request.patterns)))
+        )
+        if "sandbox" in request.metadata or not reaches_out or self._has_sandbox is None:
+            return request
+        if not await self._has_sandbox():
+            return request
+        return request.changed(metadata={**request.metadata, "outside": True})
 
     async def _is_advised(self, request: PermissionRequest) -> bool:
         """Return whether a plugin allows the request. Raises PermissionRefused when one denies it."""
@@ -122,21 +164,26 @@ class PermissionService:
             if self._pending.pop(request.id, None) is not None:
                 self._publish_reply(pending, "reject")
 
-    async def _allow_always(self, pending: _Pending) -> None:
+    async def _allow_always(self, pending: _Pending, patterns: Sequence[str]) -> None:
+        self._pending.pop(pending.request.id)
         try:
-            if pending.request.always:
-                await self._grants.add(pending.request.permission, pending.request.always)
+            if patterns:
+                await self._grants.add(pending.request.permission, patterns)
         finally:
             self._close(pending, "always")
         grants = await self._current_grants()
         for other in list(self._pending.values()):
-            if all(is_granted(other.query, pattern, grants) for pattern in other.undecided):
+            if other.is_covered(grants):
                 self._pending.pop(other.request.id, None)
                 self._close(other, "always")
 
     def _reject(self, pending: _Pending, message: str | None) -> None:
         session_id = pending.request.session_id
-        others = [other for other in self._pending.values() if other.request.session_id == session_id]
+        others = [
+            other
+            for other in self._pending.values()
+            if other.request.session_id == session_id and not pending.is_optional and not other.is_optional
+        ]
         for rejected in (pending, *others):
             self._pending.pop(rejected.request.id, None)
             self._close(rejected, "reject", RejectedError(message or None))
@@ -149,29 +196,45 @@ class PermissionService:
         request = pending.request
         self._publish(PermissionReplied(session_id=request.session_id, request_id=request.id, reply=reply))
 
-    def _request(self, query: Query) -> PermissionRequest:
+    def _request(self, query: Query, undecided: Sequence[tuple[Query, str]]) -> PermissionRequest:
+        """Return the request for the first query with undecided patterns; `query` has what all of them share."""
+        shown = undecided[0][0]
         return PermissionRequest(
             id=self._identifier.ascending("per"),
             session_id=query.session_id,
-            permission=query.permission,
-            patterns=list(query.patterns),
+            permission=shown.permission,
+            patterns=list(shown.patterns),
             metadata=dict(query.metadata),
-            always=list(query.always),
+            always=always_of(shown, [pattern for one, pattern in undecided if one is shown]),
             tool=query.tool,
         )
+
+
+def _checked(request: PermissionRequest, always: Sequence[str] | None) -> list[str]:
+    """Return the patterns to grant. Raises ConfigError for edited ones that cannot be stored."""
+    if always is None:
+        return list(request.always)
+    if not request.always:
+        raise ConfigError("this request can only be allowed once; reply with once or reject")
+    patterns = [pattern.strip() for pattern in always]
+    if not patterns or not all(patterns):
+        raise ConfigError("always needs at least one pattern, and none of them empty")
+    return patterns
 
 
 class CallPermission(Struct, frozen=True):
     """Sends the permission requests of one tool call; a tool receives an instance as its `ask`.
 
-    Each request calls `layers`, so that changed rules apply immediately.
+    Each request calls `layers` and `approvals`, so that changed rules and modes apply immediately; `tool` is None for requests
+    of a slash command.
     """
 
     service: PermissionService
     session_id: str
-    tool: ToolCallRef
+    tool: ToolCallRef | None
     layers: Callable[[], Sequence[Ruleset]]
     policy: Policy
+    approvals: Callable[[], Awaitable[Approvals]] | None = None
 
     async def __call__(
         self,
@@ -183,13 +246,24 @@ class CallPermission(Struct, frozen=True):
         must_ask: Collection[str] = (),
     ) -> None:
         """Return when the call is allowed. Raises PermissionRefused."""
-        query = Query(
-            session_id=self.session_id,
-            permission=permission,
-            patterns=patterns,
-            always=always,
-            metadata=metadata or {},
-            tool=self.tool,
-            must_ask=must_ask,
+        await self.query(
+            Query(
+                session_id=self.session_id,
+                permission=permission,
+                patterns=patterns,
+                always=always,
+                metadata=metadata or {},
+                must_ask=must_ask,
+            )
         )
-        await self.service.ask(query, layers=self.layers(), policy=self.policy)
+
+    async def query(self, query: Query) -> None:
+        """Return when the call is allowed; the query's session and call become those of this call. Raises PermissionRefused."""
+        mode: Approvals = "normal" if self.approvals is None else await self.approvals()
+        asked = replace(query, session_id=self.session_id, tool=self.tool)
+        policy = self.service.policy_of(mode, self.policy)
+        await self.service.ask(with_approvals(asked, mode), layers=self.layers(), policy=policy)
+
+    def rules(self) -> Sequence[Ruleset]:
+        """Return the rulesets that must all allow the call."""
+        return self.layers()

@@ -99,7 +99,11 @@ class FolderServices:
             grants=self.grants,
             project=self.project,
             home=self.core.paths.home,
+            tier=self._tier,
         )
+
+    async def _tier(self) -> str:
+        return "none"
 
     @cached_property
     def catalog(self) -> Catalog:

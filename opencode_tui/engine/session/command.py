@@ -10,7 +10,6 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -18,9 +17,8 @@ from msgspec.structs import replace
 from opencode_tui.engine.agent.agents import AgentInfo
 from opencode_tui.engine.agent.registry import AgentRegistry
 from opencode_tui.engine.command.commands import INIT, Command, Commands, Piece, Prose, Snippet, SnippetShell, fill
-from opencode_tui.engine.permission.decision import Query
 from opencode_tui.engine.permission.policy import Policy
-from opencode_tui.engine.permission.service import PermissionService
+from opencode_tui.engine.permission.service import CallPermission, PermissionService
 from opencode_tui.engine.plugin.hooks import Hooks
 from opencode_tui.engine.session.plugin_hooks import change_command
 from opencode_tui.engine.session.records.store import SessionStore
@@ -198,12 +196,7 @@ class SessionCommands:
 
     def _context(self, session_id: str, agent: AgentInfo, layers: Sequence[Ruleset], policy: Policy) -> ToolContext:
         """Return the tool context for the permission requests of snippets; it belongs to no call."""
-
-        async def ask(permission: str, patterns: Sequence[str], **facts: Any) -> None:
-            facts["metadata"] = facts.get("metadata") or {}
-            query = Query(session_id=session_id, permission=permission, patterns=patterns, **facts)
-            await self._services.permissions.ask(query, layers=layers, policy=policy)
-
+        permissions = self._services.permissions
         return ToolContext(
             session_id=session_id,
             message_id="",
@@ -211,7 +204,7 @@ class SessionCommands:
             agent=agent.name,
             directory=self._services.shell.folder,
             worktree=self._services.worktree,
-            ask=ask,
+            ask=CallPermission(permissions, session_id, None, lambda: layers, policy),
             progress=lambda _title, _metadata: None,
         )
 

@@ -8,7 +8,9 @@ from typing import Any, Generic, Protocol, TypeVar
 from msgspec import Struct, field
 from pydantic import BaseModel, ConfigDict
 
+from opencode_tui.engine.permission.decision import Query
 from opencode_tui.schema.api.question import Question
+from opencode_tui.schema.permission import Ruleset
 from opencode_tui.schema.record import json_name
 
 
@@ -39,6 +41,14 @@ class Ask(Protocol):
 
         The patterns in `must_ask` are allowed only by a rule that names them word for word, not by one with wildcards.
         """
+        ...
+
+    def query(self, query: Query) -> Awaitable[None]:
+        """Wait for the decision about a query; its session and call are filled in."""
+        ...
+
+    def rules(self) -> Sequence[Ruleset]:
+        """Return the rulesets that must all allow the call: the session's and its parents'."""
         ...
 
 

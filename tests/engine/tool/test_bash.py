@@ -159,18 +159,18 @@ async def test_a_file_inside_asks_for_no_folder(shell: ShellBench) -> None:
     assert shell.asks("external_directory") == []
 
 
-async def test_folders_outside_are_asked_for_first(shell: ShellBench, tmp_path: Path) -> None:
+async def test_folders_outside_are_asked_for_with_the_command(shell: ShellBench, tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
     (outside / "a.txt").write_text("text")
     await shell.run(f"cat {outside}/a.txt")
-    first, second = shell.asked
-    assert (first.permission, first.patterns, first.always) == (
+    command, path = shell.asked
+    assert (path.permission, path.patterns, path.always) == (
         "external_directory",
         [f"{outside}/*"],
         [f"{outside}/*"],
     )
-    assert second.permission == "bash"
+    assert command.permission == "bash"
 
 
 @pytest.mark.parametrize(("command", "more"), [("cd ../", {}), ("true", {"workdir": ".."})])
@@ -184,7 +184,6 @@ async def test_a_refused_folder_runs_nothing(shell: ShellBench) -> None:
     with pytest.raises(RejectedError):
         await shell.run("touch inside; cat /etc/hostname")
     assert list(shell.folder.iterdir()) == []
-    assert shell.asks("bash") == []
 
 
 async def test_files_of_secrets_are_asked_for_as_reads(shell: ShellBench) -> None:
@@ -212,4 +211,5 @@ async def test_an_opaque_command_must_be_named(shell: ShellBench) -> None:
 async def test_known_commands_need_not_be_named(shell: ShellBench) -> None:
     await shell.run("echo a && ls")
     assert shell.named == []
-    assert shell.asked[0].metadata == {}
+    assert "opaque" not in shell.asked[0].metadata
+    assert shell.asked[0].metadata["sandbox"]["reasons"] == []

@@ -37,7 +37,7 @@ class ShellBench(Workbench):
         """Run a command as a model's call does."""
         return await self.call(self.tool, command=command, **{"description": "Tries something", **written})
 
-    async def _ask(
+    async def record(
         self,
         permission: str,
         patterns: Sequence[str],
@@ -47,7 +47,7 @@ class ShellBench(Workbench):
         must_ask: Collection[str] = (),
     ) -> None:
         self.named.extend(must_ask)
-        await super()._ask(permission, patterns, always=always, metadata=metadata)
+        await super().record(permission, patterns, always=always, metadata=metadata)
 
     def _reserve(self) -> Path:
         path = self.folder.parent / f"tool_{len(self.full_texts)}"

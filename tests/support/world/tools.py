@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from opencode_tui.engine.permission.decision import Query
 from opencode_tui.engine.tool.builtin.read import ReadTool
 from opencode_tui.engine.tool.edit.edit_permission import EditPermission
 from opencode_tui.engine.tool.edit.file_editor import FileEditor
@@ -14,6 +15,7 @@ from opencode_tui.engine.tool.files.read_guard import ReadGuard
 from opencode_tui.engine.tool.parameter_schema import parse
 from opencode_tui.engine.tool.tool import Parameters, ToolContext, ToolResult
 from opencode_tui.schema.error import RejectedError
+from opencode_tui.schema.permission import Ruleset
 
 
 @dataclass
@@ -40,6 +42,7 @@ class Workbench:
     before_answer: Callable[[], object] | None = None
     edited: list[Path] = field(default_factory=list)
     protected: Collection[Path] = ()
+    layers: Sequence[Ruleset] = ()
 
     def __post_init__(self) -> None:
         self.stamps = ReadGuard()
@@ -57,11 +60,11 @@ class Workbench:
             agent="build",
             directory=self.folder,
             worktree=self.worktree or self.folder,
-            ask=self._ask,
+            ask=_Ask(self),
             progress=lambda title, metadata: None,
         )
 
-    async def _ask(
+    async def record(
         self,
         permission: str,
         patterns: Sequence[str],
@@ -88,6 +91,37 @@ class Workbench:
 
     def asks(self, permission: str) -> list[list[str]]:
         return [asked.patterns for asked in self.asked if asked.permission == permission]
+
+
+class _Ask:
+    """Records the queries of a call; no rule decides about them."""
+
+    def __init__(self, bench: Workbench) -> None:
+        self._bench = bench
+
+    async def __call__(
+        self,
+        permission: str,
+        patterns: Sequence[str],
+        *,
+        always: Sequence[str] = (),
+        metadata: dict[str, Any] | None = None,
+        must_ask: Collection[str] = (),
+    ) -> None:
+        await self._bench.record(permission, patterns, always=always, metadata=metadata, must_ask=must_ask)
+
+    async def query(self, query: Query) -> None:
+        for one in (query, *query.also):
+            await self._bench.record(
+                one.permission,
+                one.patterns,
+                always=one.always,
+                metadata=query.metadata,
+                must_ask=[*one.must_ask, *one.by_user],
+            )
+
+    def rules(self) -> Sequence[Ruleset]:
+        return self._bench.layers
 
 
 def tree(folder: Path) -> dict[str, str]:

@@ -1,0 +1,300 @@
+"""The decision about a shell command: which permissions it needs, whether it runs in the sandbox or on the host, and why. Pure.
+
+With a sandbox a command runs inside without a question, unless a member needs the outside (a yes runs it there), discards work at
+large (a yes runs it inside), or a rule of the user decides otherwise. On the host, which is also where no sandbox works, members
+whose effects are unknown must be allowed by the user too. Built-in rules never allow any of this. An agent that may not edit
+leaves the sandbox only to read paths. Source: SPEC, section 6.
+"""
+
+import os
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from opencode_tui.engine.permission.decision import Query, always_of, is_granted, open_patterns, with_approvals
+from opencode_tui.engine.permission.protected import is_secret
+from opencode_tui.engine.permission.ruleset import BuiltInRule, evaluate, evaluate_layers
+from opencode_tui.schema.error import DeniedError
+from opencode_tui.schema.permission import Action, Approvals, Rule, Ruleset, Runs
+
+if TYPE_CHECKING:
+    from opencode_tui.engine.permission.shell.scan import Member, Reason, Scan
+
+CommandKind = Literal["outside", "discard", "opaque", "rule"]
+"""Why a command is asked about or denied: it needs the outside, it discards work, its effects are unknown, a rule says so."""
+
+_ADDRESS = re.compile(r"\bhttps?://[^\s'\"|;&<>()]+", re.IGNORECASE)
+
+
+class CommandScope(Struct, frozen=True):
+    """The surroundings of a command; all folders are real paths.
+
+    `root` is the project, `roots` are the folders that count as the project. `layers` are the rulesets of the agent and of those
+    that called it. `tier` is the sandbox that works ("none" without one).
+    """
+
+    command: str
+    folder: str
+    root: str
+    roots: Sequence[str]
+    layers: Sequence[Ruleset]
+    tier: str = "none"
+
+
+class CommandPlan(Struct, frozen=True):
+    """Where a command would run and the permissions that it needs, most important first; empty without any need.
+
+    `refusal` is why the agent may not run it at all, in one line, else empty. `read_only`: its project must not be changed.
+    `notes` are why single patterns need the user, as in "this …".
+    """
+
+    runs: Runs
+    kind: CommandKind
+    reasons: tuple[str, ...]
+    query: Query
+    refusal: str = ""
+    read_only: bool = False
+    notes: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+class CommandDecision(Struct, frozen=True):
+    """The decision; `reasons` are lines for the user, `always` the patterns that an "always" reply would grant."""
+
+    action: Action
+    runs: Runs
+    kind: CommandKind
+    reasons: tuple[str, ...] = ()
+    always: tuple[str, ...] = ()
+
+
+def plan_command(scan: "Scan", scope: CommandScope) -> CommandPlan:
+    """Return where a scanned command would run, and the permissions that it needs."""
+    plan = _Plan(scan, scope)
+    return CommandPlan(
+        runs=plan.runs,
+        kind=plan.kind,
+        reasons=plan.reasons,
+        query=plan.query,
+        refusal=plan.refusal,
+        read_only=not plan.may_edit,
+        notes=plan.notes,
+    )
+
+
+def decide_command(
+    plan: CommandPlan,
+    layers: Sequence[Ruleset],
+    grants: Iterable[Rule],
+    *,
+    approvals: Approvals = "normal",
+    tier: str = "none",
+    allows_outside: bool = False,
+) -> CommandDecision:
+    """Return the decision under rules, grants and the mode of approvals; `allows_outside`: the mode auto may leave the sandbox."""
+    query = with_approvals(plan.query, approvals)
+    decision = CommandDecision("allow", plan.runs, plan.kind, plan.reasons)
+    if plan.refusal:
+        return replace(decision, action="deny", reasons=(plan.refusal,))
+    known = list(grants)
+    try:
+        undecided = [
+            (one, pattern)
+            for one in (query, *query.also)
+            for pattern in (open_patterns(one, layers) if one.patterns else ())
+            if not is_granted(one, pattern, known)
+        ]
+    except DeniedError as error:
+        return replace(decision, action="deny", reasons=(str(error),))
+    if not undecided:
+        return decision
+    if approvals == "auto":
+        leaves = plan.runs == "host" and tier != "none"
+        return replace(decision, action="deny" if leaves and not allows_outside else "allow")
+    face = undecided[0][0]
+    return replace(decision, action="ask", always=tuple(always_of(face, [p for one, p in undecided if one is face])))
+
+
+class _Plan:
+    """The parts of a plan, computed from the scan in order."""
+
+    def __init__(self, scan: "Scan", scope: CommandScope) -> None:
+        self._scan = scan
+        self._scope = scope
+        self.may_edit = evaluate_layers("edit", "*", scope.layers).action != "deny"
+        self._folders = self._outside_folders()
+        self._paths = [os.path.normpath(os.path.join(scope.folder, path)) for path in scan.sensitive]
+        self._secrets = [path for path in self._paths if is_secret(path)]
+        self._protected = [os.path.relpath(path, scope.root) for path in self._paths if not is_secret(path)]
+        self._leaving = [reason for reason in scan.outside if reason.kind != "path"]
+        has_needs = bool(self._leaving or self._paths or not all(map(self._is_built_in, self._folders)))
+        self.runs: Runs = "host" if has_needs or scope.tier == "none" else "sandbox"
+        self._opaque = self._opaque_texts() if self.runs == "host" else []
+        self.kind: CommandKind = "rule"
+        if has_needs:
+            self.kind = "outside"
+        elif scan.discards:
+            self.kind = "discard"
+        elif self._opaque:
+            self.kind = "opaque"
+        self.reasons = self._reasons()
+        self.refusal = "" if self.may_edit else self._refusal()
+        self.notes: dict[str, str] = {}
+        self.query = self._query()
+
+    def _outside_folders(self) -> list[str]:
+        """Return the patterns of the folders outside that must be allowed: with a sandbox only those that are not inside it."""
+        refused = {reason.path for reason in self._scan.outside if reason.kind == "path"}
+        found = [
+            external.folder
+            for external in self._scan.external
+            if self._scope.tier == "none"
+            or external.path in refused
+            or self._is_limited("external_directory", _pattern(external.folder))
+        ]
+        folders = [folder for folder in (self._scope.folder, *found) if not self._is_project(folder)]
+        return [_pattern(folder) for folder in dict.fromkeys(folders)]
+
+    def _is_project(self, folder: str) -> bool:
+        return any(folder == root or folder.startswith(f"{root.rstrip('/')}/") for root in self._scope.roots)
+
+    def _is_built_in(self, pattern: str) -> bool:
+        """Return whether built-in rules allow a folder outside: it can be read in the sandbox."""
+        rules = [evaluate("external_directory", pattern, layer) for layer in self._scope.layers]
+        return bool(rules) and all(rule.action == "allow" and isinstance(rule, BuiltInRule) for rule in rules)
+
+    def _opaque_texts(self) -> list[str]:
+        return [member.texts[0] for member in self._scan.members if member.opaque]
+
+    def _reasons(self) -> tuple[str, ...]:
+        found = [reason.words for reason in (*self._scan.discards, *self._scan.outside)]
+        if not any(reason.kind == "path" for reason in self._scan.outside):
+            found += [f"Accesses {folder.removesuffix('/*') or '/'}, outside the project." for folder in self._folders]
+        found += [f"Reads {os.path.basename(path)}, which may hold secrets." for path in self._secrets]
+        found += [f"Changes {path}, which can start programs later." for path in self._protected]
+        return tuple(dict.fromkeys(found))
+
+    def _refusal(self) -> str:
+        """Return why an agent that may not edit cannot run this: what leaves the sandbox or discards, unless it reads paths."""
+        refused = [*self._scan.discards, *(reason for reason in self._leaving if reason.kind != "path")]
+        if not refused:
+            return ""
+        words = " ".join(dict.fromkeys(reason.words for reason in refused))
+        return f"This agent may not edit, so its commands stay in the sandbox: {words} Ask the user to do it, or go on without."
+
+    def _query(self) -> Query:
+        also = [
+            _query("external_directory", self._folders, always=self._folders),
+            _query("read", self._secrets, always=self._secrets),
+            *self._path_queries(),
+            *self._address_queries(),
+        ]
+        commands = self._command_query()
+        if self._protected:
+            queries = [_query("edit", self._protected, must_ask=self._protected), commands, *also]
+        else:
+            queries = [commands, *also]
+        needed = [query for query in queries if query.patterns]
+        return replace(needed[0], also=needed[1:], metadata=self._metadata()) if needed else _query("bash", ())
+
+    def _command_query(self) -> Query:
+        scan, command = self._scan, self._scope.command
+        discards, leaving = self._texts_of(scan.discards), self._texts_of(self._leaving)
+        must_ask = list(discards)
+        is_known = scan.members and scan.parsed and (self._opaque or not scan.opaque)
+        if self.runs == "host" and not is_known:
+            must_ask.append(command)
+        by_user = [*discards, *leaving, *self._opaque]
+        outside = "leaves the sandbox" if self._scope.tier != "none" else "reaches outside the project"
+        self.notes.update(dict.fromkeys((*self._opaque, *must_ask), "runs arbitrary code"))
+        self.notes.update({**dict.fromkeys(leaving, outside), **dict.fromkeys(discards, "discards work")})
+        patterns = list(dict.fromkeys([*scan.patterns, *by_user, *must_ask]))
+        if not patterns and not scan.members:
+            patterns = [command]
+        always = {text: grants for member in scan.members for text, grants in _grants_of(member, discards)}
+        for text in (*must_ask, *by_user):
+            always.setdefault(text, () if "*" in text or "?" in text else (text,))
+        return Query(
+            session_id="",
+            permission="bash",
+            patterns=patterns,
+            must_ask=must_ask,
+            by_user=by_user,
+            always=list(dict.fromkeys(grant for grants in always.values() for grant in grants)),
+            always_for=always,
+        )
+
+    def _texts_of(self, reasons: "Sequence[Reason]") -> list[str]:
+        """Return the sources of the members with these reasons; the whole command where a reason names no member."""
+        sources = {text: member.texts[0] for member in self._scan.members for text in member.texts}
+        return list(dict.fromkeys(sources.get(reason.command, self._scope.command) for reason in reasons))
+
+    def _path_queries(self) -> list[Query]:
+        """Return the queries for paths that a rule denies to the tools, or that a rule of the user asks for."""
+        wanted: dict[str, list[str]] = {"read": [], "edit": []}
+        for used in (*self._scan.inside, *self._scan.external):
+            if "r" in used.mode and used.path not in self._secrets:
+                wanted["read"].append(used.path)
+            if "w" in used.mode:
+                wanted["edit"].append(os.path.relpath(used.path, self._scope.root))
+        return [
+            _query(
+                permission, [pattern for pattern in dict.fromkeys(patterns) if self._is_limited(permission, pattern)]
+            )
+            for permission, patterns in wanted.items()
+        ]
+
+    def _is_limited(self, permission: str, pattern: str) -> bool:
+        rules = [_matched(permission, pattern, layer) for layer in self._scope.layers]
+        return any(
+            rule is not None and (rule.action == "deny" or (rule.action == "ask" and not isinstance(rule, BuiltInRule)))
+            for rule in rules
+        )
+
+    def _address_queries(self) -> list[Query]:
+        """Return the query for pages that a rule denies to webfetch."""
+        if not self._scan.network:
+            return []
+        patterns = dict.fromkeys(_ADDRESS.findall(self._scope.command) or ["*"])
+        denied = [one for one in patterns if evaluate_layers("webfetch", one, self._scope.layers).action == "deny"]
+        return [_query("webfetch", denied)]
+
+    def _metadata(self) -> dict[str, Any]:
+        facts: dict[str, Any] = {"network": True} if self._scan.network else {}
+        if self._opaque or (self.runs == "host" and self._scan.opaque):
+            facts["opaque"] = True
+        kind = "rule" if self.kind == "opaque" else self.kind
+        facts["sandbox"] = {
+            "kind": kind,
+            "runs": self.runs,
+            "tier": self._scope.tier,
+            "reasons": list(self.reasons),
+            "folder": self._scope.folder,
+        }
+        return facts
+
+
+def _pattern(folder: str) -> str:
+    return f"{folder.rstrip('/')}/*"
+
+
+def _query(
+    permission: str, patterns: Sequence[str], *, always: Sequence[str] = (), must_ask: Collection[str] = ()
+) -> Query:
+    return Query(session_id="", permission=permission, patterns=patterns, always=always, must_ask=must_ask)
+
+
+def _grants_of(member: "Member", discards: Collection[str]) -> list[tuple[str, tuple[str, ...]]]:
+    """Return for each text of a member what "always" would grant; what discards work is granted word for word only."""
+    if member.moves_only:
+        return []
+    exact = member.texts[0] in discards
+    return [(text, (text,) if exact else member.always) for text in member.texts]
+
+
+def _matched(permission: str, pattern: str, layer: Ruleset) -> Rule | None:
+    """Return the rule of a layer that decides; None where none matches."""
+    rule = evaluate(permission, pattern, layer)
+    return next((one for one in layer if one is rule), None)

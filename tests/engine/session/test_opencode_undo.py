@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from opencode_tui.engine.session.revert.files import FOREIGN
+from opencode_tui.engine.session.revert.patches import FOREIGN
 from opencode_tui.engine.session.revert.range import visible
 from opencode_tui.schema.session.session import SessionInfo
 from tests.support.sessions.stored import read_store

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from opencode_tui.engine.lazy import Lazy
 from opencode_tui.engine.session.records.store import SessionStore
-from opencode_tui.engine.session.revert.files import merge, net_changes, patches_of, totals, truncate, usable
+from opencode_tui.engine.session.revert.patches import merge, net_changes, patches_of, totals, truncate, usable
 from opencode_tui.engine.session.revert.range import turns_of, visible
 from opencode_tui.schema.event.event import Event, SessionDiff
 from opencode_tui.schema.record import JsonObject

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.engine.sandbox.conftest import Confined
+from tests.engine.sandbox.confined import Confined
 from tests.support.shell.bench import survivors
 
 WAYS: dict[str, dict[str, Any]] = {"timeout": {"timeout_ms": 300}, "cancel": {"cancel_after_s": 0.3}}

@@ -1,0 +1,74 @@
+"""A project, an own temp folder and the outside, and commands that run confined in each tier that works here."""
+
+import os
+import sys
+import threading
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from opencode_tui.engine.sandbox.launch import plan_launch
+from opencode_tui.engine.sandbox.policy import Policy
+from opencode_tui.engine.sandbox.tier import Tier
+from opencode_tui.engine.tool.process.process import Command, Ended, ShellProcess
+
+SYSTEM = tuple(Path(os.path.realpath(name)) for name in ("/usr", "/etc", "/opt", "/nix") if os.path.exists(name))
+
+
+@dataclass
+class Confined:
+    """Runs commands in a tier; `policy` may be replaced."""
+
+    tier: Tier
+    base: Path
+    policy: Policy = field(init=False)
+
+    def __post_init__(self) -> None:
+        for folder in (self.project, self.temp, self.outside, self.home):
+            folder.mkdir()
+        environ = {"PATH": os.environ["PATH"], "HOME": str(self.home), "LANG": "C.UTF-8", "GIT_CONFIG_NOSYSTEM": "1"}
+        writable = (self.project, self.temp)
+        self.policy = Policy(SYSTEM + toolchains(), writable, (), (), self.temp, "none", environ)
+
+    @property
+    def project(self) -> Path:
+        return self.base / "project"
+
+    @property
+    def temp(self) -> Path:
+        return self.base / "own temp"
+
+    @property
+    def outside(self) -> Path:
+        return self.base / "outside"
+
+    @property
+    def home(self) -> Path:
+        return self.base / "home"
+
+    def limit(self, **changes: object) -> None:
+        """Change the policy."""
+        self.policy = replace(self.policy, **changes)
+
+    def run(self, text: str, *, timeout_ms: int = 20_000, cancel_after_s: float | None = None) -> tuple[Ended, str]:
+        """Run a command line to its end and return how it ended, and its output."""
+        launch = plan_launch(self.tier, self.policy, ("/bin/bash", "-c", "--", text), self.project)
+        command = Command(text, self.project, self.policy.environ, timeout_ms, "/bin/bash", launch)
+        pieces: list[bytes] = []
+        cancel, cancel_end = os.pipe()
+        timer = threading.Timer(cancel_after_s or 0, lambda: os.write(cancel_end, b"!"))
+        try:
+            if cancel_after_s is not None:
+                timer.start()
+            ended = ShellProcess(command, pieces.append, cancel=cancel).run()
+        finally:
+            timer.cancel()
+            os.close(cancel)
+            os.close(cancel_end)
+        return ended, b"".join(pieces).decode(errors="replace")
+
+
+def toolchains() -> tuple[Path, ...]:
+    """Return the folders of this interpreter."""
+    return tuple({Path(os.path.realpath(name)) for name in (sys.prefix, sys.base_prefix)})

@@ -1,13 +1,18 @@
 """`python -m opencode_tui`, and the `opencode-tui` command.
 
-Nothing heavy is loaded for `--version`, and nothing is ever imported from the folder one happens to stand in: that may be a
-stranger's repository.
+Nothing heavy is loaded for `--version`. Nothing is imported from the current folder, which may be a hostile repository: `python -m`
+puts it before the installed packages, so it is removed before the first import of a module that Python has not loaded yet. What
+Python itself imports for `-m` is out of reach: only the `opencode-tui` command and `python -P -m opencode_tui` avoid that.
 """
+
+import sys
+
+if __name__ == "__main__" and not sys.flags.safe_path:
+    del sys.path[:1]
 
 import gc
 import os
 import signal
-import sys
 
 from opencode_tui import __version__
 
@@ -45,12 +50,5 @@ def _fill_closed_streams() -> None:
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115 - stays open as long as we run
 
 
-def _clear_current_folder() -> None:
-    """`python -m` puts the current folder before the installed packages; a `click.py` lying there must stay unread."""
-    if not sys.flags.safe_path and sys.path:
-        del sys.path[0]
-
-
 if __name__ == "__main__":
-    _clear_current_folder()
     main()

@@ -34,7 +34,7 @@ def report_error(error: BaseException, environ: Mapping[str, str], *, is_debuggi
         say(_explain_usage(error))
         return error.exit_code
     if is_debugging:
-        traceback.print_exception(error, file=sys.stderr)
+        sys.stderr.write(_format_traceback(error))
     from opencode_tui.schema.error import ConfigError, OpencodeError  # pydantic: not for the help
 
     if isinstance(error, OpencodeError):
@@ -65,6 +65,13 @@ def _first_line(error: BaseException) -> str:
     return (str(error).strip().splitlines() or ["no details"])[0]
 
 
+def _format_traceback(error: BaseException) -> str:
+    """Return the traceback without control characters: its texts come from files, servers and models."""
+    from opencode_tui.text.safe_text import make_safe  # not for the help
+
+    return make_safe("".join(traceback.format_exception(error)), multiline=True)
+
+
 def _keep_traceback(error: BaseException, environ: Mapping[str, str]) -> str:
     """Write the traceback to a new log file and return its location, or why it could not be written."""
     from opencode_tui.schema.error import OpencodeError  # only here: see above
@@ -75,7 +82,7 @@ def _keep_traceback(error: BaseException, environ: Mapping[str, str]) -> str:
         path = folder / f"error-{time.strftime('%Y%m%dT%H%M%S')}-{os.getpid()}.log"
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         with open(descriptor, "w", encoding="utf-8", errors="backslashreplace") as log:
-            traceback.print_exception(error, file=log)
+            log.write(_format_traceback(error))
     except (OSError, OpencodeError) as trouble:
         return f"could not write the log ({_first_line(trouble)}); use `--log-level debug` for details"
     return f"details in {path}"

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar, cast
 
 from opencode_tui.config.auth import AuthStore
-from opencode_tui.config.redact import redact_settings
+from opencode_tui.config.redact import redact_address, redact_settings
 from opencode_tui.engine.engine import Engine
 from opencode_tui.engine.instance import Instance
 from opencode_tui.engine.permission.policy import Policy
@@ -261,14 +261,15 @@ class _Catalog:
     async def models(self) -> Sequence[Model]:
         instance = self._instance
         return await asyncio.to_thread(
-            lambda: instance.session.context.get().with_room(instance.folder.catalog.models())
+            lambda: _without_secrets(instance.session.context.get().with_room(instance.folder.catalog.models()))
         )
 
     async def all_models(self) -> Sequence[Model]:
-        return await asyncio.to_thread(self._instance.folder.catalog.all_models)
+        return await asyncio.to_thread(lambda: _without_secrets(self._instance.folder.catalog.all_models()))
 
     async def providers(self, *, only_ready: bool = False) -> Sequence[ProviderSummary]:
-        return await asyncio.to_thread(self._instance.folder.catalog.providers, only_ready=only_ready)
+        found = await asyncio.to_thread(self._instance.folder.catalog.providers, only_ready=only_ready)
+        return [provider.changed(base_url=redact_address(provider.base_url)) for provider in found]
 
     async def commands(self) -> Sequence[CommandSummary]:
         return self._instance.folder.commands.all()
@@ -288,6 +289,16 @@ class _Catalog:
 
     async def describe_agent(self, name: str) -> JsonObject:
         return self._instance.folder.rules.describe(name)
+
+
+def _without_secrets(models: Sequence[Model]) -> list[Model]:
+    """Return the models as a client may see them: keys in their options are redacted."""
+    return [
+        model.changed(options=redact_settings(model.options), variants=redact_settings(model.variants))
+        if model.options or model.variants
+        else model
+        for model in models
+    ]
 
 
 class _Settings:

@@ -11,7 +11,7 @@ COVER = "[hidden]"
 _SECRET_KEY = re.compile(r"(api|access|secret|private|auth|client)[-_]?(key|token|secret)|^(key|token|secret|password)$|password|"
                          r"authorization|credential|bearer", re.IGNORECASE)  # fmt: skip
 _SECRET_SECTIONS = frozenset({"headers", "environment", "env"})
-_CREDENTIALS_IN_ADDRESS = re.compile(r"(?<=://)[^/\s@]+(?=@)")
+_CREDENTIALS_IN_ADDRESS = re.compile(r"(?<=://)[^/\s?#]+(?=@)")
 _ADDRESS_SECRET = re.compile(r"(?<=[?&])([^=&\s]*(?:key|token|secret|password|sig)[^=&\s]*)=[^&\s#]+", re.IGNORECASE)
 
 _MIN_SECRET = 6
@@ -53,7 +53,12 @@ def _cover(value: Any, key: str) -> Any:
         return value
     if _SECRET_KEY.search(key):
         return COVER
-    return _ADDRESS_SECRET.sub(rf"\1={COVER}", _CREDENTIALS_IN_ADDRESS.sub(COVER, value))
+    return redact_address(value)
+
+
+def redact_address(text: str) -> str:
+    """Return a text with the credentials and secret parameters of the addresses in it replaced."""
+    return _ADDRESS_SECRET.sub(rf"\1={COVER}", _CREDENTIALS_IN_ADDRESS.sub(COVER, text))
 
 
 def redact_text(text: str, secrets: Iterable[str] = ()) -> str:

@@ -13,7 +13,9 @@ from opencode_tui import __version__
 from opencode_tui.cli.errors import report_error
 from opencode_tui.cli.main import PROGRAM, commands, run_command_line
 from opencode_tui.schema.error import ConfigError, NotFoundError
+from opencode_tui.storage.paths import find_paths
 from opencode_tui.text.safe_text import make_safe
+from tests.support.hostile.strings import HOSTILE, steering
 from tests.support.world.cli import PACKAGE_ROOT, CommandLine
 
 
@@ -136,6 +138,19 @@ def test_a_traceback_is_shown_when_debugging(capsys: pytest.CaptureFixture[str],
     assert "RuntimeError: x" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("hostile", HOSTILE)
+def test_no_traceback_controls_the_terminal(
+    capsys: pytest.CaptureFixture[str], environ: dict[str, str], hostile: str
+) -> None:
+    report_error(RuntimeError(f"bad {hostile}"), environ, is_debugging=True)
+    reported = capsys.readouterr().err
+    assert "bad" in reported
+    assert steering(reported) == []
+    [log] = find_paths(environ).log.glob("error-*.log")
+    assert "bad" in log.read_text()
+    assert steering(log.read_text()) == []
+
+
 def test_a_reader_that_goes_away_ends_it_quietly(line: CommandLine) -> None:
     process = subprocess.Popen(
         [sys.executable, "-m", "opencode_tui", "config", "schema"],
@@ -169,7 +184,7 @@ def test_a_home_that_is_no_folder_is_one_line(tmp_path: Path, line: CommandLine)
 
 
 def test_nothing_is_imported_from_the_current_folder(line: CommandLine) -> None:
-    for name in ("click", "pydantic", "json", "logging", "yaml"):
+    for name in ("click", "pydantic", "json", "logging", "yaml", "signal", "enum", "asyncio", "typing"):
         (line.folder / f"{name}.py").write_text("open('ran', 'w')\n")
     (line.folder / ".opencode" / "agent").mkdir(parents=True)
     (line.folder / ".opencode" / "agent" / "a.md").write_text("---\ndescription: d\n---\np")

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from opencode_tui.cli.commands import trust as trust_command
 from tests.support.world.in_process import Commands
 
 
@@ -26,6 +27,37 @@ def test_trust_lists_what_it_allows(line: Commands) -> None:
         f"trusted {line.folder}",
     ]
     assert '"ignored": []' in line.run("debug", "config").stdout
+
+
+def test_a_dry_run_lists_and_trusts_nothing(line: Commands) -> None:
+    done = line.run("trust", "--dry-run")
+    assert done.stdout.splitlines() == [
+        "opencode.json: plugin: starts programs: ./p.py",
+        "opencode.json: permission.bash: loosens permissions: allow",
+    ]
+    assert done.stderr == f"opencode-tui: {line.folder} is not trusted with this content\n"
+    assert line.run("trust", "--list").stdout == ""
+    line.run("trust")
+    assert "trusted, or needs no trust" in line.run("trust", "--dry-run").stderr
+
+
+@pytest.mark.parametrize(("answer", "code"), [("n\n", 1), ("\n", 1), ("y\n", 0)])
+def test_on_a_terminal_it_asks_before_it_trusts(
+    line: Commands, monkeypatch: pytest.MonkeyPatch, answer: str, code: int
+) -> None:
+    monkeypatch.setattr(trust_command, "_is_at_terminal", lambda: True)
+    done = line.run("trust", stdin=answer)
+    assert done.stdout.splitlines()[0] == "opencode.json: plugin: starts programs: ./p.py"
+    assert f"Trust this content of {line.folder}? [y/N]" in done.stderr
+    assert done.code == code
+    assert line.run("trust", "--list").stdout == (f"{line.folder}\n" if code == 0 else "")
+
+
+def test_yes_skips_the_question(line: Commands, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trust_command, "_is_at_terminal", lambda: True)
+    done = line.run("trust", "--yes")
+    assert (done.code, done.stderr) == (0, "")
+    assert done.stdout.endswith(f"trusted {line.folder}\n")
 
 
 def test_trusted_folders_are_listed_and_revoked(line: Commands) -> None:

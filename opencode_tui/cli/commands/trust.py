@@ -1,5 +1,6 @@
 """`opencode-tui trust`: review and trust a folder's config."""
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,13 +17,17 @@ if TYPE_CHECKING:
 @click.argument("directory", metavar="[DIR]", required=False, type=click.Path(path_type=Path))
 @click.option("--revoke", is_flag=True, help="Stop trusting the folder.")
 @click.option("--list", "is_listing", is_flag=True, help="List the trusted folders.")
-def trust(directory: Path | None, revoke: bool, is_listing: bool) -> None:
+@click.option("--dry-run", is_flag=True, help="Show what needs trust, and trust nothing.")
+@click.option("-y", "--yes", is_flag=True, help="Skip confirmation.")
+def trust(directory: Path | None, revoke: bool, is_listing: bool, dry_run: bool, yes: bool) -> None:
     """List what the config of DIR (default: the current folder) can start, and trust it.
 
     A repository's plugins, tools, MCP servers, formatters, commands with shell snippets, allow rules and provider addresses
-    have no effect until you trust it.
+    have no effect until you trust it. On a terminal it asks first. Trust covers the files that are listed and those that they
+    name, not what a program reads in turn.
     """
     from opencode_tui.config.trust.store import TrustStore  # not for the help
+    from opencode_tui.schema.error import TrustError
 
     environment = read_environment()
     store = TrustStore(paths=environment.paths)
@@ -34,14 +39,24 @@ def trust(directory: Path | None, revoke: bool, is_listing: bool) -> None:
     if revoke:
         _revoke(store, target)
         return
-    from opencode_tui.config.trust.inspection import inspect_folder
+    from opencode_tui.config.trust.inspection import grant_seen, report_trust
 
-    inspection = inspect_folder(target, paths=environment.paths)
-    for item, _ in inspection.items:
+    report = report_trust(target, paths=environment.paths)
+    for item in report.items:
         for effect in item.effects:
             print_result(f"{item.name}: {effect}" if not effect.startswith(item.name) else effect)
-    store.grant(inspection.worktree, [item for item, _ in inspection.items])
-    print_result(f"trusted {inspection.worktree}")
+    if dry_run:
+        waiting = [item for item in report.items if item.verdict != "trusted"]
+        say(f"{report.worktree} is {'not trusted with this content' if waiting else 'trusted, or needs no trust'}")
+        return
+    if not yes and _is_at_terminal() and not click.confirm(f"Trust this content of {report.worktree}?", err=True):
+        raise TrustError("nothing was trusted")
+    grant_seen(target, report.seen, paths=environment.paths)
+    print_result(f"trusted {report.worktree}")
+
+
+def _is_at_terminal() -> bool:
+    return sys.stdin is not None and sys.stdin.isatty()  # pyright: ignore[reportUnnecessaryComparison] - None when closed
 
 
 def _revoke(store: "TrustStore", target: Path) -> None:

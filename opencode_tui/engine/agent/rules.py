@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
+from opencode_tui.config.redact import redact_settings
 from opencode_tui.engine.agent.agents import AgentInfo, read_prompt
 from opencode_tui.engine.agent.registry import AgentRegistry
 from opencode_tui.engine.permission.grants import Grants
@@ -43,6 +44,7 @@ class AgentRules:
         agent = self._agent(name)
         hidden = disabled(self._tools.names, agent.permission)
         facts = agent.to_dict()
+        facts["options"] = redact_settings(facts.get("options") or {})
         rules = facts.pop("permission", [])
         facts.pop("prompt", None)
         return {

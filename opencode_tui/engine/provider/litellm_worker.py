@@ -26,6 +26,7 @@ from opencode_tui.engine.provider.provider import Endpoint
 from opencode_tui.schema.error import ProviderError
 from opencode_tui.schema.ids import Clock, system_clock
 from opencode_tui.schema.record import JsonObject
+from opencode_tui.storage.paths import ensure
 
 _MAX_LINE = 64 * 1024 * 1024
 _START_LIMIT_S = 60.0
@@ -196,7 +197,7 @@ async def _start_child(log: Path | None) -> _Child:
 def _open_log(log: Path | None) -> IO[bytes] | None:
     if log is None:
         return None
-    log.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    ensure(log.parent)
     return os.fdopen(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "wb")
 
 

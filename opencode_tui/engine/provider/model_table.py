@@ -6,7 +6,6 @@ updated when the installed table changes; without a usable cache only the start 
 
 import importlib.util
 import logging
-import os
 import re
 from collections.abc import Sequence
 from decimal import Decimal, InvalidOperation
@@ -19,6 +18,7 @@ from pydantic_core import from_json, to_json
 from opencode_tui.engine.provider.decode.response import as_count, as_list, as_object, as_text
 from opencode_tui.schema.model import Adapter, Cost, LargePrices, Limit, Model
 from opencode_tui.schema.record import JsonObject
+from opencode_tui.storage.files import AtomicWriter, FileSystem
 
 _TABLE_FILE = "model_prices_and_context_window_backup.json"
 _CACHE_FILE = "models.json"
@@ -123,12 +123,9 @@ class ModelTable:
     def _write_cache(self, mark: str, providers: JsonObject) -> None:
         if self._cache is None:
             return
-        scratch = self._cache.with_name(f".{self._cache.name}.{os.getpid()}")
+        data = to_json({"source": mark, "providers": providers})
         try:
-            self._cache.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            scratch.write_bytes(to_json({"source": mark, "providers": providers}))
-            scratch.chmod(0o600)
-            scratch.replace(self._cache)
+            AtomicWriter(FileSystem()).write(str(self._cache), data)
         except OSError as error:
             _log.info("model table not cached", extra={"path": str(self._cache), "reason": str(error)})
 

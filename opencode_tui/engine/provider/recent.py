@@ -5,12 +5,11 @@ An unreadable file counts as empty; a failed write is only logged.
 
 import json
 import logging
-import os
 from pathlib import Path
 
 from opencode_tui.engine.provider.decode.response import as_list, as_object, as_text
 from opencode_tui.schema.model import ModelRef
-from opencode_tui.storage.paths import ensure
+from opencode_tui.storage.files import AtomicWriter, FileSystem
 
 logger = logging.getLogger(__name__)
 
@@ -33,11 +32,9 @@ class RecentModels:
         if known and known[0] == ref:
             return
         recent = [ref, *(other for other in known if other != ref)][:KEPT]
-        spare = self._path.with_name(f".model.{os.getpid()}.json")
+        data = json.dumps({"recent": [item.to_dict() for item in recent]}, indent=2).encode()
         try:
-            ensure(self._path.parent)
-            spare.write_text(json.dumps({"recent": [item.to_dict() for item in recent]}, indent=2), encoding="utf-8")
-            spare.replace(self._path)
+            AtomicWriter(FileSystem()).write(str(self._path), data)
         except OSError as error:
             logger.warning("cannot store the last used model in %s: %s", self._path, error.strerror)
 

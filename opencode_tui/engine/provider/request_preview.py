@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from opencode_tui.config.redact import COVER, redact_settings
+from opencode_tui.config.redact import COVER, redact_address
 from opencode_tui.engine.provider.decode import openai_request
 from opencode_tui.engine.provider.http import ANTHROPIC, OPENAI, Dialect, request_headers
 from opencode_tui.engine.provider.litellm_worker import litellm_call
@@ -58,7 +58,7 @@ def _covered(url: str | None, headers: dict[str, str], body: JsonObject, endpoin
     hidden = {name: value for name, value in headers.items() if name.lower() not in _OPEN_HEADERS}
     secrets = [endpoint.api_key or "", *hidden.values(), *(value.rpartition(" ")[2] for value in hidden.values())]
     shown = {name: COVER if name in hidden else value for name, value in headers.items()}
-    address = None if url is None else redact_settings({"url": url})["url"]
+    address = None if url is None else redact_address(url)
     return RequestPreview(
         address, shown, _without(body, [secret for secret in secrets if len(secret) >= _LEAST_SECRET])
     )

@@ -89,7 +89,8 @@ def append_history(path: Path, text: str) -> None:
     if not text.strip() or len(text) > MAX_LENGTH:
         return
     try:
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        for folder in reversed(path.parents):
+            folder.mkdir(exist_ok=True, mode=0o700)
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         with open(descriptor, "a", encoding="utf-8") as file:
             file.write(json.dumps(text) + "\n")
@@ -102,6 +103,7 @@ def _cut(path: Path) -> None:
     lines = path.read_text("utf-8", "replace").splitlines()
     if len(lines) > 2 * KEPT:
         fresh = path.with_suffix(".new")
-        fresh.touch(mode=0o600)
-        fresh.write_text("\n".join(lines[-KEPT:]) + "\n", "utf-8")
+        descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with open(descriptor, "w", encoding="utf-8") as file:
+            file.write("\n".join(lines[-KEPT:]) + "\n")
         fresh.replace(path)

@@ -72,6 +72,8 @@ def delete(call: Call) -> None:
     is_recursive = given(call.texts(), "-r -R --recursive") or call.name == "trash"
     for word in operands:
         use_operand(call, word, Role.ENTRY, assumed=False)
+        if not is_recursive and ".git" not in word.text:
+            continue
         for path in findings.targets(word, call.state.folders):
             if ".git" in path[len(findings.root) :].split("/"):
                 call.need("discard", "Deletes data of a git repository.")

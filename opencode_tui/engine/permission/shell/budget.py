@@ -1,6 +1,7 @@
 """The limits of a scan; a script that exceeds them makes every command of it opaque."""
 
-from dataclasses import dataclass
+import time
+from dataclasses import dataclass, field
 
 DEPTH_LIMIT = 60
 """Maximum nesting of scripts, substitutions and blocks."""
@@ -14,6 +15,9 @@ WORD_LIMIT = 20_000
 TEXT_LIMIT = 200_000
 """Maximum number of parsed characters of nested scripts."""
 
+SECONDS_LIMIT = 0.5
+"""Maximum processor time for a scan before it begins with another nested script."""
+
 
 @dataclass(slots=True)
 class Budget:
@@ -23,6 +27,7 @@ class Budget:
     commands: int = 0
     words: int = 0
     text: int = 0
+    began: float = field(default_factory=time.thread_time)
 
     @property
     def is_deep(self) -> bool:
@@ -37,4 +42,5 @@ class Budget:
     def allows(self, text: str) -> bool:
         """Return whether another nested script is parsed."""
         self.text += len(text)
-        return not self.is_deep and self.text <= TEXT_LIMIT
+        is_late = time.thread_time() - self.began > SECONDS_LIMIT
+        return not self.is_deep and self.text <= TEXT_LIMIT and not is_late

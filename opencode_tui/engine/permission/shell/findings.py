@@ -175,7 +175,7 @@ class Findings:
 
     def _expand(self, path: str) -> list[str]:
         known = self._expanded.get(path)
-        if known is None and len(self._expanded) >= GLOB_LIMIT:
+        if known is None and (len(self._expanded) >= GLOB_LIMIT or len(path) > PATH_LIMIT):
             self.opaque = self.poisoned = True
             return []
         if known is None:

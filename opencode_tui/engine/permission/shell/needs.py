@@ -3,7 +3,7 @@
 import fnmatch
 import re
 from collections.abc import Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Literal, cast
 
@@ -12,6 +12,7 @@ from msgspec import Struct
 Kind = Literal["network", "install", "remote", "container", "root", "service", "signal", "path", "config", "discard"]
 
 _VERSION = re.compile(r"-?\d+(?:\.\d+)*$")
+_CACHED_NAMES = 1_024
 
 
 class Reason(Struct, frozen=True):
@@ -47,11 +48,13 @@ class _Need(Struct, frozen=True):
 
 def find_needs(name: str, words: Sequence[str]) -> list[tuple[Kind, str]]:
     """Return the kinds and the sentences of what a program needs with these arguments."""
-    needs = _table().get(name) or _table().get(_VERSION.sub("", name)) or _by_glob(name)
-    return [(need.kind, need.words.replace("{program}", name)) for need in needs if need.applies(words)]
+    return [(need.kind, need.words.replace("{program}", name)) for need in _needs(name) if need.applies(words)]
 
 
-def _by_glob(name: str) -> list[_Need]:
+@lru_cache(maxsize=_CACHED_NAMES)
+def _needs(name: str) -> list[_Need]:
+    if needs := _table().get(name) or _table().get(_VERSION.sub("", name)):
+        return needs
     return [need for pattern, needs in _globs().items() if fnmatch.fnmatchcase(name, pattern) for need in needs]
 
 

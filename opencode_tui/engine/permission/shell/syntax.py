@@ -1,19 +1,40 @@
 """Parsing of shell text with tree-sitter, and corrections where its grammar differs from bash.
 
 `parse` never raises for any text. A tree with errors is repaired where bash would accept the text and the grammar does not.
+The parser's recovery from an error can take more than linear time and memory: it is interrupted after `PARSE_SECONDS`, and texts
+in which one step of it would take long (deep pipelines) are not parsed.
 """
 
 import re
+import time
 from functools import cache
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 if TYPE_CHECKING:
-    from tree_sitter import Language, Node
+    from tree_sitter import Language, Node, Parser
 
 SIZE_LIMIT = 1_000_000
 """Maximum size in bytes of a text that is parsed; a longer command is unknown."""
+
+REPAIR_LIMIT = 16_000
+"""Maximum size in bytes of a text with an error that is parsed to its end, and again after a repair."""
+
+PIPE_LIMIT = 2_000
+"""Maximum number of `|` in one text: recovery from an error takes quadratic time and memory in a pipeline's length."""
+
+PARSE_SECONDS = 0.03
+"""Maximum processor time for one text."""
+
+SECONDS_PER_BYTE = 1e-6
+"""Additional processor time for each byte of a text; a text without an error takes a fifth of it."""
+
+CHUNK = 4_096
+"""Number of bytes that an interruptible parser is given at once."""
+
+SHORT = 1_000
+"""Maximum size in bytes of a text that is parsed without a limit."""
 
 HERE_LIMIT = 500
 """Maximum number of here-documents in one text; parsing takes more than linear time in their number."""
@@ -57,10 +78,29 @@ def _language() -> "Language":
     return Language(tree_sitter_bash.language())
 
 
+class _Spent(Exception):
+    """A text was not parsed within the limits."""
+
+
 def _tree(source: bytes) -> "Node":
     from tree_sitter import Parser  # as above; one parser per text, because scans run in several threads
 
+    if len(source) > SHORT:
+        _try(Parser(_language()), source)
     return Parser(_language()).parse(source).root_node
+
+
+def _try(parser: "Parser", source: bytes) -> None:
+    """Raise `_Spent` if the text takes too long. Only a parser that reads by a callback can be interrupted; its tree is slower."""
+    end = time.thread_time() + PARSE_SECONDS + SECONDS_PER_BYTE * len(source)
+
+    def is_spent(_: int, has_error: bool) -> bool:
+        return (has_error and len(source) > REPAIR_LIMIT) or time.thread_time() > end
+
+    try:
+        parser.parse(lambda place, _: source[place : place + CHUNK], progress_callback=is_spent)
+    except ValueError as error:  # the callback ended it
+        raise _Spent from error
 
 
 def to_source(text: str) -> bytes:
@@ -79,14 +119,23 @@ def from_source(source: bytes) -> str:
 
 
 def parse(text: str) -> Script | None:
-    """Return the parsed text, None when it is too long to be parsed in time."""
+    """Return the parsed text, None when it cannot be parsed in time."""
     source = to_source(text)
-    if len(source) > SIZE_LIMIT or source.count(b"<<") > HERE_LIMIT:
+    if len(source) > SIZE_LIMIT or source.count(b"<<") > HERE_LIMIT or source.count(b"|") > PIPE_LIMIT:
         return None
+    try:
+        return _parse(source)
+    except _Spent:
+        return None
+
+
+def _parse(source: bytes) -> Script:
     source = _HERE_WORD.sub(rb"\1 ", _without_continuations(source))
     root = _tree(source)
     if not root.has_error:
         return Script(root, source, certain=not _is_misread(root, source))
+    if len(source) > REPAIR_LIMIT:
+        return Script(root, source, certain=False)
     shown = _replace_unsupported(source)
     read_write = frozenset(found.start() + 1 for found in _READ_WRITE.finditer(shown))
     again = _tree(_READ_WRITE.sub(b" >", shown))

@@ -10,6 +10,9 @@ from opencode_tui.engine.permission.shell.operands import split_options
 from opencode_tui.engine.permission.shell.tables import parse_spec
 from opencode_tui.engine.permission.shell.words import Word, literal
 
+PROGRAM_LIMIT = 2_000
+"""Maximum length of a sed or awk program that is read, in characters."""
+
 _SED = parse_spec("r", "-e=t --expression=t -f=r --file=r -l=t --line-length=t")
 _SED_PROGRAM = re.compile(r"-[nErszu]*e|--expression")
 _SED_IN_PLACE = re.compile(r"-[nErszu]*i.*|--in-place(?:=.*)?", re.DOTALL)
@@ -45,6 +48,9 @@ def run_sed(call: Call) -> None:
 
 
 def _note_sed_program(call: Call, program: str) -> None:
+    if len(program) > PROGRAM_LIMIT:
+        call.opaque()
+        return
     for kind, text in sed_effects(program):
         if kind == "unknown":
             call.opaque()
@@ -116,8 +122,11 @@ def _after(program: str, start: int, *, is_pattern: bool = False) -> int:
 
 def _class_end(program: str, start: int) -> int:
     """Return the position of the bracket that closes a character class, or of the opening one if the line has none."""
-    found = re.compile(r"\[\^?\]?(?:\[:\w+:\]|[^\]\n])*\]").match(program, start)
-    return found.end() - 1 if found else start
+    place = start + 1 + (program[start + 1 : start + 2] == "^")
+    end = program.find("]", place + 1)
+    while end > 0 and program.rfind("[:", place, end) > program.rfind(":]", place, end + 1):
+        end = program.find("]", end + 1)
+    return end if 0 < end < _line_end(program, start) else start
 
 
 def run_awk(call: Call) -> None:
@@ -134,8 +143,9 @@ def run_awk(call: Call) -> None:
 
 def _note_awk_program(call: Call, word: Word) -> None:
     program = word.text
-    if not word.known:
+    if not word.known or len(program) > PROGRAM_LIMIT:
         call.opaque()
+        return
     for found in _AWK_FILE.finditer(program):
         if not _AWK_ENDS.match(program, found.end()):
             call.opaque()  # text is appended to the name

@@ -194,6 +194,7 @@ class Walker:
 
     def _assign(self, node: "Node", state: State) -> None:
         """Follow an assignment that affects later commands, which must not hide what they depend on."""
+        self._budget.commands += 1
         name, value = self._expander.assignment(node, state)
         state.assign(name, value)
         if is_dangerous(name):

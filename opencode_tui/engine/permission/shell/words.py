@@ -148,7 +148,7 @@ def _choices(inner: str) -> list[str] | None:
     low, high = found.groups()
     if low.lstrip("-").isdigit() and high.lstrip("-").isdigit():
         first, last = sorted((int(low[:9]), int(high[:9])))
-        return [str(number) for number in range(first, min(last, first + WORD_LIMIT) + 1)]
+        return [str(number) for number in range(first, last + 1)] if last - first < WORD_LIMIT else [UNKNOWN]
     if len(low) == 1 and len(high) == 1:
         first, last = sorted((ord(low), ord(high)))
         return [quote(chr(code)) for code in range(first, last + 1)]

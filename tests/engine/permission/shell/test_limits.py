@@ -1,10 +1,16 @@
 """Whatever the text is: an answer comes, soon, and what was not looked at is opaque."""
 
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support.shell.world import scanned
+
+ROOT = Path(__file__).parents[4]
 
 PIECES = [
     "ls", "rm ../f", " ", "\n", ";", "|", "&&", "&", "(", ")", "{ ", " }", "$(", "`", "'", '"', "${x:-", "}", "<<E\n", "\nE\n",
@@ -55,3 +61,31 @@ def test_a_large_argument_is_nothing_special() -> None:
 def test_wide_characters_reach_the_texts_unchanged(text: str) -> None:
     word = "".join(letter for letter in text if letter.isalpha())
     assert scanned(f"cat ../{word} '{word}'").commands == [f"cat ../{word} '{word}'"]
+
+
+SLOW = {
+    "pipes": "a|", "arrays": "a=(", "bars": "|", "redirections": ">", "branches": "if a; then ", "here": "<<a ",
+    "substitutions": "$(", "backquotes": "`\\`", "braces": "cat {a,", "ranges": "cat {1..9999999999} ",
+    "doubling": "x=$x$x; ", "hashes": "a#", "functions": "f() ", "nested": "bash -c '" + "a=(" * 1_300 + "'\n",
+}  # fmt: skip
+QUOTED = {"awk": "awk '{}'", "sed": "sed 's/{}/x/' f", "python": 'python3 -c "{}"', "glob": "cat {}"}
+UNITS = {"awk": '"\\', "sed": "[", "python": "'../", "glob": "*?"}
+
+SCANNING = """
+import resource, sys
+resource.setrlimit(resource.RLIMIT_CPU, (20, 20))
+resource.setrlimit(resource.RLIMIT_AS, (1_500_000_000, 1_500_000_000))
+from tests.support.shell.world import scanned
+unit, around, sizes = sys.argv[1], sys.argv[2], (4_000, 15_000, 60_000, 200_000)
+for size in sizes:
+    scanned(around.replace("{}", unit * (size // len(unit))))
+print("done")
+"""
+
+
+@pytest.mark.parametrize("kind", [*SLOW, *QUOTED])
+def test_a_text_made_to_be_slow_ends_within_limits_of_processor_time_and_memory(kind: str) -> None:
+    unit, around = (SLOW[kind], "{}") if kind in SLOW else (UNITS[kind], QUOTED[kind])
+    command = [sys.executable, "-c", SCANNING, unit, around]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.stdout, done.returncode) == ("done\n", 0), done.stderr

@@ -24,7 +24,7 @@ from opencode_tui.engine.sandbox.changes import BEFORE_S, Change, ProjectFiles, 
 from opencode_tui.engine.sandbox.environment import Secrets
 from opencode_tui.engine.sandbox.launch import Launch, plan_launch
 from opencode_tui.engine.sandbox.policy import Policy
-from opencode_tui.engine.sandbox.tier import Tier
+from opencode_tui.engine.sandbox.tier import Tier, choose
 from opencode_tui.storage.paths import Paths, ensure
 
 Mode = Literal["auto", "off", "read-only"]
@@ -60,6 +60,8 @@ class _Toolchains(Struct, frozen=True):
     until: float
     read: tuple[Path, ...]
     caches: Caches
+    confined: Mapping[str, str]
+    """The environment of confined commands."""
 
 
 class Sandbox:
@@ -81,6 +83,7 @@ class Sandbox:
         self._paths = paths
         self._secrets = secrets
         self._around = folders.Surroundings(paths.home, (paths.data, paths.config, paths.state, paths.cache))
+        self._private = [path for path in self._around.private() if path.is_relative_to(project.worktree)]
         self._own = paths.cache / "sandbox"
         self._guard = threading.Lock()
         self._status: SandboxStatus | None = None
@@ -130,18 +133,11 @@ class Sandbox:
         mode: Mode = self._settings.mode or "auto"
         if mode == "off":
             return SandboxStatus("none", "experimental.sandbox.mode is off", mode)
-        from opencode_tui.engine.sandbox.tier import choose
-
         found = choose(self._settings.tier or "auto", self._environ, self._paths.cache)
-        if found.works and found.tier == "landlock" and self._is_broad():
+        if found.works and found.tier == "landlock" and self._private:
             reason = "the project contains your home or other private folders, which Landlock cannot leave out; install bubblewrap"
             return SandboxStatus("none", reason, mode)
         return SandboxStatus(found.tier if found.works else "none", found.reason, mode)
-
-    def _is_broad(self) -> bool:
-        return self._around.is_too_broad(self._project.worktree) and not any(
-            self._project.worktree.is_relative_to(own) for own in self._around.own
-        )
 
     def _confine(
         self,
@@ -168,7 +164,7 @@ class Sandbox:
             name: [path for one in given or () if (path := self._path(one)).exists()]
             for name, given in (("read", settings.readable), ("write", settings.writable), ("hidden", settings.hidden))
         }
-        private = [path for path in self._around.private() if self._is_broad() and path.exists()]
+        private = [path for path in self._private if path.exists()]
         temp = ensure(self._temp(session_id))
         os.utime(temp)
         return Policy(
@@ -178,7 +174,7 @@ class Sandbox:
             hidden=(*files.secret(), *listed["hidden"], *private),
             temp=temp,
             network="full" if settings.network == "on" else "none",
-            environ=self._secrets.confined(environ, tools.caches.environ),
+            environ=tools.confined,
         )
 
     def _project_files(self) -> ProjectFiles:
@@ -195,14 +191,14 @@ class Sandbox:
         name = hashlib.sha256(os.fsencode(self._project.worktree)).hexdigest()[:_NAME_CHARS]
         caches = find_caches(environ, self._around, self._own / "cache" / name)
         read = folders.toolchain_folders(environ, self._around, self._project.worktree)
-        found = _Toolchains(
-            dict(environ),
-            time.monotonic() + _TOOLCHAIN_KEEP_S,
-            (*folders.system_folders(), *read, *caches.read),
-            caches,
+        self._toolchains = _Toolchains(
+            environ=dict(environ),
+            until=time.monotonic() + _TOOLCHAIN_KEEP_S,
+            read=(*folders.system_folders(), *read, *caches.read),
+            caches=caches,
+            confined=self._secrets.confined(environ, caches.environ),
         )
-        self._toolchains = found
-        return found
+        return self._toolchains
 
     def _compare(self, confined: Confined) -> list[Change]:
         with self._guard:

@@ -7,6 +7,7 @@ import pytest
 
 from opencode_tui.cli.commands import doctor
 from opencode_tui.cli.commands import doctor as filesystem
+from opencode_tui.engine.sandbox.tier import candidates, probe
 from opencode_tui.storage.paths import Paths
 from tests.support.hostile.strings import HOSTILE, steering
 
@@ -16,7 +17,11 @@ def signs(text: str) -> dict[str, str]:
     return {line.split()[1]: line[0] for line in text.splitlines() if not line.startswith(" ")}
 
 
-WELL = dict.fromkeys(("folder", "store", "keys", "git", "ripgrep", "settings"), "✓") | {"models": "!"}
+SANDBOX = "✓" if any(probe(tier, os.environ).works for tier in candidates()) else "!"
+WELL = dict.fromkeys(("folder", "store", "keys", "git", "ripgrep", "settings"), "✓") | {
+    "models": "!",
+    "sandbox": SANDBOX,
+}
 
 
 def record_of(paths: Paths) -> Path:

@@ -19,6 +19,7 @@ from opencode_tui.cli.style import Style, Token, style_of
 from opencode_tui.client.client import Client
 from opencode_tui.config.auth import AuthStore
 from opencode_tui.engine.project.git import git_version
+from opencode_tui.engine.sandbox.tier import LIMITS, candidates, probe
 from opencode_tui.engine.tool.search.ripgrep import find_ripgrep
 from opencode_tui.schema.error import ConfigError, GitMissingError, GitUnavailableError, OpencodeError
 from opencode_tui.storage.doctor import Doctor, Finding
@@ -82,7 +83,7 @@ def _listed_by_command() -> list[tuple[str, str]]:
     help="Repair what can be repaired; damaged records are quarantined, not deleted.",
 )
 def doctor(is_fixing: bool) -> int:
-    """Check the data folder, the store, keys, git, ripgrep, settings and models.
+    """Check the data folder, the store, keys, git, ripgrep, the sandbox, settings and models.
 
     The exit code is 1 if something is broken, 0 otherwise.
     """
@@ -164,6 +165,23 @@ def check_ripgrep() -> Check:
     return Check("ripgrep", "ok", str(path))
 
 
+def check_sandbox() -> Check:
+    """Return which ways of confining commands work, and what each does not hold. Starts a process in each; blocks."""
+    if not candidates():
+        return Check("sandbox", "warning", f"none on {sys.platform}: commands run unconfined, opaque ones ask")
+    statuses = [probe(tier, os.environ) for tier in candidates()]
+    details: list[tuple[Level, str]] = [
+        ("ok", f"{status.tier} works; its limits: {'; '.join(LIMITS[status.tier])}")
+        if status.works
+        else ("warning", status.reason)
+        for status in statuses
+    ]
+    used = next((status.tier for status in statuses if status.works), None)
+    if used is None:
+        return Check("sandbox", "warning", "none works: commands run unconfined, opaque ones ask", details)
+    return Check("sandbox", "ok", f"{used} confines commands", details)
+
+
 def worst(levels: Iterable[Level]) -> Level:
     """Return the worst of the levels, `ok` without any."""
     present = set(levels)
@@ -239,6 +257,7 @@ def _examine(*, is_fixing: bool) -> int:
         lambda: check_keys(paths),
         check_git,
         check_ripgrep,
+        check_sandbox,
         _check_settings,
         _check_models,
     ]

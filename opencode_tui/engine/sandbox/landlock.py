@@ -5,9 +5,9 @@ abstract Unix sockets, signals and devices; seccomp (`seccomp.py`) refuses what 
 capabilities that concern owners and modes of files: others would let it read the memory of processes outside, for example. Reading
 /proc is allowed; the kernel refuses what belongs to processes outside (memory, environment, descriptors) except command lines.
 
-What it cannot hold (`LIMITS`): nothing inside a writable folder can be excepted, so protected files are compared afterwards and
-hidden files are left to the scanner; modes, owners, times and attributes of files outside can be changed by a process that owns
-them; Unix sockets outside, if they have a path, accept connections; /dev/shm is that of the machine.
+What it cannot hold (`LIMITS` in `tier.py`): nothing inside a writable folder can be excepted, so protected files are compared
+afterwards and hidden files are left to the scanner; modes, owners, times and attributes of files outside can be changed by one
+who owns them; Unix sockets outside that have a path accept connections; /dev/shm is that of the machine.
 """
 
 import ctypes
@@ -20,15 +20,6 @@ import psutil
 
 from opencode_tui.engine.sandbox import seccomp
 from opencode_tui.engine.sandbox.policy import Policy
-
-LIMITS = (
-    "protected files inside the project are compared afterwards, not kept from changing",
-    ".env files are protected only as far as the command can be read",
-    "modes, owners and times of your files outside can be changed",
-    "Unix sockets outside that have a path can be reached",
-    "no network, not even on localhost",
-)
-"""What `doctor` says this tier does not hold."""
 
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446  # the same on all architectures
 _VERSION_FLAG, _PATH_BENEATH, _NO_NEW_PRIVILEGES = 1, 1, 38

@@ -17,6 +17,20 @@ from opencode_tui.engine.sandbox.policy import Policy
 Tier = Literal["bubblewrap", "landlock", "seatbelt", "none"]
 Setting = Literal["auto", "bubblewrap", "landlock", "none"]
 
+_NEW_FILES = "new protected files are found afterwards"
+LIMITS: Mapping[Tier, tuple[str, ...]] = {
+    "bubblewrap": (_NEW_FILES,),
+    "landlock": (
+        "protected files can be changed, which is found afterwards",
+        ".env files can be read by commands that cannot be read through",
+        "modes, owners and times of files outside can be changed",
+        "Unix sockets that have a path and /dev/shm can be reached",
+        "commands have no sockets, UDP and localhost included",
+    ),
+    "seatbelt": (_NEW_FILES,),
+}
+"""What a tier does not hold, as `doctor` says it."""
+
 _TIMEOUT_S = 10.0
 _SYSTEM = ("/usr", "/etc", "/lib", "/lib64", "/bin", "/sbin", "/nix", "/gnu")
 _CACHE_NAME = "sandbox-tier"
@@ -41,21 +55,26 @@ def probe(tier: Tier, environ: Mapping[str, str]) -> TierStatus:
     return TierStatus(tier, works=not reason, reason=reason)
 
 
+def candidates() -> tuple[Tier, ...]:
+    """Return the tiers that this system may have, the best first."""
+    if sys.platform == "darwin":
+        return ("seatbelt",)
+    return ("bubblewrap", "landlock") if sys.platform == "linux" else ()
+
+
 def choose(setting: Setting, environ: Mapping[str, str], cache: Path) -> TierStatus:
     """Return the best tier that works, or the one that is set; else tier "none" with the reasons. Blocks.
 
     What worked is remembered in the folder `cache` until the machine, the program or the namespace changes; what did not work is
     probed again, because it may have been installed meanwhile.
     """
-    best: tuple[Tier, ...] = ("seatbelt",) if sys.platform == "darwin" else ("bubblewrap", "landlock")
-    candidates = best if setting == "auto" else (setting,)
     reasons: list[str] = []
-    for tier in candidates:
+    for tier in candidates() if setting == "auto" else (setting,):
         status = _probe_once(tier, environ, cache)
         if status.works:
             return status
         reasons.append(status.reason)
-    return TierStatus("none", works=False, reason="; ".join(reasons))
+    return TierStatus("none", works=False, reason="; ".join(reasons) or f"{sys.platform} has no sandbox for commands")
 
 
 def _probe_once(tier: Tier, environ: Mapping[str, str], cache: Path) -> TierStatus:

@@ -12,6 +12,7 @@ from opencode_tui.schema.api.catalog import (
     CommandSummary,
     Notices,
     ProviderSummary,
+    SandboxState,
     SkillSummary,
     ToolSummary,
 )
@@ -344,6 +345,10 @@ class SettingsFacet(Protocol):
 
     async def notices(self) -> Notices:
         """Return warnings, and settings that are ignored because the folder is not trusted."""
+        ...
+
+    async def sandbox(self) -> SandboxState:
+        """Return how commands are confined in this folder; the first call tries it out."""
         ...
 
     async def store_key(self, provider_id: str, key: str) -> None:

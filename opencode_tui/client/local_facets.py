@@ -21,6 +21,7 @@ from opencode_tui.schema.api.catalog import (
     CommandSummary,
     Notices,
     ProviderSummary,
+    SandboxState,
     SkillSummary,
     ToolSummary,
 )
@@ -316,6 +317,10 @@ class _Settings:
         is_on, worktree = config.settings.snapshot is not False, instance.folder.project.worktree
         undo_off = await asyncio.to_thread(why_unavailable, worktree, self._paths, is_on=is_on)
         return Notices(warnings=warnings, ignored=[str(notice) for notice in config.ignored], undo_off=undo_off)
+
+    async def sandbox(self) -> SandboxState:
+        found = await self._instance.folder.sandbox.get().status()
+        return SandboxState(tier=found.tier, reason=found.reason, mode=found.mode)
 
     async def store_key(self, provider_id: str, key: str) -> None:
         await asyncio.to_thread(self._auth.login, provider_id, key)

@@ -26,6 +26,7 @@ from opencode_tui.schema.api.catalog import (
     Notices,
     ProviderFacts,
     ProviderSummary,
+    SandboxState,
     SkillSummary,
     ToolSummary,
 )
@@ -320,6 +321,9 @@ class _Catalog(_Facet):
 class _Settings(_Facet):
     async def notices(self) -> Notices:
         return await self._link.get(f"{OWN}/notices", Notices)
+
+    async def sandbox(self) -> SandboxState:
+        return await self._link.get(f"{OWN}/sandbox", SandboxState)
 
     async def store_key(self, provider_id: str, key: str) -> None:
         await self._link.value("PUT", f"/auth/{provider_id}", {"type": "api", "key": key})

@@ -2,10 +2,94 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Literal, cast
 
+from msgspec import Struct
+
+from opencode_tui.schema.api.catalog import SandboxState
 from opencode_tui.schema.api.project import Places
-from opencode_tui.schema.permission import PermissionRequest, Rule, Verdict
+from opencode_tui.schema.permission import Approvals, PermissionRequest, Rule, Verdict
+from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.session.part import ToolPart
+
+# A command's question: about the sandbox, about what it discards, or about rules.
+
+
+class SandboxFacts(Struct, frozen=True):
+    """What a question says about the sandbox; unsafe texts, each empty where the question does not say it.
+
+    `kind` is "outside" (it needs the outside), "discard" (it discards work), "refused" (the sandbox refused something that it
+    did), "protected" (it made or changed protected `files`), or "rule". `folder` is its working directory.
+    """
+
+    kind: str
+    tier: str = ""
+    reasons: tuple[str, ...] = ()
+    path: str = ""
+    host: str = ""
+    folder: str = ""
+    files: tuple[str, ...] = ()
+
+    @property
+    def is_afterwards(self) -> bool:
+        """Whether the command has already run."""
+        return self.kind in ("refused", "protected")
+
+
+_NO_FACTS = SandboxFacts("rule")
+
+
+def sandbox_of(request: PermissionRequest) -> SandboxFacts:
+    """Return what a question says about the sandbox; values of other types than expected are left out."""
+    found = request.metadata.get("sandbox")
+    if not isinstance(found, dict):
+        return _NO_FACTS
+    facts = cast(JsonObject, found)
+
+    def text(key: str) -> str:
+        value = facts.get(key)
+        return value if isinstance(value, str) else ""
+
+    def texts(key: str) -> tuple[str, ...]:
+        value = facts.get(key)
+        return (
+            tuple(one for one in cast("list[object]", value) if isinstance(one, str)) if isinstance(value, list) else ()
+        )
+
+    return SandboxFacts(
+        text("kind"), text("tier"), texts("reasons"), text("path"), text("host"), text("folder"), texts("files")
+    )
+
+
+def is_command(request: PermissionRequest) -> bool:
+    """Return whether a question is about a command, also where it asks for a path that the command uses."""
+    return request.permission == "bash" or "sandbox" in request.metadata
+
+
+Act = Literal["once", "always", "edit", "reject", "leave"]
+"""The effect of a key; "edit" changes the rule before it is stored, "leave" rejects without asking what to do instead."""
+
+
+class Choice(Struct, frozen=True):
+    """A key that answers a question, and its unsafe description."""
+
+    key: str
+    words: str
+    act: Act
+
+
+def choices_of(request: PermissionRequest) -> list[Choice]:
+    """Return the keys that answer a question, in order."""
+    facts = sandbox_of(request)
+    if facts.kind == "protected":
+        return [Choice("k", "keep", "once"), Choice("r", "remove", "leave")]
+    choices = [Choice("y", once_of(request), "once")]
+    if request.always and facts.kind == "refused" and facts.host:
+        choices.append(Choice("h", f"allow {_without_port(facts.host)} in this project", "always"))
+    elif request.always:
+        choices += [Choice("a", always_of(request), "always"), Choice("e", "edit the rule", "edit")]
+    return [*choices, Choice("n", "leave it", "leave") if facts.kind == "refused" else Choice("n", REJECT, "reject")]
+
 
 _TITLES = {
     "bash": "Run this command?",
@@ -16,6 +100,12 @@ _TITLES = {
     "doom_loop": "The agent is repeating itself. Continue?",
     "task": "Start this agent?",
     "skill": "Load this skill?",
+}
+_SANDBOX_TITLES = {
+    "outside": "Run this outside the sandbox?",
+    "discard": "Run this command?",
+    "refused": "Run it again outside the sandbox?",
+    "protected": "Keep these protected files?",
 }
 _ACTIONS = {
     "bash": "run this",
@@ -44,19 +134,47 @@ _OPAQUE = "This can run arbitrary code, so it needs your approval."
 _ONCE = {"bash": "run once", "edit": "edit once", "read": "read once", "webfetch": "fetch once"}
 
 
+def _without_port(host: str) -> str:
+    name, _, port = host.rpartition(":")
+    return name if name and port.isdigit() else host
+
+
+def approvals_words(mode: Approvals, sandbox: SandboxState | None) -> str:
+    """Return what a mode of approvals does where commands are confined so."""
+    if sandbox is not None and sandbox.tier == "none" and mode != "ask":
+        return {
+            "normal": "no sandbox: unknown commands ask",
+            "auto": "no sandbox: everything runs unasked",
+        }[mode]
+    return {
+        "ask": "asks for every edit and command",
+        "normal": "asks before leaving the sandbox",
+        "auto": "asks nothing, stays in the sandbox",
+    }[mode]
+
+
 def title_of(request: PermissionRequest) -> str:
     """Return the question; a plugin names its own permissions."""
+    facts = sandbox_of(request)
+    if facts.kind == "outside" and facts.tier == "none":
+        return _TITLES["bash"]
+    if facts.kind in _SANDBOX_TITLES:
+        return _SANDBOX_TITLES[facts.kind]
     return _TITLES.get(request.permission, f"Allow {request.permission}?")
 
 
 def once_of(request: PermissionRequest) -> str:
     """Return what the key for once does."""
+    if sandbox_of(request).kind == "refused":
+        return "run again outside"
     return _ONCE.get(request.permission, "allow once")
 
 
 def subject_of(request: PermissionRequest, call: ToolPart | None) -> str:
     """Return what the call is about: the whole command, the folders, the paths."""
-    if request.permission == "bash" and call is not None:
+    if files := sandbox_of(request).files:
+        return "\n".join(files)
+    if is_command(request) and call is not None:
         command = call.state.input.get("command")
         if isinstance(command, str):
             return command
@@ -94,11 +212,32 @@ def reasons_of(
     *,
     agent: str = "",
     places: Places | None = None,
+    no_sandbox: str = "",
 ) -> list[str]:
-    """Return why it is asked, in sentences; `directory` is the folder of the session, `agent` the one that asks."""
+    """Return why it is asked, in sentences.
+
+    `directory` is the folder of the session, `agent` the one that asks, `no_sandbox` why no sandbox works here.
+    """
+    facts = sandbox_of(request)
+    if facts.is_afterwards:
+        return list(facts.reasons) or [_after(facts)]
+    sentences = list(facts.reasons) or _rule_reasons(request, verdicts, directory, agent=agent, places=places)
+    if facts.tier == "none" and (facts.kind != "rule" or request.metadata.get("opaque")):
+        sentences.append(f"No sandbox: {no_sandbox or 'none works here'}.")
+    if is_command(request):
+        sentences.append(f"Working directory: {_short_folder(facts.folder or str(directory), places)}")
+    return sentences
+
+
+def _rule_reasons(
+    request: PermissionRequest, verdicts: Sequence[Verdict], directory: Path, *, agent: str, places: Places | None
+) -> list[str]:
+    """Return which rules ask."""
     match request.permission:
         case "external_directory":
-            return [f"{subject_of(request, None)} is not in {_short_folder(directory, places)}.".replace("\n", ", ")]
+            return [
+                f"{subject_of(request, None)} is not in {_short_folder(str(directory), places)}.".replace("\n", ", ")
+            ]
         case "doom_loop":
             return [f"It has made the same tool call {_REPEATED} times."]
         case _:
@@ -109,12 +248,20 @@ def reasons_of(
         sentences.append("Accesses the network.")
     if asking and len(verdicts) > 1:
         need = "needs" if len(asking) == 1 else "need"
-        sentences.append(f"{len(asking)} of {len(verdicts)} commands {need} approval.")
+        noun = "commands" if all(one.permission == "bash" for one in verdicts) else "parts"
+        sentences.append(f"{len(asking)} of {len(verdicts)} {noun} {need} approval.")
     elif asking:
         sentences.append(_sentence(asking[0], agent, places))
-    if request.permission == "bash":
-        sentences.append(f"Working directory: {_short_folder(directory, places)}")
     return sentences
+
+
+def _after(facts: SandboxFacts) -> str:
+    """Return why it is asked about a command that has run."""
+    if facts.kind == "protected":
+        return "The command made or changed them, and they can start programs later."
+    if facts.host:
+        return f"It tried to reach {facts.host}."
+    return f"It tried to use {facts.path}." if facts.path else "The sandbox refused something that it did."
 
 
 def reason_of(verdict: Verdict, places: Places | None) -> str:
@@ -154,7 +301,6 @@ def _sentence(verdict: Verdict, agent: str, places: Places | None) -> str:
     return f"{who} approval to {action}{files} (default rule)."
 
 
-def _short_folder(directory: Path, places: Places | None) -> str:
+def _short_folder(folder: str, places: Places | None) -> str:
     home = places.home.rstrip("/") if places is not None else ""
-    folder = str(directory)
     return f"~{folder[len(home) :]}" if home and (folder == home or folder.startswith(f"{home}/")) else folder

@@ -76,6 +76,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("model_cycle_recent", "Next recent model", group="Agent and model"),
     Action("model_cycle_recent_reverse", "Previous recent model", group="Agent and model"),
     Action("variant_cycle", "Cycle model variant", group="Agent and model"),
+    Action("approvals_cycle", "Cycle approvals: ask, normal, auto", group="Agent and model"),
     Action("editor_open", "Write the prompt in your editor", group="Prompt"),
     Action("prompt_stash", "Stash prompt", group="Prompt"),
     Action("prompt_stash_pop", "Restore stashed prompt", group="Prompt"),

@@ -8,11 +8,12 @@ from typing import cast
 
 from opencode_tui.schema.api.project import Places
 from opencode_tui.schema.api.request import ForkSession
+from opencode_tui.schema.permission import Approvals
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.tui.chrome.welcome import EXAMPLES
 from opencode_tui.tui.prompt.history import read_history
 from opencode_tui.tui.screen_api import AppApi, ChatApi
-from opencode_tui.tui.state.controller import SessionController
+from opencode_tui.tui.state.controller import MODES, SessionController
 from opencode_tui.tui.theme.glyphs import ASCII
 from opencode_tui.tui.theme.themes import Themes, theme_folders
 from opencode_tui.tui.widgets.wheel import LINES, Wheel
@@ -43,8 +44,9 @@ async def apply_settings(screen: ChatApi, app: AppApi, control: SessionControlle
         glyphs = ASCII if tui_settings.get("ascii") else app.look.glyphs
         app.apply_look(replace(app.look, glyphs=glyphs, is_still=bool(tui_settings.get("reduced_motion"))))
     control.wheel = _wheel(tui_settings)
-    screen.prompt.editor.writes_out_pastes = _writes_out_pastes(settings)
+    screen.prompt.editor.writes_out_pastes = bool(_experimental(settings).get("disable_paste_summary"))
     control.is_stacked = tui_settings.get("diff_style") == "stacked"
+    control.approvals = control.default_approvals = _approvals(settings)
     theme = settings.get("theme")
     if isinstance(theme, str):
         app.apply_theme(theme)
@@ -65,8 +67,9 @@ async def _prepare_prompt(screen: ChatApi, control: SessionController, state: Pa
 
 
 async def _finish(screen: ChatApi, control: SessionController) -> None:
-    """Load the models, which only later frames need."""
+    """Load the models and the state of the sandbox, which only later frames need."""
     await control.choice.load_models()
+    control.sandbox = await control.client.settings.sandbox()
     screen.refresh_chrome()
 
 
@@ -76,9 +79,14 @@ def _wheel(tui_settings: JsonObject) -> Wheel:
     return Wheel(float(speed) if isinstance(speed, int | float) else LINES, accelerates=accelerates)
 
 
-def _writes_out_pastes(settings: JsonObject) -> bool:
+def _experimental(settings: JsonObject) -> JsonObject:
     found = settings.get("experimental")
-    return isinstance(found, dict) and bool(cast("JsonObject", found).get("disable_paste_summary"))
+    return cast("JsonObject", found) if isinstance(found, dict) else {}
+
+
+def _approvals(settings: JsonObject) -> Approvals:
+    found = _experimental(settings).get("approvals")
+    return MODES[MODES.index(found)] if found in MODES else "normal"
 
 
 def _keybinds(settings: JsonObject) -> dict[str, str]:

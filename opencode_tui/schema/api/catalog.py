@@ -93,6 +93,14 @@ class SkillSummary(Record):
     content: str
 
 
+class SandboxState(Record):
+    """How commands are confined in a folder: by `tier`, or not at all ("none") for the `reason`; `mode` is the setting's."""
+
+    tier: str
+    reason: str = ""
+    mode: str = "auto"
+
+
 class Notices(Record):
     """Messages about the settings: `warnings`, and the settings `ignored` until the folder is trusted.
 

@@ -1,6 +1,7 @@
 """The default keys of each action that keys can be bound to.
 
 Source: reference, section 38; `context_view` and the actions after it are not in OpenCode.
+Its `agent_cycle_reverse` has shift+tab.
 """
 
 from collections.abc import Mapping
@@ -43,7 +44,7 @@ DEFAULT_KEYS: Mapping[str, str] = {
     "tool_details": "none",
     "terminal_title_toggle": "none",
     "agent_cycle": "tab",
-    "agent_cycle_reverse": "shift+tab",
+    "agent_cycle_reverse": "none",
     "agent_list": "<leader>a",
     "model_list": "<leader>m",
     "model_cycle_recent": "f2",
@@ -98,5 +99,6 @@ DEFAULT_KEYS: Mapping[str, str] = {
     "prompt_stash": "none",
     "prompt_stash_pop": "none",
     "trust_view": "<leader>w",
+    "approvals_cycle": "shift+tab",
 }
 """Keys by action; a comma separates alternatives, `none` means no key, `<leader>` a key after the leader key."""

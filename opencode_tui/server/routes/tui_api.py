@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Query, Response
 from pydantic import Field
 
-from opencode_tui.schema.api.catalog import Notices, ProviderFacts, provider_facts
+from opencode_tui.schema.api.catalog import Notices, ProviderFacts, SandboxState, provider_facts
 from opencode_tui.schema.api.context import (
     CompactionReport,
     CompactSession,
@@ -183,6 +183,12 @@ async def get_agent(client: FolderClient, name: Word) -> Response:
 async def get_notices(client: FolderClient) -> Response:
     """Return warnings about the folder's settings."""
     return answer_record(await client.settings.notices())
+
+
+@router.get("/sandbox", response_model=SandboxState)
+async def get_sandbox(client: FolderClient) -> Response:
+    """Return how commands are confined in the folder."""
+    return answer_record(await client.settings.sandbox())
 
 
 @router.get("/config", response_model=dict[str, Any])

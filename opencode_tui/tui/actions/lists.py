@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from opencode_tui.schema.api.catalog import CommandSummary
 from opencode_tui.schema.model import parse_model_ref
+from opencode_tui.text.permission import approvals_words
 from opencode_tui.text.quantity import amount
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.tui.dialogs.listing import Choice, ListContent
@@ -139,6 +140,7 @@ class ListActions:
             "model_cycle_recent": lambda: self._cycle_model(1),
             "model_cycle_recent_reverse": lambda: self._cycle_model(-1),
             "variant_cycle": self._cycle_variant,
+            "approvals_cycle": lambda: self._screen.do(self._cycle_approvals()),
         }
 
     def _open(self, content: ListContent, done: Callable[[str], object]) -> None:
@@ -208,6 +210,10 @@ class ListActions:
     def _cycle_model(self, step: int) -> None:
         self._control.choice.cycle_model(step)
         self._screen.refresh_chrome()
+
+    async def _cycle_approvals(self) -> None:
+        mode = await self._control.cycle_approvals()
+        self._screen.show_note("note", f"Approvals: {mode}", approvals_words(mode, self._control.sandbox))
 
     def _cycle_variant(self) -> None:
         self._control.choice.cycle_variant()

@@ -8,6 +8,7 @@ from textual.widget import Widget
 
 from opencode_tui.schema.api.question import QuestionRequest
 from opencode_tui.schema.permission import PermissionRequest, Reply
+from opencode_tui.text.safe_text import screen_line
 from opencode_tui.tui.dialogs.panel import Panel
 from opencode_tui.tui.dialogs.permission import PermissionPanel, load_case
 from opencode_tui.tui.dialogs.question import QuestionPanel
@@ -124,8 +125,9 @@ class PanelHost:
         return PermissionPanel(
             case,
             place=place,
-            answer=lambda reply: self._screen.do(self._reply(request, reply, None)),
+            answer=lambda reply: self._screen.do(self._reply(request, reply)),
             reject=lambda: self._ask_word(request),
+            edit=lambda: self._edit_rule(request),
         )
 
     def _origin(self, session_id: str) -> str:
@@ -138,7 +140,24 @@ class PanelHost:
         ask = TextAsk(
             "Reject: what should the agent do instead?", "reject", hint="leave empty to stop the turn", bar="warning"
         )
-        self._open_word(ask, lambda word: self._screen.do(self._reply(request, "reject", word or None)))
+        self._open_word(ask, lambda word: self._screen.do(self._reply(request, "reject", message=word or None)))
+
+    def _edit_rule(self, request: PermissionRequest) -> None:
+        """Ask for the rule to store; several patterns are lines."""
+        ask = TextAsk(
+            f"Always allow in this project ({screen_line(request.permission)})",
+            "always allow",
+            text="\n".join(screen_line(pattern) for pattern in request.always),
+            hint="* is any text",
+            bar="warning",
+        )
+
+        def done(text: str) -> None:
+            patterns = [line.strip() for line in text.split("\n") if line.strip()]
+            if patterns:
+                self._screen.do(self._reply(request, "always", always=patterns))
+
+        self._open_word(ask, done)
 
     def _ask_words(self, request: QuestionRequest) -> None:
         panel = self._asked
@@ -160,9 +179,16 @@ class PanelHost:
         self._word = None
         self._arrange()
 
-    async def _reply(self, request: PermissionRequest, reply: Reply, word: str | None) -> None:
+    async def _reply(
+        self,
+        request: PermissionRequest,
+        reply: Reply,
+        *,
+        message: str | None = None,
+        always: Sequence[str] | None = None,
+    ) -> None:
         self._drop_asked()
-        await self._control.client.permissions.reply(request.id, reply, word)
+        await self._control.client.permissions.reply(request.id, reply, message, always=always)
 
     def _answer_question(self, request: QuestionRequest, answers: Sequence[Sequence[str]]) -> None:
         self._screen.do(self._send_answers(request, answers))

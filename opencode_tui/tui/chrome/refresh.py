@@ -95,7 +95,19 @@ def status_of(
     if is_folded and control.facts is not None:
         share = share_text(control.facts.context, control.choice.limit)
         cost = money(control.facts.cost) if control.facts.cost else ""
-    return Status(agent, model, share, cost, _hints(is_asking=is_asking, is_demo=is_demo, width=width, key=key))
+    sandbox, is_confined = _sandbox_of(control)
+    hints = _hints(is_asking=is_asking, is_demo=is_demo, width=width, key=key)
+    return Status(agent, model, share, cost, control.approvals, sandbox, is_confined, hints)
+
+
+def _sandbox_of(control: SessionController) -> tuple[str, bool]:
+    """Return the words about the sandbox, empty while nothing is known, and whether it works."""
+    found = control.sandbox
+    if found is None:
+        return "", False
+    if found.tier != "none":
+        return ("sandbox, read-only" if found.mode == "read-only" else "sandbox"), True
+    return screen_line(f"no sandbox: {found.reason}" if found.reason else "no sandbox"), False
 
 
 def prompt_hints(control: SessionController, *, has_examples: bool) -> tuple[str, ...]:
@@ -119,7 +131,7 @@ def _hints(
         up, down = key("messages_page_up"), key("messages_page_down")
         return ((f"{up} {down}", "read the chat", ""),)
     first = ("model_list", "models") if is_demo else ("agent_cycle", "agent")
-    wanted = [first, ("command_list", "commands"), ("help_view", "help")]
+    wanted = [("command_list", "commands"), first, ("approvals_cycle", "approvals"), ("help_view", "help")]
     if width < 100:
         wanted = [("sidebar_toggle", "sidebar"), ("command_list", "commands")]
     return tuple((key(action), word, action) for action, word in wanted if key(action))

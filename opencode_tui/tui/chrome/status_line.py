@@ -39,12 +39,18 @@ NARROW = 60
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """Content of the line; `share` and `cost` are empty while the sidebar shows them."""
+    """Content of the line; `share` and `cost` are empty while the sidebar shows them.
+
+    `approvals` is the session's mode; `sandbox` is empty until it is known, `is_confined` whether it works.
+    """
 
     agent: str = ""
     model: str = ""
     share: str = ""
     cost: str = ""
+    approvals: str = ""
+    sandbox: str = ""
+    is_confined: bool = False
     hints: tuple[tuple[str, str, str], ...] = ()
     """(key, description, action id), the most important last."""
 
@@ -66,14 +72,29 @@ class StatusLine(Rows):
         fill = palette.area("background")
         agent = [(" ", fill), (status.agent, palette.style("text", bold=True))]
         if width <= NARROW:
-            return [row(width, agent, [(f"{status.share}  ", palette.style("text"))], fill=fill)]
+            left = [*agent, *self._safety(is_brief=True)]
+            return [row(width, left, [(f"{status.share}  ", palette.style("text"))], fill=fill)]
         left = [
             *agent,
             (f"  {status.model}" if status.model else "", palette.style("muted")),
             (f"   {status.share}" if status.share else "", palette.style("text")),
             (f"  {status.cost}" if status.cost else "", palette.style("muted")),
+            *self._safety(is_brief=False),
         ]
         return [row(width, left, self._hints(width - measure(left) - 3), fill=fill, mark=self.look.glyphs.ellipsis)]
+
+    def _safety(self, *, is_brief: bool) -> list[Piece]:
+        """Return the mode of approvals and the sandbox; in brief only the sign of a sandbox."""
+        palette, glyphs, status = self.look.palette, self.look.glyphs, self.status
+        pieces: list[Piece] = []
+        if status.approvals:
+            style = palette.style("muted" if status.approvals == "normal" else "text")
+            pieces.append((f"   {status.approvals}", style + pressing("approvals_cycle")))
+        if status.sandbox:
+            sign = glyphs.sandbox if status.is_confined else glyphs.no_sandbox
+            words = f"   {sign}" if is_brief else f"   {sign} {self.look.words(status.sandbox)}"
+            pieces.append((words, palette.style("muted" if status.is_confined else "warning")))
+        return pieces
 
     def on_click(self, event: events.Click) -> None:
         """Handle a click on a hint like its key."""

@@ -1,6 +1,6 @@
-"""The permission panel: the call, the rule for each part, and three keys without a preselection."""
+"""The permission panel: the call, the rule for each part, and keys without a preselection."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -14,7 +14,17 @@ from opencode_tui.schema.permission import PermissionReport, PermissionRequest, 
 from opencode_tui.schema.session.message import AssistantMessage
 from opencode_tui.schema.session.part import ToolPart
 from opencode_tui.text.cells import breaks, clip, pad, width
-from opencode_tui.text.permission import REJECT, always_of, once_of, reason_of, reasons_of, subject_of, title_of
+from opencode_tui.text.permission import (
+    Act,
+    Choice,
+    choices_of,
+    is_command,
+    reason_of,
+    reasons_of,
+    sandbox_of,
+    subject_of,
+    title_of,
+)
 from opencode_tui.text.safe_text import screen_line, screen_lines
 from opencode_tui.tui.dialogs.panel import Line, Panel, PanelKey
 from opencode_tui.tui.diff.cells import code_rows, one_column, two_columns
@@ -34,6 +44,8 @@ class PermissionCase(Struct, frozen=True):
     origin: str = ""
     places: Places | None = None
     """The folders for short paths; without them paths are absolute."""
+    no_sandbox: str = ""
+    """Why no sandbox works here; unsafe."""
 
     @property
     def title(self) -> str:
@@ -41,9 +53,9 @@ class PermissionCase(Struct, frozen=True):
         return title_of(self.request)
 
     @property
-    def once(self) -> str:
-        """The description of the key for once."""
-        return once_of(self.request)
+    def choices(self) -> Sequence[Choice]:
+        """The keys that answer."""
+        return choices_of(self.request)
 
     @property
     def subject(self) -> str:
@@ -63,7 +75,15 @@ class PermissionCase(Struct, frozen=True):
     @property
     def why(self) -> str:
         """The reasons of the request, as sentences; unsafe."""
-        return " ".join(reasons_of(self.request, self.verdicts, self.directory, agent=self.agent, places=self.places))
+        reasons = reasons_of(
+            self.request,
+            self.verdicts,
+            self.directory,
+            agent=self.agent,
+            places=self.places,
+            no_sandbox=self.no_sandbox,
+        )
+        return " ".join(reasons)
 
     def reason(self, verdict: Verdict) -> str:
         """Return the rule that decides, with its file; unsafe."""
@@ -74,12 +94,18 @@ async def load_case(client: Client, request: PermissionRequest, *, origin: str) 
     """Return the request with its call and its verdicts; what cannot be read is omitted."""
     call, agent = await _call(client, request)
     case = PermissionCase(request, client.directory, None, call, agent, origin)
+    facts = sandbox_of(request)
     try:
-        places = await client.project.places()
-        report = await client.rules.explain(request.permission, case.subject, agent=agent or None)
+        case = replace(case, places=await client.project.places())
+        if facts.is_afterwards:
+            return case
+        if facts.tier == "none":
+            case = replace(case, no_sandbox=(await client.settings.sandbox()).reason)
+        permission = "bash" if is_command(request) else request.permission
+        report = await client.rules.explain(permission, case.subject, agent=agent or None)
     except OpencodeError:
         return case  # an agent that is gone: the question is put without its rules
-    return replace(case, report=report, places=places)
+    return replace(case, report=report)
 
 
 async def _call(client: Client, request: PermissionRequest) -> tuple[ToolPart | None, str]:
@@ -95,9 +121,10 @@ async def _call(client: Client, request: PermissionRequest) -> tuple[ToolPart | 
     return call, agent
 
 
-Answer = Callable[[Reply], None]
-
 WIDEST_PART = 48
+
+LONGEST_KEY = 60
+"""Cells of the description of a key."""
 
 SPLIT = 100
 """Cells from which a diff can be shown side by side."""
@@ -107,13 +134,26 @@ class PermissionPanel(Panel):
     """Two pages: the question, and the list of what "always" would allow."""
 
     def __init__(
-        self, case: PermissionCase, *, place: tuple[int, int], answer: Answer, reject: Callable[[], None]
+        self,
+        case: PermissionCase,
+        *,
+        place: tuple[int, int],
+        answer: Callable[[Reply], None],
+        reject: Callable[[], None],
+        edit: Callable[[], None],
     ) -> None:
+        """`reject` asks what the agent should do instead, `edit` for another rule."""
         super().__init__()
         self.case = case
         self._place = place
-        self._answer = answer
-        self._reject = reject
+        self._acts: Mapping[Act, Callable[[], None]] = {
+            "once": lambda: answer("once"),
+            "always": lambda: self._turn("always"),
+            "edit": edit,
+            "reject": reject,
+            "leave": lambda: answer("reject"),
+        }
+        self._store = lambda: answer("always")
         self._page: Literal["question", "always"] = "question"
         self._code = code_rows(case.diff, case.subject) if case.diff else []
         self._is_split = False
@@ -129,15 +169,11 @@ class PermissionPanel(Panel):
         """The keys: once, always, no; on the second page yes and back."""
         if self._page == "always":
             return (
-                PanelKey("y", "always allow", lambda: self._answer("always")),
+                PanelKey("y", "always allow", self._store),
                 PanelKey("escape", "back", lambda: self._turn("question")),
             )
-        keys = [PanelKey("y", self.case.once, lambda: self._answer("once"))]
-        if self.case.request.always:
-            keys.append(
-                PanelKey("a", clip(screen_line(always_of(self.case.request)), 60), lambda: self._turn("always"))
-            )
-        keys.append(PanelKey("n", REJECT, self._reject))
+        most = min(LONGEST_KEY, self.inside - 2)
+        keys = [PanelKey(one.key, clip(screen_line(one.words), most), self._acts[one.act]) for one in self.case.choices]
         if self._code and self.size.width >= SPLIT:
             keys.append(PanelKey("d", "one column" if self._is_split else "side by side", self._split))
         return keys
@@ -158,7 +194,7 @@ class PermissionPanel(Panel):
         if self._page == "always":
             return [("Always allow in this project?", bold)], []
         left: list[Piece] = [(screen_line(self.case.title), bold)]
-        if self.case.request.permission == "edit":
+        if self.case.request.permission == "edit" and not is_command(self.case.request):
             left.append((f"  {screen_line(self.case.subject)}", palette.style("text", "surface")))
         if self.case.origin:
             left.append((f"  {screen_line(self.case.origin)}", muted))
@@ -182,7 +218,7 @@ class PermissionPanel(Panel):
         if self.case.diff:
             draw = two_columns if self._is_split else one_column
             lines += draw(self._code, self.look, room, "surface")
-        elif self.case.request.permission != "edit":
+        elif is_command(self.case.request) or self.case.request.permission != "edit":
             lines += self._subject(room)
         if len(self.case.verdicts) > 1:
             lines += [[], *self._verdicts(room)]

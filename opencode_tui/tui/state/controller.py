@@ -6,8 +6,10 @@ import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import get_args
 
 from opencode_tui.client.client import Client, EventReader
+from opencode_tui.schema.api.catalog import SandboxState
 from opencode_tui.schema.api.request import (
     CommandInput,
     CreateSession,
@@ -19,7 +21,7 @@ from opencode_tui.schema.api.request import (
 from opencode_tui.schema.error import BusyError, NotFoundError
 from opencode_tui.schema.event.event import BusLagged, Event, PartGrowth, PartUpdated, SessionUpdated
 from opencode_tui.schema.event.screen_event import ScreenEvent
-from opencode_tui.schema.permission import PermissionRequest
+from opencode_tui.schema.permission import Approvals, PermissionRequest
 from opencode_tui.schema.session.session import SessionInfo
 from opencode_tui.schema.session.undo import UndoFiles
 from opencode_tui.text.safe_text import screen_line
@@ -29,6 +31,11 @@ from opencode_tui.tui.state.facts import Asking, FolderState, SessionFacts, is_l
 from opencode_tui.tui.state.model_selection import ModelSelection
 from opencode_tui.tui.state.transcript import Transcript
 from opencode_tui.tui.widgets.wheel import Wheel
+
+APPROVALS_KEY = "approvals"
+"""The key of a session's metadata for its mode of approvals."""
+
+MODES: Sequence[Approvals] = get_args(Approvals)
 
 LOOK_S = 1.0
 """Seconds between two checks whether another process has released the shown session."""
@@ -79,6 +86,11 @@ class SessionController:
         """Wrong settings, and settings that are inactive until the folder is trusted; unsafe texts."""
         self.undo_off: str | None = None
         """Why undo restores no files in this folder; unsafe."""
+        self.approvals: Approvals = "normal"
+        """The mode of the shown session, and of the next new one."""
+        self.default_approvals: Approvals = "normal"
+        self.sandbox: SandboxState | None = None
+        """How commands are confined; None until it is known."""
         self.is_read_only = False
         self.is_stacked = False
         """Whether diffs use one column even where two fit."""
@@ -181,6 +193,7 @@ class SessionController:
         requests = [one for one in self.folder.asking.values() if isinstance(one, PermissionRequest)]
         status = self.folder.status(session_id)
         self.transcript.load(messages, session=info, status=status, requests=requests)
+        self._follow_approvals(info)
         self._show_undone(info)
         self._opened()
 
@@ -235,6 +248,7 @@ class SessionController:
             self.facts.apply(event)
             self.transcript.apply(event)
             if isinstance(event, SessionUpdated) and event.info.id == self.facts.info.id:
+                self._follow_approvals(event.info)
                 self._show_undone(event.info)
 
     def _show_undone(self, info: SessionInfo) -> None:
@@ -313,9 +327,23 @@ class SessionController:
         self.interrupts += 1
         return self.session_id is not None and await self.client.prompts.abort(self.session_id)
 
+    async def cycle_approvals(self) -> Approvals:
+        """Change the mode of approvals to the next one, for the shown session and new ones, and return it."""
+        self.approvals = MODES[(MODES.index(self.approvals) + 1) % len(MODES)]
+        if self.session_id is not None:
+            await self.client.permissions.set_approvals(self.session_id, self.approvals)
+        return self.approvals
+
+    def _follow_approvals(self, info: SessionInfo) -> None:
+        """Show the mode of a session."""
+        found = (info.metadata or {}).get(APPROVALS_KEY)
+        self.approvals = MODES[MODES.index(found)] if found in MODES else self.default_approvals
+
     async def _session(self) -> SessionInfo:
         if self.facts is None:
             info = await self.client.sessions.create(CreateSession())
+            if self.approvals != self.default_approvals:
+                await self.client.permissions.set_approvals(info.id, self.approvals)
             self.facts, self.transcript = SessionFacts(info), Transcript(info.id)
             self._opened()
         return self.facts.info

@@ -15,6 +15,8 @@ class Glyphs:
     asks: str = "!"
     pruned: str = "−"
     undone: str = "↶"
+    sandbox: str = "▣"
+    no_sandbox: str = "□"
     retried: str = "↻"
     compacted: str = "≡"
     user_bar: str = "▎"
@@ -57,6 +59,8 @@ ASCII = Glyphs(
     asks="!",
     pruned="-",
     undone="<",
+    sandbox="#",
+    no_sandbox="!",
     retried="~",
     compacted="=",
     user_bar="|",

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Self, cast
 
 from opencode_tui.client.client import Client
-from opencode_tui.schema.api.catalog import AgentSummary, CommandSummary, Notices
+from opencode_tui.schema.api.catalog import AgentSummary, CommandSummary, Notices, SandboxState
 from opencode_tui.schema.api.context import ContextView
 from opencode_tui.schema.api.project import Places
 from opencode_tui.schema.api.question import QuestionRequest
@@ -60,6 +60,7 @@ class Script:
     models: list[Model] = field(default_factory=lambda: [SONNET])
     notices: Notices = field(default_factory=Notices)
     trust: TrustReport | None = None
+    sandbox: SandboxState = field(default_factory=lambda: SandboxState(tier="bubblewrap"))
     settings: dict[str, Any] = field(default_factory=dict[str, Any])
     branch: str | None = "main"
     directory: Path = Path("/home/you/src/csvkit")
@@ -126,7 +127,7 @@ class ScriptedClient:
             get=lambda _id, wanted: next(one for one in script.messages if one.info.id == wanted),
         )
         self.prompts = _Facet(status=lambda: dict(script.statuses), abort=True)
-        self.permissions = _Facet(pending=lambda: list(script.permissions), reply=True)
+        self.permissions = _Facet(pending=lambda: list(script.permissions), reply=True, set_approvals=None)
         self.questions = _Facet(pending=lambda: list(script.questions))
         self.rules = _Facet(explain=lambda *_, **__: script.report or PermissionReport(action="ask", verdicts=[]))
         agents = [AgentSummary(name="build", mode="primary"), AgentSummary(name="plan", mode="primary")]
@@ -140,7 +141,10 @@ class ScriptedClient:
             commands=lambda: script.commands,
         )
         self.settings = _Facet(
-            notices=lambda: script.notices, effective=lambda: script.settings, trust_report=lambda: script.trust
+            notices=lambda: script.notices,
+            effective=lambda: script.settings,
+            trust_report=lambda: script.trust,
+            sandbox=lambda: script.sandbox,
         )
         places = Places(
             home="/home/you",

@@ -32,7 +32,7 @@ async def test_each_part_of_a_command_is_shown_with_its_verdict(environ: dict[st
         text = await page.sees("run once")
         assert "! touch made     needs approval   bash: ask, OPENCODE_CONFIG_CONTENT" in text
         assert "✓ ls -la         allowed" in text
-        assert "1 of 2 commands needs approval. Working directory:" in text
+        assert "2 of 3 parts need approval. Working directory:" in text
 
 
 async def test_always_is_written_out_before_it_counts(environ: dict[str, str], folder: Path) -> None:
@@ -283,7 +283,7 @@ async def test_tab_goes_to_the_next_agent_and_plan_says_so(environ: dict[str, st
     async with screen(environ, folder) as page:
         await page.press("tab")
         await page.sees(" plan  fake-model")
-        await page.press("shift+tab")
+        await page.press("tab")
         await page.sees(" build  fake-model")
 
 
@@ -608,7 +608,7 @@ async def test_the_prompt_says_that_a_plan_edits_nothing(environ: dict[str, str]
     async with screen(environ, folder) as page:
         await page.press("tab")
         await page.sees("Plan mode: read-only")
-        await page.press("shift+tab")
+        await page.press("tab")
         await page.sees("Ask anything")
 
 

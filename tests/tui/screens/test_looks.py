@@ -9,7 +9,7 @@ import pytest
 from textual import events
 from textual.pilot import Pilot
 
-from opencode_tui.schema.api.catalog import CommandSummary, Notices
+from opencode_tui.schema.api.catalog import CommandSummary, Notices, SandboxState
 from opencode_tui.schema.api.context import ContextItem, ContextView
 from opencode_tui.schema.api.question import Question, QuestionOption, QuestionRequest
 from opencode_tui.schema.model import ModelRef
@@ -156,6 +156,51 @@ def asks_bash() -> Script:
     script.messages, script.statuses = story.messages, {SESSION: BusyStatus()}
     script.permissions, script.report = [request, other], PermissionReport(action="ask", verdicts=verdicts)
     return script
+
+
+def asks_about_the_sandbox(kind: str, **facts: Any) -> Callable[[], Script]:
+    """A question about a command that needs the outside, discards work, was refused something, or made protected files."""
+
+    def make() -> Script:
+        script = idle()
+        story = Story()
+        command = {"discard": "git reset --hard HEAD~3", "refused": "pytest -q tests/test_api.py"}.get(
+            kind, "npm install left-pad"
+        )
+        story.user("Add the padding.", "4")
+        story.answer(["I will do that.", story.running("bash", {"command": command}, since=8)], at="5", end=None)
+        call = next(part for part in story.messages[1].parts if isinstance(part, ToolPart))
+        ref = ToolCallRef(message_id=call.message_id, call_id=call.call_id)
+        always = {"discard": [], "refused": ["pytest *"], "protected": []}.get(kind, ["npm install *"])
+        sandbox = {"kind": kind, "runs": "host", "tier": "bubblewrap", "folder": ROOT, **facts}
+        request = PermissionRequest(
+            id="per_1",
+            session_id=SESSION,
+            permission="bash",
+            patterns=[command],
+            always=always,
+            metadata={"sandbox": sandbox},
+            tool=ref,
+        )
+        verdict = Verdict(permission="bash", pattern=command, action="ask")
+        script.messages, script.statuses = story.messages, {SESSION: BusyStatus()}
+        script.permissions, script.report = [request], PermissionReport(action="ask", verdicts=[verdict])
+        return script
+
+    return make
+
+
+def without_a_sandbox() -> Script:
+    """A command that asks where nothing confines commands."""
+    script = asks_about_the_sandbox("outside", reasons=["Accesses the network."], tier="none")()
+    script.sandbox = SandboxState(tier="none", reason="bubblewrap is missing; this kernel has no Landlock")
+    return script
+
+
+asks_outside = asks_about_the_sandbox("outside", reasons=["Accesses the network."])
+asks_to_discard = asks_about_the_sandbox("discard", reasons=["Discards all uncommitted changes."])
+asks_after_a_refusal = asks_about_the_sandbox("refused", host="db.local:5432")
+asks_about_protected_files = asks_about_the_sandbox("protected", files=[".git/hooks/pre-commit", ".envrc"])
 
 
 def asks_edit() -> Script:
@@ -418,6 +463,17 @@ SITUATIONS: dict[str, Situation] = {
     "permission-in-16-colors-and-ascii": Situation(asks_bash, (100, 30), PLAIN, listen()),
     "permission-always-written-out": Situation(asks_bash, (110, 33), DARK, listen("a")),
     "permission-rejected-with-a-word": Situation(asks_bash, (110, 33), DARK, listen("n")),
+    "command-that-needs-the-outside": Situation(asks_outside, (110, 30), DARK, listen()),
+    "command-that-needs-the-outside-light": Situation(asks_outside, (140, 34), LIGHT, listen()),
+    "command-that-needs-the-outside-in-60-columns": Situation(asks_outside, (60, 30), DARK, listen()),
+    "command-whose-rule-is-edited": Situation(asks_outside, (110, 30), DARK, listen("e")),
+    "command-that-discards-work": Situation(asks_to_discard, (110, 30), DARK, listen()),
+    "command-that-the-sandbox-refused": Situation(asks_after_a_refusal, (110, 30), DARK, listen()),
+    "command-that-the-sandbox-refused-light": Situation(asks_after_a_refusal, (60, 30), LIGHT, listen()),
+    "command-that-made-protected-files": Situation(asks_about_protected_files, (110, 30), DARK, listen()),
+    "command-where-no-sandbox-works": Situation(without_a_sandbox, (110, 30), DARK, listen()),
+    "approvals-in-the-mode-auto": Situation(idle, (110, 30), DARK, press("shift+tab")),
+    "approvals-in-the-mode-auto-in-60-columns": Situation(idle, (60, 30), LIGHT, press("shift+tab")),
     "permission-for-an-edit": Situation(asks_edit, (110, 35), DARK, listen()),
     "permission-for-an-edit-side-by-side": Situation(asks_edit, (160, 40), LIGHT, listen("d")),
     "permission-of-an-agents-session": Situation(asks_for_a_subagent, (110, 30), DARK, listen()),

@@ -1,0 +1,125 @@
+"""The keys of a command's question: what each replies, and the rule that is edited before it is stored."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from opencode_tui.schema.event.event import PermissionReplied
+from opencode_tui.schema.permission import PermissionRequest, Reply
+from opencode_tui.schema.session.session import BusyStatus
+from opencode_tui.tui import preload
+from opencode_tui.tui.app import OpenCodeApp
+from opencode_tui.tui.options import StartOptions
+from tests.support.hostile.strings import HOSTILE, steering
+from tests.support.terminal.conversation import NOON, ROOT, SESSION, Story
+from tests.support.terminal.screen import Page, look
+from tests.support.terminal.scripted_client import Script, ScriptedClient, as_client, session
+
+COMMAND = "npm install left-pad"
+
+
+def asked(kind: str, *always: str, command: str = COMMAND, **facts: Any) -> PermissionRequest:
+    sandbox = {"kind": kind, "runs": "host", "tier": "bubblewrap", "folder": ROOT, **facts}
+    return PermissionRequest(
+        id="per_1",
+        session_id=SESSION,
+        permission="bash",
+        patterns=[command],
+        always=list(always),
+        metadata={"sandbox": sandbox},
+    )
+
+
+@asynccontextmanager
+async def question(
+    request: PermissionRequest, size: tuple[int, int] = (110, 34)
+) -> AsyncGenerator[tuple[Page, list[tuple[Any, ...]]]]:
+    """Show a question; the list gets what is replied: (reply, message, always)."""
+    preload.load()
+    story = Story()
+    story.user("do it", "1")
+    script = Script([session("Work")], story.messages, {SESSION: BusyStatus()}, [request])
+    client = ScriptedClient(script)
+    replies: list[tuple[Any, ...]] = []
+
+    def reply(_id: str, reply: Reply, message: str | None = None, *, always: list[str] | None = None) -> bool:
+        script.permissions.clear()
+        client.send(PermissionReplied(session_id=SESSION, request_id=_id, reply=reply))
+        replies.append((reply, message, always))
+        return True
+
+    client.permissions.answer(reply=reply)
+    app = OpenCodeApp(StartOptions(script.directory, session_id=SESSION), look(), clock=lambda: NOON / 1000)
+    async with app.run_test(size=size) as pilot:
+        app.attach(as_client(client))
+        page = Page(app, pilot, world=None)  # pyright: ignore[reportArgumentType] - nothing here asks for the engine
+        yield page, replies
+
+
+OUTSIDE = asked("outside", "npm install *", reasons=["Accesses the network."])
+
+
+@pytest.mark.parametrize(
+    ("request_", "sees", "keys", "reply"),
+    [
+        (OUTSIDE, "Run this outside the sandbox?", ["y"], ("once", None, None)),
+        (OUTSIDE, 'a always allow "npm install *"', ["a", "y"], ("always", None, None)),
+        (OUTSIDE, "e edit the rule", ["e", "enter"], ("always", None, ["npm install *"])),
+        (OUTSIDE, "n reject and tell the agent why", ["n", "enter"], ("reject", None, None)),
+        (asked("discard", reasons=["Discards all uncommitted changes."]), "Discards all", ["y"], ("once", None, None)),
+        (asked("refused", "x", host="db.local:5432"), "It tried to reach db.local:5432.", ["y"], ("once", None, None)),
+        (asked("refused", "x", host="db.local:5432"), "h allow db.local in", ["h", "y"], ("always", None, None)),
+        (asked("refused", host="db.local"), "Run it again outside the sandbox?", ["n"], ("reject", None, None)),
+        (asked("protected", files=[".envrc"]), "Keep these protected files?", ["k"], ("once", None, None)),
+        (asked("protected", files=[".envrc"]), ".envrc", ["r"], ("reject", None, None)),
+    ],
+)
+async def test_each_key_of_a_commands_question_sends_its_reply(
+    request_: PermissionRequest, sees: str, keys: list[str], reply: tuple[Any, ...]
+) -> None:
+    async with question(request_) as (page, replies):
+        await page.sees(sees)
+        for key in keys:
+            await page.answer(key)
+        await page.sees_no_more("Waiting for your approval")
+        assert replies == [reply]
+
+
+async def test_the_edited_rule_is_stored_and_an_empty_one_is_not() -> None:
+    async with question(asked("outside", "npm install *")) as (page, replies):
+        await page.sees("e edit the rule")
+        await page.answer("e")
+        await page.sees("Always allow in this project (bash)")
+        await page.press("ctrl+u", "enter")
+        assert replies == []
+        await page.type("npm *")
+        await page.press("enter")
+        await page.sees_no_more("Waiting for your approval")
+        assert replies == [("always", None, ["npm *"])]
+
+
+async def test_a_command_that_discards_can_only_be_allowed_once() -> None:
+    async with question(asked("discard", reasons=["Discards all uncommitted changes."])) as (page, replies):
+        text = await page.sees("y run once")
+        assert "always" not in text and "edit the rule" not in text
+        await page.answer("a", "e")
+        assert replies == []
+
+
+async def test_a_question_about_the_outside_names_the_folder_of_the_command() -> None:
+    async with question(asked("outside", "x *", folder=f"{ROOT}/web", reasons=["Accesses the network."])) as (page, _):
+        await page.sees(f"Accesses the network. Working directory: {ROOT}/web")
+
+
+@pytest.mark.parametrize("size", [(60, 30), (140, 34)])
+@pytest.mark.parametrize("kind", ["outside", "refused", "protected", HOSTILE[0]])
+async def test_no_text_of_a_sandbox_question_steers_the_terminal(kind: str, size: tuple[int, int]) -> None:
+    hostile = " ".join(HOSTILE)
+    facts: dict[str, Any] = {"reasons": [*HOSTILE, 3], "host": hostile, "path": hostile, "folder": hostile}
+    files = [*HOSTILE, None, 7] if kind == "protected" else "no list"
+    async with question(asked(kind, hostile, command=hostile, files=files, **facts), size) as (page, _):
+        await page.sees("Waiting for your approval")
+        await page.pilot.pause(0.1)
+        assert steering(page.text()) == []

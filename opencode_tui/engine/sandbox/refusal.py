@@ -17,24 +17,25 @@ from opencode_tui.engine.sandbox.tier import Tier
 
 _READ_CHARS = 32 * 1024
 _LINES_BEFORE = 4
+_TEMP = "/tmp"
 
 
 def _any(*patterns: str) -> "re.Pattern[str]":
     return re.compile("|".join(patterns), re.IGNORECASE)
 
 
-_READ_ONLY = _any("read-only file ?system", "EROFS", r"os error 30\b", "ReadOnlyFileSystem")
+_READ_ONLY = _any("read-only file ?system", r"\bEROFS\b", r"os error 30\b", "ReadOnlyFileSystem")
 _MISSING = _any(
-    "no such file or directory", "ENOENT", r"os error 2\b", "FileNotFound", "NoSuchFile", "does not exist", "not found",
-    "cannot find", "unable to open", "(?:can't|cannot) (?:open|access|cd)",
+    "no such file or directory", r"\bENOENT\b", r"os error 2\b", "FileNotFound", "NoSuchFile", "does not exist", "not found",
+    "cannot find", "unable to open", "directory nonexistent", "(?:can't|cannot) (?:open|access|cd)",
 )  # fmt: skip
 _DENIED = _any(
-    "permission denied", "EACCES", r"os error 13\b", "access ?denied", "unable to open", "(?:can't|cannot|could not) open",
+    "permission denied", r"\bEACCES\b", r"os error 13\b", "access ?denied", "unable to open", "(?:can't|cannot|could not) open",
     "readonly database", "not writable",
 )  # fmt: skip
-_NOT_PERMITTED = _any("operation not permitted", "EPERM", r"os error 1\b")
-_BUSY = _any("device or resource busy", "EBUSY", r"os error 16\b")
-_CROSS_DEVICE = _any("cross-device link", "EXDEV", r"os error 18\b")
+_NOT_PERMITTED = _any("operation not permitted", r"\bEPERM\b", r"os error 1\b")
+_BUSY = _any("device or resource busy", r"\bEBUSY\b", r"os error 16\b")
+_CROSS_DEVICE = _any("cross-device link", r"\bEXDEV\b", r"os error 18\b")
 
 _NAME = r"(?P<host>[A-Za-z0-9][\w.-]*[A-Za-z0-9])"
 _HOST = rf"[\"'`(\[]?(?:https?://)?{_NAME}"
@@ -56,11 +57,19 @@ _NETWORK_WITH_HOST = tuple(
     )
 )
 _NETWORK = _any(
-    "network is unreachable", "ENETUNREACH", "name or service not known", "nodename nor servname", "ENOTFOUND", "EAI_AGAIN",
-    "name resolution", "no such host", "dns error", "failed to lookup address", "unknown host", "no route to host", "EHOSTUNREACH",
+    "network is unreachable",
+    "name or service not known",
+    "nodename nor servname",
+    "name resolution",
+    "no such host",
+    "dns error",
+    "failed to lookup address",
+    "unknown host",
+    "no route to host",
     "failed to establish a new connection",
-)  # fmt: skip
-_REFUSED_CONNECTION = _any("connection refused", "ECONNREFUSED")
+    r"\b(?:ENETUNREACH|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH)\b",
+)
+_REFUSED_CONNECTION = _any("connection refused", r"\bECONNREFUSED\b")
 _ADDRESS = re.compile(
     r"(?<![\w.])(?P<host>(?:\d{1,3}\.){3}\d{1,3}|[a-z0-9-]+(?:\.[a-z0-9-]+)+)(?=:\d|[^\n]* port \d)", re.IGNORECASE
 )
@@ -135,6 +144,10 @@ _ABSOLUTE = re.compile(r"(?<![\w./~-])/[^\s:'\"`,;()<>|\u2018\u2019\u201c\u201d]
 _RELATIVE = re.compile(r"(?<![\w/.~-])(?:\.{1,2}/|\.?\w)[\w./@+-]*[\w-]")
 
 
+_PROGRAM = re.compile(r"[^\s:]+: (?:line )?(?:\d+: )?(?=[^\n]*: )")
+"""The name of the program before a message that has a colon itself."""
+
+
 class Refusal(Struct, frozen=True):
     """What the sandbox probably refused: one line, and the path or host that the output mentions."""
 
@@ -149,6 +162,7 @@ class HostView(Struct, frozen=True):
     exists: Callable[[str], bool] = os.path.lexists
     readable: Callable[[str], bool] = lambda path: os.access(path, os.R_OK)
     writable: Callable[[str], bool] = lambda path: os.access(path, os.W_OK)
+    real: Callable[[str], str] = os.path.realpath
 
 
 def find_refusal(
@@ -161,7 +175,7 @@ def find_refusal(
     if not exit_code or tier == "none":
         return None
     lines = output[-_READ_CHARS:].splitlines()
-    reach = _Reach(policy, view or HostView())
+    reach = _Reach(policy, view or HostView(), mounts_temp=tier == "bubblewrap")
     for index, line in enumerate(lines):
         if not _HINT.search(line):
             continue
@@ -175,17 +189,20 @@ def find_refusal(
 
 
 class _Reach:
-    """Compares paths with a policy."""
+    """Compares paths with a policy. `mounts_temp`: the temp folder is /tmp inside."""
 
-    def __init__(self, policy: Policy, view: HostView) -> None:
+    def __init__(self, policy: Policy, view: HostView, *, mounts_temp: bool) -> None:
         self._policy = policy
         self._view = view
-        self._shown = (*policy.read, *policy.write, policy.temp, *map(Path, ("/tmp", "/proc", "/dev", "/sys")))
-        self._write = (*policy.write, policy.temp, Path("/tmp"), Path("/dev"))
+        self._write = (*policy.write, policy.temp, Path("/dev"))
+        self._shown = (*policy.read, *self._write, Path("/proc"), Path("/sys"))
+        self._mounts_temp = mounts_temp
 
-    def is_unwritable(self, path: str) -> bool:
-        """Return whether a path cannot be written inside; `/tmp` counts as the temp folder."""
-        return not _below(path, self._write) or self.is_protected(path)
+    def absolute(self, path: str) -> str:
+        """Return a path above its folder as if that were the project's; others are unchanged."""
+        if not path.startswith("../") or not self._policy.write:
+            return path
+        return os.path.normpath(self._policy.write[0] / path)
 
     def is_protected(self, path: str) -> bool:
         return _names_one(path, self._policy.read_only)
@@ -193,48 +210,66 @@ class _Reach:
     def is_hidden(self, path: str) -> bool:
         return _names_one(path, self._policy.hidden)
 
+    def is_unwritable(self, path: str) -> bool:
+        """Return whether an absolute path cannot be written inside."""
+        return not (_below(path, self._write) or self._is_own_temp(path))
+
     def is_missing_inside_only(self, path: str) -> bool:
         """Return whether a path, or the folder that it would be created in, exists outside and is not shown inside."""
-        if not os.path.isabs(path) or _below(path, self._shown):
+        real = self._view.real(path)
+        if _below(path, self._shown) or _below(real, self._shown):
             return False
+        if self._is_own_temp(path):
+            return self._view.exists(path) and not self._view.exists(f"{self._policy.temp}{path[len(_TEMP) :]}")
         parent = os.path.dirname(path)
         return self._view.exists(path) or (self._view.exists(parent) and not self._is_shown_folder(parent))
 
     def is_denied_inside_only(self, path: str) -> bool:
-        """Return whether a path can be used outside but not under Landlock."""
-        if path.startswith("../"):
-            return True
-        if not os.path.isabs(path) or _below(path, (*self._policy.write, self._policy.temp)):
+        """Return whether an absolute path can be used outside but not under Landlock."""
+        real = self._view.real(path)
+        if _below(real, self._write):
             return False
-        owner = path if self._view.exists(path) else os.path.dirname(path)
-        if _below(path, self._policy.read):
+        owner = real if self._view.exists(real) else os.path.dirname(real)
+        if _below(real, self._policy.read):
             return self._view.writable(owner)
         return self._view.readable(owner) and not path.startswith(("/proc/", "/sys/"))
+
+    def _is_own_temp(self, path: str) -> bool:
+        """Return whether a path is in the own temp folder by its mounted name, and not in a folder that is mounted there."""
+        parts = path.split("/", 3)
+        if not self._mounts_temp or parts[1:2] != ["tmp"]:
+            return False
+        first = "/".join(parts[:3])
+        return len(parts) < 3 or not any(str(one).startswith(f"{first}/") for one in self._shown)
 
     def _is_shown_folder(self, folder: str) -> bool:
         return _below(folder, self._shown) or any(Path(folder) in one.parents for one in self._shown)
 
 
 def _by_path(tier: Tier, line: str, around: Sequence[str], reach: _Reach) -> Refusal | None:
-    for path in _paths(line, around):
+    for path in map(reach.absolute, _paths(line, around)):
         if (_DENIED.search(line) or _NOT_PERMITTED.search(line)) and reach.is_hidden(path):
             return Refusal(f"Reads {path}, which is hidden in the sandbox.", path)
-        if tier == "landlock":
-            if (_DENIED.search(line) or _CROSS_DEVICE.search(line)) and reach.is_denied_inside_only(path):
-                return Refusal(f"Uses {path}, which is outside the sandbox.", path)
-            continue
-        if (_BUSY.search(line) or _READ_ONLY.search(line)) and reach.is_protected(path):
+        if tier != "landlock" and (_BUSY.search(line) or _READ_ONLY.search(line)) and reach.is_protected(path):
             return Refusal(f"Changes {path}, which is protected in the sandbox.", path)
-        if _READ_ONLY.search(line) and os.path.isabs(path) and reach.is_unwritable(path):
-            return Refusal(f"Writes {path}, which is outside the sandbox.", path)
-        is_refused = _MISSING.search(line) or _DENIED.search(line)
-        if tier == "seatbelt":
-            is_refused = is_refused or _NOT_PERMITTED.search(line)
-        if is_refused and reach.is_missing_inside_only(path):
+        if _is_outside(tier, line, path, reach):
             return Refusal(f"Uses {path}, which is outside the sandbox.", path)
     if tier == "bubblewrap" and _READ_ONLY.search(line):
         return Refusal("Writes outside the sandbox.")
     return None
+
+
+def _is_outside(tier: Tier, line: str, path: str, reach: _Reach) -> bool:
+    if not os.path.isabs(path):
+        return False
+    is_denied = _DENIED.search(line) or (tier == "seatbelt" and _NOT_PERMITTED.search(line))
+    if tier == "bubblewrap":
+        if _READ_ONLY.search(line):
+            return reach.is_unwritable(path)
+        return bool(is_denied or _MISSING.search(line)) and reach.is_missing_inside_only(path)
+    if is_denied or _CROSS_DEVICE.search(line):
+        return reach.is_denied_inside_only(path)
+    return _MISSING.search(line) is not None and reach.is_missing_inside_only(path)
 
 
 def _by_network(tier: Tier, line: str, lines: Sequence[str], index: int, policy: Policy) -> Refusal | None:
@@ -272,6 +307,8 @@ def _paths(line: str, around: Sequence[str]) -> Iterator[str]:
 
 
 def _mentioned(line: str) -> Iterator[str]:
+    prefix = _PROGRAM.match(line)
+    line = line[prefix.end() :] if prefix is not None else line
     names = [match[1] for match in _QUOTED.finditer(line)]
     names += [match[0] for match in _ABSOLUTE.finditer(line)]
     names += [segment.strip() for segment in line.split(":") if segment.strip().startswith(("/", ".", "~"))]

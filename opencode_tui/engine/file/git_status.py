@@ -27,7 +27,6 @@ _DIFF_OPTIONS = (
     "--numstat",
     "-z",
     "--no-renames",
-    "--ignore-submodules=dirty",
 )
 _SIZE_LIMIT = 16 * 1024 * 1024
 _BINARY_SAMPLE = 8000

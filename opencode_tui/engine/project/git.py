@@ -1,8 +1,9 @@
 """The only module that starts git. The repository may be hostile: no program that its settings name runs.
 
 Hooks, file-system monitors, pagers, external diffs, transports, lazy fetches and prompts are off, and content filters too with the
-variables of `without_filters`. Git does not inherit the `GIT_*` variables of this process, and reading takes no lock. Git runs in
-its own session, so it has no terminal for prompts, and its children end with it.
+variables of `without_filters`. It enters no nested repository: no changed submodule, and no folder that looks like a bare one. Git
+does not inherit the `GIT_*` variables of this process, and reading takes no lock. Git runs in its own session without a terminal
+for prompts, and its children end with it.
 
 GitPython starts the processes. Importing it costs 50 ms and one process, so the first command imports it, on its thread.
 """
@@ -38,6 +39,8 @@ _OPTIONS = (
     *("-c", "core.fsmonitor=false"),
     *("-c", f"core.hooksPath={os.devnull}"),
     *("-c", "protocol.allow=never"),
+    *("-c", "safe.bareRepository=explicit"),
+    *("-c", "submodule.recurse=false"),
 )
 _VARIABLES = {
     "GIT_ALLOW_PROTOCOL": "",
@@ -46,7 +49,12 @@ _VARIABLES = {
     "GIT_TERMINAL_PROMPT": "0",
     "LC_ALL": "C",
 }
-_VERB_OPTIONS = {"diff": ("--no-ext-diff", "--no-textconv")}
+_VERB_OPTIONS = {
+    "diff": ("--no-ext-diff", "--no-textconv", "--submodule=short", "--ignore-submodules=dirty"),
+    "status": ("--ignore-submodules=dirty",),
+}
+"""Git would look into changed submodules with the settings of these, whose filters are not off."""
+
 _FILTERS = r"^filter\..*\.(clean|smudge|process|required)$"
 _NO_MATCH = 1
 _ERROR_BYTES = 64 * 1024

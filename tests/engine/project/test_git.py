@@ -11,7 +11,7 @@ import pytest
 from opencode_tui.engine.project import git as git_module
 from opencode_tui.engine.project.git import SafeGit, git_version
 from opencode_tui.schema.error import GitMissingError, GitUnavailableError
-from tests.support.world.repo import Repo, make_repo
+from tests.support.world.repo import Repo, make_repo, run_git
 
 
 @pytest.fixture
@@ -164,4 +164,35 @@ async def test_no_program_that_the_settings_name_starts(repo: Repo, tmp_path: Pa
     assert not mark.exists()
     git = safe(repo)
     await git.run(*command.split(), more=await git.without_filters(repository))
+    assert not mark.exists()
+
+
+@pytest.mark.parametrize(
+    "command", ["status", "diff", "diff HEAD", "ls-files -m", "ls-files --others --cached --exclude-standard"]
+)
+async def test_no_program_that_the_settings_of_a_nested_repository_name_starts(
+    repo: Repo, tmp_path: Path, command: str
+) -> None:
+    mark = tmp_path / "started"
+    nested = make_repo(repo.path / "nested")
+    nested.commit("attributes", **{".gitattributes": "* filter=x diff=x merge=x\n", "b": "1\n"})
+    repo.commit("link to the nested repository")
+    for name in HOSTILE:
+        nested.git("config", name, f"touch {mark}; cat")
+    nested.write("b", "2\n")
+    mark.unlink(missing_ok=True)
+    repository = git_module.Repository(repo.path, repo.path / ".git", repo.path / ".git")
+    git = safe(repo)
+    await git.run(*command.split(), more=await git.without_filters(repository))
+    assert not mark.exists()
+
+
+async def test_a_folder_that_looks_like_a_bare_repository_is_not_one(repo: Repo, tmp_path: Path) -> None:
+    mark = tmp_path / "started"
+    repo.git("init", "-q", "--bare", "evil")
+    run_git(repo.path / "evil", "config", "core.bare", "false")
+    run_git(repo.path / "evil", "config", "core.worktree", str(repo.path))
+    run_git(repo.path / "evil", "config", "core.fsmonitor", f"touch {mark}")
+    with pytest.raises(GitUnavailableError, match="bare"):
+        await safe(repo).run("status", folder=repo.path / "evil")
     assert not mark.exists()

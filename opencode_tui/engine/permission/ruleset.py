@@ -10,6 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import cast
 
+from opencode_tui.config.sources.project_file import fold, is_secret
 from opencode_tui.schema.error import ConfigError
 from opencode_tui.schema.permission import Action, Rule
 from opencode_tui.schema.record import JsonObject
@@ -54,7 +55,18 @@ def matches(pattern: str, text: str) -> bool:
 
 
 def evaluate(permission: str, pattern: str, *rulesets: Sequence[Rule]) -> Rule:
-    """Return the rule that decides; later rulesets win over earlier ones. Without a match: ask for the whole permission."""
+    """Return the rule that decides; later rulesets win over earlier ones. Without a match: ask for the whole permission.
+
+    To read `.ENV` needs what `.env` needs as well, because some file systems ignore case.
+    """
+    name = pattern.rpartition("/")[2]
+    if permission == "read" and is_secret(name) and name != fold(name):
+        folded = pattern.removesuffix(name) + fold(name)
+        return most_restrictive(_evaluate(permission, one, rulesets) for one in (pattern, folded))
+    return _evaluate(permission, pattern, rulesets)
+
+
+def _evaluate(permission: str, pattern: str, rulesets: Sequence[Sequence[Rule]]) -> Rule:
     for ruleset in reversed(rulesets):
         for rule in reversed(ruleset):
             if matches(rule.permission, permission) and matches(rule.pattern, pattern):

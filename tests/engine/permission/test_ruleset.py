@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from opencode_tui.engine.permission.defaults import reading_rules
 from opencode_tui.engine.permission.ruleset import (
     disabled,
     evaluate,
@@ -169,3 +170,11 @@ def test_settings_become_rules_in_their_order(value: Any, expected: list[tuple[s
 def test_what_is_no_action_is_named_with_its_remedy(value: Any) -> None:
     with pytest.raises(ConfigError, match=r"^permission\..+ is .+; write \"allow\", \"ask\" or \"deny\" there$"):
         from_config(value, home=HOME)
+
+
+@pytest.mark.parametrize("name", [".ENV", ".Env.Local", "prod.ENV", ".env.", ".env "])
+def test_a_file_of_secrets_in_another_spelling_needs_what_the_usual_one_needs(name: str) -> None:
+    own = reading_rules()
+    assert evaluate("read", f"/p/Sub/{name}", own).action == "ask"
+    for action in ("allow", "deny"):
+        assert evaluate("read", f"/p/Sub/{name}", [*own, rule("read", "/p/Sub/*.env*", action)]).action == action

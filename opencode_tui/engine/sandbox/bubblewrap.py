@@ -114,7 +114,7 @@ def _accesses(policy: Policy) -> Iterator[tuple[Path, Access]]:
     write = tuple(path for path in policy.write if path.exists() and not _is_below(path, protected))
     read = (*policy.read, _RESOLVER.resolve()) if policy.network == "full" else policy.read
     for path in read:
-        if path.exists() and not _is_below(path, write) and not _is_file_in_temp(path):
+        if path.exists() and not _is_below(path, (*write, *read)) and not _is_file_in_temp(path):
             yield path, "read"
     for path in write:
         yield path, "write"

@@ -5,7 +5,6 @@ from datetime import datetime
 
 from opencode_tui.cli.style import Style
 from opencode_tui.cli.tool_line import tool_lines
-from opencode_tui.schema.error import PROGRAM_ENDED, StoredError
 from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.message import UserMessage
 from opencode_tui.schema.session.part import (
@@ -19,6 +18,7 @@ from opencode_tui.schema.session.part import (
     ToolPart,
 )
 from opencode_tui.schema.session.session import RevertState, SessionInfo
+from opencode_tui.schema.session.stored_error import PROGRAM_ENDED, StoredError
 from opencode_tui.text.quantity import duration
 from opencode_tui.text.safe_text import make_safe
 

@@ -25,17 +25,19 @@ from opencode_tui.schema.error import (
     RunAborted,
     SessionError,
     SnapshotError,
+    ToolError,
+    TrustError,
+)
+from opencode_tui.schema.http_headers import KIND_HEADER
+from opencode_tui.schema.record import JsonObject, Record
+from opencode_tui.schema.session.stored_error import (
     StoredAbortedError,
     StoredApiError,
     StoredAuthError,
     StoredError,
     StoredOverflowError,
     StoredUnknownError,
-    ToolError,
-    TrustError,
 )
-from opencode_tui.schema.http_headers import KIND_HEADER
-from opencode_tui.schema.record import JsonObject, Record
 
 # Errors that a server reported, as the exceptions that the engine raises in the process.
 

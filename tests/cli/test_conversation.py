@@ -4,9 +4,9 @@ import pytest
 
 from opencode_tui.cli.conversation import render_conversation
 from opencode_tui.cli.style import PLAIN
-from opencode_tui.schema.error import ApiData, MessageData, StoredAbortedError, StoredApiError
 from opencode_tui.schema.session.part import PartTime, RetryPart, RetryTime
 from opencode_tui.schema.session.session import SessionInfo, SessionTime
+from opencode_tui.schema.session.stored_error import ApiData, MessageData, StoredAbortedError, StoredApiError
 from tests.support.hostile.strings import HOSTILE, steering
 from tests.support.sessions.records import SESSION, assistant, call, image, owner, reasoning, text, user
 

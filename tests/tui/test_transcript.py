@@ -2,7 +2,6 @@
 
 import pytest
 
-from opencode_tui.schema.error import ApiData, StoredApiError, aborted
 from opencode_tui.schema.event.event import (
     BusLagged,
     MessageRemoved,
@@ -21,6 +20,7 @@ from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.message import MessageTime, Tokens
 from opencode_tui.schema.session.part import AnyPart, PartTime, TextPart
 from opencode_tui.schema.session.session import BusyStatus, IdleStatus, RevertState
+from opencode_tui.schema.session.stored_error import ApiData, StoredApiError, aborted
 from opencode_tui.tui.state.items import UndoneFile, UserItem
 from opencode_tui.tui.state.transcript import Transcript
 from tests.support.terminal.conversation import NOON, SESSION, Story, chat_dark, compaction_and_retry, refused_key

@@ -7,14 +7,12 @@ exist, is a warning, because another file may add it; only the lack of a usable 
 from collections.abc import Iterable, Iterator, Sequence, Set
 from pathlib import Path
 
-from opencode_tui.config.check.keybinds import check_keybinds
 from opencode_tui.config.check.providers import check_providers, is_loopback
 from opencode_tui.config.notice import Notice
 from opencode_tui.config.permission import PERMISSIONS
 from opencode_tui.config.settings.settings import Settings
 from opencode_tui.config.sources.jsonc import KeyPath
 from opencode_tui.config.sources.layer import Origins
-from opencode_tui.schema.api.theme import theme_fault
 
 _BUILT_IN_AGENTS = {
     "build": "primary", "plan": "primary", "general": "subagent", "explore": "subagent",
@@ -30,7 +28,7 @@ def check_consistency(
     agents = _check_agents(settings, origins)
     return [
         *_check_theme(settings, origins, theme_folders),
-        *check_keybinds(settings.keybinds or {}, origins),
+        *_check_keybinds(settings, origins),
         *check_providers(settings, origins),
         *_check_permissions(settings, origins),
         *_check_commands(settings, origins, agents),
@@ -67,6 +65,8 @@ def _check_theme(settings: Settings, origins: Origins, folders: Sequence[Path]) 
     name = settings.theme
     if name is None:
         return
+    from opencode_tui.schema.api.theme import theme_fault
+
     if fault := theme_fault(name, (path.stem for folder in folders for path in folder.glob("*.json"))):
         reason = "no such theme" if "theme" in origins.filled else fault
         yield origins.notice(("theme",), f"{reason}; the default one is used")
@@ -74,6 +74,14 @@ def _check_theme(settings: Settings, origins: Origins, folders: Sequence[Path]) 
     for path in (folder / f"{name}.json" for folder in folders):
         if path.name == f"{name}.json" and (fault := _theme_file_fault(path)):
             yield Notice(str(path), "", f"{fault}; the default theme is used")
+
+
+def _check_keybinds(settings: Settings, origins: Origins) -> Iterable[Notice]:
+    if not settings.keybinds:
+        return ()
+    from opencode_tui.config.check.keybinds import check_keybinds
+
+    return check_keybinds(settings.keybinds, origins)
 
 
 def _theme_file_fault(path: Path) -> str:

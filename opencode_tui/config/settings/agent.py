@@ -4,8 +4,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from opencode_tui.config.settings.section import COLOR_PATTERN, Line, ModelName, Section
-from opencode_tui.schema.permission import Action
+from opencode_tui.config.settings.section import COLOR_PATTERN, Action, Line, ModelName, Section
 
 AgentMode = Literal["primary", "subagent", "all"]
 

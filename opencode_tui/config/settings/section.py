@@ -70,6 +70,8 @@ def _check_program(words: list[str]) -> list[str]:
     return words
 
 
+Action = Literal["allow", "deny", "ask"]
+"""The action of a permission rule; stated here once more, because loading the records of `schema/permission.py` costs 2 ms."""
 ModelName = Annotated[str, Field(pattern=MODEL_PATTERN)]
 Line = Annotated[str, Field(pattern=LINE_PATTERN)]
 Text = Annotated[str, Field(pattern=TEXT_PATTERN)]

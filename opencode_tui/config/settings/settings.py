@@ -10,6 +10,7 @@ from pydantic import Field
 from opencode_tui.config.settings.agent import AgentSettings, CommandSettings
 from opencode_tui.config.settings.provider import ProviderSettings
 from opencode_tui.config.settings.section import (
+    Action,
     Line,
     Milliseconds,
     ModelName,
@@ -24,7 +25,6 @@ from opencode_tui.config.settings.section import (
     VariableName,
 )
 from opencode_tui.config.settings.service import FormatterSettings, LspSettings, McpSettings, ServerSettings
-from opencode_tui.schema.permission import Action
 
 DEFAULT_PREPARE = 0.75
 """Share of the usable context from which a summary is prepared. Source: SPEC, section 3."""

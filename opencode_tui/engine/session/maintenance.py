@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 from opencode_tui.engine.lazy import Lazy
 from opencode_tui.engine.session.records.store import SessionStore
-from opencode_tui.schema.error import PROGRAM_ENDED, aborted
 from opencode_tui.schema.ids import Clock
 from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.message import AssistantMessage
 from opencode_tui.schema.session.part import AnyPart, ReasoningPart, TextPart, ToolPart
 from opencode_tui.schema.session.session import UNDO_KEY
+from opencode_tui.schema.session.stored_error import PROGRAM_ENDED, aborted
 from opencode_tui.schema.session.tool_state import ToolStatePending, ToolStateRunning, ToolStateUnion, fail
 
 if TYPE_CHECKING:

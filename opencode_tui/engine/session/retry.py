@@ -3,8 +3,9 @@
 from msgspec import Struct
 
 from opencode_tui.engine.session.limits import RETRY_ATTEMPTS, RETRY_BURST_MS
-from opencode_tui.schema.error import ProviderError, StoredApiError, to_stored
+from opencode_tui.schema.error import ProviderError
 from opencode_tui.schema.session.part import AnyPart, RetryPart
+from opencode_tui.schema.session.stored_error import StoredApiError, to_stored
 
 FIRST_DELAY_MS = 2_000
 MAX_DELAY_MS = 30_000

@@ -14,10 +14,11 @@ from collections.abc import Awaitable, Callable, Sequence
 from opencode_tui.engine.permission.policy import Policy
 from opencode_tui.engine.session.records.fork_copy import ForkQueue
 from opencode_tui.engine.session.records.store import Publisher, SessionStore
-from opencode_tui.schema.error import OpencodeError, RunAborted, StoredError, aborted, to_stored
+from opencode_tui.schema.error import OpencodeError, RunAborted
 from opencode_tui.schema.event.event import Event, SessionFailed, SessionIdle, SessionStatusChanged
 from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.session import AnyStatus, BusyStatus, IdleStatus
+from opencode_tui.schema.session.stored_error import StoredError, aborted, to_stored
 from opencode_tui.storage.locks import Locks
 
 # The status of each session: idle, busy, or waiting to retry. In memory only.

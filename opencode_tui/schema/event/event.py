@@ -16,7 +16,6 @@ from msgspec import Struct
 from pydantic import ConfigDict, Field, TypeAdapter
 
 from opencode_tui.schema.api.project import ProjectInfo
-from opencode_tui.schema.error import StoredError
 from opencode_tui.schema.event.screen_event import ScreenEvent
 from opencode_tui.schema.permission import PermissionRequest, Reply
 from opencode_tui.schema.record import JsonObject, Record, absent
@@ -24,6 +23,7 @@ from opencode_tui.schema.session.diff import FileDiff
 from opencode_tui.schema.session.message import Message
 from opencode_tui.schema.session.part import AnyPart, Part
 from opencode_tui.schema.session.session import SessionInfo, SessionStatus, Todo
+from opencode_tui.schema.session.stored_error import StoredError
 
 
 class SessionCreated(Record):

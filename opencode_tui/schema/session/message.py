@@ -8,10 +8,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, TypeAdapter
 
-from opencode_tui.schema.error import StoredError
 from opencode_tui.schema.model import ModelRef
 from opencode_tui.schema.record import Record, absent
 from opencode_tui.schema.session.diff import FileDiff
+from opencode_tui.schema.session.stored_error import StoredError
 
 FINISH_CONTINUES = frozenset({"tool-calls", "unknown"})
 """Finish reasons after which the model is asked again."""

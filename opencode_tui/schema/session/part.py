@@ -4,11 +4,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, TypeAdapter
 
-from opencode_tui.schema.error import StoredApiError
 from opencode_tui.schema.file_path import FilePath
 from opencode_tui.schema.model import ModelRef
 from opencode_tui.schema.record import Record, absent
 from opencode_tui.schema.session.message import Tokens
+from opencode_tui.schema.session.stored_error import StoredApiError
 from opencode_tui.schema.session.tool_state import ToolStateUnion
 
 

@@ -2,7 +2,7 @@
 
 import re
 
-from opencode_tui.schema.error import (
+from opencode_tui.schema.session.stored_error import (
     StoredApiError,
     StoredAuthError,
     StoredError,

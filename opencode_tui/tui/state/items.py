@@ -4,9 +4,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
-from opencode_tui.schema.error import PROGRAM_ENDED, StoredAbortedError, StoredError
 from opencode_tui.schema.session.message import AnyMessage, AssistantMessage
 from opencode_tui.schema.session.part import RetryPart, ToolPart
+from opencode_tui.schema.session.stored_error import PROGRAM_ENDED, StoredAbortedError, StoredError
 from opencode_tui.text.tool import is_interrupted
 from opencode_tui.text.undo import UndoneFile
 

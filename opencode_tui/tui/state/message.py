@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator
 
-from opencode_tui.schema.error import StoredAbortedError
 from opencode_tui.schema.session.message import FINISH_CONTINUES, AnyMessage, AssistantMessage, UserMessage
 from opencode_tui.schema.session.part import (
     AgentPart,
@@ -16,6 +15,7 @@ from opencode_tui.schema.session.part import (
     TextPart,
     ToolPart,
 )
+from opencode_tui.schema.session.stored_error import StoredAbortedError
 from opencode_tui.text.tool import is_interrupted
 from opencode_tui.tui.state.items import (
     AnyItem,

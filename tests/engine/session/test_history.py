@@ -2,7 +2,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from opencode_tui.engine.session.request.history import Position, filter_compacted, is_answered, position
-from opencode_tui.schema.error import aborted
+from opencode_tui.schema.session.stored_error import aborted
 from tests.support.sessions.records import assistant, compaction, user
 
 

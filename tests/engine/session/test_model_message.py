@@ -15,8 +15,8 @@ from opencode_tui.engine.provider.llm import (
     UserEntry,
 )
 from opencode_tui.engine.session.request.model_message import CONTINUE, INTERRUPTED, to_model_messages
-from opencode_tui.schema.error import ApiData, StoredApiError, aborted
 from opencode_tui.schema.session.part import FilePart, SubtaskPart
+from opencode_tui.schema.session.stored_error import ApiData, StoredApiError, aborted
 from tests.support.sessions.records import (
     MODEL,
     assistant,

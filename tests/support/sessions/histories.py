@@ -5,9 +5,9 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from opencode_tui.schema.error import ApiData, StoredApiError, aborted
 from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.part import RetryPart, RetryTime, SubtaskPart, ToolPart
+from opencode_tui.schema.session.stored_error import ApiData, StoredApiError, aborted
 from opencode_tui.schema.session.tool_state import ToolStateCompleted
 from tests.support.sessions.records import (
     assistant,

@@ -6,18 +6,6 @@ from typing import Any
 from textual.app import App, ComposeResult
 from textual.message import Message
 
-from opencode_tui.schema.error import (
-    ApiData,
-    MessageData,
-    OverflowData,
-    ProviderAuthData,
-    StoredApiError,
-    StoredAuthError,
-    StoredOutputLengthError,
-    StoredOverflowError,
-    StoredUnknownError,
-    aborted,
-)
 from opencode_tui.schema.model import ModelRef
 from opencode_tui.schema.permission import PermissionRequest, ToolCallRef
 from opencode_tui.schema.session.history import MessageWithParts, with_parts
@@ -33,6 +21,18 @@ from opencode_tui.schema.session.part import (
     ToolPart,
 )
 from opencode_tui.schema.session.session import AnyStatus, BusyStatus, IdleStatus
+from opencode_tui.schema.session.stored_error import (
+    ApiData,
+    MessageData,
+    OverflowData,
+    ProviderAuthData,
+    StoredApiError,
+    StoredAuthError,
+    StoredOutputLengthError,
+    StoredOverflowError,
+    StoredUnknownError,
+    aborted,
+)
 from opencode_tui.schema.session.tool_state import (
     ToolStateCompleted,
     ToolStateError,

@@ -6,10 +6,10 @@ import pytest
 from textual.geometry import Region
 from textual.pilot import Pilot
 
-from opencode_tui.schema.error import MessageData, StoredUnknownError
 from opencode_tui.schema.event.event import PartGrowth, PartUpdated
 from opencode_tui.schema.session.part import TextPart
 from opencode_tui.schema.session.session import BusyStatus
+from opencode_tui.schema.session.stored_error import MessageData, StoredUnknownError
 from opencode_tui.tui.conversation import drawing, requests
 from opencode_tui.tui.state.transcript import Transcript
 from tests.support.hostile.strings import HOSTILE, hostile_strings, steering

@@ -31,7 +31,7 @@ from opencode_tui.engine.session.runs import Cleanup, Run
 from opencode_tui.engine.session.step.part_machine import PartMachine
 from opencode_tui.engine.session.step.processor import StepProcessor, StepServices
 from opencode_tui.engine.session.todo_store import SessionTodos
-from opencode_tui.schema.error import ContextOverflowError, ProviderError, SessionError, StoredError
+from opencode_tui.schema.error import ContextOverflowError, ProviderError, SessionError
 from opencode_tui.schema.event.event import Event, SessionCompacted
 from opencode_tui.schema.model import Model, ModelRef
 from opencode_tui.schema.session.history import MessageWithParts
@@ -45,6 +45,7 @@ from opencode_tui.schema.session.message import (
 )
 from opencode_tui.schema.session.part import CompactionPart, PartTime, StepFinishPart, TextPart
 from opencode_tui.schema.session.session import SessionInfo
+from opencode_tui.schema.session.stored_error import StoredError
 
 # The summary message: written by a model without tools, or from a precomputed summary.
 

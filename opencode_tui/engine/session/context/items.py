@@ -19,7 +19,6 @@ from opencode_tui.engine.session.request.model_message import PRUNED_OUTPUT, to_
 from opencode_tui.engine.session.request.system import SystemLayer
 from opencode_tui.engine.session.tokens.estimate import Block, ModelEstimate
 from opencode_tui.schema.api.context import ContextGroup, ContextItem, ContextKind, ContextState
-from opencode_tui.schema.error import StoredAbortedError
 from opencode_tui.schema.model import Model
 from opencode_tui.schema.session.history import MessageWithParts, with_parts
 from opencode_tui.schema.session.message import AnyMessage, AssistantMessage
@@ -32,6 +31,7 @@ from opencode_tui.schema.session.part import (
     TextPart,
     ToolPart,
 )
+from opencode_tui.schema.session.stored_error import StoredAbortedError
 from opencode_tui.schema.session.tool_state import ToolStateCompleted, ToolStateError, ToolStateRunning, restore
 
 # Pure: one part of a message as an item of the context: its kind, its name, and why it may not be sent.

@@ -24,11 +24,11 @@ from opencode_tui.engine.provider.llm import (
 )
 from opencode_tui.engine.session.request.media import media_blocks, within_budget, without_media
 from opencode_tui.engine.session.retry import reports_refused_media
-from opencode_tui.schema.error import StoredAbortedError
 from opencode_tui.schema.model import Model
 from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.message import AssistantMessage, UserMessage
 from opencode_tui.schema.session.part import CompactionPart, FilePart, ReasoningPart, SubtaskPart, TextPart, ToolPart
+from opencode_tui.schema.session.stored_error import StoredAbortedError
 from opencode_tui.schema.session.tool_state import ToolStateCompleted, ToolStateError
 
 PRUNED_OUTPUT = "[Old tool result content cleared]"

@@ -4,9 +4,9 @@ The model gets the tool `StructuredOutput` whose input is the schema, and must c
 """
 
 from opencode_tui.engine.provider.llm import ToolSpec
-from opencode_tui.schema.error import StoredStructuredOutputError, StructuredOutputData
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.session.message import OutputFormat
+from opencode_tui.schema.session.stored_error import StoredStructuredOutputError, StructuredOutputData
 
 TOOL = "StructuredOutput"
 RETRIES = 2

@@ -27,11 +27,12 @@ from opencode_tui.engine.session.step.file_changes import StepRecorder
 from opencode_tui.engine.session.step.part_machine import Grew, PartChange, PartMachine, Stored, merge_growth
 from opencode_tui.engine.session.step.tool_calls import CallScope, ToolCalls
 from opencode_tui.engine.session.tokens.estimate import TokenEstimator
-from opencode_tui.schema.error import Failure, OpencodeError, ProviderError, StoredError
+from opencode_tui.schema.error import Failure, OpencodeError, ProviderError
 from opencode_tui.schema.ids import Clock, Identifier
 from opencode_tui.schema.session.message import AssistantMessage
 from opencode_tui.schema.session.part import RetryPart, RetryTime, StepFinishPart, StepStartPart, TextPart, ToolPart
 from opencode_tui.schema.session.session import RetryStatus
+from opencode_tui.schema.session.stored_error import StoredError
 from opencode_tui.schema.session.tool_state import ABORTED_TOOL, ToolStatePending, ToolStateRunning, fail
 
 Outcome = Literal["continue", "stop"]

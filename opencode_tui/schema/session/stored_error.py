@@ -1,0 +1,139 @@
+"""The form in which a message stores an exception: {name, data} with OpenCode's names. Source: reference, section 12."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from opencode_tui.schema.error import AuthError, ContextOverflowError, ProviderError
+from opencode_tui.schema.record import Record, absent
+
+
+class ProviderAuthData(Record):
+    """Data of a rejected or missing key."""
+
+    provider_id: str
+    message: str
+
+
+class MessageData(Record):
+    """Data of an error with only a text."""
+
+    message: str
+
+
+class OverflowData(Record):
+    """Data of a request that was too large."""
+
+    message: str
+    response_body: str | None = absent()
+
+
+class StructuredOutputData(Record):
+    """Data of a response that did not match the requested schema."""
+
+    message: str
+    retries: int = 0
+
+
+class ApiData(Record):
+    """Data of a failed model call."""
+
+    message: str
+    status_code: int | None = absent()
+    is_retryable: bool = False
+    response_headers: dict[str, str] | None = absent()
+    response_body: str | None = absent()
+    metadata: dict[str, str] | None = absent()
+
+
+class StoredAuthError(Record):
+    """No usable key."""
+
+    name: Literal["ProviderAuthError"] = "ProviderAuthError"
+    data: ProviderAuthData
+
+
+class StoredUnknownError(Record):
+    """Any other error."""
+
+    name: Literal["UnknownError"] = "UnknownError"
+    data: MessageData
+
+
+class StoredOutputLengthError(Record):
+    """The response reached the output limit."""
+
+    name: Literal["MessageOutputLengthError"] = "MessageOutputLengthError"
+    data: dict[str, Any] = Field(default_factory=dict[str, Any])
+
+
+class StoredAbortedError(Record):
+    """The user interrupted it."""
+
+    name: Literal["MessageAbortedError"] = "MessageAbortedError"
+    data: MessageData
+
+
+class StoredStructuredOutputError(Record):
+    """The model did not return the structured response."""
+
+    name: Literal["StructuredOutputError"] = "StructuredOutputError"
+    data: StructuredOutputData
+
+
+class StoredOverflowError(Record):
+    """The request was larger than the context of the model."""
+
+    name: Literal["ContextOverflowError"] = "ContextOverflowError"
+    data: OverflowData
+
+
+class StoredApiError(Record):
+    """The provider returned an error, or did not respond."""
+
+    name: Literal["APIError"] = "APIError"
+    data: ApiData
+
+
+StoredError = Annotated[
+    StoredAuthError
+    | StoredUnknownError
+    | StoredOutputLengthError
+    | StoredAbortedError
+    | StoredStructuredOutputError
+    | StoredOverflowError
+    | StoredApiError,
+    Field(discriminator="name"),
+]
+
+
+def to_stored(error: BaseException) -> StoredError:
+    """Return the form in which a message stores an exception."""
+    text = str(error) or type(error).__name__
+    match error:
+        case AuthError():
+            return StoredAuthError(data=ProviderAuthData(provider_id=error.provider_id, message=text))
+        case ContextOverflowError():
+            return StoredOverflowError(data=OverflowData(message=text, response_body=error.failure.body))
+        case ProviderError():
+            return StoredApiError(
+                data=ApiData(
+                    message=text,
+                    status_code=error.failure.status,
+                    is_retryable=error.failure.retryable,
+                    response_headers=error.failure.headers,
+                    response_body=error.failure.body,
+                    metadata=error.failure.metadata,
+                )
+            )
+        case _:
+            return StoredUnknownError(data=MessageData(message=text))
+
+
+PROGRAM_ENDED = "The program ended before this answer was complete."
+"""The error of a response whose process was killed."""
+
+
+def aborted(message: str = "The operation was aborted.") -> StoredAbortedError:
+    """Return the stored form of an interruption."""
+    return StoredAbortedError(data=MessageData(message=message))

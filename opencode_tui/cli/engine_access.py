@@ -14,6 +14,7 @@ import click
 from opencode_tui.cli.environment import find_log_folder, load_settings, read_environment
 from opencode_tui.cli.log import start_log
 from opencode_tui.cli.main import GlobalOptions
+from opencode_tui.config import own_process
 
 if TYPE_CHECKING:
     from opencode_tui.client.client import Client
@@ -98,6 +99,7 @@ def _remote(url: str, password: str | None, directory: str | None) -> "AbstractA
 def _run(main: Callable[[], Coroutine[Any, Any, T]]) -> T:
     options = click.get_current_context().find_object(GlobalOptions)
     start_log(find_log_folder(os.environ), options.log_level if options else None)
+    own_process.erase_keys()
 
     async def begin() -> T:
         _cancel_on_signals()

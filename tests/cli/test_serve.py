@@ -8,6 +8,7 @@ import time
 import urllib.request
 from collections.abc import Generator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
@@ -60,6 +61,23 @@ def test_without_a_password_a_random_one_is_printed_once_to_stderr(line):
         process.terminate()
         rest, code = process.stderr.read().decode(), process.wait(10)
     assert (code, rest) == (0, "")
+
+
+@pytest.mark.parametrize("source", ["variable", "file"])
+def test_the_password_cannot_be_read_from_the_process_or_its_children(line, environ, tmp_path, source):
+    file = tmp_path / "password"
+    file.touch(mode=0o600)
+    file.write_text("from-the-file-77\n")
+    password, more = (
+        ("from-the-variable-77", []) if source == "variable" else ("from-the-file-77", ["--password-file", file])
+    )
+    environ = {**environ, "OPENCODE_SERVER_PASSWORD": "from-the-variable-77", "OPENAI_API_KEY": "sk-CANARY-77"}
+    with ModelServer() as model:
+        line = CommandLine(line.folder, environ, provider=model.config())
+        with running(line, *map(str, more)) as (process, url):
+            shown = [Path(f"/proc/{process.pid}/{name}").read_bytes() for name in ("environ", "cmdline")]
+            assert ask(url, "/session", password) == []
+    assert [text for text in shown if b"-77" in text] == []
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 0)])

@@ -13,7 +13,8 @@ Examples:
 
 @click.command(epilog=_EXAMPLES)
 @click.argument("url", metavar="URL")
-@click.option("--password", help="Server password. Prefer OPENCODE_SERVER_PASSWORD.")
+@click.option("--password", help="Server password. Prefer --password-file or OPENCODE_SERVER_PASSWORD.")
+@click.option("--password-file", metavar="FILE", help="File with the server password, which only you may read.")
 @click.option("--dir", "folder", metavar="DIR", help="Working folder, an absolute path on the server.")
 @click.option("-s", "--session", "session_id", metavar="ID", help="Resume this session.")
 @click.pass_obj

@@ -24,23 +24,30 @@ HOSTNAME = "127.0.0.1"
 PORT = 4096
 
 
-@click.command(epilog="Set OPENCODE_SERVER_PASSWORD, or a random password is printed to stderr.")
+@click.command(epilog="Set OPENCODE_SERVER_PASSWORD or --password-file, or a random password is printed to stderr.")
 @click.option("--hostname", help=f"Address to listen on. Default: server.hostname or {HOSTNAME}.")
 @click.option(
     "--port",
     type=click.IntRange(0, 65535),
     help=f"Port (0 = any free port). Default: server.port or {PORT}.",
 )
+@click.option("--password-file", metavar="FILE", help="File with the password, which only you may read.")
 @click.pass_obj
-def serve(global_options: GlobalOptions, /, hostname: str | None, port: int | None) -> int:
+def serve(global_options: GlobalOptions, /, hostname: str | None, port: int | None, password_file: str | None) -> int:
     """Serve sessions over HTTP, for scripts and OpenCode's own clients.
 
     Every request needs the password (basic authorization with user opencode, or bearer). Ctrl+C shuts down cleanly.
     """
     from opencode_tui.cli.environment import load_settings, read_environment  # not for the help
+    from opencode_tui.config import own_process
     from opencode_tui.server.address import Listening, check_reach
 
-    environment = read_environment()
+    password = own_process.read_password(password_file)
+    own_process.hide_memory()
+    variables = dict(os.environ)
+    if password is not None:
+        variables[own_process.PASSWORD_VARIABLE] = password
+    environment = read_environment(variables)
     settings = load_settings(environment).settings.server
     listening = Listening(
         host=next(name for name in (hostname, settings and settings.hostname, HOSTNAME) if name is not None),
@@ -70,7 +77,7 @@ def _adopt_log(name: str) -> None:
 
 async def _serve(environment: Environment, listening: Listening) -> int:
     ended = _end_on_signals()
-    async with open_clients(os.environ, environment.directory) as clients:
+    async with open_clients(environment.environ, environment.directory) as clients:
         await _report_notices(clients)
         opened = open_socket(listening)
         credentials = _credentials(environment)

@@ -57,11 +57,15 @@ def _open_tui(options: Mapping[str, Any], log_level: str | None) -> int:
 def attach_tui(url: str, options: Mapping[str, Any], log_level: str | None) -> int:
     """Show the TUI for the server at `url`; returns and raises as `_open_tui`."""
     from opencode_tui.cli.environment import read_environment
+    from opencode_tui.config import own_process
 
     start = StartOptions(
         directory=Path.cwd(), session_id=options["session_id"], server=url, state=read_environment().paths.state
     )
-    return _open(start, log_level, lambda access, _: access.open_there(url, options["password"], options["folder"]))
+    own_process.erase_keys([options["password"]] if options["password"] else [])
+    password = own_process.read_password(options["password_file"])
+    given = options["password"] or password
+    return _open(start, log_level, lambda access, _: access.open_there(url, given, options["folder"]))
 
 
 def _open(start: StartOptions, log_level: str | None, opening: "Opening") -> int:
@@ -137,9 +141,12 @@ async def _work(
 
 
 def _load() -> Any:
-    """Import the engine and the rest of the TUI, after the first frame."""
+    """Import the engine and the rest of the TUI, after the first frame, and close this process to others."""
+    from opencode_tui.config import own_process
     from opencode_tui.tui import preload
 
+    own_process.erase_keys()
+    own_process.hide_memory()
     preload.load()
     return importlib.import_module("opencode_tui.cli.engine_access")
 

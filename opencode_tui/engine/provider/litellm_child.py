@@ -18,6 +18,8 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
+from opencode_tui.config import own_process
+
 _ENVIRONMENT = {
     "LITELLM_LOCAL_MODEL_COST_MAP": "True",  # else the import fetches a table from the network
     "LITELLM_MODE": "PRODUCTION",  # else it loads .env of the current folder, which may be untrusted
@@ -37,6 +39,7 @@ Command = dict[str, Any]
 
 def main(input_fd: int, output_fd: int) -> None:
     """Serve until the input ends."""
+    own_process.erase_keys()
     os.environ.update(_ENVIRONMENT)
     inbox = _Inbox(input_fd)
     inbox.start()

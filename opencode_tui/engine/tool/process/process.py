@@ -124,7 +124,6 @@ class ShellProcess:
         launch = command.launch or Launch(line, command.environ, command.folder)
         self._supervisor = _Supervisor() if launch.is_held else None
         self._tree = ProcessTree(mark, is_held=launch.is_held)
-        kept = {name: value for name, value in launch.environ.items() if name not in _WITHHELD}
 
         def start() -> "subprocess.Popen[bytes]":
             if launch.confine is not None:
@@ -135,7 +134,7 @@ class ShellProcess:
                 stdout=writing_end,
                 stderr=writing_end if self._supervisor is None else self._supervisor.report_end,
                 cwd=launch.folder,
-                env={**kept, MARK: mark},
+                env={**launch.environ, MARK: mark},
                 start_new_session=True,
                 pass_fds=(life_end,),
             )

@@ -124,6 +124,7 @@ class _Plan:
         self._scan = scan
         self._scope = scope
         self.may_edit = evaluate_layers("edit", "*", scope.layers).action != "deny"
+        self._written = {_pattern(external.folder) for external in scan.external if "w" in external.mode}
         self._folders = self._outside_folders()
         self._paths = [os.path.normpath(os.path.join(scope.folder, path)) for path in scan.sensitive]
         self._secrets = [path for path in self._paths if is_secret(path)]
@@ -161,7 +162,9 @@ class _Plan:
         return any(folder == root or folder.startswith(f"{root.rstrip('/')}/") for root in self._scope.roots)
 
     def _is_built_in(self, pattern: str) -> bool:
-        """Return whether built-in rules allow a folder outside: it can be read in the sandbox."""
+        """Return whether built-in rules allow a folder outside, which is only read: it can be read in the sandbox."""
+        if pattern in self._written:
+            return False
         rules = [evaluate("external_directory", pattern, layer) for layer in self._scope.layers]
         return bool(rules) and all(rule.action == "allow" and isinstance(rule, BuiltInRule) for rule in rules)
 
@@ -186,7 +189,7 @@ class _Plan:
 
     def _query(self) -> Query:
         also = [
-            _query("external_directory", self._folders, always=self._folders),
+            _query("external_directory", self._folders, always=self._folders, by_user=self._written),
             _query("read", self._secrets, always=self._secrets),
             *self._path_queries(),
             *self._address_queries(),
@@ -281,9 +284,16 @@ def _pattern(folder: str) -> str:
 
 
 def _query(
-    permission: str, patterns: Sequence[str], *, always: Sequence[str] = (), must_ask: Collection[str] = ()
+    permission: str,
+    patterns: Sequence[str],
+    *,
+    always: Sequence[str] = (),
+    must_ask: Collection[str] = (),
+    by_user: Collection[str] = (),
 ) -> Query:
-    return Query(session_id="", permission=permission, patterns=patterns, always=always, must_ask=must_ask)
+    return Query(
+        session_id="", permission=permission, patterns=patterns, always=always, must_ask=must_ask, by_user=by_user
+    )
 
 
 def _grants_of(member: "Member", discards: Collection[str]) -> list[tuple[str, tuple[str, ...]]]:

@@ -116,9 +116,7 @@ class Findings:
             self.sensitive[real if is_inside(real, self.root) else posixpath.normpath(path)] = None
 
     def _is_protected(self, path: str, real: str) -> bool:
-        return is_inside(real, self.root) and any(
-            is_protected(one, self.root) for one in (real, posixpath.normpath(path))
-        )
+        return any(is_protected(one, self.root) for one in (real, posixpath.normpath(path)))
 
     def _note_outside(self, path: str, mode: Mode) -> None:
         self.external[path] = _joined(self.external.get(path), mode)

@@ -87,15 +87,10 @@ class Secrets:
                 withheld.add(name)
             if is_key and name != "OPENCODE_CONFIG_CONTENT" and len(value) >= MIN_SECRET_CHARS:
                 found |= set() if _PLAIN_WORD.fullmatch(value) else {value}
-        self._withheld = withheld - set(passed)
+        self._withheld = (withheld | _OWN) - set(passed)
         self._passed = frozenset(passed)
         self._values = tuple(sorted(found, key=len, reverse=True))
         self._bytes = tuple(os.fsencode(value) for value in self._values)
-
-    @property
-    def names(self) -> frozenset[str]:
-        """The variables of the environment that commands do not get."""
-        return frozenset(self._withheld)
 
     def without_keys(self, environ: Mapping[str, str]) -> dict[str, str]:
         """Return the environment of a command outside the sandbox."""

@@ -47,8 +47,6 @@ _READ_REST_S = 5.0
 _SIGNALED = 128
 _HELD_CODE = re.compile(rb"^(\d{1,3})\n\Z", re.MULTILINE)
 """The exit code that the supervisor reports, on the last line."""
-_WITHHELD = frozenset({"OPENCODE_SERVER_PASSWORD", "PYDANTIC_DISABLE_PLUGINS"})
-"""Variables for this program alone; the user's own are passed on."""
 
 Reason = Literal["exit", "timeout", "cancel"]
 T = TypeVar("T")

@@ -7,9 +7,10 @@ Source: reference, section 27.
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any, cast
 
-_PIECES = {"*": ".*", "?": "."}
+_CACHED_PATTERNS = 2_048
 _ACTIONS = ("ask", "allow", "deny")
 
 PERMISSIONS = frozenset({
@@ -73,9 +74,19 @@ def is_wildcard(tool: str) -> bool:
 
 def covers(wildcard: str, name: str) -> bool:
     """Return whether a wildcard over tools covers a name (or another wildcard)."""
-    return (
-        re.fullmatch("".join(_PIECES.get(character, re.escape(character)) for character in wildcard), name) is not None
-    )
+    return compile_wildcard(wildcard).fullmatch(name) is not None
+
+
+@lru_cache(maxsize=_CACHED_PATTERNS)
+def compile_wildcard(pattern: str) -> re.Pattern[str]:
+    """Return the expression for a whole text: `*` is any characters, `?` is one, anything else is itself."""
+    # Each piece between stars matches at its first position without backtracking (an atomic group): time is linear in the text.
+    pieces = re.sub(r"\*+", "*", pattern).split("*")
+    head, *tail = ["".join("." if letter == "?" else re.escape(letter) for letter in piece) for piece in pieces]
+    if not tail:
+        return re.compile(head, re.DOTALL)
+    middle = "".join(f"(?>.*?{piece})" for piece in tail[:-1])
+    return re.compile(f"{head}{middle}.*{tail[-1]}", re.DOTALL)
 
 
 def _remove(settings: dict[str, Any], tool: str) -> dict[str, Any]:

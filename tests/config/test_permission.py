@@ -6,7 +6,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opencode_tui.config.permission import iterate, merge, normalize
+from opencode_tui.config.permission import covers, iterate, merge, normalize
 from opencode_tui.engine.permission.ruleset import evaluate, from_config
 
 NAMES = st.sampled_from(["bash", "edit", "read", "*"])
@@ -49,3 +49,11 @@ def test_merged_files_decide_as_their_rules_one_after_the_other(
     merged = from_config(merge(one, two), home=Path("/home/u"))
     apart = [from_config(one, home=Path("/home/u")), from_config(two, home=Path("/home/u"))]
     assert evaluate(tool, pattern, merged).action == evaluate(tool, pattern, *apart).action
+
+
+def test_a_wildcard_over_tools_covers_names() -> None:
+    assert [covers("a*b?", name) for name in ("abc", "a b\nc", "axbyb", "axbybz")] == [True, False, False, True]
+
+
+def test_no_wildcard_over_tools_takes_long() -> None:
+    assert merge({"a" * 250: "allow"}, {"*a" * 100 + "b": "deny"})["a" * 250] == "allow"

@@ -5,8 +5,9 @@ import mimetypes
 import os
 from pathlib import Path
 
+from opencode_tui.engine.snapshot.scan.ignore import Rules
 from opencode_tui.engine.tool.files.text_format import decode, is_binary
-from opencode_tui.engine.tool.search.glob_pattern import IgnoreRules, is_ignored, rules_in
+from opencode_tui.engine.tool.search.python_search import rules_below
 from opencode_tui.schema.api.file import FileContent, FileEntry
 from opencode_tui.schema.error import NotFoundError, OpencodeError, ToolError
 
@@ -63,21 +64,26 @@ class FileBrowser:
             raise missing
         return real
 
-    def _rules(self, folder: Path) -> list[IgnoreRules]:
-        """Return the ignore rules from the top of the work tree down to a folder."""
-        relative = folder.relative_to(self._worktree)
-        names = [str(parent) for parent in (relative, *relative.parents)][::-1]
-        return [rule for name in names for rule in rules_in(self._worktree, "" if name == "." else name)]
+    def _rules(self, folder: Path) -> Rules | None:
+        """Return the ignore rules from the top of the work tree down to a folder; None when it is ignored itself."""
+        rules = rules_below(Rules(), self._worktree, "")
+        parts = folder.relative_to(self._worktree).parts
+        for depth in range(1, len(parts) + 1):
+            name = "/".join(parts[:depth])
+            if rules.ignores(name, is_folder=True):
+                return None
+            rules = rules_below(rules, self._worktree, name)
+        return rules
 
-    def _entry(self, entry: "os.DirEntry[str]", rules: list[IgnoreRules]) -> FileEntry:
+    def _entry(self, entry: "os.DirEntry[str]", rules: Rules | None) -> FileEntry:
         is_folder = entry.is_dir()
-        place = os.path.relpath(entry.path, self._worktree)
+        name = Path(os.path.relpath(entry.path, self._worktree)).as_posix()
         return FileEntry(
             name=entry.name,
             path=os.path.relpath(entry.path, self._directory),
             absolute=entry.path,
             type="directory" if is_folder else "file",
-            ignored=is_ignored(f"{place}/" if is_folder else place, rules),
+            ignored=rules is None or rules.ignores(name, is_folder=is_folder),
         )
 
 

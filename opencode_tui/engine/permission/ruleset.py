@@ -4,12 +4,11 @@ The last rule whose permission and pattern both match decides, however specific 
 Source: seed 002; reference, section 27.
 """
 
-import re
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
 from pathlib import Path
 from typing import cast
 
+from opencode_tui.config.permission import compile_wildcard
 from opencode_tui.config.sources.project_file import fold, is_secret
 from opencode_tui.schema.error import ConfigError
 from opencode_tui.schema.permission import Action, Rule
@@ -24,23 +23,6 @@ class BuiltInRule(Rule):
 
 
 _STRICTNESS: dict[Action, int] = {"allow": 0, "ask": 1, "deny": 2}
-_CACHED_PATTERNS = 2_048
-
-
-@lru_cache(maxsize=_CACHED_PATTERNS)
-def _compiled(pattern: str) -> re.Pattern[str]:
-    # Each piece between stars matches at its first position without backtracking (an atomic group): time is linear in the text.
-    head, *tail = [
-        "".join("." if letter == "?" else re.escape(letter) for letter in piece) for piece in _pieces(pattern)
-    ]
-    if not tail:
-        return re.compile(head, re.DOTALL)
-    middle = "".join(f"(?>.*?{piece})" for piece in tail[:-1])
-    return re.compile(f"{head}{middle}.*{tail[-1]}", re.DOTALL)
-
-
-def _pieces(pattern: str) -> list[str]:
-    return re.sub(r"\*+", "*", pattern).split("*")
 
 
 def matches(pattern: str, text: str) -> bool:
@@ -49,9 +31,9 @@ def matches(pattern: str, text: str) -> bool:
     `*` matches any characters, slashes and newlines included, `?` matches one, anything else matches itself. A pattern that ends
     in a space and `*` also matches the text without that ending: `ls *` matches `ls`.
     """
-    if _compiled(pattern).fullmatch(text) is not None:
+    if compile_wildcard(pattern).fullmatch(text) is not None:
         return True
-    return pattern.endswith(" *") and _compiled(pattern[:-2]).fullmatch(text) is not None
+    return pattern.endswith(" *") and compile_wildcard(pattern[:-2]).fullmatch(text) is not None
 
 
 def evaluate(permission: str, pattern: str, *rulesets: Sequence[Rule]) -> Rule:

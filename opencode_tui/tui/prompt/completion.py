@@ -53,8 +53,9 @@ class FileNames:
             return self._top
         best = await self._best(lambda name: wanted in name, wanted)
         if len(best) < LIMIT:  # only characters in their order: slower, and rarely what is meant
-            pattern = re.compile(".*?".join(re.escape(letter) for letter in wanted), re.DOTALL)
-            best = await self._best(lambda name: pattern.search(name) is not None, wanted)
+            # without backtracking (atomic groups), so that no file name of a repository takes long
+            pattern = re.compile("".join(f"(?>.*?{re.escape(letter)})" for letter in wanted), re.DOTALL)
+            best = await self._best(lambda name: pattern.match(name) is not None, wanted)
         return [self._names[at] for _, at in best]
 
     async def _best(self, fits: Callable[[str], bool], wanted: str) -> list[tuple[tuple[int, int, int], int]]:

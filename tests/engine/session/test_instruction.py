@@ -74,6 +74,15 @@ def test_any_pattern_gives_the_files_that_fit(tree, pattern, names):
     assert [str(file.path.resolve().relative_to(tree)) for file in found] == names
 
 
+def test_a_pattern_of_many_wildcards_lists_each_folder_once(tmp_path):
+    deep = tmp_path.joinpath(*["d"] * 60)
+    deep.mkdir(parents=True)
+    (deep / ("a" * 200)).write_text("x")
+    assert configured_files(["**/" * 30 + "q", "**/d/" * 20 + "*a" * 50 + "b"], tmp_path, tmp_path, tmp_path) == []
+    [found] = configured_files(["**/d/" * 20 + "*a*"], tmp_path, tmp_path, tmp_path)
+    assert found.path == deep / ("a" * 200)
+
+
 def test_each_file_is_given_once_under_its_path(tree):
     assert render([RulesFile(tree / "AGENTS.md"), RulesFile(tree / "AGENTS.md")]) == [
         f"Instructions from: {tree / 'AGENTS.md'}\nroot"

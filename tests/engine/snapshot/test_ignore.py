@@ -4,13 +4,16 @@ import os
 import subprocess
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from opencode_tui.engine.snapshot.scan.ignore import Rules
 from tests.support.world.repo import make_repo
 
-PIECES = st.sampled_from(["a", "b", "ab", "*", "?", "[ab]", "**", "a*", "*.c", "x.c", r"\a", r"\#a", "a b", "ä"])
+PIECES = st.sampled_from(
+    ["a", "b", "ab", "*", "?", "[ab]", "**", "a*", "*.c", "x.c", r"\a", r"\#a", "a b", "ä", "*a*b*", "**a?*"]
+)
 PATTERNS = st.builds(
     lambda negated, rooted, parts, folder: f"{negated}{rooted}{'/'.join(parts)}{folder}",
     st.sampled_from(["", "", "", "!"]),
@@ -64,3 +67,22 @@ def test_a_link_in_place_of_an_ignore_file_says_nothing(tmp_path: Path):
     (tmp_path / "rules").write_text("*\n")
     (tmp_path / ".gitignore").symlink_to("rules")
     assert not Rules().with_file(str(tmp_path / ".gitignore"), "").ignores("a", is_folder=False)
+
+
+@pytest.mark.parametrize(
+    ("line", "path"),
+    [
+        ("*a" * 50 + "b", "a" * 250),
+        ("**/a/" * 12 + "b", "a/" * 500 + "a"),
+        ("a/**/a*a/" * 12 + "**/b", "aa/" * 300 + "a"),
+        ("**/*/" * 12 + "b", "a/" * 500 + "a"),
+        ("[ab]*" * 40 + "c", "ab" * 120),
+    ],
+)
+def test_no_line_of_a_repository_takes_long(line: str, path: str):
+    assert not Rules().with_text(line, "").ignores(path, is_folder=False)
+
+
+def test_an_invalid_range_is_passed_over_as_by_git():
+    rules = Rules().with_text("a[z-a]\nb\n", "")
+    assert [rules.ignores(name, is_folder=False) for name in ("a", "b")] == [False, True]

@@ -1,10 +1,13 @@
 import asyncio
 import os
+import re
 import stat
 import time
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from opencode_tui.engine.tool.builtin.glob import GlobTool
 from opencode_tui.engine.tool.builtin.grep import GrepTool
@@ -255,3 +258,74 @@ async def test_list_shows_shallow_files_first(bench: Workbench, search: FileSear
     result = await bench.call(ListTool(search=search))
     assert result.output.split("\n")[101] == "  z"
     assert "(121 files; the 100 least deep are shown.)" in result.output
+
+
+def reference(pattern: str) -> re.Pattern[str]:
+    """The definition of patterns as a regular expression, for those without braces and sets."""
+    pieces = re.findall(r"(?:(?<=/)|^)\*\*/|\*\*|.", pattern if "/" in pattern else f"**/{pattern}")
+    meanings = {"**/": "(?:[^/]+/)*", "**": ".*", "*": "[^/]*", "?": "[^/]"}
+    return re.compile("".join(meanings.get(piece) or re.escape(piece) for piece in pieces), re.DOTALL)
+
+
+@given(
+    pattern=st.text("ab/", min_size=1, max_size=1).flatmap(
+        lambda first: st.lists(st.sampled_from(["a", "b", "/", "*", "**", "**/", "?"]), max_size=7).map(
+            lambda rest: (first + "".join(rest)).lstrip("/")
+        )
+    ),
+    path=st.lists(st.text("ab", min_size=1, max_size=3), min_size=1, max_size=4).map("/".join),
+)
+def test_a_pattern_matches_what_its_definition_matches(pattern: str, path: str) -> None:
+    assert matcher(pattern)(path) == (reference(pattern).fullmatch(path) is not None)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "path"),
+    [
+        ("*a" * 100 + "b", "a" * 250),
+        ("**/" * 8 + "q", "d/" * 40 + "x"),
+        ("**a" * 50 + "q", "a/" * 500 + "a"),
+        ("**/a/" * 50 + "q", "a/" * 500 + "a"),
+        ("{a,aa}" * 60 + "b", "a" * 120),
+        ("{a,{a,{a,*a}}}*" * 30 + "b", "a" * 250),
+        ("?*" * 120 + "b", "a" * 250),
+        ("[ab]*" * 120 + "c", "ab" * 120),
+    ],
+)
+def test_no_pattern_takes_long(pattern: str, path: str) -> None:
+    assert not matcher(pattern)(path)
+    assert matcher(f"!{pattern}")(path)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "said"),
+    [
+        ("[z-a]", "[z-a], whose ends are reversed"),
+        ("{" * 40 + "a" + "}" * 40, "nests more than"),
+        ("a" * 5000, "longer"),
+    ],
+)
+async def test_a_wrong_file_pattern_is_a_tool_error(
+    bench: Workbench, search: FileSearch, pattern: str, said: str
+) -> None:
+    fill(bench.folder, a="x")
+    with pytest.raises(ToolError, match=re.escape(said)):
+        await bench.call(GlobTool(search=search), pattern=pattern)
+    with pytest.raises(ToolError, match=re.escape(said)):
+        await bench.call(GrepTool(search=search), pattern="x", include=pattern)
+
+
+async def test_a_wrong_pattern_to_leave_out_is_a_tool_error(bench: Workbench, search: FileSearch) -> None:
+    fill(bench.folder, a="x")
+    with pytest.raises(ToolError, match=r"z-a|range"):
+        await bench.call(ListTool(search=search), ignore=["[z-a]"])
+
+
+@pytest.mark.parametrize("line", ["*a*a*a*a*a*a*a*b", "**/a*/**/a*/**/a*/**/a*/**/q", "x[z-a]"])
+async def test_no_line_of_an_ignore_file_breaks_a_search(bench: Workbench, search: FileSearch, line: str) -> None:
+    deep = "/".join(["a" * 20] * 30)
+    (bench.folder / deep).mkdir(parents=True)
+    (bench.folder / deep / ("a" * 200)).write_text("")
+    (bench.folder / ".gitignore").write_text(f"{line}\n")
+    result = await bench.call(GlobTool(search=search), pattern="a*")
+    assert names(result.output, bench.folder) == [f"{deep}/{'a' * 200}"]

@@ -180,3 +180,12 @@ def test_a_long_plan_is_whole_when_it_is_opened() -> None:
     item = ToolItem(part.id, part.message_id, part=part)
     drawn = [line.strip.text for line in draw_item(item, RenderContext(80, look(), ROOT), scene)]
     assert len(drawn) == 31 and "step 29" in drawn[-1]
+
+
+@pytest.mark.parametrize("pattern", ["(a+)+$", "(a|aa)*$", "a?" * 40 + "a" * 40 + "$", "(a|a)" * 30 + "b"])
+def test_no_expression_of_a_search_takes_long_to_draw(pattern: str) -> None:
+    found = f"Found 1 matches\n\n{ROOT}/x:\n  Line 1: {'a' * 60}!"
+    part = Story().tool("grep", {"pattern": pattern}, found, matches=1)
+    item = ToolItem(part.id, part.message_id, part=part)
+    drawn = draw_item(item, RenderContext(80, look(), ROOT), ViewState(now=NOON, opened={part.id: "whole"}))
+    assert any("a" * 50 in line.strip.text for line in drawn)

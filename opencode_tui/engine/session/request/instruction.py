@@ -5,8 +5,8 @@ Source: reference, section 25; SPEC row 17.
 
 import asyncio
 import os
-import re
 from collections.abc import Sequence
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 from msgspec import Struct
@@ -96,20 +96,52 @@ def _fitting(folder: Path, parts: Sequence[str], worktree: Path) -> list[RulesFi
     plain = 0
     while plain < len(parts) - 1 and not any(sign in parts[plain] for sign in "*?["):
         plain += 1
-    # Two stars inside a longer segment are an error in older versions of pathlib, one star in newer ones.
-    segments = [part if part == "**" else re.sub(r"\*+", "*", part) for part in parts[plain:]]
-    if not segments:
+    if not parts:
         return []
     start = folder.joinpath(*parts[:plain])
-    try:
-        found = sorted(start.glob("/".join(segments)))
-    except (OSError, ValueError):
-        return []  # not a pattern of file names
+    found = _below(start, parts[plain:])
+    if not found:
+        return []
     starts_inside = Path(os.path.realpath(start)).is_relative_to(worktree)
     return [
         RulesFile(path, worktree if starts_inside or Path(os.path.normpath(path)).is_relative_to(worktree) else None)
         for path in found
     ]
+
+
+def _below(start: Path, segments: Sequence[str]) -> list[Path]:
+    """Return the paths below a folder that match the segments of a pattern, in order; `**` follows no links.
+
+    Every folder is listed at most once: the time is linear in their number, whatever the pattern.
+    """
+    found: list[Path] = []
+    pending = [(start, _past_folders(segments, {0}))]
+    while pending:
+        here, states = pending.pop()
+        try:
+            entries = list(os.scandir(here))
+        except (OSError, ValueError):
+            # A folder that is missing, may not be read or cannot have such a name has no matches.
+            continue
+        for entry in entries:
+            passed = {at + 1 for at in states if segments[at] != "**" and fnmatchcase(entry.name, segments[at])}
+            stays = () if entry.is_symlink() else {at for at in states if segments[at] == "**"}
+            after = _past_folders(segments, passed.union(stays))
+            if len(segments) in after:
+                found.append(Path(entry.path))
+            waiting = after - {len(segments)}
+            if waiting and entry.is_dir():
+                pending.append((Path(entry.path), waiting))
+    return sorted(found)
+
+
+def _past_folders(segments: Sequence[str], states: set[int]) -> set[int]:
+    """Return the states with those that follow a `**`, which also stands for no folder."""
+    reached = set(states)
+    for at, segment in enumerate(segments):
+        if at in reached and segment == "**":
+            reached.add(at + 1)
+    return reached
 
 
 def render(files: Sequence[RulesFile]) -> list[str]:

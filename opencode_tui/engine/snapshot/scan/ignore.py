@@ -93,7 +93,7 @@ def _parse(text: str) -> tuple[_Group, ...]:
         plain = re.sub(r"(?<=.)/\*\*/\s*\Z", "/**/*/", line.removesuffix("\r"))
         try:
             patterns = list(GitIgnoreSpec.from_lines([plain]).patterns)
-        except ValueError:  # git skips invalid patterns, too
+        except (ValueError, re.error):  # git skips invalid patterns, too
             continue
         for pattern in patterns:
             expression: re.Pattern[str] | None = getattr(pattern, "regex", None)
@@ -117,7 +117,30 @@ def _whole(expression: str) -> str:
     unnamed = re.sub(r"\(\?P<\w+>", "(?:", alone)
     ended = re.sub(r"\$(?=\)?\Z)", r"\\Z", unnamed)
     whole = f"{ended}.+" if ended.endswith("/") else ended
-    return whole if whole.startswith("^") else f".*{whole}"
+    return _without_backtracking(whole) if whole.startswith("^") else f".*{whole}"
+
+
+_LEADING_FOLDERS = "^(?:.+/)?"
+_INNER_FOLDERS = "(?:/.+)?"
+_CHARACTER = r"(?:\\.|\[\^?\]?(?:\\.|[^\]\\])*\](?![*+])|[^\\\[\](){}?*+|^$./])"
+_STARS = re.compile(r"(?:\[\^/\]\*)+")
+_STAR_BEFORE_STAR = re.compile(rf"\[\^/\]\*({_CHARACTER}+)(?=\[\^/\]\*)")
+
+
+def _without_backtracking(expression: str) -> str:
+    """Return the expression with every `*` and `**` but the last matching at its first position only.
+
+    A later position can never match more, so the result is the same. With backtracking a line of a repository such as
+    `*a*a*a*a*b` would take the time of the power of its stars, and hold the interpreter.
+    """
+    expression = _STAR_BEFORE_STAR.sub(r"(?>[^/]*?\1)", _STARS.sub("[^/]*", expression))
+    first, *rest = expression.split(_INNER_FOLDERS)
+    if not rest:
+        return expression
+    if first.startswith(_LEADING_FOLDERS):
+        first = f"^(?>(?:.+?/)??{first.removeprefix(_LEADING_FOLDERS)}(?=/))"
+    middle = (f"(?>(?:/.+?)??{part}(?=/))" for part in rest[:-1])
+    return f"{first}{''.join(middle)}{_INNER_FOLDERS}{rest[-1]}"
 
 
 def _either(expressions: list[str]) -> re.Pattern[str] | None:

@@ -13,8 +13,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO
 
+from opencode_tui.engine.snapshot.scan.ignore import Rules
 from opencode_tui.engine.tool.files.text_format import is_binary
-from opencode_tui.engine.tool.search.glob_pattern import IgnoreRules, is_ignored, matcher, rules_in
+from opencode_tui.engine.tool.search.glob_pattern import matcher
+from opencode_tui.schema.error import ToolError
 
 _SAMPLE_BYTES = 4096
 _LINE_LIMIT_BYTES = 1024 * 1024
@@ -24,10 +26,10 @@ _SHOWN_BYTES = 2_000
 def walk_files(folder: Path, exclude: Sequence[str] = ()) -> Iterator[str]:
     """Yield the paths of files relative to a folder, hidden ones too; `exclude` are patterns of files and folders."""
     excluded = [matcher(pattern.rstrip("/")) for pattern in exclude]
-    pending: list[tuple[str, tuple[IgnoreRules, ...]]] = [("", ())]
+    pending: list[tuple[str, Rules]] = [("", Rules())]
     while pending:
-        relative, ignored = pending.pop()
-        ignored = (*ignored, *rules_in(folder, relative))
+        relative, rules = pending.pop()
+        rules = rules_below(rules, folder, relative)
         try:
             entries = sorted(os.scandir(folder / relative), key=lambda entry: entry.name)
         except OSError:
@@ -36,14 +38,21 @@ def walk_files(folder: Path, exclude: Sequence[str] = ()) -> Iterator[str]:
         for entry in entries:
             path = f"{relative}/{entry.name}" if relative else entry.name
             is_folder = entry.is_dir(follow_symlinks=False)
-            if entry.name == ".git" or is_ignored(path + "/" if is_folder else path, ignored):
+            if entry.name == ".git" or rules.ignores(path, is_folder=is_folder):
                 continue
             if any(test(path) for test in excluded):
                 continue
             if is_folder:
-                pending.append((path, ignored))
+                pending.append((path, rules))
             elif entry.is_file(follow_symlinks=False):
                 yield path
+
+
+def rules_below(rules: Rules, top: Path, folder: str) -> Rules:
+    """Return the rules extended by those of a folder's ignore files, weakest first; its path is relative to the top."""
+    for name in (".gitignore", ".ignore"):
+        rules = rules.with_file(str(top / folder / name), folder)
+    return rules
 
 
 def search_lines(path: Path, pattern: re.Pattern[str]) -> Iterator[tuple[int, str]]:
@@ -68,8 +77,12 @@ def main() -> int:
     asked = json.loads(sys.argv[1])
     output = sys.stdout.buffer
     if "pattern" not in asked:
-        for path in walk_files(Path(), asked["exclude"]):
-            output.write(os.fsencode(path) + b"\0")
+        try:
+            for path in walk_files(Path(), asked["exclude"]):
+                output.write(os.fsencode(path) + b"\0")
+        except ToolError as error:
+            sys.stderr.write(str(error))
+            return 2
         return 0
     try:
         pattern = re.compile(asked["pattern"])

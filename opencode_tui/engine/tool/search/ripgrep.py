@@ -35,6 +35,7 @@ async def run_search(
 ) -> Ending:
     """Run a command in a real folder and pass the records that it prints to `consume`, batch by batch, until it returns False.
 
+    `consume` runs in a thread; a record longer than the limit is left out.
     Exit codes above 1 mean trouble: with a message ToolError is raised, without one some paths could not be read. A cancel kills
     the program.
     """
@@ -53,6 +54,8 @@ async def run_search(
         if process.returncode is None:
             process.kill()
             await process.wait()
+        transport: asyncio.SubprocessTransport = process._transport  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownVariableType, reportPrivateUsage] - there is no public one
+        transport.close()  # a pipe that was not read to its end stays open otherwise
 
 
 async def _start(command: Sequence[str], folder: Path) -> asyncio.subprocess.Process:
@@ -82,9 +85,10 @@ async def _read(process: asyncio.subprocess.Process, separator: bytes, consume: 
     while chunk := await process.stdout.read(_CHUNK_BYTES):
         *records, rest = (rest + chunk).split(separator)
         rest = rest[:_RECORD_LIMIT_BYTES]
-        if records and not consume(records):
+        whole = [record for record in records if len(record) < _RECORD_LIMIT_BYTES]
+        if whole and not await asyncio.to_thread(consume, whole):
             return True
-    return bool(rest) and not consume([rest])
+    return 0 < len(rest) < _RECORD_LIMIT_BYTES and not await asyncio.to_thread(consume, [rest])
 
 
 def _one_line(message: bytes) -> str:

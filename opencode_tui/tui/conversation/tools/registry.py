@@ -34,8 +34,13 @@ class GrepRenderer(ToolRenderer):
         return [*lines, draw_more(more, page, "read all")] if more > 0 else lines
 
 
+_MOST_BRANCHES = 4
+
+
 def _pattern(text: str) -> re.Pattern[str] | None:
-    if len(text) > 200:
+    """Return the model's expression, None where it could take long on the screen: ripgrep needs no backtracking, Python does."""
+    repeats = len(re.findall(r"[*+?{]", text.replace("(?:", "(")))
+    if len(text) > 200 or repeats > 1 or text.count("|") > _MOST_BRANCHES or re.search(r"\)[*+?{]", text):
         return None
     try:
         return re.compile(re.escape(text)) if not re.search(r"[\\^$.|?*+(\[{]", text) else re.compile(text)

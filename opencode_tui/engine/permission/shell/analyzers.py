@@ -7,12 +7,12 @@ from opencode_tui.engine.permission.shell.builtins import BUILTINS
 from opencode_tui.engine.permission.shell.call import Call
 from opencode_tui.engine.permission.shell.findings import Mode
 from opencode_tui.engine.permission.shell.git import run_git
-from opencode_tui.engine.permission.shell.git_needs import given
 from opencode_tui.engine.permission.shell.interpreters import INTERPRETERS
 from opencode_tui.engine.permission.shell.operands import (
     Role,
     Spec,
     at_home,
+    given,
     split_options,
     tail,
     use_hidden_paths,

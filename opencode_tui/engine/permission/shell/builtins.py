@@ -6,15 +6,21 @@ from itertools import pairwise
 
 from opencode_tui.engine.permission.shell.call import Call
 from opencode_tui.engine.permission.shell.environment import is_dangerous
+from opencode_tui.engine.permission.shell.naming import names
 from opencode_tui.engine.permission.shell.operands import apply_spec
 from opencode_tui.engine.permission.shell.state import moved
 from opencode_tui.engine.permission.shell.tables import parse_spec
 from opencode_tui.engine.permission.shell.words import UNKNOWN, literal
 
-_BIND = parse_spec("t", "-f=r -x=t -m=t -q=t -u=t -r=t")
+_BIND = parse_spec("t", "-f=r -p=b -x=t -m=t -q=t -u=t")
 _FILE_TEST = re.compile(r"-[abcdefghkprstuwxGLNOS]")
 _DIGITS = re.compile(r"[+-]\d+")
 _NAME = re.compile(r"[A-Za-z_]\w*")
+_CHANGES_MEANING = re.compile(r"[-+][A-Za-z]*[nilucI][A-Za-z]*")
+"""Options of `declare` that make a name another name, or its value arithmetic."""
+
+_CALCULATED = re.compile(r"[A-Za-z_]\w*=-?\d+")
+_USUAL_MODES = names("pipefail errexit nounset xtrace verbose noclobber noglob errtrace functrace allexport")
 
 
 def change_directory(call: Call) -> None:
@@ -100,26 +106,45 @@ def declare(call: Call) -> None:
             call.state.variables.setdefault(name, value)
             if is_dangerous(name):
                 call.runner.poison()
+        elif _CHANGES_MEANING.fullmatch(word.text):
+            call.runner.poison()
 
 
 def set_options(call: Call) -> None:
-    """Analyze `set`, `shopt`: positional parameters and options; some options change the meaning of text."""
-    if call.name == "shopt" and any(
-        word.text in ("expand_aliases", "extglob", "sourcepath") for word in call.arguments
-    ):
-        call.opaque()
+    """Analyze `set`: all but the usual options change the meaning of the text that follows."""
+    texts = call.texts()
+    for index, text in enumerate(texts):
+        following = texts[index + 1] if index + 1 < len(texts) else ""
+        if text in ("--", "-"):
+            return
+        if re.fullmatch(r"[-+][A-Za-z]*o", text):
+            if following not in _USUAL_MODES:
+                call.runner.poison()
+        elif re.fullmatch(r"[-+][A-Za-z]+", text) and set(text[1:]) - set("euxvfaCbEhT"):
+            call.runner.poison()
+
+
+def set_shell_options(call: Call) -> None:
+    """Analyze `shopt`: its options change what names and globs mean."""
+    if any(word.text == "-s" or not word.text.startswith("-") for word in call.arguments):
+        call.runner.poison()
+        call.runner.findings.loose_globs = True
 
 
 def read_variables(call: Call) -> None:
     """Analyze `read`, `mapfile`: variables receive input; `-C` runs a command for it."""
     words = call.arguments
     for index, word in enumerate(words):
-        if word.text == "-C" and index + 1 < len(words):
+        found = re.fullmatch(r"-[A-Za-z]*C(.*)", word.text, re.DOTALL) if call.name != "read" else None
+        if found:
             call.opaque()
-            call.run_text(words[index + 1].text)
+            call.run_text(found.group(1) or " ".join(one.text for one in words[index + 1 : index + 2]))
         _evaluate_subscript(call, word.text)
         if _NAME.fullmatch(word.text):
-            call.state.variables[word.text] = UNKNOWN
+            call.runner.assign(word.text, UNKNOWN, call.state)
+        elif "[" in word.text or not word.known:
+            call.opaque()
+    call.state.assign("REPLY", UNKNOWN)
 
 
 def print_formatted(call: Call) -> None:
@@ -128,8 +153,10 @@ def print_formatted(call: Call) -> None:
     if words and words[0].text.startswith("-v"):
         attached = words[0].text[2:]
         name = attached or (words[1].text if len(words) > 1 else "")
+        if not _NAME.fullmatch(name):
+            call.opaque()
         _evaluate_subscript(call, name)
-        call.state.assign(name, UNKNOWN)
+        call.runner.assign(name, UNKNOWN, call.state)
 
 
 def test(call: Call) -> None:
@@ -137,6 +164,8 @@ def test(call: Call) -> None:
     words = call.arguments
     for index, word in enumerate(words[:-1]):
         if word.text == "-v":
+            if not _NAME.fullmatch(words[index + 1].text):
+                call.opaque()
             _evaluate_subscript(call, words[index + 1].text)
         elif _FILE_TEST.fullmatch(word.text):
             call.runner.findings.path(words[index + 1], "r", call.state.folders)
@@ -146,8 +175,10 @@ def calculate(call: Call) -> None:
     """Analyze `let`, `unset`, `wait`, `getopts`: arithmetic or names with subscripts."""
     for word in call.arguments:
         _evaluate_subscript(call, word.text)
-        if call.name == "unset" and is_dangerous(word.text):
-            call.runner.poison()
+        if call.name == "let" and not _CALCULATED.fullmatch(word.text):
+            call.opaque()
+        if _NAME.fullmatch(word.text):
+            call.runner.assign(word.text, UNKNOWN, call.state)
 
 
 def _evaluate_subscript(call: Call, text: str) -> None:
@@ -167,14 +198,14 @@ def history(call: Call) -> None:
 
 
 def hash_programs(call: Call) -> None:
-    """Analyze `hash -p`, `enable -f`, `complete -C`, `bind -x`: they change the meaning of later names."""
-    for word in call.arguments:
+    """Analyze `hash`, `enable`, `complete`, `compgen`, `bind`: they change the meaning of later names, or run commands."""
+    for index, word in enumerate(call.arguments):
         _evaluate_subscript(call, word.text)
-    if call.name == "bind":
-        apply_spec(call, _BIND)
-    if call.name == "enable" or any(re.match(r"-[pCFx]", word.text) for word in call.arguments):
+        if found := re.fullmatch(r"-[A-Za-z]*[Cx](.*)", word.text, re.DOTALL):
+            call.run_text(found.group(1) or " ".join(one.text for one in call.arguments[index + 1 : index + 2]))
+    if call.texts() not in ([], ["-r"], ["-l"], ["-p"]):
         call.runner.poison()
-        apply_spec(call, parse_spec("b", "-p=b -f=b -C=x -x=x"))
+        apply_spec(call, _BIND)
 
 
 def open_block(call: Call) -> None:
@@ -192,7 +223,8 @@ BUILTINS: Mapping[str, Callable[[Call], None]] = {
     "trap": trap,
     "alias": alias,
     **dict.fromkeys(("export", "declare", "typeset", "local", "readonly"), declare),
-    **dict.fromkeys(("set", "shopt"), set_options),
+    "set": set_options,
+    "shopt": set_shell_options,
     **dict.fromkeys(("read", "mapfile", "readarray"), read_variables),
     "printf": print_formatted,
     **dict.fromkeys(("test", "["), test),

@@ -23,6 +23,9 @@ _ESCAPED_IN_QUOTES = re.compile(r"\\([$`\"\\\n])")
 _PLAIN_EXPANSION = re.compile(r"\$\{(\w+|[?$!#@*-])\}")
 _LENGTH = re.compile(r"\$\{#[^}]*\}")
 _DEFAULT = re.compile(r"\$\{(\w+)(:?[-=])(.*)\}", re.DOTALL)
+_HARMLESS_EXPANSION = re.compile(r"\$\{(?:\w+|[@*])(?:\[[@*\d]\])?(?:[%#/^,][^`]*|:?[+?][^`]*)?\}", re.DOTALL)
+"""Expansions in which bash evaluates no text: pieces of a value, replacements, alternatives."""
+
 _COUNTS = re.compile(r"\$\((?:seq [\d -]+|nproc|id -[ug]|date \+%s)\)")
 _FIXED_WORDS = frozenset(
     {"word", "number", "variable_name", "test_operator", "extglob_pattern", "regex", "heredoc_start"}
@@ -170,7 +173,7 @@ class Expander:
             return "0"
         found = _DEFAULT.fullmatch(text)
         if found is None:
-            if "@P}" in text or text.startswith("${!"):
+            if not _HARMLESS_EXPANSION.fullmatch(text):
                 self._substitutions.mark_opaque()
             return UNKNOWN
         if state.is_set(found.group(1)):

@@ -8,7 +8,6 @@ from opencode_tui.engine.permission.shell.nodes import SUBSTITUTIONS
 from opencode_tui.engine.permission.shell.runner import Interpreter
 from opencode_tui.engine.permission.shell.state import State
 from opencode_tui.engine.permission.shell.syntax import embedded_programs
-from opencode_tui.engine.permission.shell.words import UNKNOWN
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -16,6 +15,8 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 _FILE_TEST = re.compile(r"-[abcdefghkprstuwxGLNOS]")
+_NUMBER = re.compile(r"-?\d+")
+_COMPARES = re.compile(rb"-(?:eq|ne|lt|le|gt|ge)\b|-v\b")
 _INTERESTING = re.compile(rb"[A-Za-z_$`]")
 
 
@@ -35,11 +36,12 @@ def look_at_arithmetic(node: "Node", state: State, interpreter: Interpreter, *, 
     if not _INTERESTING.search(node.text or b""):
         return
     interpreter.substitute(node, state)
+    evaluates = not is_test or _COMPARES.search(node.text or b"") is not None
     for current in _parts(node):
         if current.type == "variable_name":
-            value = state.variables.get(node_text(current), "")
+            value = state.variable(node_text(current))
             interpreter.evaluate(value, state)
-            if UNKNOWN in value and not is_test:
+            if evaluates and not _NUMBER.fullmatch(value):
                 interpreter.mark_opaque()
 
 

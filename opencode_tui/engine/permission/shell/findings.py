@@ -49,6 +49,8 @@ class Findings:
     opaque: bool = False
     poisoned: bool = False
     network: bool = False
+    loose_globs: bool = False
+    stages_all: bool = False
     inside: dict[str, Mode] = field(default_factory=dict[str, Mode])
     outside: dict[tuple[Kind, str], Reason] = field(default_factory=dict[tuple[Kind, str], Reason])
     discards: dict[str, Reason] = field(default_factory=dict[str, Reason])
@@ -177,7 +179,7 @@ class Findings:
             self.opaque = self.poisoned = True
             return []
         if known is None:
-            known = self._expanded[path] = expand_glob(path, self.filesystem)
+            known = self._expanded[path] = expand_glob(path, self.filesystem, loose=self.loose_globs)
         return known
 
     def _note_climb(self, path: str, mode: Mode) -> None:

@@ -29,8 +29,11 @@ def follow_chain(node: "Node", state: State, interpreter: Interpreter) -> None:
     else:
         interpreter.statement(first, state)
     succeeded, failed, cannot_fail = state.folders, state.after_failure, state.cannot_fail
+    before = dict(state.variables)
     for operator, member in chain:
         is_and = operator == "&&"
+        if not is_and:
+            state.merge_variables(before)
         state.folders = state.after_failure = succeeded if is_and else failed
         state.cannot_fail = True
         interpreter.statement(member, state)
@@ -48,6 +51,7 @@ def follow_chain(node: "Node", state: State, interpreter: Interpreter) -> None:
                 state.after_failure,
                 cannot_fail and state.cannot_fail,
             )
+    state.merge_variables(before)
     state.folders, state.after_failure, state.cannot_fail = succeeded, failed, cannot_fail
 
 
@@ -78,26 +82,26 @@ def _leaves(node: "Node") -> bool:
 
 def follow_branches(node: "Node", state: State, interpreter: Interpreter) -> None:
     """Follow `if` and `case`: each branch may or may not run."""
-    start = state.folders
+    start, before = state.folders, dict(state.variables)
     for child in node.named_children:
         if child.type in _CLAUSES:
             state.folders = union(start, state.folders)
+            state.merge_variables(before)
         interpreter.statement(child, state)
         state.merge_outcomes()
+    state.merge_variables(before)
     state.folders = union(start, state.folders)
     state.merge_outcomes()
 
 
 def follow_loop(node: "Node", state: State, interpreter: Interpreter) -> None:
-    """Follow `while`, `until` and `for ((…))`: repeat from the state after the body until it no longer changes."""
-    start = state.folders
+    """Follow `while`, `until` and `for ((…))`; a body that changes folder or variables is followed again with these unknown."""
+    start, before = state.folders, dict(state.variables)
     interpreter.sequence(node, state)
-    if state.folders != start:
-        seen = state.folders = union(start, state.folders)
+    if state.merge_variables(before) or state.folders != start:
+        state.folders = start if state.folders == start else None
         interpreter.sequence(node, state)
-        if union(seen, state.folders) != seen:
-            state.folders = None
-            interpreter.sequence(node, state)
+        state.merge_variables(before)
     state.folders = union(start, state.folders)
     state.merge_outcomes()
 
@@ -108,14 +112,17 @@ def follow_for(node: "Node", state: State, interpreter: Interpreter) -> None:
     name = next((node_text(child) for child in named if child.type == "variable_name"), "")
     bodies = [child for child in named if child.type in _BODIES]
     values = _values(node, state, interpreter)
-    start = state.folders
+    start, before = state.folders, dict(state.variables)
     for value in values:
-        state.assign(name, value)
+        interpreter.assign(name, value, state)
         _run(bodies, state, interpreter)
-    if state.folders != start:
-        state.folders = None
+        state.variables.pop(name, None)
+    if state.merge_variables(before) or state.folders != start:
+        state.folders = start if state.folders == start else None
+        interpreter.assign(name, values[0] if len(values) == 1 else UNKNOWN, state)
         _run(bodies, state, interpreter)
-    state.assign(name, values[0] if len(values) == 1 else UNKNOWN)
+        state.merge_variables(before)
+    state.assign(name, UNKNOWN)
     state.folders = union(start, state.folders)
     state.merge_outcomes()
 

@@ -197,11 +197,9 @@ def invoke(command: SimpleCommand, member: FoundMember, state: State, runner: Ru
 def _note_assignments(command: SimpleCommand, state: State, runner: Runner) -> None:
     for name, value in command.assignments:
         if command.declares:
-            state.assign(name, value)
+            runner.assign(name, value, state)
         if not is_dangerous(name) or (name == "IFS" and not command.declares):
             continue
-        if command.declares:
-            runner.poison()
         runner.mark_opaque()
         if holds_command(name, value):
             runner.run_text(value, state.fork())
@@ -209,9 +207,6 @@ def _note_assignments(command: SimpleCommand, state: State, runner: Runner) -> N
 
 def _run_program(call: Call, member: FoundMember) -> None:
     name = call.program.text
-    if name in call.state.functions:
-        call.runner.call_function(name, call.arguments, call.state)
-        return
     if "/" in name:
         system = system_program(name)
         if system is None:

@@ -1,7 +1,7 @@
 """Roles of a command's arguments: which are read, written, run, and how options take their values."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 
 from msgspec import Struct, field
@@ -242,3 +242,19 @@ def _first_path(text: str) -> int | None:
     """Return the start of a path that is attached to a short option (`-I/usr/include`)."""
     found = re.match(r"-[A-Za-z](?=[/~]|\.\.)", text)
     return found.end() if found else None
+
+
+def given(texts: Sequence[str], options: str) -> bool:
+    """Return whether one of the options is given: also abbreviated, with a value attached, or in a cluster of short options."""
+    short = "".join(name[1] for name in options.split() if not name.startswith("--"))
+    long = [name for name in options.split() if name.startswith("--")]
+    for text in texts:
+        if text == "--":
+            return False
+        name = text.partition("=")[0]
+        if text.startswith("--"):
+            if len(name) > 3 and any(option.startswith(name) for option in long):
+                return True
+        elif text.startswith("-") and re.match(r"-[A-Za-z]+", text) and set(text[1:]) & set(short):
+            return True
+    return False

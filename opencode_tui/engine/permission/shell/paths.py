@@ -14,6 +14,9 @@ GLOB_LIMIT = 500
 
 _DEVICE = re.compile(r"/dev/(?:null|zero|full|u?random|tty|std(?:in|out|err)|fd/\d+)")
 _NETWORK_DEVICE = re.compile(r"/dev/(?:tcp|udp)/")
+_CLASS = re.compile(r"\[[!^]?(?:[^\]\[]*\[[:.=][^\]]*[:.=]\])+[^\]]*\]")
+"""A set of characters with a class (`[[:alpha:]]`), which counts as any character."""
+
 _GLOB_PART = re.compile(r"[*?\[]")
 
 _SYSTEM_FOLDERS = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc", "/opt", "/nix", "/proc", "/sys", "/dev")
@@ -78,22 +81,28 @@ def glob_folder(path: str) -> str:
     return posixpath.dirname(path)
 
 
-def expand_glob(path: str, filesystem: ShellFileSystem) -> list[str]:
-    """Return the existing paths that match a glob, at most `GLOB_LIMIT`; as in bash, only an explicit dot matches a leading dot."""
+def expand_glob(path: str, filesystem: ShellFileSystem, *, loose: bool = False) -> list[str]:
+    """Return the existing paths that match a glob, at most `GLOB_LIMIT`; as in bash, only an explicit dot matches a leading dot.
+
+    A `loose` glob ignores case and matches leading dots, as options of the shell can make it do.
+    """
     found = [""]
     for part in path.split("/")[1:]:
         if _GLOB_PART.search(part) is None:
             found = [f"{base}/{part}" for base in found]
             continue
         found = [
-            f"{base}/{name}" for base in found for name in _matching(part, resolve(base or "/", filesystem), filesystem)
+            f"{base}/{name}"
+            for base in found
+            for name in _matching(part, filesystem.names(resolve(base or "/", filesystem)), loose=loose)
         ]
         if len(found) > GLOB_LIMIT:
             return found[:GLOB_LIMIT]
     return found
 
 
-def _matching(part: str, folder: str, filesystem: ShellFileSystem) -> list[str]:
-    names = filesystem.names(folder)
-    shown = names if part.startswith(".") else [name for name in names if not name.startswith(".")]
-    return fnmatch.filter(shown, part.replace("[^", "[!"))
+def _matching(part: str, names: list[str], *, loose: bool) -> list[str]:
+    pattern = _CLASS.sub("?", part).replace("[^", "[!")
+    if loose:
+        return [name for name in names if fnmatch.fnmatchcase(name.casefold(), pattern.casefold())]
+    return fnmatch.filter([name for name in names if part[:1] in (".", "[") or not name.startswith(".")], pattern)

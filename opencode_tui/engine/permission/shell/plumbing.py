@@ -1,5 +1,6 @@
 """The standard input and output of a script's commands: pipelines, redirections, here-documents."""
 
+import re
 from typing import TYPE_CHECKING
 
 from opencode_tui.engine.permission.shell.budget import Budget
@@ -13,6 +14,9 @@ from opencode_tui.engine.permission.shell.syntax import embedded_programs
 
 if TYPE_CHECKING:
     from tree_sitter import Node
+
+_EVALUATED = re.compile(r"(?<!\\)\$(?:\(\(|\[|\{(?!\w+\}))")
+"""Expansions in a here-document in which bash evaluates text."""
 
 _PRINTS = (b"echo ", b"printf ")
 
@@ -88,6 +92,8 @@ class Plumbing:
             if not self._interpreter.findings.path(word, mode, state.folders):
                 self._interpreter.mark_opaque()
         for text in redirections.programs:
+            if _EVALUATED.search(text):
+                self._interpreter.mark_opaque()
             for program in embedded_programs(text):
                 if self._budget.is_spent:
                     self._interpreter.poison()

@@ -23,8 +23,8 @@ class Runner(Protocol):
         """Analyze a script that a command starts."""
         ...
 
-    def call_function(self, name: str, arguments: list[Word], state: State) -> None:
-        """Run the body of a function that the script has defined."""
+    def assign(self, name: str, value: str, state: State) -> None:
+        """Set a variable of the shell; one that changes the meaning of commands makes the script unknown."""
         ...
 
     def evaluate(self, text: str, state: State) -> None:

@@ -132,16 +132,7 @@ def scan(command: str, *, cwd: str, home: str, project_root: str, filesystem: Sh
 
 
 def _result(findings: Findings, home: str, *, certain: bool) -> Scan:
-    members = [
-        Member(
-            member.texts,
-            opaque=member.opaque or findings.poisoned,
-            moves_only=member.moves_only,
-            always=() if member.moves_only else _always(member),
-        )
-        for member in findings.members
-        if member.texts[0].strip()
-    ]
+    members = _members(findings)
     opaque = findings.opaque or not certain
     return Scan(
         members=members,
@@ -155,6 +146,22 @@ def _result(findings: Findings, home: str, *, certain: bool) -> Scan:
         always=list(dict.fromkeys(pattern for member in members for pattern in member.always)),
         parsed=certain,
     )
+
+
+def _members(findings: Findings) -> list[Member]:
+    """Return the commands without those that a loop repeats."""
+    found: dict[tuple[str, ...], Member] = {}
+    for member in findings.members:
+        if not member.texts[0].strip():
+            continue
+        known = found.get(member.texts)
+        found[member.texts] = Member(
+            member.texts,
+            opaque=member.opaque or findings.poisoned or (known is not None and known.opaque),
+            moves_only=member.moves_only,
+            always=() if member.moves_only else _always(member),
+        )
+    return list(found.values())
 
 
 _USES: Mapping[Mode, str] = {"r": "Reads", "w": "Changes", "rw": "Reads or changes"}

@@ -1,14 +1,11 @@
-"""The state of a shell as a scan follows it: folder, variables, functions."""
+"""The state of a shell as a scan follows it: folder and variables."""
 
 import posixpath
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from opencode_tui.engine.permission.shell.naming import names
 from opencode_tui.engine.permission.shell.words import UNKNOWN
-
-if TYPE_CHECKING:
-    from tree_sitter import Node
 
 FOLDER_LIMIT = 8
 """Maximum number of folders that a shell may be in; with more, its folder is unknown."""
@@ -16,7 +13,8 @@ FOLDER_LIMIT = 8
 VALUE_LIMIT = 4_096
 """Maximum length of a variable's value that is followed, in characters."""
 
-_NUMERIC = names("? $ # - RANDOM SECONDS LINENO UID EUID PPID BASHPID SHLVL COLUMNS LINES EPOCHSECONDS OPTIND SRANDOM")
+_NUMERIC = names("? $ # UID EUID PPID")
+"""Variables that are numbers and that a script can't assign or unset."""
 
 Folders = frozenset[str] | None
 """The folders that the shell may be in; None when that is unknown."""
@@ -37,7 +35,6 @@ class State:
     passing: bool = False
     starts_jobs: bool = False
     variables: dict[str, str] = field(default_factory=dict[str, str])
-    functions: dict[str, "Node"] = field(default_factory=dict[str, "Node"])
     stack: tuple[Folders, ...] = ()
 
     @property
@@ -52,7 +49,6 @@ class State:
             folders=self.folders,
             after_failure=self.folders,
             variables=dict(self.variables),
-            functions=dict(self.functions),
             stack=self.stack,
             starts_jobs=self.starts_jobs,
         )
@@ -78,14 +74,11 @@ class State:
         """Set a variable; a value too long to follow is unknown."""
         self.variables[name] = value if len(value) <= VALUE_LIMIT else UNKNOWN
 
-    def bind(self, arguments: list[str]) -> dict[str, str]:
-        """Set the positional parameters and return the previous ones, unknown if they were not set."""
-        positional = {str(number): text for number, text in enumerate(arguments, start=1)}
-        positional["@"] = positional["*"] = " ".join(arguments)
-        outer = {name: self.variables.get(name, UNKNOWN) for name in positional}
-        for name, value in positional.items():
-            self.assign(name, value)
-        return outer
+    def merge_variables(self, before: Mapping[str, str]) -> bool:
+        """Make every variable unknown that is not as before, and return whether there is one."""
+        changed = [name for name, value in self.variables.items() if before.get(name) != value]
+        self.variables.update(dict.fromkeys(changed, UNKNOWN))
+        return bool(changed)
 
     def is_set(self, name: str) -> bool:
         """Return whether the value of a variable is known to the scan."""

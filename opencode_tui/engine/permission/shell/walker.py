@@ -4,7 +4,6 @@ Nothing is skipped because a condition looks false. Depth, commands, words and t
 makes every command of it opaque.
 """
 
-import re
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -19,7 +18,7 @@ from opencode_tui.engine.permission.shell.naming import names
 from opencode_tui.engine.permission.shell.nodes import BLOCKS, COMMANDS, IGNORED, REDIRECTS, SUBSTITUTIONS, VALUES
 from opencode_tui.engine.permission.shell.plumbing import Plumbing
 from opencode_tui.engine.permission.shell.simple_command import CommandReader, SimpleCommand, from_words
-from opencode_tui.engine.permission.shell.state import State
+from opencode_tui.engine.permission.shell.state import State, union
 from opencode_tui.engine.permission.shell.syntax import Script, parse
 from opencode_tui.engine.permission.shell.words import UNKNOWN, Word
 
@@ -196,30 +195,28 @@ class Walker:
         """Follow an assignment that affects later commands, which must not hide what they depend on."""
         self._budget.commands += 1
         name, value = self._expander.assignment(node, state)
+        self.assign(name, value, state)
+        if is_dangerous(name) and holds_command(name, value):
+            self.run_text(value, state.fork())
+
+    def assign(self, name: str, value: str, state: State) -> None:
+        """Set a variable of the shell; one that changes the meaning of commands makes the script unknown."""
         state.assign(name, value)
         if is_dangerous(name):
             self.poison()
-            if holds_command(name, value):
-                self.run_text(value, state.fork())
 
     def _define(self, node: "Node", state: State) -> None:
-        """Analyze a function's body as if it ran, with unknown arguments, whether or not it is called."""
-        name, *rest = node.named_children
+        """Analyze a function's body as if it ran; which commands the name stands for is unknown from here on."""
+        _, *rest = node.named_children
+        self.poison()
         self._plumbing.open(self._reader.redirections([one for one in rest if one.type in REDIRECTS], state), state)
         for body in rest:
             if body.type not in REDIRECTS:
-                self.statement(body, state.fork())
-                state.functions[node_text(name)] = body
-                if _calls(node_text(body), node_text(name)):
-                    self.mark_opaque()
-
-    def call_function(self, name: str, arguments: list[Word], state: State) -> None:
-        """Run the body of a function that the script has defined; recursion is not followed."""
-        body = state.functions.pop(name)
-        outer = state.bind([word.text for word in arguments])
-        self.statement(body, state)
-        state.variables.update(outer)
-        state.functions.setdefault(name, body)
+                fork = state.fork()
+                self.statement(body, fork)
+                state.variables.update(fork.variables)
+                state.merge_variables(before={})
+                state.folders = union(state.folders, fork.folders)
 
     def _command(self, node: "Node", state: State) -> None:
         redirects, statement = self._plumbing.detach(node)
@@ -261,8 +258,3 @@ class Walker:
         invoke(command, member, state, self)
         self._members.pop()
         self.findings.command = outer
-
-
-def _calls(body: str, name: str) -> bool:
-    """Return whether a function may call itself, and so never end."""
-    return re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", body) is not None

@@ -19,6 +19,7 @@ class _Commands(LazyGroup):
             "bash-scan": Entry(
                 "opencode_tui.cli.commands.debug_bash_scan:bash_scan", "Analyze shell commands from stdin."
             ),
+            "sandbox": Entry("opencode_tui.cli.commands.debug_sandbox:sandbox", "Run a program inside the sandbox."),
             "snapshot": Entry("opencode_tui.cli.commands.debug_snapshot:snapshot", "Record, compare and revert files."),
             "context": Entry(
                 "opencode_tui.cli.commands.debug_state:context",

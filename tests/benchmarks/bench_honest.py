@@ -42,7 +42,7 @@ _PROJECTS = Path(__file__).with_name("honest_projects.txt")
 """The files of the projects: a line `=== PROJECT/PATH` before each."""
 
 _CLEAN = (
-    "git checkout -qf main; git reset -q --hard; git clean -fdq; git worktree prune;"
+    "git checkout -qf main; git reset -q --hard start; git clean -fdq; git worktree prune;"
     " git branch --list topic side one | xargs -r git branch -qD; true"
 )
 
@@ -63,7 +63,7 @@ def prepare(root: Path) -> None:
     for folder in root.iterdir():
         (folder / ".gitignore").write_text("node_modules\n.venv\ntarget\nbuild\n.other\n.m2\n")
         run("git init -qb main && git config user.email a@example.org && git config user.name A", folder)
-        run("git add -A && git commit -qm start", folder)
+        run("git add -A && git commit -qm start && git tag start", folder)
     run(f"{sys.executable} -m venv .venv && .venv/bin/pip install -q {' '.join(_PYTHON_PACKAGES)}", root / "py")
     if shutil.which("npm"):
         run(f"npm install --no-audit --no-fund -D {' '.join(_NODE_PACKAGES)}", root / "node")

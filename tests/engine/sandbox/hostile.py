@@ -12,9 +12,9 @@ import socket
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
-from opencode_tui.engine.sandbox.tier import Tier
 from tests.engine.sandbox.confined import Confined
 
 CANARY = "CANARY-OUTSIDE-4417"
@@ -168,8 +168,9 @@ class Listener(threading.Thread):
 class World:
     """The outside: files, sockets and a process."""
 
-    def __init__(self, tier: Tier, base: Path) -> None:
-        self.confined = Confined(tier, base)
+    def __init__(self, name: str, base: Path) -> None:
+        self.name = name
+        self.confined = self.make_confined(base)
         self._held = ctypes.create_string_buffer(CANARY.encode() + b"-memory")
         self._start_victim()
         self._fill()
@@ -188,6 +189,10 @@ class World:
         self._listeners = [Listener(bound) for bound in self._sockets]
         self._before = self._outside()
 
+    def make_confined(self, base: Path) -> Confined:
+        """Return what runs the scripts."""
+        return Confined("bubblewrap" if self.name == "bubblewrap" else "landlock", base)
+
     def _start_victim(self) -> None:
         code = (
             f"import ctypes, sys; b = ctypes.create_string_buffer(b'{CANARY}-memory'); f = open('held', 'w+'); "
@@ -205,7 +210,7 @@ class World:
         (outside / "secret").write_text(CANARY)
         (outside / "victim").write_text("original")
         (outside / f"{CANARY}-name").write_text("")
-        (home / ".bashrc").write_text(CANARY)
+        (home / ".bashrc").write_text(f"# {CANARY}\n")
 
     def _outside(self) -> dict[str, object]:
         confined = self.confined
@@ -290,8 +295,8 @@ class World:
         return reached
 
 
-def main() -> None:
-    """Run all scripts in a tier, with process numbers that no confined process gets."""
+def run_all(make: Callable[[], World]) -> None:
+    """Run all scripts, with process numbers that no confined process gets, and print the results."""
     while (child := os.fork()) <= 500:
         if child == 0:
             break
@@ -300,8 +305,7 @@ def main() -> None:
         sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
     if os.getpid() <= 500:
         os._exit(0)
-    tier, base = sys.argv[1:]
-    world = World("bubblewrap" if tier == "bubblewrap" else "landlock", Path(base))
+    world = make()
     try:
         json.dump({name: world.run(script) for name, script in SCRIPTS.items()}, sys.stdout)
     finally:
@@ -309,4 +313,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_all(lambda: World(sys.argv[1], Path(sys.argv[2])))

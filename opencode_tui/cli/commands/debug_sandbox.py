@@ -12,8 +12,8 @@ from opencode_tui.client.local import ConfinedRun, LocalClient
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.text.safe_text import make_safe
 
-_TIMED_OUT = 124
-"""The exit code after a timeout. Source: timeout(1)."""
+_TIMED_OUT, _NOT_STARTED = 124, 127
+"""The exit codes after a timeout, and of a program that cannot be started. Source: timeout(1), sh(1)."""
 
 
 @click.command(name="sandbox")
@@ -30,7 +30,11 @@ def sandbox(command: tuple[str, ...], read_only: bool, timeout_s: int) -> int:
     if not command:
         print_json(with_client(_status))
         return 0
-    ended = with_client(lambda client: _run(client, command, is_read_only=read_only, timeout_s=timeout_s))
+    try:
+        ended = with_client(lambda client: _run(client, command, is_read_only=read_only, timeout_s=timeout_s))
+    except OSError as error:
+        say(f"{make_safe(command[0])} cannot be started ({error.strerror})")
+        return _NOT_STARTED
     for path, kind in ended.changes:
         say(f"protected file {kind}: {make_safe(path)}")
     return _TIMED_OUT if ended.exit_code is None else ended.exit_code

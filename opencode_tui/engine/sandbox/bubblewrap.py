@@ -18,7 +18,7 @@ disk, except folders in that temp folder.
 import os
 import shutil
 import stat
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -110,11 +110,11 @@ def _accesses(policy: Policy) -> Iterator[tuple[Path, Access]]:
 
     A readable path inside a writable one is left out: it would become read-only, as a virtual environment of the project on PATH.
     """
-    protected = [path for path in policy.read_only if path.exists()]
-    write = tuple(path for path in policy.write if path.exists() and not _is_below(path, protected))
-    read = (*policy.read, _RESOLVER.resolve()) if policy.network == "full" else policy.read
+    protected = dict.fromkeys(path for path in policy.read_only if path.exists())
+    write = dict.fromkeys(path for path in policy.write if path.exists() and not _is_below(path, protected))
+    read = dict.fromkeys((*policy.read, _RESOLVER.resolve()) if policy.network == "full" else policy.read)
     for path in read:
-        if path.exists() and not _is_below(path, (*write, *read)) and not _is_file_in_temp(path):
+        if path.exists() and not _is_below(path, read | write) and not _is_file_in_temp(path):
             yield path, "read"
     for path in write:
         yield path, "write"
@@ -148,9 +148,9 @@ def _links(access: Mapping[Path, Access], policy: Policy, folder: Path) -> Itera
     environ = policy.environ
     names = [str(folder), environ.get("HOME", ""), *environ.get("PATH", "").split(os.pathsep), *_root_links()]
     found: dict[Path, str] = {}
-    for name in names:
-        if os.path.isabs(name) and os.path.exists(name):  # a loop of links does not exist
-            _find_links(Path(os.path.normpath(name)), access, found)
+    for name in filter(os.path.isabs, dict.fromkeys(map(os.path.normpath, names))):
+        if os.path.realpath(name) != name and os.path.exists(name):  # a loop of links does not exist
+            _find_links(Path(name), access, found)
     for path, target in found.items():
         yield from ("--symlink", target, str(path))
 
@@ -173,7 +173,7 @@ def _root_links() -> list[str]:
         return [entry.path for entry in entries if entry.is_symlink()]
 
 
-def _is_below(path: Path, folders: Sequence[Path] | Mapping[Path, Access]) -> bool:
+def _is_below(path: Path, folders: Container[Path]) -> bool:
     return any(parent in folders for parent in path.parents)
 
 

@@ -82,13 +82,11 @@ def choices_of(request: PermissionRequest) -> list[Choice]:
     """Return the keys that answer a question, in order."""
     facts = sandbox_of(request)
     if facts.kind == "protected":
-        return [Choice("k", "keep", "once"), Choice("r", "remove", "leave")]
+        return [Choice("k", "keep", "once"), Choice("r", "remove or restore", "leave")]
     choices = [Choice("y", once_of(request), "once")]
-    if request.always and facts.kind == "refused" and facts.host:
-        choices.append(Choice("h", f"allow {_without_port(facts.host)} in this project", "always"))
-    elif request.always:
+    if request.always:
         choices += [Choice("a", always_of(request), "always"), Choice("e", "edit the rule", "edit")]
-    return [*choices, Choice("n", "leave it", "leave") if facts.kind == "refused" else Choice("n", REJECT, "reject")]
+    return [*choices, Choice("n", "leave it", "leave") if facts.is_afterwards else Choice("n", REJECT, "reject")]
 
 
 _TITLES = {
@@ -127,16 +125,14 @@ _NOUNS = {
 }
 """The same as in `your settings require approval for …`."""
 
+_NAMED_FILES = 3
+"""Protected files up to which it is said what the command did with each."""
+
 _REPEATED = 3
 """Equal calls after which the engine asks."""
 
 _OPAQUE = "This can run arbitrary code, so it needs your approval."
 _ONCE = {"bash": "run once", "edit": "edit once", "read": "read once", "webfetch": "fetch once"}
-
-
-def _without_port(host: str) -> str:
-    name, _, port = host.rpartition(":")
-    return name if name and port.isdigit() else host
 
 
 def approvals_words(mode: Approvals, sandbox: SandboxState | None) -> str:
@@ -220,7 +216,7 @@ def reasons_of(
     """
     facts = sandbox_of(request)
     if facts.is_afterwards:
-        return list(facts.reasons) or [_after(facts)]
+        return _reasons_afterwards(facts)
     sentences = list(facts.reasons) or _rule_reasons(request, verdicts, directory, agent=agent, places=places)
     if facts.tier == "none" and (facts.kind != "rule" or request.metadata.get("opaque")):
         sentences.append(f"No sandbox: {no_sandbox or 'none works here'}.")
@@ -255,13 +251,16 @@ def _rule_reasons(
     return sentences
 
 
-def _after(facts: SandboxFacts) -> str:
+def _reasons_afterwards(facts: SandboxFacts) -> list[str]:
     """Return why it is asked about a command that has run."""
     if facts.kind == "protected":
-        return "The command made or changed them, and they can start programs later."
+        made = facts.reasons if len(facts.files) <= _NAMED_FILES else ["The command made or changed them."]
+        return [*made, "Such files can start programs later."]
     if facts.host:
-        return f"It tried to reach {facts.host}."
-    return f"It tried to use {facts.path}." if facts.path else "The sandbox refused something that it did."
+        return [f"It tried to reach {facts.host}."]
+    if facts.path:
+        return [f"It tried to use {facts.path}."]
+    return list(facts.reasons) or ["The sandbox refused something that it did."]
 
 
 def reason_of(verdict: Verdict, places: Places | None) -> str:

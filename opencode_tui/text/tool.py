@@ -326,9 +326,16 @@ def _used(facts: Sequence[Fact], separator: str) -> int:
 
 
 def _command_facts(state: ToolStateCompleted) -> list[Fact]:
-    code = exit_code(state)
+    code, sandbox = exit_code(state), state.metadata.get("sandbox")
+    where = cast(JsonObject, sandbox) if isinstance(sandbox, dict) else JsonObject()
     facts: list[Fact] = []
-    if code:
+    if where.get("runs") == "host" and where.get("tier") not in (None, "none"):
+        facts.append(Fact("outside", short="outside"))
+    if (undone := where.get("undone")) and isinstance(undone, list):
+        facts.append(Fact(f"undid {plural(len(cast('list[object]', undone)), 'protected file')}", "warning", "undid"))
+    if where.get("runs") == "sandbox" and where.get("refused"):
+        facts.append(Fact("blocked by the sandbox", "warning", "blocked"))
+    elif code:
         text = "stopped" if code < 0 else f"exit {code}"
         facts.append(Fact(text, "warning", text))
     result = outcome_of_tests(str(state.metadata.get("output") or ""))

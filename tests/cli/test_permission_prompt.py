@@ -39,7 +39,8 @@ def test_a_command_is_shown_with_the_rule_that_asks_and_the_keys():
         "    rm -rf build",
         "  Your settings require approval for this command (rm *,",
         "  /src/csvkit/opencode.json). Working directory: /src/csvkit",
-        '  y run once   a always allow "rm *"   n reject and tell the agent why',
+        '  y run once   a always allow "rm *"   e edit the rule',
+        "  n reject and tell the agent why",
     ]
 
 
@@ -82,7 +83,7 @@ def test_patterns_that_do_not_fit_are_listed_in_full_under_their_key(terminal):
         "  y run once",
         "  a always allow",
         *[f"      {pattern}" for pattern in patterns],
-        "  n reject and tell the agent why",
+        "  e edit the rule   n reject and tell the agent why",
     ]
 
 

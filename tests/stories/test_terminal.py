@@ -56,6 +56,23 @@ def test_a_is_remembered_by_the_next_run(at_terminal, project):
     assert (project.path / "note.txt").read_text() == "hello"
 
 
+def test_the_rule_can_be_edited_before_it_is_stored(at_terminal, project):
+    with at_terminal(WRITE) as terminal:
+        terminal.expect("e edit the rule")
+        terminal.send("e\n")
+        terminal.expect("enter keeps")
+        terminal.send("*.txt\n")
+        terminal.expect("Always allowed  *.txt")
+        assert terminal.wait() == 0
+    with at_terminal(WRITE.replace("note.txt", "more.txt")) as terminal:
+        assert terminal.wait() == 0
+    with at_terminal(WRITE.replace("note.txt", "note.md")) as terminal:
+        terminal.expect("n reject")
+        terminal.send("\x03")
+        terminal.wait()
+    assert (project.path / "more.txt").exists() and not (project.path / "note.md").exists()
+
+
 def test_the_model_gets_the_feedback_of_a_rejection(at_terminal, server, project):
     with at_terminal(WRITE) as terminal:
         terminal.expect("n reject")

@@ -2,7 +2,8 @@
 
 import pytest
 
-from opencode_tui.text.tool import activity_of, argument_of, name_of, outcome_of_tests, read_count, relative
+from opencode_tui.schema.session.tool_state import ToolStateCompleted, ToolTime
+from opencode_tui.text.tool import activity_of, argument_of, facts_of, name_of, outcome_of_tests, read_count, relative
 from tests.support.terminal.conversation import Story
 
 
@@ -64,3 +65,22 @@ def test_what_was_read_is_counted_in_lines_or_entries() -> None:
     assert read_count("1: a\n2: b\n") == (2, "line")
     assert read_count("<type>directory</type>\n<entries>\na\nb\nc\n\n(3 entries)") == (3, "entry")
     assert read_count("an image") == (0, "line")
+
+
+@pytest.mark.parametrize(
+    ("sandbox", "code", "facts"),
+    [
+        ({"runs": "sandbox", "tier": "landlock"}, 0, []),
+        ({"runs": "host", "tier": "landlock"}, 0, ["outside"]),
+        ({"runs": "host", "tier": "none"}, 0, []),
+        ({"runs": "sandbox", "tier": "bubblewrap"}, 1, ["exit 1"]),
+        ({"runs": "sandbox", "tier": "bubblewrap", "refused": {"what": "x"}}, 1, ["blocked by the sandbox"]),
+        ({"runs": "host", "tier": "bubblewrap", "refused": {"what": "x"}}, 2, ["outside", "exit 2"]),
+        ({"runs": "sandbox", "tier": "bubblewrap", "undone": [".envrc"]}, 0, ["undid 1 protected file"]),
+        ("strange", 0, []),
+    ],
+)
+def test_a_command_says_where_it_ran_and_what_the_sandbox_stopped(sandbox: object, code: int, facts: list[str]) -> None:
+    metadata = {"sandbox": sandbox, "exit": code}
+    state = ToolStateCompleted(input={}, output="", title="", metadata=metadata, time=ToolTime(start=1, end=2))
+    assert [fact.text for fact in facts_of("bash", state)] == facts

@@ -22,26 +22,18 @@ from opencode_tui.schema.session.message import AssistantMessage
 from opencode_tui.schema.session.part import ToolPart
 from opencode_tui.text.cells import clip, pad, width, wrap
 from opencode_tui.text.permission import (
-    REJECT,
-    always_of,
-    once_of,
+    choices_of,
+    is_command,
     reason_of,
     reasons_of,
+    sandbox_of,
     subject_of,
     title_of,
 )
 from opencode_tui.text.safe_text import make_safe
 
-_WORDS: dict[str, Reply] = {
-    "y": "once",
-    "yes": "once",
-    "once": "once",
-    "a": "always",
-    "always": "always",
-    "n": "reject",
-    "no": "reject",
-    "reject": "reject",
-}
+_WORDS = {"yes": "y", "once": "y", "always": "a", "edit": "e", "no": "n", "reject": "n", "keep": "k", "remove": "r"}
+"""Words that are typed for keys."""
 
 _DIFF_LINES = 40
 
@@ -55,7 +47,7 @@ _VERDICTS: dict[Action, tuple[str, Token, str]] = {
 class Question(Struct, frozen=True):
     """A permission request with its verdicts, the session's folder, the call and its agent if known.
 
-    Without `places` files are shown with absolute paths.
+    Without `places` files are shown with absolute paths; `no_sandbox` is why no sandbox works here.
     """
 
     request: PermissionRequest
@@ -64,6 +56,15 @@ class Question(Struct, frozen=True):
     call: ToolPart | None = None
     agent: str = ""
     places: Places | None = None
+    no_sandbox: str = ""
+
+
+class _Answer(Struct, frozen=True):
+    """A reply, the feedback to the agent with a rejection, and the edited rule with an always."""
+
+    reply: Reply
+    feedback: str = ""
+    always: Sequence[str] | None = None
 
 
 class PermissionPrompt:
@@ -87,24 +88,31 @@ class PermissionPrompt:
         question = await self._question(request)
         terminal.drop_typed()
         terminal.show(render_question(question, self._style))
-        reply, feedback = await self._read_answer(terminal, request)
+        answer = await self._read_answer(terminal, request)
         try:
-            await self._client.permissions.reply(request.id, reply, feedback or None)
+            await self._client.permissions.reply(
+                request.id, answer.reply, answer.feedback or None, always=answer.always
+            )
         except StorageError as error:
             say(f"{error}; allowed this once")
-            reply = "once"
-        terminal.show(self._decision(question, reply, feedback))
+            answer = _Answer("once")
+        terminal.show(self._decision(question, answer))
 
     async def _question(self, request: PermissionRequest) -> Question:
         call, agent = await self._call(request)
         question = Question(request, (), Path.cwd(), call, agent)
-        subject = subject_of(request, call)
+        facts, subject = sandbox_of(request), subject_of(request, call)
         try:
-            places = await self._client.project.places()
-            report = await self._client.rules.explain(request.permission, subject, agent=agent or None)
+            question = replace(question, places=await self._client.project.places())
+            if facts.is_afterwards:
+                return question
+            if facts.tier == "none":
+                question = replace(question, no_sandbox=(await self._client.settings.sandbox()).reason)
+            permission = "bash" if is_command(request) else request.permission
+            report = await self._client.rules.explain(permission, subject, agent=agent or None)
         except OpencodeError:
             return question  # the agent no longer exists: show the question without its rules
-        return replace(question, verdicts=report.verdicts, places=places)
+        return replace(question, verdicts=report.verdicts)
 
     async def _call(self, request: PermissionRequest) -> tuple[ToolPart | None, str]:
         """Return the call that asks, and its agent; None and "" if they cannot be read."""
@@ -119,26 +127,37 @@ class PermissionPrompt:
         agent = (message.info.agent or message.info.mode) if isinstance(message.info, AssistantMessage) else ""
         return call, agent
 
-    async def _read_answer(self, terminal: TerminalLines, request: PermissionRequest) -> tuple[Reply, str]:
-        """Return the reply, with feedback to the agent after a rejection; end of input rejects."""
+    async def _read_answer(self, terminal: TerminalLines, request: PermissionRequest) -> _Answer:
+        """Return the answer; end of input rejects."""
+        acts = {choice.key: choice.act for choice in choices_of(request)}
         while line := await terminal.read("> "):
-            reply = _WORDS.get(line.strip().lower())
-            if reply == "reject":
-                return reply, (
-                    await terminal.read("  What should the agent do instead? (enter to stop the turn): ")
-                ).strip()
-            if reply is not None and (reply == "once" or request.always):
-                return reply, ""
-            terminal.show("\n".join(render_keys(request, self._style)) + "\n")
+            word = line.strip().lower()
+            match acts.get(_WORDS.get(word, word)):
+                case "once":
+                    return _Answer("once")
+                case "always":
+                    return _Answer("always")
+                case "edit":
+                    old = make_safe(", ".join(request.always))
+                    rule = (await terminal.read(f"  Always allow, * is any text (enter keeps {old}): ")).strip()
+                    return _Answer("always", always=[rule] if rule else None)
+                case "reject":
+                    what = await terminal.read("  What should the agent do instead? (enter to stop the turn): ")
+                    return _Answer("reject", what.strip())
+                case "leave":
+                    return _Answer("reject")
+                case _:
+                    terminal.show("\n".join(render_keys(request, self._style)) + "\n")
         terminal.show("\n")
-        return "reject", ""
+        return _Answer("reject")
 
-    def _decision(self, question: Question, reply: Reply, feedback: str) -> str:
-        sign, token, text = _DECISIONS[reply]
-        subject = (
-            ", ".join(question.request.always) if reply == "always" else subject_of(question.request, question.call)
-        )
-        shown = f"{text}  {make_safe(_first(subject))}" + (f": {make_safe(feedback)}" if feedback else "")
+    def _decision(self, question: Question, answer: _Answer) -> str:
+        sign, token, text = _DECISIONS[answer.reply]
+        request = question.request
+        stored = request.always if answer.always is None else answer.always
+        subject = ", ".join(stored) if answer.reply == "always" else subject_of(request, question.call)
+        feedback = f": {make_safe(answer.feedback)}" if answer.feedback else ""
+        shown = f"{text}  {make_safe(_first(subject))}{feedback}"
         shown = clip(shown, (self._style.columns() or 200) - 2, self._style.words("…"))
         return f"{self._style.paint(self._style.words(sign), token)} {self._style.paint(shown, 'muted')}\n"
 
@@ -163,7 +182,7 @@ def render_question(question: Question, style: Style) -> str:
         *_subject_lines(question, style),
     ]
     lines += render_diff(str(request.metadata.get("diff") or ""), style, limit=_DIFF_LINES)
-    if len(question.verdicts) > 1 and request.permission == "bash":
+    if len(question.verdicts) > 1 and is_command(request):
         lines += _verdicts(question, style)
     for sentence in _why(question):
         lines += [style.paint(f"  {line}", "muted") for line in wrap(make_safe(sentence), (style.columns() or 80) - 2)]
@@ -195,24 +214,44 @@ def _verdicts(question: Question, style: Style) -> list[str]:
 
 def _why(question: Question) -> list[str]:
     reasons = reasons_of(
-        question.request, question.verdicts, question.directory, agent=question.agent, places=question.places
+        question.request,
+        question.verdicts,
+        question.directory,
+        agent=question.agent,
+        places=question.places,
+        no_sandbox=question.no_sandbox,
     )
     sentences = [" ".join(reasons)]
-    if question.call is not None and question.request.permission not in ("bash", "edit"):
+    if (
+        question.call is not None
+        and question.request.permission not in ("bash", "edit")
+        and not is_command(question.request)
+    ):
         sentences.append(f"Needed by {describe_call(question.call)}")
     return sentences
 
 
 def render_keys(request: PermissionRequest, style: Style) -> list[str]:
-    """Return the keys that answer a question, with their effects."""
-    yes, no = ("y", once_of(request)), ("n", REJECT)
-    patterns = [make_safe(pattern) for pattern in request.always]
-    keys = [yes, ("a", make_safe(always_of(request))), no] if patterns else [yes, no]
-    if not patterns or width("   ".join(f"{key} {text}" for key, text in keys)) <= (style.columns() or 80) - 2:
-        return [_key_row(keys, style)]
-    room = (style.columns() or 80) - 6
-    listed = [style.paint(f"      {piece}", "muted") for pattern in patterns for piece in wrap(pattern, room)]
-    return [_key_row([yes], style), _key_row([("a", "always allow")], style), *listed, _key_row([no], style)]
+    """Return the keys that answer a question, with their effects; patterns that do not fit in a line follow their key."""
+    room = (style.columns() or 80) - 2
+    rows: list[list[tuple[str, str]]] = [[]]
+    listed: dict[int, list[str]] = {}
+    for choice in choices_of(request):
+        key = (choice.key, make_safe(choice.words))
+        if choice.act == "always" and _key_width([key]) > room:
+            patterns = [piece for pattern in request.always for piece in wrap(make_safe(pattern), room - 4)]
+            rows += [[(choice.key, "always allow")], []]
+            listed[len(rows) - 2] = [style.paint(f"      {piece}", "muted") for piece in patterns]
+        elif rows[-1] and _key_width([*rows[-1], key]) > room:
+            rows.append([key])
+        else:
+            rows[-1].append(key)
+    shown = ((number, row) for number, row in enumerate(rows) if row)
+    return [line for number, row in shown for line in (_key_row(row, style), *listed.get(number, ()))]
+
+
+def _key_width(keys: Sequence[tuple[str, str]]) -> int:
+    return width("   ".join(f"{key} {text}" for key, text in keys))
 
 
 def _key_row(keys: Sequence[tuple[str, str]], style: Style) -> str:

@@ -51,9 +51,9 @@ class UndoActions:
         )
 
     def _diff_opener(self, session_id: str, preview: RevertPreview) -> Callable[[], object] | None:
-        """Return what opens the changes: only for the undo of one whole turn, as changes are recorded by turn."""
+        """Return what opens the changes: only for the undo of one whole turn, as changes are recorded by turn, where they are."""
         scope = preview.scope
-        if scope is None or scope.part_id or scope.requests != 1:
+        if scope is None or scope.part_id or scope.requests != 1 or preview.unavailable:
             return None
         return lambda: self._screen.do(self._show_diff(session_id, scope.message_id))
 

@@ -1,5 +1,6 @@
 """The keys of a command's question: what each replies, and the rule that is edited before it is stored."""
 
+import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -70,7 +71,7 @@ OUTSIDE = asked("outside", "npm install *", reasons=["Accesses the network."])
         (OUTSIDE, "n reject and tell the agent why", ["n", "enter"], ("reject", None, None)),
         (asked("discard", reasons=["Discards all uncommitted changes."]), "Discards all", ["y"], ("once", None, None)),
         (asked("refused", "x", host="db.local:5432"), "It tried to reach db.local:5432.", ["y"], ("once", None, None)),
-        (asked("refused", "x", host="db.local:5432"), "h allow db.local in", ["h", "y"], ("always", None, None)),
+        (asked("refused", "x *", path="/etc/x"), "It tried to use /etc/x.", ["a", "y"], ("always", None, None)),
         (asked("refused", host="db.local"), "Run it again outside the sandbox?", ["n"], ("reject", None, None)),
         (asked("protected", files=[".envrc"]), "Keep these protected files?", ["k"], ("once", None, None)),
         (asked("protected", files=[".envrc"]), ".envrc", ["r"], ("reject", None, None)),
@@ -82,6 +83,7 @@ async def test_each_key_of_a_commands_question_sends_its_reply(
     async with question(request_) as (page, replies):
         await page.sees(sees)
         for key in keys:
+            await asyncio.sleep(0.3)
             await page.answer(key)
         await page.sees_no_more("Waiting for your approval")
         assert replies == [reply]

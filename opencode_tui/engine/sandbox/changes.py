@@ -120,11 +120,13 @@ class ProjectFiles:
             self._contents[path] = signature, Path(path).read_bytes()
 
     def _is_own_worktree(self, path: str) -> bool:
-        """Return whether a path is the `.git` file of a worktree that belongs to this project's repository."""
+        """Return whether a path is a file by which a worktree and this project's repository name each other."""
+        common = self._git_folder or Path(self._root, ".git")
+        if Path(path).parent.parent == common / "worktrees":
+            return path.endswith("/commondir") and (read_small(Path(path)) or "").strip() == "../.."
         if not path.endswith("/.git") or os.path.dirname(path) == self._root:
             return False
         target = (read_small(Path(path)) or "").removeprefix("gitdir:").strip()
-        common = self._git_folder or Path(self._root, ".git")
         return bool(target) and Path(os.path.realpath(target)).parent == common / "worktrees"
 
     def _listed(self, path: str, known: _Folder | None) -> _Folder | None:

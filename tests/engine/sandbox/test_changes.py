@@ -1,0 +1,119 @@
+"""Protected files and those with secrets in a project, and what a command changed of them."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from opencode_tui.engine.sandbox.changes import ProjectFiles, compare, undo
+from tests.support.world.repo import Repo, make_repo
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Repo:
+    repo = make_repo(tmp_path / "project")
+    repo.write(".envrc", "x")
+    repo.write("src/deep/.env", "K=1")
+    repo.write("src/.env.example", "K=")
+    repo.write("node_modules/a/.env", "K=1")
+    repo.write(".git/hooks/pre-commit", "#!/bin/sh\n")
+    repo.commit("begin")
+    return repo
+
+
+def named(paths: "tuple[Path, ...]", root: Path) -> list[str]:
+    return sorted(str(path.relative_to(root)) for path in paths)
+
+
+def test_secrets_are_found_at_any_depth_but_not_in_installed_packages(repo: Repo) -> None:
+    files = ProjectFiles(repo.path)
+    files.refresh()
+    assert named(files.secret(), repo.path) == ["src/deep/.env"]
+    repo.write("src/.env.local", "K=2")
+    repo.write("new/folder/x.env", "K=3")
+    (repo.path / "src/deep/.env").unlink()
+    files.refresh()
+    assert named(files.secret(), repo.path) == ["new/folder/x.env", "src/.env.local"]
+
+
+def test_a_folder_that_holds_a_virtual_environment_is_no_secret(repo: Repo) -> None:
+    (repo.path / ".env").mkdir()
+    files = ProjectFiles(repo.path)
+    files.refresh()
+    assert repo.path / ".env" not in files.secret()
+
+
+def test_a_search_with_a_limit_lists_new_folders_and_compares_known_ones_later(repo: Repo) -> None:
+    now = [0.0]
+    files = ProjectFiles(repo.path, clock=lambda: now[0])
+    files.refresh()
+    repo.write("src/deep/b.env", "K=1")
+    now[0] = 1.0
+    files.refresh(limit_s=-1)
+    assert named(files.secret(), repo.path) == ["src/deep/.env"]
+    files.refresh()
+    assert named(files.secret(), repo.path) == ["src/deep/.env", "src/deep/b.env"]
+
+
+def test_of_git_folders_what_names_programs_is_protected(repo: Repo) -> None:
+    make_repo(repo.path / "n/m")
+    files = ProjectFiles(repo.path)
+    files.refresh()
+    found = named(files.protected(), repo.path)
+    assert {".envrc", ".git/config", ".git/hooks", "n/m/.git/config"} <= set(found)
+    assert [name for name in found if "objects" in name or "HEAD" in name] == []
+
+
+CHANGES: dict[str, tuple[Callable[[Repo], object], dict[str, str]]] = {
+    "new hook": (lambda repo: repo.write(".git/hooks/post-commit", "x"), {".git/hooks/post-commit": "created"}),
+    "changed settings of git": (lambda repo: repo.git("config", "core.pager", "x"), {".git/config": "changed"}),
+    "other mode": (lambda repo: (repo.path / ".git/hooks/pre-commit").chmod(0o755), {".git/hooks/pre-commit": "changed"}),
+    "deleted": (lambda repo: (repo.path / ".envrc").unlink(), {".envrc": "deleted"}),
+    "link": (lambda repo: (repo.path / ".mcp.json").symlink_to("a"), {".mcp.json": "created"}),
+    "deep": (lambda repo: repo.write("a/b/.husky/pre-commit", "x"), {"a/b/.husky/pre-commit": "created"}),
+    "new repository": (lambda repo: make_repo(repo.path / "n"), {"n/.git/config": "created"}),
+    "touched": (lambda repo: os.utime(repo.path / ".envrc", (1, 1)), {}),
+    "written anew": (lambda repo: repo.write(".envrc", "x"), {}),
+    "example of a hook": (lambda repo: repo.write(".git/hooks/a.sample", "x"), {}),
+    "commit": (lambda repo: repo.commit("more", a="b"), {}),
+    "branch": (lambda repo: repo.git("branch", "b"), {}),
+    "own worktree": (lambda repo: repo.git("worktree", "add", "-q", "tree"), {"tree/.envrc": "created"}),
+    "other files": (lambda repo: repo.write("AGENTS.md", "x"), {}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_changes_of_protected_files_are_found_and_undone(repo: Repo, name: str) -> None:
+    act, expected = CHANGES[name]
+    files = ProjectFiles(repo.path)
+    files.refresh()
+    before = files.record()
+    act(repo)
+    files.refresh()
+    changes = compare(before, files.record())
+    found = {str(change.path.relative_to(repo.path)): change.kind for change in changes}
+    assert {path: found.get(path) for path in expected} == expected
+    assert [path for path in found if path not in expected and not path.startswith("n/.git/")] == []
+    assert undo(changes, before) == []
+    files.refresh()
+    assert compare(before, files.record()) == []
+
+
+def test_the_git_folder_of_a_linked_worktree_is_watched(repo: Repo, tmp_path: Path) -> None:
+    linked = repo.link(tmp_path / "linked")
+    files = ProjectFiles(linked.path, git_folder=repo.path / ".git")
+    files.refresh()
+    before = files.record()
+    repo.write(".git/hooks/post-commit", "x")
+    assert [change.path for change in compare(before, files.record())] == [repo.path / ".git/hooks/post-commit"]
+
+
+def test_a_large_changed_file_cannot_be_restored(repo: Repo) -> None:
+    large = repo.write(".envrc", "x" * 100_000)
+    files = ProjectFiles(repo.path)
+    files.refresh()
+    before = files.record()
+    large.write_text("y")
+    assert undo(compare(before, files.record()), before) == [large]
+    assert large.read_text() == "y"

@@ -5,6 +5,7 @@ import math
 import re
 from collections.abc import Mapping
 from http import HTTPStatus
+from urllib.parse import urljoin, urlsplit
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -315,6 +316,22 @@ def invalid_response(provider_id: str, detail: str) -> ProviderError:
     """Return the error for a response that is not in the provider's wire format; it can't be retried."""
     text = f"not a model response: {detail}; check provider.{provider_id}.options.baseURL"
     return _plain(provider_id, text, kind="protocol", is_retryable=False)
+
+
+def redirected(provider_id: str, origin: str, location: str) -> ProviderError:
+    """Return the error for a redirect of `origin` to a location, which may be relative."""
+    try:
+        target = host(urljoin(origin, location))
+    except ValueError:
+        target = "an invalid address"
+    return invalid_response(
+        provider_id, f"{host(origin) or 'the server'} redirects to {target}; the key is not sent there"
+    )
+
+
+def host(url: str) -> str:
+    """Return host and port of an address, without credentials."""
+    return urlsplit(url).netloc.rpartition("@")[2] or url
 
 
 def missing_key(provider_id: str, variable: str | None = None) -> AuthError:

@@ -8,7 +8,7 @@ import asyncio
 import sys
 import zlib
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Protocol
 from urllib.parse import urljoin, urlsplit
@@ -132,30 +132,29 @@ class HttpProvider:
             raise failure.invalid_response(self._provider_id, "too many redirects")
         except httpx.ConnectTimeout as error:
             raise failure.timed_out(
-                self._provider_id, f"no connection to {_host(url)} within {_CONNECT_TIMEOUT_S:g} s"
+                self._provider_id, f"no connection to {failure.host(url)} within {_CONNECT_TIMEOUT_S:g} s"
             ) from error
         except httpx.TimeoutException as error:
             seconds = self._endpoint.chunk_timeout_ms / 1000
-            raise failure.timed_out(self._provider_id, f"{_host(url)} sent nothing for {seconds:g} s") from error
+            raise failure.timed_out(self._provider_id, f"{failure.host(url)} sent nothing for {seconds:g} s") from error
         except (httpx.UnsupportedProtocol, httpx.InvalidURL) as error:
             raise failure.invalid_response(self._provider_id, f"invalid URL {url!r} ({error})") from error
         except httpx.TransportError as error:
             detail = redact_text(str(error), self.secrets) or type(error).__name__
             if has_answer:
                 raise failure.truncated(
-                    self._provider_id, f"the connection to {_host(url)} was lost ({detail})"
+                    self._provider_id, f"the connection to {failure.host(url)} was lost ({detail})"
                 ) from error
-            raise failure.unreachable(self._provider_id, f"cannot reach {_host(url)} ({detail})") from error
+            raise failure.unreachable(self._provider_id, f"cannot reach {failure.host(url)} ({detail})") from error
 
     def _redirected(self, url: str, response: "httpx.Response") -> str:
-        target = urljoin(url, response.headers.get("location", ""))
-        keeps_request = response.status_code in (307, 308) and urlsplit(target)[:2] == urlsplit(url)[:2]
-        if not keeps_request:
-            place = _host(target)
-            raise failure.invalid_response(
-                self._provider_id, f"{_host(url)} redirects to {place}; the key is not sent there"
-            )
-        return target
+        """Return the target of a redirect that keeps the request and the server. Raises ProviderError for all others."""
+        location = response.headers.get("location", "")
+        with suppress(ValueError):
+            target = urljoin(url, location)
+            if response.status_code in (307, 308) and urlsplit(target)[:2] == urlsplit(url)[:2]:
+                return target
+        raise failure.redirected(self._provider_id, url, location)
 
     async def _refused(self, response: "httpx.Response") -> Exception:
         body = b""
@@ -231,10 +230,6 @@ def _unpacker() -> Callable[[bytes], Iterable[bytes]]:
             raw = inflate.unconsumed_tail
 
     return unpack
-
-
-def _host(url: str) -> str:
-    return urlsplit(url).netloc.rpartition("@")[2] or url
 
 
 # `Llm` adapters for the two wire formats that we decode ourselves: OpenAI chat completions and Anthropic messages.

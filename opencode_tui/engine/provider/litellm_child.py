@@ -15,10 +15,14 @@ import os
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Awaitable, Callable
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any
 
 from opencode_tui.config import own_process
+
+if TYPE_CHECKING:
+    import httpx
 
 _ENVIRONMENT = {
     "LITELLM_LOCAL_MODEL_COST_MAP": "True",  # else the import fetches a table from the network
@@ -35,6 +39,8 @@ _WARM_UP = {
 
 Chunk = dict[str, Any]
 Command = dict[str, Any]
+_redirects: ContextVar[list[str]] = ContextVar("redirects")
+"""The targets of the redirects that answered the present call: the exceptions of litellm do not all carry them."""
 
 
 def main(input_fd: int, output_fd: int) -> None:
@@ -45,11 +51,40 @@ def main(input_fd: int, output_fd: int) -> None:
     inbox.start()
     import litellm  # takes seconds; the inbox must listen before
 
+    _refuse_redirects()
     litellm.suppress_debug_info = True
     litellm.drop_params = True
     litellm.num_retries = 0
     litellm.callbacks = []
     asyncio.run(_Server(output_fd, litellm.acompletion).serve(inbox))
+
+
+def _refuse_redirects() -> None:
+    """Make every httpx client of this process return a redirect as the response.
+
+    litellm builds clients in many ways (OpenAI's library, its own handlers, sessions), and all of them follow redirects with the
+    key and the user's headers to whatever host is named; `send` is the one method that they share.
+    """
+    import httpx  # litellm has imported it
+
+    send: Callable[..., httpx.Response] = httpx.Client.send
+    send_async: Callable[..., Awaitable[httpx.Response]] = httpx.AsyncClient.send
+
+    def send_once(client: httpx.Client, request: httpx.Request, **options: Any) -> httpx.Response:
+        return _record_redirect(send(client, request, **{**options, "follow_redirects": False}))
+
+    async def send_once_async(client: httpx.AsyncClient, request: httpx.Request, **options: Any) -> httpx.Response:
+        return _record_redirect(await send_async(client, request, **{**options, "follow_redirects": False}))
+
+    setattr(httpx.Client, "send", send_once)  # noqa: B010 - a library's method has no other way to be replaced
+    setattr(httpx.AsyncClient, "send", send_once_async)  # noqa: B010 - as above
+
+
+def _record_redirect(response: "httpx.Response") -> "httpx.Response":
+    redirects = _redirects.get(None)
+    if response.is_redirect and redirects is not None:
+        redirects.append(response.headers["location"])
+    return response
 
 
 class _Inbox:
@@ -123,6 +158,8 @@ class _Server:
 
     async def _run(self, identifier: int, call: Command) -> None:
         stream: Any = None
+        redirects: list[str] = []
+        _redirects.set(redirects)
         try:
             stream = await self._complete(**call)
             async for chunk in stream:
@@ -131,7 +168,8 @@ class _Server:
             self._write({"op": "end", "id": identifier})
         except Exception as error:  # noqa: BLE001 - whatever a provider's code raises is data for the parent, not the end of the child
             self._flush(identifier)
-            self._write({"op": "failed", "id": identifier, **_described(error)})
+            redirect = {"redirect": redirects[-1]} if redirects else {}
+            self._write({"op": "failed", "id": identifier, **_described(error), **redirect})
         finally:
             self._tasks.pop(identifier, None)
             self._pending.pop(identifier, None)

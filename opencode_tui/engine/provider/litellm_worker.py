@@ -289,6 +289,8 @@ class LitellmLlm:
             return failure.unreachable(
                 self._endpoint.provider_id, "litellm's process exited in the middle of the response"
             )
+        if target := as_text(message.get("redirect")):
+            return failure.redirected(self._endpoint.provider_id, self._endpoint.base_url, target)
         reported = Reported(
             self._endpoint.provider_id,
             status=as_index(message.get("status")) or 0,

@@ -202,3 +202,20 @@ async def eventually(is_so: Callable[[], bool], seconds: float = 5) -> bool:
     while not is_so() and time.monotonic() < end:
         await asyncio.sleep(0.02)
     return is_so()
+
+
+@both
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+async def test_credentials_do_not_follow_a_redirect(
+    server: ModelServer, worker: LitellmWorker, api: Api, status: int
+) -> None:
+    llm = reach(server, worker, api, headers={"x-own": "own-secret"})
+    with ModelServer() as elsewhere:
+        server.script(Answer(status=status, headers=(("location", elsewhere.url(api) + "/any?k=1"),), body=b""))
+        heard = await ask(llm, asked(api))
+        error = heard.error
+        assert error is not None
+        assert (elsewhere.requests, len(server.requests)) == ([], 1)
+        assert (error.failure.kind, error.failure.retryable) == ("protocol", False)
+        assert f"redirects to {elsewhere.url(api).split('/')[2]}; the key is not sent there" in str(error)
+        assert KEY not in str(error)

@@ -4,7 +4,6 @@ Such settings have no effect until the folder is trusted. Everything else takes 
 stricter. For large sections the harmless keys are listed, not the dangerous ones, so that new keys are gated by default.
 """
 
-import itertools
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,7 +13,7 @@ from msgspec import Struct
 
 from opencode_tui.config import permission
 from opencode_tui.config.sources.jsonc import KeyPath
-from opencode_tui.config.sources.project_file import find_objection
+from opencode_tui.config.sources.project_file import PatternSearch, find_objection
 from opencode_tui.config.sources.substitute import Placeholder, find_placeholders, resolve_file
 from opencode_tui.schema.record import JsonObject
 
@@ -65,9 +64,8 @@ _PLAIN_TEXTS_INSIDE = (("agent", "prompt"), ("agent", "description"), ("agent", 
 _SNIPPET = re.compile(r"!`")
 _OUTSIDE_ATTACHMENT = re.compile(r"(?<![\w.])@(?:[~/$]|\S*\.\.(?:/|$)|\S*\.env)", re.IGNORECASE)
 _GLOB = re.compile(r"[*?\[]")
-_SEVERAL_STARS = re.compile(r"\*+")
-_MATCH_LIMIT = 500
-"""Maximum number of files of one pattern that are judged."""
+_ENTRY_LIMIT = 5_000
+"""Most names that the patterns of one file look at when settings are loaded."""
 
 _ADDRESS = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]*:")
 
@@ -243,18 +241,19 @@ def _rules(value: Any, path: KeyPath, place: RepositoryFolder) -> Iterator[Gated
 
 
 def _instructions(value: Any, path: KeyPath, place: RepositoryFolder) -> Iterator[Gated]:
+    search = PatternSearch(place.worktree, entries=_ENTRY_LIMIT)
     for index, entry in _texts(value):
         if _ADDRESS.match(entry):
             yield Gated((*path, index), SENDS, entry)
-        elif not any(find_placeholders(entry)) and not _names_project_files(entry, place):
+        elif not any(find_placeholders(entry)) and not _names_project_files(entry, place, search):
             yield Gated((*path, index), READS_OUTSIDE, entry)  # one with a placeholder is gated by that
 
 
-def _names_project_files(pattern: str, place: RepositoryFolder) -> bool:
-    """Return whether all that a pattern can name are files of the project.
+def _names_project_files(pattern: str, place: RepositoryFolder, search: PatternSearch) -> bool:
+    """Return whether all that a pattern names now are files of the project without secrets; False where this takes long.
 
-    A pattern counts from every folder of the project, so `..` must stay inside from its top. Where a link or a file of secrets is
-    among the first matches, the pattern does not; later ones are left out when instructions are read.
+    A pattern counts from every folder of the project, so `..` must stay inside from its top. What it names later is judged when
+    instructions are read, and so are patterns with `**`, which would list the whole project at every start.
     """
     from_top = RepositoryFolder(place.worktree, place.worktree, place.home)
     if not place.is_inside(pattern) or not from_top.is_inside(pattern):
@@ -264,14 +263,8 @@ def _names_project_files(pattern: str, place: RepositoryFolder) -> bool:
         return True
     if path.is_absolute() or path.parts[0] == "~":
         return False
-    try:
-        return all(
-            from_top.is_inside(str(match))
-            for folder in (place.folder, place.worktree)
-            for match in itertools.islice(folder.glob(_SEVERAL_STARS.sub("*", pattern)), _MATCH_LIMIT)
-        )
-    except (OSError, ValueError):
-        return False
+    found = [match for folder in (place.folder, place.worktree) for match in search.find(folder, path.parts)]
+    return search.is_complete and all(from_top.is_inside(str(match)) for match in found)
 
 
 def _skills(value: Any, path: KeyPath, place: RepositoryFolder) -> Iterator[Gated]:

@@ -6,12 +6,11 @@ Source: reference, section 25; SPEC row 17.
 import asyncio
 import os
 from collections.abc import Sequence
-from fnmatch import fnmatchcase
 from pathlib import Path
 
 from msgspec import Struct
 
-from opencode_tui.config.sources.project_file import RULES_FILES, find_objection
+from opencode_tui.config.sources.project_file import RULES_FILES, PatternSearch, find_objection
 from opencode_tui.engine.session.records.store import SessionStore
 from opencode_tui.engine.session.request.history import filter_compacted
 from opencode_tui.engine.tool.tool import ToolContext
@@ -74,24 +73,25 @@ def configured_files(patterns: Sequence[str], directory: Path, worktree: Path, h
 
     A file belongs to the project unless the pattern itself leads outside.
     """
+    search = PatternSearch(worktree)
     found: list[RulesFile] = []
     for pattern in patterns:
         if pattern.startswith(("http://", "https://")):
             continue
         expanded = home / pattern[2:] if pattern.startswith("~/") else Path(pattern)
         if expanded.is_absolute():
-            found.extend(_fitting(Path(expanded.anchor), expanded.parts[1:], worktree))
+            found.extend(_fitting(search, Path(expanded.anchor), expanded.parts[1:]))
             continue
         folder = directory
         while True:
-            found.extend(_fitting(folder, expanded.parts, worktree))
+            found.extend(_fitting(search, folder, expanded.parts))
             if folder in (worktree, folder.parent):
                 break
             folder = folder.parent
     return [file for file in dict.fromkeys(found) if file.path.is_file()]
 
 
-def _fitting(folder: Path, parts: Sequence[str], worktree: Path) -> list[RulesFile]:
+def _fitting(search: PatternSearch, folder: Path, parts: Sequence[str]) -> list[RulesFile]:
     """Return the files in a folder that match a pattern, given as its segments, in order."""
     plain = 0
     while plain < len(parts) - 1 and not any(sign in parts[plain] for sign in "*?["):
@@ -99,49 +99,11 @@ def _fitting(folder: Path, parts: Sequence[str], worktree: Path) -> list[RulesFi
     if not parts:
         return []
     start = folder.joinpath(*parts[:plain])
-    found = _below(start, parts[plain:])
-    if not found:
-        return []
-    starts_inside = Path(os.path.realpath(start)).is_relative_to(worktree)
+    is_inside = search.is_inside(start)
     return [
-        RulesFile(path, worktree if starts_inside or Path(os.path.normpath(path)).is_relative_to(worktree) else None)
-        for path in found
+        RulesFile(path, search.root if is_inside or Path(os.path.normpath(path)).is_relative_to(search.root) else None)
+        for path in search.find(start, parts[plain:])
     ]
-
-
-def _below(start: Path, segments: Sequence[str]) -> list[Path]:
-    """Return the paths below a folder that match the segments of a pattern, in order; `**` follows no links.
-
-    Every folder is listed at most once: the time is linear in their number, whatever the pattern.
-    """
-    found: list[Path] = []
-    pending = [(start, _past_folders(segments, {0}))]
-    while pending:
-        here, states = pending.pop()
-        try:
-            entries = list(os.scandir(here))
-        except (OSError, ValueError):
-            # A folder that is missing, may not be read or cannot have such a name has no matches.
-            continue
-        for entry in entries:
-            passed = {at + 1 for at in states if segments[at] != "**" and fnmatchcase(entry.name, segments[at])}
-            stays = () if entry.is_symlink() else {at for at in states if segments[at] == "**"}
-            after = _past_folders(segments, passed.union(stays))
-            if len(segments) in after:
-                found.append(Path(entry.path))
-            waiting = after - {len(segments)}
-            if waiting and entry.is_dir():
-                pending.append((Path(entry.path), waiting))
-    return sorted(found)
-
-
-def _past_folders(segments: Sequence[str], states: set[int]) -> set[int]:
-    """Return the states with those that follow a `**`, which also stands for no folder."""
-    reached = set(states)
-    for at, segment in enumerate(segments):
-        if at in reached and segment == "**":
-            reached.add(at + 1)
-    return reached
 
 
 def render(files: Sequence[RulesFile]) -> list[str]:

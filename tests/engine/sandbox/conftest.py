@@ -10,11 +10,16 @@ from opencode_tui.engine.sandbox.tier import Tier, TierStatus, probe
 from tests.engine.sandbox.confined import Confined
 
 
+def require_tier(tier: Tier) -> None:
+    """Skip the test where the tier does not work."""
+    if not (status := _probed(tier)).works:
+        pytest.skip(status.reason)
+
+
 def require(tier: Tier, base: Path) -> Confined:
     """Return commands in the tier; skips the test where it does not work."""
-    if (status := _probed(tier)).works:
-        return Confined(tier, base)
-    pytest.skip(status.reason)
+    require_tier(tier)
+    return Confined(tier, base)
 
 
 @cache

@@ -1,0 +1,60 @@
+"""The settings of the sandbox: what they may be, and that a repository may only tighten them."""
+
+from typing import Any
+
+import pytest
+
+from opencode_tui.schema.error import ConfigError
+from tests.support.world.settings import SettingsWorld
+
+TIGHTER: list[dict[str, Any]] = [
+    {"mode": "read-only"},
+    {"network": "off"},
+    {"hidden": ["secrets"]},
+    {"writable": []},
+    {"auto": "inside"},
+]
+LOOSER: list[dict[str, Any]] = [
+    {"mode": "off"},
+    {"mode": "auto"},
+    {"tier": "none"},
+    {"tier": "landlock"},
+    {"network": "on"},
+    {"writable": ["/"]},
+    {"readable": ["/home"]},
+    {"hosts": ["x.example"]},
+    {"env": ["GH_TOKEN"]},
+    {"auto": "outside"},
+    {"other": 1},
+]
+
+
+def sandbox(value: dict[str, Any]) -> dict[str, Any]:
+    return {"experimental": {"sandbox": value}}
+
+
+@pytest.mark.parametrize("value", TIGHTER)
+def test_a_repository_may_tighten_the_sandbox(world: SettingsWorld, value: dict[str, Any]) -> None:
+    world.repository(sandbox(value))
+    assert world.load().effective == sandbox(value)
+
+
+@pytest.mark.parametrize("value", LOOSER)
+def test_a_repository_may_not_loosen_the_sandbox(world: SettingsWorld, value: dict[str, Any]) -> None:
+    world.repository(sandbox({**value, "network": value.get("network", "off")}))
+    assert world.load().effective.get("experimental", {}).get("sandbox", {"network": "off"}) == {"network": "off"}
+
+
+def test_a_repository_cannot_replace_the_users_hidden_files(world: SettingsWorld) -> None:
+    world.person(sandbox({"hidden": ["~/mine"]}))
+    world.repository(sandbox({"hidden": ["theirs"]}))
+    assert world.load().effective == sandbox({"hidden": ["~/mine", "theirs"]})
+
+
+def test_single_hosts_are_refused_in_one_line(world: SettingsWorld) -> None:
+    world.person(sandbox({"network": "hosts"}))
+    with pytest.raises(
+        ConfigError, match=r"experimental\.sandbox\.network.*single hosts cannot be allowed yet"
+    ) as error:
+        world.load()
+    assert len(str(error.value).splitlines()) == 1

@@ -1,0 +1,192 @@
+"""The sandbox of a folder as tools use it: what its commands can reach, in each tier that works here."""
+
+import os
+import socket
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from opencode_tui.config.settings.settings import SandboxSettings
+from opencode_tui.engine.project.discover import discover
+from opencode_tui.engine.sandbox.changes import Change
+from opencode_tui.engine.sandbox.environment import Secrets
+from opencode_tui.engine.sandbox.sandbox import Sandbox
+from opencode_tui.engine.sandbox.tier import Tier
+from opencode_tui.engine.tool.process.process import Command, ShellProcess
+from opencode_tui.storage.paths import Paths
+from tests.engine.sandbox.conftest import require_tier
+from tests.support.world.repo import Repo, make_repo
+
+
+@dataclass
+class World:
+    """A project in the home, and its sandbox."""
+
+    tier: Tier
+    paths: Paths
+    environ: dict[str, str]
+    project: Path
+    settings: dict[str, Any] = field(default_factory=dict[str, Any])
+    changed: list[Change] = field(default_factory=list[Change])
+
+    @property
+    def home(self) -> Path:
+        return self.paths.home
+
+    def sandbox(self) -> Sandbox:
+        return Sandbox(
+            settings=SandboxSettings.model_validate({"tier": self.tier, **self.settings}),
+            project=discover(self.project, paths=self.paths, environ=self.environ),
+            paths=self.paths,
+            environ=self.environ,
+            secrets=Secrets(self.environ),
+        )
+
+    async def run(
+        self, text: str, *, session: str = "ses_one", read_only: bool = False, environ: Mapping[str, str] | None = None
+    ) -> str:
+        """Run a command line inside and return its output; `changed` are the protected files that it changed then."""
+        sandbox = self.sandbox()
+        given = environ or self.environ
+        confined = await sandbox.confine(
+            ["bash", "-c", text], session_id=session, folder=self.project, environ=given, read_only=read_only
+        )
+        assert confined is not None, await sandbox.status()
+        pieces: list[bytes] = []
+        cancel, end = os.pipe()
+        try:
+            ShellProcess(
+                Command(text, self.project, given, 20_000, "bash", confined.launch), pieces.append, cancel=cancel
+            ).run()
+        finally:
+            os.close(cancel)
+            os.close(end)
+        self.changed = await sandbox.changes(confined)
+        return b"".join(pieces).decode(errors="replace")
+
+
+PRIVATE = (
+    *(".ssh/id_rsa", ".netrc", ".bashrc", ".config/app/token", ".local/share/opencode-tui/auth.json"),
+    "work/other/a.txt",
+)
+
+
+@pytest.fixture(params=["bubblewrap", "landlock"])
+def world(request: pytest.FixtureRequest, paths: Paths, environ: dict[str, str]) -> World:
+    require_tier(request.param)
+    project = paths.home / "work/project"
+    repo = make_repo(project)
+    repo.write("a.txt", "a\n")
+    repo.commit("begin")
+    for name in PRIVATE:
+        (paths.home / name).parent.mkdir(parents=True, exist_ok=True)
+        (paths.home / name).write_text("CANARY")
+    return World(request.param, paths, environ, project)
+
+
+async def test_the_rest_of_the_home_and_other_projects_cannot_be_read(world: World) -> None:
+    output = await world.run(f"cd ~; cat {' '.join(PRIVATE)}; find . -type f -exec cat {{}} +")
+    assert "CANARY" not in output
+
+
+async def test_the_project_is_readable_and_writable(world: World) -> None:
+    output = await world.run("cat a.txt; echo b > b.txt; git add -A; git commit -qm second; git log --format=%s")
+    assert output == "a\nsecond\nbegin\n"
+    assert (world.project / "b.txt").read_text() == "b\n"
+
+
+async def test_with_read_only_the_project_is_not_writable(world: World) -> None:
+    output = await world.run("cat a.txt; echo b > b.txt; echo $?; mktemp > /dev/null && echo temp", read_only=True)
+    assert output.startswith("a\n")
+    assert output.endswith("1\ntemp\n")
+    assert not (world.project / "b.txt").exists()
+
+
+async def test_the_temp_folder_is_kept_for_the_session_only(world: World) -> None:
+    await world.run("echo CANARY > $TMPDIR/file")
+    assert await world.run("cat $TMPDIR/file") == "CANARY\n"
+    assert "CANARY" not in await world.run("cat $TMPDIR/file", session="ses_two")
+    await world.sandbox().delete_temp("ses_one")
+    assert "CANARY" not in await world.run("cat $TMPDIR/file")
+
+
+async def test_commands_get_no_keys_and_no_sockets(world: World) -> None:
+    world.environ.update(X_API_KEY="sk-CANARY", SSH_AUTH_SOCK="/run/x", DOCKER_HOST="x", KEPT="yes")
+    output = await world.run("env")
+    assert "KEPT=yes" in output
+    assert [name for name in ("CANARY", "SSH_AUTH_SOCK", "DOCKER_HOST") if name in output] == []
+
+
+async def test_there_is_no_network(world: World) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        text = f"(echo > /dev/tcp/127.0.0.1/{port}) 2> /dev/null && echo reached"
+        assert await world.run(text) == ""
+        world.settings["network"] = "on"
+        assert await world.run(text) == "reached\n"
+
+
+async def test_the_settings_open_and_hide_paths(world: World) -> None:
+    (world.project / "hidden.txt").write_text("CANARY")
+    world.settings.update(readable=["~/.netrc"], writable=["~/work/other"], hidden=["hidden.txt"])
+    output = await world.run("cat ~/.netrc; echo b > ~/work/other/b.txt; cat hidden.txt")
+    assert output.startswith("CANARY")
+    assert (world.home / "work/other/b.txt").read_text() == "b\n"
+    if world.tier == "bubblewrap":
+        assert "Permission denied" in output
+
+
+async def test_a_new_hook_is_reported_and_removed(world: World) -> None:
+    hook = world.project / ".git/hooks/post-commit"
+    await world.run(f"mkdir -p n; git init -q n; mkdir -p .husky; echo x > .husky/pre-commit; echo x > {hook}")
+    assert world.project / ".husky/pre-commit" in [change.path for change in world.changed]
+    assert world.project / "n/.git/config" in [change.path for change in world.changed]
+
+
+async def test_changes_are_taken_back(world: World) -> None:
+    sandbox = world.sandbox()
+    confined = await sandbox.confine(
+        ["true"], session_id="s", folder=world.project, environ=world.environ, read_only=False
+    )
+    assert confined is not None
+    before = (world.project / ".git/config").read_text()
+    (world.project / ".git/config").write_text("[core]\n\tfsmonitor = x\n")
+    (world.project / ".envrc").write_text("x")
+    paths = [change.path for change in await sandbox.changes(confined)]
+    assert await sandbox.remove(paths) == []
+    assert ((world.project / ".git/config").read_text(), (world.project / ".envrc").exists()) == (before, False)
+
+
+async def test_a_linked_worktree_can_be_committed_to(world: World) -> None:
+    world.project = Repo(world.project).link(world.project.parent / "linked").path
+    assert (
+        await world.run("echo c > c.txt; git add -A; git commit -qm third; git log --format=%s | head -1") == "third\n"
+    )
+
+
+async def test_the_home_as_the_project_hides_what_is_private(world: World) -> None:
+    world.project = world.home
+    if world.tier == "landlock":
+        status = await world.sandbox().status()
+        assert (status.tier, "home" in status.reason) == ("none", True)
+    else:
+        assert "CANARY" not in await world.run("cat .ssh/id_rsa .netrc .config/app/token .local/share/*/auth.json")
+
+
+async def test_a_mode_of_off_confines_nothing(world: World) -> None:
+    world.settings["mode"] = "off"
+    sandbox = world.sandbox()
+    assert (await sandbox.status()).reason == "experimental.sandbox.mode is off"
+    assert await sandbox.confine(["true"], session_id="s", folder=world.project, environ={}, read_only=False) is None
+
+
+async def test_temp_folders_that_are_not_used_for_a_week_are_deleted(world: World) -> None:
+    await world.run("touch $TMPDIR/file")
+    await world.run("touch $TMPDIR/file", session="ses_new")
+    old = next(folder for folder in (world.paths.cache / "sandbox/temp").iterdir() if folder.name.endswith("one"))
+    os.utime(old, (1, 1))
+    await world.sandbox().clean()
+    assert [folder.name for folder in (world.paths.cache / "sandbox/temp").iterdir()] == ["ses_new"]

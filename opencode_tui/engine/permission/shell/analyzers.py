@@ -26,6 +26,7 @@ from opencode_tui.engine.permission.shell.words import Word, literal
 # ln and dd: links to paths outside the project, and operands of the form `key=value`.
 
 _RM = parse_spec("e", "--files0-from=r")
+_MV = parse_spec("m;w", "-t=d --target-directory=d -S=t --suffix=t")
 _LN = parse_spec("r;w", "-t=d --target-directory=d -S=t")
 
 
@@ -37,7 +38,7 @@ def make_link(call: Call) -> None:
     for word in points_to:
         call.use(word, "r" if is_symbolic else "rw")
         if is_symbolic and _leads_out(call, word):
-            call.opaque()
+            call.runner.poison()
     for word in operands[len(points_to) :]:
         use_operand(call, word, Role.WRITE, assumed=False)
 
@@ -48,6 +49,22 @@ def _leads_out(call: Call, word: Word) -> bool:
     findings = call.runner.findings
     starts = [""] if word.text.startswith("/") else [f"{folder}/" for folder in call.state.folders]
     return any(not is_inside(findings.real(start + word.text), findings.root) for start in starts) or ".." in word.text
+
+
+def move(call: Call) -> None:
+    """Analyze `mv`: a folder that moves takes the working folder with it."""
+    operands, seen = split_options(call, _MV)
+    targets = [] if Role.TARGET in seen or len(operands) < 2 else operands[-1:]
+    for word in operands[: len(operands) - len(targets)]:
+        use_operand(call, word, Role.MOVED, assumed=False)
+        for path in call.runner.findings.targets(word, call.state.folders):
+            if any(is_inside(folder, path) for folder in call.state.folders or ()):
+                call.runner.poison()
+                call.state.move(None, cannot_fail=True)
+            if ".git" in path[len(call.runner.findings.root) :].split("/"):
+                call.need("discard", "Moves data of a git repository.")
+    for word in targets:
+        use_operand(call, word, Role.WRITE, assumed=False)
 
 
 def copy_blocks(call: Call) -> None:
@@ -88,6 +105,7 @@ def delete(call: Call) -> None:
 COPIERS: Mapping[str, Callable[[Call], None]] = {
     **dict.fromkeys(("ln", "link", "gln"), make_link),
     **dict.fromkeys(("rm", "rmdir", "unlink", "trash", "grm"), delete),
+    **dict.fromkeys(("mv", "gmv"), move),
     **dict.fromkeys(("dd", "gdd", "dcfldd"), copy_blocks),
 }
 """Programs that link and copy."""
@@ -340,12 +358,12 @@ BUILDERS: Mapping[str, Callable[[Call], None]] = {
 
 _TAR = parse_spec(
     "r",
-    "-f=b --file=b -C=b --directory=b -T=r --files-from=r -X=r --exclude-from=r -g=b --listed-incremental=b --index-file=w"
+    "-f=b --file=b -C=b --directory=b -T=L --files-from=L -X=r --exclude-from=r -g=b --listed-incremental=b --index-file=w"
     " --to-command=x --checkpoint-action=x -I=x --use-compress-program=x --rsh-command=x --rmt-command=x -F=x --info-script=x"
     " --new-volume-script=x -P=! --absolute-names=! --exclude=t --transform=t --xform=t -b=t -H=t --format=t --owner=t --group=t"
     " --mode=t --mtime=t -N=t -K=t -V=t --strip-components=t --newer=t --one-top-level=w --suffix=t --checkpoint=t --volno-file=b",
 )
-_ZIP = parse_spec("r", "-TT=x -b=b -x=t -i=t -n=t -P=t -t=t -O=w --out=w --unzip-command=x")
+_ZIP = parse_spec("r", "-@=! -TT=x -b=b -x=t -i=t -n=t -P=t -t=t -O=w --out=w --unzip-command=x")
 _UNZIP = parse_spec("r", "-d=w -x=t -P=t -O=t -I=t")
 _SEVEN = parse_spec("b", "-o=w -w=w -i=r -x=t -p=t")
 _CPIO = parse_spec("r", "-F=b --file=b -D=b --directory=b -E=r -I=r -O=w -H=t -R=t --to-stdout=t --rsh-command=x -M=t")
@@ -362,11 +380,14 @@ def run_tar(call: Call) -> None:
     if any(re.match(r"--(?:to-c|use-c|checkpoint-a|rsh|rmt|info-s|new-v)|--abs", text) for text in texts):
         call.opaque()
     first = next((text for text in texts if re.fullmatch(r"-[A-Za-z]+.*", text)), "")
+    lists = re.search(r"t", first) is not None or "--list" in texts
     packs = bool(re.search(r"[cruA]", first)) or "--create" in letters or "--append" in letters or "--update" in letters
     if packs:
         for word in operands:
             call.use(word, "rw" if "--remove-files" in texts else "r")
             call.tree(word)
+    elif not lists:
+        call.runner.poison()  # what is unpacked can be links
     if any(":" in text and not text.startswith("-") and "/" not in text.partition(":")[0] for text in texts[:3]):
         call.network()
 
@@ -398,6 +419,8 @@ def run_unzip(call: Call) -> None:
     operands, _ = split_options(call, _UNZIP)
     for word in operands[:1]:
         call.use(word, "r")
+    if not given(call.texts(), "-l -p -t -v -Z"):
+        call.runner.poison()  # as for tar
     if any(re.fullmatch(r"-[a-zA-Z]*:[a-zA-Z]*", text) for text in call.texts()):
         call.opaque()
 

@@ -10,7 +10,7 @@ from opencode_tui.engine.permission.protected import is_secret
 from opencode_tui.engine.permission.shell.call import Call
 from opencode_tui.engine.permission.shell.naming import names
 from opencode_tui.engine.permission.shell.operands import apply_spec, split_options
-from opencode_tui.engine.permission.shell.tables import UNLISTED, parse_spec
+from opencode_tui.engine.permission.shell.tables import ASSUMED, UNLISTED, parse_spec
 from opencode_tui.engine.permission.shell.words import literal
 
 _SHELL_VALUED = frozenset({"-o", "+o", "-O", "+O", "--rcfile", "--init-file"})
@@ -18,11 +18,13 @@ _SCRIPT = parse_spec("w", "-c=p --command=p -E=t -o=t -O=w -I=w -B=w -T=w -m=t")
 _SCHEDULER = parse_spec("t", "-f=r -u=t -q=t -t=t")
 _LITERAL = re.compile(r"(['\"])((?:~|\.\.|/)[^'\"\s]*|[^'\"\s]*\.env(?:\.\w+)?)\1")
 _CODE_OPTION = re.compile(r"-[A-Za-z]*[ceEprR]|--eval|--print|--command")
-_QUIET = re.compile(r"-[A-Za-z]*[VvhI?]|--version|--help")
+_QUIET = names("-V -VV -v -h --version --help -version")
 _MODULES = names(
-    "pytest unittest doctest ruff black isort mypy pyright flake8 pylint coverage compileall py_compile json.tool tabnanny"
-    " timeit this calendar ast tokenize dis platform site sysconfig"
+    "pytest unittest ruff black isort mypy pyright flake8 pylint coverage compileall py_compile tabnanny"
+    " platform site sysconfig"
 )
+"""Modules that run what the project says, or nothing; like test runners they are not opaque."""
+
 _NETWORK_MODULES = names("pip http.server ensurepip twine venv build smtpd ftplib webbrowser")
 
 
@@ -80,7 +82,7 @@ def schedule(call: Call) -> None:
 def run_language(call: Call) -> None:
     """Analyze `python`, `node` and similar: the program is code; paths and names of secrets in it are recorded."""
     texts = call.texts()
-    if texts and all(_QUIET.fullmatch(text) for text in texts):
+    if len(texts) == 1 and texts[0] in _QUIET:
         return
     if len(texts) > 1 and texts[0] == "-m":
         _run_module(call)
@@ -103,7 +105,7 @@ def _run_module(call: Call) -> None:
     if module == "pip":
         call.run_words([literal("pip"), *call.arguments[2:]])
     else:
-        apply_spec(replace(call, arguments=call.arguments[2:]), UNLISTED)
+        apply_spec(replace(call, arguments=call.arguments[2:]), ASSUMED)
 
 
 def note_literals(call: Call, program: str) -> None:

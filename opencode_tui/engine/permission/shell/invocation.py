@@ -5,7 +5,7 @@ and for everything else the assumption that any argument that looks like a path 
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, lru_cache, partial
 from importlib.resources import files
 
@@ -18,7 +18,7 @@ from opencode_tui.engine.permission.shell.environment import holds_command, is_d
 from opencode_tui.engine.permission.shell.findings import FoundMember
 from opencode_tui.engine.permission.shell.naming import names
 from opencode_tui.engine.permission.shell.needs import find_needs
-from opencode_tui.engine.permission.shell.operands import apply_spec
+from opencode_tui.engine.permission.shell.operands import Role, apply_spec, given, read_options
 from opencode_tui.engine.permission.shell.runner import Runner
 from opencode_tui.engine.permission.shell.simple_command import SimpleCommand, is_plain_name, system_program
 from opencode_tui.engine.permission.shell.state import State
@@ -33,18 +33,14 @@ _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)\+?=(.*)", re.DOTALL)
 
 
 class Wrapper(Struct, frozen=True):
-    """Options that take a value, words before the command, and what those are (`w` a path that is used, `t` text)."""
+    """The options of a wrapper, and the words before the command (`w` a path that is used, `t` text)."""
 
-    valued: frozenset[str] = frozenset()
+    options: Mapping[str, Role]
     before: str = ""
     clear: bool = True
     assigns: bool = False
     joins: bool = False
     edits: bool = False
-    paths: frozenset[str] = frozenset()
-    folders: frozenset[str] = frozenset()
-    scripts: frozenset[str] = frozenset()
-    pairs: frozenset[str] = frozenset()
 
 
 @cache
@@ -53,24 +49,20 @@ def _table() -> dict[str, Wrapper]:
     table: dict[str, Wrapper] = {}
     for line in text.splitlines():
         if line and not line.startswith("#"):
-            names, valued, before, marks = (column.strip() for column in line.split("|"))
-            table.update(dict.fromkeys(names.split(), _parse(valued.split(), before, marks.split())))
+            names, options, before, marks = (column.strip() for column in line.split("|"))
+            table.update(dict.fromkeys(names.split(), _parse(options.split(), before, marks.split())))
     return table
 
 
-def _parse(valued: list[str], before: str, marks: list[str]) -> Wrapper:
-    roles = {name: role for name, _, role in (word.partition("=") for word in valued)}
+def _parse(options: list[str], before: str, marks: list[str]) -> Wrapper:
+    pairs = [word.partition("=") for word in options]
     return Wrapper(
-        valued=frozenset(roles),
+        options={name: Role(role or "t") for name, _, role in pairs},
         before=before,
         clear="hides" not in marks,
         assigns="assigns" in marks,
         joins="joins" in marks,
         edits="edits" in marks,
-        paths=frozenset(name for name, role in roles.items() if role in ("w", "c", "2")),
-        folders=frozenset(name for name, role in roles.items() if role == "c"),
-        scripts=frozenset(name for name, role in roles.items() if role == "x"),
-        pairs=frozenset(name for name, role in roles.items() if role == "2"),
     )
 
 
@@ -89,8 +81,7 @@ def unwrap(call: Call, name: str) -> None:
         return
     if not wrapper.clear:
         call.opaque()
-    waiting = list(call.arguments)
-    call = _skip_options(call, wrapper, waiting)
+    call, waiting, is_sure = _apply_options(call, wrapper, call.arguments)
     if wrapper.assigns:
         _skip_assignments(call, waiting)
     for role in wrapper.before:
@@ -98,12 +89,16 @@ def unwrap(call: Call, name: str) -> None:
             word = waiting.pop(0)
             call.use(word, "rw") if role == "w" else None
     if wrapper.before:
-        call = _skip_options(call, wrapper, waiting)
-    if wrapper.edits or (name == "sudo" and any(word.text in ("-e", "--edit") for word in call.arguments)):
+        call, waiting, is_sure_after = _apply_options(call, wrapper, waiting)
+        is_sure = is_sure and is_sure_after
+    if wrapper.edits or (name == "sudo" and given(call.texts()[:1], "-e --edit")):
         for word in waiting:
             call.use(word, "rw")
         return
-    _run(call, wrapper, _without_block(name, waiting))
+    words = _without_block(name, waiting)
+    _run(call, wrapper, words)
+    if not is_sure and len(words) > 1:
+        _run(call, wrapper, words[1:])  # the first word may be the value of the unknown option
 
 
 def _without_block(name: str, words: list[Word]) -> list[Word]:
@@ -122,43 +117,29 @@ def _run(call: Call, wrapper: Wrapper, words: list[Word]) -> None:
         call.run_words(words)
 
 
-def _skip_options(call: Call, wrapper: Wrapper, waiting: list[Word]) -> Call:
-    """Remove the options from the words; return the call, in the folder that an option names if any."""
-    place = call
-    while waiting and waiting[0].known and waiting[0].text.startswith("-"):
-        text = waiting.pop(0).text
-        if text == "--":
-            break
-        name, value = _split_option(text, wrapper)
-        if name in wrapper.valued and value is None and waiting:
-            value = waiting.pop(0).text
-        if name in wrapper.pairs and waiting:
-            _use_value(call, wrapper, name, waiting.pop(0).text)
-        if name in wrapper.folders and value is not None:
-            place = call.inside(literal(value))
-        if value is not None:
-            _use_value(call, wrapper, name, value)
-    return place
-
-
-def _split_option(text: str, wrapper: Wrapper) -> tuple[str, str | None]:
-    """Return an option's name and its attached value; of a cluster such as `-ab` the last letter may take the next word."""
-    if text.startswith("--"):
-        name, equals, value = text.partition("=")
-        return name, value if equals else None
-    if text in wrapper.valued:
-        return text, None
-    if text[:2] in wrapper.valued:
-        return text[:2], text[2:]
-    return (f"-{text[-1]}" if text[1:].isalpha() else text), None
-
-
-def _use_value(call: Call, wrapper: Wrapper, name: str, value: str) -> None:
-    if name in wrapper.paths:
-        call.use_text(value, "rw")
-    elif name in wrapper.scripts:
-        call.opaque()
-        call.run_text(value)
+def _apply_options(call: Call, wrapper: Wrapper, words: Sequence[Word]) -> tuple[Call, list[Word], bool]:
+    """Return the call in the folder that an option names if any, the words after the options, and whether all were known."""
+    options, rest = read_options(words, wrapper.options, permutes=False)
+    is_sure = True
+    for option in options:
+        role, value = option.role, option.value
+        if role is None and not option.word.text[1:].isdigit():
+            is_sure = False
+            call.opaque()
+        if value is None:
+            continue
+        if role in (Role.WRITE, Role.FOLDER, Role.PAIR):
+            call.use(value, "rw")
+        if role is Role.PAIR and rest:
+            call.use(rest.pop(0), "rw")
+            following = _apply_options(call, wrapper, rest)
+            return following[0], following[1], is_sure and following[2]
+        if role is Role.FOLDER:
+            call = call.inside(value)
+        if role is Role.PROGRAM:
+            call.opaque()
+            call.run_text(value.text)
+    return call, rest, is_sure
 
 
 def _skip_assignments(call: Call, words: list[Word]) -> None:
@@ -217,6 +198,8 @@ def _run_program(call: Call, member: FoundMember) -> None:
     if (name not in _SIGNS and not is_plain_name(name)) or name in _RESERVED:
         call.opaque()
     member.moves_only = name in _MOVES
+    if name.isdigit():
+        return  # the descriptor of a redirection
     if len(call.arguments) == 1 and call.arguments[0].text in ("--version", "--help"):
         return
     for kind, words in find_needs(name, call.texts()):

@@ -9,7 +9,7 @@ from msgspec import Struct, field
 from opencode_tui.engine.permission.protected import is_secret
 from opencode_tui.engine.permission.shell.call import Call
 from opencode_tui.engine.permission.shell.findings import Mode
-from opencode_tui.engine.permission.shell.words import Word
+from opencode_tui.engine.permission.shell.words import Word, literal
 
 
 class Role(StrEnum):
@@ -30,13 +30,20 @@ class Role(StrEnum):
     PROGRAM = "x"  # a command line that will be run
     FLAG = "!"  # no value; what the command does is unknown with it
     SPREAD = "*"  # no value; folders are read recursively
+    GLOB = "g"  # a pattern of names, which may include hidden files
+    LIST = "L"  # a file that names other files
+    NONE = "."  # no value, and no effect that matters
+    SUFFIX = "^"  # a text, only if it is attached
+    FOLDER = "c"  # the folder that a wrapper runs its command in
+    PAIR = "2"  # two words, both paths
 
 
 class Spec(Struct, frozen=True):
     """How a command uses its arguments.
 
-    `first`, `rest` and `last` are the roles of its operands; `last` only counts when there is more than one. `assumed` tells that
-    nothing is known about the command, so that unknown words and options count as paths.
+    `first`, `rest` and `last` are the roles of its operands; `last` only counts when there is more than one. `assumed` says that
+    nothing is known about the command, so that unknown words and options count as paths; with `strict` an option that is in no
+    list makes it opaque.
     """
 
     rest: Role = Role.BOTH
@@ -46,6 +53,7 @@ class Spec(Struct, frozen=True):
     network: bool = False
     opaque: bool = False
     assumed: bool = False
+    strict: bool = False
     spreads: bool = False
 
 
@@ -53,16 +61,21 @@ _PATH_START = re.compile(r"(?:^|[=:,@])(~?/(?!/)[^=:,]*|~[\w+-]*(?:/[^=:,]*)?|\.
 _PATH = re.compile(r"(?:/|~/|\.\./)[^\s]+|\.\.")
 _URL = re.compile(r"^[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 _DATA_FILE = re.compile(r"(?:^|[\w-]*=|^[\w-]+)[@<](?=.)")
+_NAMES_HIDDEN = re.compile(r"(?:^|/|\{|,)[.*?\[]")
+"""A pattern that may match a hidden file."""
+
+_NUMBER = re.compile(r"-\d+")
 _ABBREVIATED = re.compile(r"--\w[\w-]*")
 HIDDEN_LIMIT = 50
 """Maximum number of analyzed paths inside one word."""
 
 _RISKY = frozenset({Role.WRITE, Role.TARGET, Role.BOTH, Role.ENTRY, Role.PROGRAM, Role.FLAG})
-_VALUELESS = frozenset({Role.FLAG, Role.SPREAD, Role.NO_PATTERN})
+_VALUELESS = frozenset({Role.FLAG, Role.SPREAD, Role.NO_PATTERN, Role.NONE})
 _MODES: Mapping[Role, Mode] = {
     Role.READ: "r",
     Role.TREE: "r",
     Role.PATTERN_FILE: "r",
+    Role.LIST: "r",
     Role.WRITE: "w",
     Role.TARGET: "w",
     Role.ENTRY: "w",
@@ -90,6 +103,8 @@ def apply_spec(call: Call, spec: Spec) -> None:
             role = first
         elif last is not None and index == len(operands) - 1 and index > 0:
             role = last
+        if word.text[:1] == "@" and role in (Role.READ, Role.BOTH):
+            call.opaque()  # the name of a file with further arguments
         if spread and role is Role.READ:
             role = Role.TREE
         use_operand(call, word, role, assumed=spec.assumed)
@@ -97,86 +112,115 @@ def apply_spec(call: Call, spec: Spec) -> None:
         call.tree(Word(text=".", fixed="."))
 
 
-def split_options(call: Call, spec: Spec) -> tuple[list[Word], set[Role]]:
-    """Return the operands, and the roles of the options that were given; the values of options are recorded."""
+class Option(Struct, frozen=True):
+    """One option as given: its word, its role (None if it is in no list), and its value."""
+
+    word: Word
+    role: Role | None
+    value: Word | None = None
+
+
+def read_options(
+    words: Sequence[Word], options: Mapping[str, Role], *, permutes: bool
+) -> tuple[list[Option], list[Word]]:
+    """Return the options and the operands of a command line by the rules of GNU getopt.
+
+    Long options may be abbreviated, their values attached with `=` or the next word; short ones may be written together, and the
+    first that has a value takes the rest of the word or the next one. Without `permutes` the first operand ends the options.
+    """
+    found: list[Option] = []
     operands: list[Word] = []
-    seen: set[Role] = set()
-    waiting = list(reversed(call.arguments))
+    waiting = list(reversed(words))
     while waiting:
         word = waiting.pop()
         text = word.text
-        if text == "--":
-            operands.extend(reversed(waiting))
+        is_option = len(text) > 1 and text[0] in "-+" and bool(word.known or word.fixed)
+        if text == "--" or not (is_option or permutes):
+            operands.extend([*([] if text == "--" else [word]), *reversed(waiting)])
             break
-        if len(text) < 2 or text[0] not in "-+" or not (word.known or word.fixed):
+        if not is_option:
             operands.append(word)
-        elif (role := spec.options.get(text)) is not None:
-            _note(call, spec, seen, role, None, waiting)
+        elif (role := options.get(text)) is not None:
+            found.append(_with_value(word, role, None, waiting))
         elif text.startswith("--"):
-            _long_option(call, spec, seen, word)
+            name, equals, _ = text.partition("=")
+            found.append(
+                _with_value(word, _long_role(name, options), tail(word, len(name) + 1) if equals else None, waiting)
+            )
         else:
-            _cluster(call, spec, seen, word, waiting)
-    return operands, seen
+            found.extend(_cluster(word, options, waiting))
+    return found, operands
 
 
-def _note(call: Call, spec: Spec, seen: set[Role], role: Role, value: Word | None, waiting: list[Word]) -> None:
-    """Record one option; its value is attached, or the next word."""
-    seen.add(role)
-    if role is Role.FLAG:
+def _with_value(word: Word, role: Role | None, value: Word | None, waiting: list[Word]) -> Option:
+    if value is None and role is not None and role not in _VALUELESS and role is not Role.SUFFIX and waiting:
+        value = waiting.pop()
+    return Option(word, role, value)
+
+
+def _cluster(word: Word, options: Mapping[str, Role], waiting: list[Word]) -> list[Option]:
+    """Return the short options that are written together."""
+    found: list[Option] = []
+    for index in range(1, len(word.text)):
+        role = options.get(f"-{word.text[index]}")
+        is_last = index + 1 == len(word.text)
+        takes_rest = role is not None and role not in _VALUELESS
+        found.append(_with_value(word, role, tail(word, index + 1) if takes_rest and not is_last else None, waiting))
+        if takes_rest:
+            break
+    return found
+
+
+def _long_role(name: str, options: Mapping[str, Role]) -> Role | None:
+    exact = options.get(name)
+    if exact is not None or not _ABBREVIATED.fullmatch(name):
+        return exact
+    roles = [role for option, role in options.items() if option.startswith(name)]
+    return next((role for role in roles if role in _RISKY), roles[0] if roles else None)
+
+
+def split_options(call: Call, spec: Spec) -> tuple[list[Word], set[Role]]:
+    """Return the operands, and the roles of the options that were given; the values of options are recorded."""
+    options, operands = read_options(call.arguments, spec.options, permutes=True)
+    known = {option.word.text for option in options if option.role is not None}
+    for option in options:
+        if option.role is not None:
+            _record_option(call, spec, option.role, option.value)
+        elif option.word.text not in known:
+            _record_unknown(call, spec, option.word)
+    return operands, {option.role for option in options if option.role is not None}
+
+
+def _record_option(call: Call, spec: Spec, role: Role, value: Word | None) -> None:
+    if role in (Role.FLAG, Role.LIST):
         call.opaque()
-    elif role not in _VALUELESS:
-        if value is None and waiting:
-            value = waiting.pop()
-            if role is Role.TEXT and _could_be_path(value):
-                role = spec.rest if spec.rest in _MODES else Role.READ
-        if value is not None:
-            use_operand(call, at_home(value, call.state.home), role, assumed=False)
+    if value is None or role in _VALUELESS:
+        return
+    if role is Role.GLOB:
+        if not value.text.startswith("!") and _NAMES_HIDDEN.search(value.text):
+            call.tree(literal("."))
+        return
+    if role is Role.TEXT and _could_be_path(value):
+        role = spec.rest if spec.rest in _MODES else Role.READ
+    use_operand(call, at_home(value, call.state.home), role, assumed=False)
+
+
+def _record_unknown(call: Call, spec: Spec, word: Word) -> None:
+    """Record an option that is in no list: paths in it, and that it may be anything for an unknown or strict program."""
+    name, equals, text = word.text.partition("=")
+    if not word.text.startswith("--") or not equals:
+        use_hidden_paths(call, word)
+    elif _URL.match(text):
+        call.network()
+    elif _PATH_START.search(text) or ".env" in text:
+        use_operand(call, at_home(tail(word, len(name) + 1), call.state.home), Role.BOTH, assumed=False)
+    if (spec.strict and not _NUMBER.fullmatch(word.text)) or (spec.assumed and not word.known):
+        call.opaque()
 
 
 def _could_be_path(word: Word) -> bool:
     """Return whether a word after an option with a text value is more likely a path: some versions of the option have no value."""
     return _PATH.fullmatch(word.text) is not None or is_secret(word.text)
-
-
-def _long_option(call: Call, spec: Spec, seen: set[Role], word: Word) -> None:
-    name, equals, text = word.text.partition("=")
-    role = _long_role(name, spec)
-    value = tail(word, len(name) + 1) if equals else None
-    if role is not None:
-        _note(call, spec, seen, role, value, [])
-    elif value is None:
-        use_hidden_paths(call, word)
-    elif _URL.match(text):
-        call.network()
-    elif _PATH_START.search(text) or ".env" in text:
-        use_operand(call, at_home(value, call.state.home), Role.BOTH, assumed=False)
-    if role is None and spec.assumed and not word.known:
-        call.opaque()
-
-
-def _cluster(call: Call, spec: Spec, seen: set[Role], word: Word, waiting: list[Word]) -> None:
-    """Record short options written together; the first that takes a value takes the rest of the word, or the next one."""
-    is_known = False
-    for index in range(1, len(word.text)):
-        role = spec.options.get(f"-{word.text[index]}")
-        if role is None:
-            continue
-        is_known = True
-        is_last = index + 1 == len(word.text)
-        _note(call, spec, seen, role, None if is_last else tail(word, index + 1), waiting)
-        if role not in _VALUELESS:
-            return
-    if not is_known:
-        use_hidden_paths(call, word)
-        if spec.assumed and not word.known:
-            call.opaque()
-
-
-def _long_role(name: str, spec: Spec) -> Role | None:
-    exact = spec.options.get(name)
-    if exact is not None or not _ABBREVIATED.fullmatch(name):
-        return exact
-    return next((role for option, role in spec.options.items() if option.startswith(name)), None)
 
 
 def tail(word: Word, start: int) -> Word:
@@ -190,7 +234,7 @@ def use_operand(call: Call, word: Word, role: Role, *, assumed: bool) -> None:
         call.use(tail(word, found.end()), "r")
     if word.text.startswith("file://"):
         call.use(tail(word, len("file://")), "r")
-    if role in (Role.TEXT, Role.SPREAD, Role.PATTERN, Role.DATA):
+    if role in (Role.TEXT, Role.SPREAD, Role.PATTERN, Role.DATA, Role.SUFFIX):
         return
     if role is Role.PROGRAM:
         call.opaque()

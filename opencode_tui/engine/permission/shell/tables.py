@@ -2,7 +2,7 @@
 
 A line is `names | operands | options`. Operands: codes of `Role`, the first operand's before a comma, the last one's after a
 semicolon (`t,r` a text, then files read; `r;w` files read, the last one written). Options: `name=code`. Marks among the options:
-`net` accesses the network, `opaque` runs unknown code, `spread` reads folders recursively.
+`net` accesses the network, `opaque` runs unknown code, `spread` reads folders recursively, `assumed` and `strict` as in `Spec`.
 """
 
 from functools import cache
@@ -10,10 +10,13 @@ from importlib.resources import files
 
 from opencode_tui.engine.permission.shell.operands import Role, Spec
 
-UNLISTED = Spec(rest=Role.BOTH, assumed=True)
-"""A command that is not listed: every argument that looks like a path counts as read and written."""
+ASSUMED = Spec(rest=Role.BOTH, assumed=True)
+"""Arguments of which nothing is known: all that look like a path count as read and written."""
 
-_MARKS = frozenset({"net", "opaque", "spread", "assumed"})
+UNLISTED = Spec(rest=Role.BOTH, assumed=True, opaque=True)
+"""A command that is not listed."""
+
+_MARKS = frozenset({"net", "opaque", "spread", "assumed", "strict"})
 
 
 def find_spec(name: str) -> Spec | None:
@@ -48,4 +51,5 @@ def parse_spec(operands: str, options: str) -> Spec:
         opaque="opaque" in words,
         assumed="assumed" in words,
         spreads="spread" in words,
+        strict="strict" in words,
     )

@@ -6,41 +6,46 @@ from collections.abc import Callable, Iterator, Mapping
 from opencode_tui.engine.permission.shell.call import Call
 from opencode_tui.engine.permission.shell.findings import Mode
 from opencode_tui.engine.permission.shell.interpreters import note_literals
-from opencode_tui.engine.permission.shell.operands import split_options
+from opencode_tui.engine.permission.shell.operands import Role, read_options, split_options
 from opencode_tui.engine.permission.shell.tables import parse_spec
 from opencode_tui.engine.permission.shell.words import Word, literal
 
 PROGRAM_LIMIT = 2_000
 """Maximum length of a sed or awk program that is read, in characters."""
 
-_SED = parse_spec("r", "-e=t --expression=t -f=r --file=r -l=t --line-length=t")
-_SED_PROGRAM = re.compile(r"-[nErszu]*e|--expression")
-_SED_IN_PLACE = re.compile(r"-[nErszu]*i.*|--in-place(?:=.*)?", re.DOTALL)
+_SED = parse_spec(
+    "r",
+    "-e=p --expression=p -f=q --file=q -l=t --line-length=t -i=^ --in-place=^ -n=. --quiet=. --silent=. -E=. -r=."
+    " --regexp-extended=. -s=. --separate=. -u=. --unbuffered=. -z=. --null-data=. --posix=."
+    " --debug=. --sandbox=. --follow-symlinks=.",
+).options
 _SED_SKIPPED = re.compile(r"[\s;{}!]+|\d+(?:~\d+)?|\$|,|[+~]\d+|[MI](?=[\s,;a-zA-Z{!])")
 _SED_FLAGS = re.compile(r"[gpiImM\d]*")
 _SED_LABEL = re.compile(r"[bTt:]\s*[^\s;}]*|[qQlL]\s*\d*|v[^\n;]*")
 _AWK = parse_spec(
-    "r", "-F=t -v=t -f=r --file=r -i=! -l=! -E=! --exec=! --include=! --load=! -o=w -p=w -d=w --dump-variables=w"
+    "r", "-W=! -F=t -v=t -f=r --file=r -i=! -l=! -E=! --exec=! --include=! --load=! -o=w -p=w -d=w --dump-variables=w"
 )
 _AWK_TEXT = re.compile(r'"(?:[^"\\\n]|\\.)*"|(?<=[~(,!&|{;\n])\s*/(?:[^/\\\n]|\\.)+/|^\s*/(?:[^/\\\n]|\\.)+/')
 _AWK_FILE = re.compile(r'(>>?|getline\s*(?:\w+\s*)?<)\s*"((?:[^"\\\n]|\\.)*)"')
 _AWK_ENDS = re.compile(r"\s*(?:[;})]|\n|$)")
-_AWK_RUNS = re.compile(r"\bsystem\b|\|&?|@\s*(?:load|include|\w+\s*\()|/inet")
+_AWK_RUNS = re.compile(r"\bsystem\b|\|&?|@\s*(?:load|include|\w+\s*\()|/inet|\bENVIRON\b|\bARGV\b")
 _AWK_OPENS = re.compile(r">>?|getline\s*(?:\w+\s*)?<")
 
 
 def run_sed(call: Call) -> None:
     """Analyze `sed`: the program is the first operand unless an option contains it; `-i` writes the files."""
-    texts = call.texts()
-    programs = [texts[index + 1] for index, text in enumerate(texts[:-1]) if _SED_PROGRAM.fullmatch(text)]
-    programs += [text.partition("=")[2] for text in texts if text.startswith("--expression=")]
-    has_file = any(re.fullmatch(r"-[nErszu]*f.*|--file(?:=.*)?", text, re.DOTALL) for text in texts)
-    operands, _ = split_options(call, _SED)
-    if has_file:
+    options, operands = read_options(call.arguments, _SED, permutes=True)
+    programs = [option.value.text for option in options if option.role is Role.PATTERN and option.value]
+    if any(option.role in (None, Role.PATTERN_FILE) for option in options):
         call.opaque()
-    elif not programs and operands:
+    for option in options:
+        if option.role is Role.PATTERN_FILE and option.value:
+            call.use(option.value, "r")
+        elif option.role is Role.SUFFIX and option.value and "/" in option.value.text:
+            call.use_text(option.value.text.replace("*", "x"), "w")  # the backup, `*` is the name of the file
+    if not programs and operands and not any(option.role is Role.PATTERN_FILE for option in options):
         programs, operands = [operands[0].text], operands[1:]
-    mode: Mode = "rw" if any(_SED_IN_PLACE.fullmatch(text) for text in texts) else "r"
+    mode: Mode = "rw" if any(option.role is Role.SUFFIX for option in options) else "r"
     for word in operands:
         call.use(word, mode)
     for program in programs:

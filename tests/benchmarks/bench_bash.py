@@ -56,7 +56,7 @@ class FirstByte(CommandOutput):
 
 def spawning(environ: dict[str, str]) -> Figure:
     """Measure from the call to the first byte that a shell prints."""
-    command = Command("echo", Path("/"), environ, 10_000, find_shell(environ))
+    command = Command("echo", Path("/"), environ, 10_000, find_shell(environ, Path("/")))
 
     async def ours() -> float:
         output = FirstByte(Path)

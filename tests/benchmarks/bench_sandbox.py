@@ -46,7 +46,7 @@ def run(tier: Tier, policy: Policy, shell: str, cancel: int) -> None:
 
 
 def measure(base: Path) -> list[Figure]:
-    policy, shell = make_policy(base), find_shell(os.environ)
+    policy, shell = make_policy(base), find_shell(os.environ, base)
     tiers: list[Tier] = [tier for tier in GOALS_MS if probe(tier, os.environ).works]
     cancel, _ = os.pipe()
     works = [partial(run, tier, policy, shell, cancel) for tier in ("none", *tiers)]

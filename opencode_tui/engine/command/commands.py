@@ -107,7 +107,7 @@ class SnippetShell(Struct, frozen=True):
         secrets = self.secrets.get()
         environ = secrets.without_keys(self.environ)
         output = CommandOutput(self.reserve_output, redactor=secrets.stream())
-        line = Command(command, self.folder, environ, self.timeout_ms, find_shell(environ))
+        line = Command(command, self.folder, environ, self.timeout_ms, find_shell(environ, self.folder))
         try:
             async with RunningCommand(line, output) as running:
                 while (ended := await running.wait(_SNIPPET_WAIT_S)) is None:

@@ -5,7 +5,8 @@ variables of `without_filters`. It enters no nested repository: no changed submo
 does not inherit the `GIT_*` variables of this process, and reading takes no lock. Git runs in its own session without a terminal
 for prompts, and its children end with it.
 
-GitPython starts the processes. Importing it costs 50 ms and one process, so the first command imports it, on its thread.
+Git is never one that lies in the work tree, where a confined command could have put it (`programs.py`). GitPython starts the
+processes. Importing it costs 50 ms and one process, so the first command imports it, on its thread.
 """
 
 import asyncio
@@ -24,6 +25,7 @@ from typing import IO, TYPE_CHECKING
 from msgspec import Struct
 
 from opencode_tui.cancellation import run_to_completion
+from opencode_tui.engine.project.programs import safe_path
 from opencode_tui.engine.project.repository import Repository
 from opencode_tui.schema.error import GitMissingError, GitUnavailableError
 
@@ -109,14 +111,18 @@ class SafeGit:
         return await run_to_completion(asyncio.to_thread(work), stop=stop)
 
     def _start(self, arguments: Sequence[str], folder: Path, more: Mapping[str, str]) -> "_Process":
+        variables = {**self._environ, **more, "PATH": safe_path(self._environ.get("PATH", ""), self._folder)}
+        program = shutil.which("git", path=variables["PATH"])
+        if program is None:
+            raise _missing(folder)
+        os.environ["GIT_PYTHON_GIT_EXECUTABLE"] = program  # GitPython starts it when it is imported
         try:
             from git.cmd import Git
             from git.exc import GitCommandNotFound
         except ImportError as error:  # GitPython raises it when its first `git version` fails
             raise _missing(folder) from error
-        variables = {**self._environ, **more}
-        if shutil.which("git", path=variables.get("PATH")) is None:
-            raise _missing(folder)
+        finally:
+            os.environ.pop("GIT_PYTHON_GIT_EXECUTABLE", None)
         verb, *rest = arguments
         command = ["git", *_OPTIONS, "-C", str(folder), verb, *_VERB_OPTIONS.get(verb, ()), *rest]
         try:

@@ -64,7 +64,7 @@ class BashTool:
         _check_text(arguments.command)
         await ask_for_command(arguments.command, folder=folder, home=self._shell.home, context=context)
         environ = await self._environment(folder, context)
-        command = Command(arguments.command, folder, environ, timeout_ms, find_shell(environ))
+        command = Command(arguments.command, folder, environ, timeout_ms, find_shell(environ, folder))
         output = CommandOutput(self._shell.reserve_output, redactor=self._shell.secrets.stream())
         async with context.commands():
             ended = await _follow(command, output, arguments, context)

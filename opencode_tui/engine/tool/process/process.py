@@ -11,7 +11,6 @@ import math
 import os
 import re
 import select
-import shutil
 import signal
 import subprocess
 import sys
@@ -26,6 +25,7 @@ from uuid import uuid4
 
 from msgspec import Struct
 
+from opencode_tui.engine.project.programs import find_program
 from opencode_tui.engine.sandbox.launch import Launch
 from opencode_tui.engine.tool.process.process_tree import MARK, ProcessTree
 
@@ -77,9 +77,9 @@ class Ended(Struct, frozen=True):
     leftovers: tuple[str, ...] = ()
 
 
-def find_shell(environ: Mapping[str, str]) -> str:
-    """Return bash, whose grammar the permission scanner knows, else the system's shell."""
-    return shutil.which("bash", path=environ.get("PATH")) or "/bin/sh"
+def find_shell(environ: Mapping[str, str], folder: Path) -> str:
+    """Return bash, whose grammar the permission scanner knows, else the system's shell; not one of the folder's work tree."""
+    return find_program("bash", environ, folder) or "/bin/sh"
 
 
 class ShellProcess:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from opencode_tui.engine.project.programs import find_program
 from opencode_tui.engine.tool.files.transaction import explain
 from opencode_tui.schema.error import ToolError
 from opencode_tui.storage.safe_folder import NotAFolderError, OpenFolder, open_folder
@@ -19,8 +20,8 @@ _ERROR_BYTES = 4096
 
 
 def find_ripgrep() -> str | None:
-    """Return the path of ripgrep: on PATH, or in the folder of this Python where the package `ripgrep` puts it; None without."""
-    return shutil.which("rg") or shutil.which("rg", path=str(Path(sys.executable).parent))
+    """Return the path of ripgrep: in the folder of this Python, where the package `ripgrep` puts it, else on PATH; None without."""
+    return shutil.which("rg", path=str(Path(sys.executable).parent)) or find_program("rg", os.environ, Path.cwd())
 
 
 class Ending(Struct, frozen=True):

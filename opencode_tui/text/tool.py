@@ -25,6 +25,7 @@ _NAMES = {
     "todowrite": "Todo",
     "todoread": "Todo",
     "question": "Ask",
+    "plan_exit": "Plan",
 }
 _KNOWN = frozenset({"read", "write", "edit", "bash", "grep", "glob", "list", "task", "skill", "recall"})
 _VERBS = {
@@ -51,6 +52,7 @@ _ACTIVITIES = {
     "todowrite": "Planning",
     "todoread": "Planning",
     "question": "Waiting for your answer",
+    "plan_exit": "Waiting for your answer",
 }
 """Tools whose activity is the same for every call."""
 

@@ -3,7 +3,6 @@
 import asyncio
 import base64
 import os
-import shlex
 import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -11,6 +10,7 @@ from pathlib import Path
 from opencode_tui.schema.error import OpencodeError
 from opencode_tui.schema.session.message import AssistantMessage
 from opencode_tui.schema.session.part import FilePart, TextPart
+from opencode_tui.tui.actions.external_editor import edit_file
 from opencode_tui.tui.prompt.desktop import read_image, read_text
 from opencode_tui.tui.prompt.draft import Attachment, Draft
 from opencode_tui.tui.prompt.slash import SLASH, parse
@@ -155,35 +155,18 @@ class PromptActions:
 
     async def _edit_outside(self) -> None:
         """Edit the prompt in $VISUAL or $EDITOR."""
-        words = shlex.split(os.environ.get("VISUAL") or os.environ.get("EDITOR") or "")
-        if not words:
-            raise OpencodeError("No editor set. Set EDITOR, for example `export EDITOR=vim`.")
         box = self._screen.prompt
         descriptor, name = await asyncio.to_thread(tempfile.mkstemp, suffix=".md", prefix="opencode-tui-")
         os.close(descriptor)
         path = Path(name)
         try:
             await asyncio.to_thread(path.write_text, box.editor.text, "utf-8")
-            code = self._run_editor([*words, name])
+            edit_file(self._app, path)
             text = await asyncio.to_thread(path.read_text, "utf-8", "replace")
         finally:
             await asyncio.to_thread(path.unlink, missing_ok=True)
-        if code:
-            raise OpencodeError(f"{words[0]} exited with {code}; prompt unchanged")
         box.editor.put(text.rstrip("\n"))
         self._screen.refresh_all()
-
-    def _run_editor(self, command: list[str]) -> int:
-        """Run the editor in the terminal. Blocks the app until it exits; return its exit code."""
-        import subprocess  # only for this
-
-        try:
-            with self._app.suspend():
-                return subprocess.run(command, check=False).returncode
-        except OSError as error:
-            raise OpencodeError(
-                f"{command[0]} cannot be started ({error.strerror}); set EDITOR to an installed editor"
-            ) from error
 
     async def _copy(self) -> None:
         """Copy the text of the last response through the terminal."""

@@ -1,6 +1,8 @@
 """The panel that replaces the prompt: panels of the user's actions come before questions of agents."""
 
+import asyncio
 from collections.abc import Callable, Coroutine, Sequence
+from pathlib import Path
 from typing import Protocol
 
 from textual.containers import Container
@@ -11,13 +13,14 @@ from opencode_tui.schema.permission import PermissionRequest, Reply
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.tui.dialogs.panel import Panel
 from opencode_tui.tui.dialogs.permission import PermissionPanel, load_case
+from opencode_tui.tui.dialogs.plan import PlanPanel, load_plan
 from opencode_tui.tui.dialogs.question import QuestionPanel
 from opencode_tui.tui.dialogs.text_panel import TextAsk, TextPanel
 from opencode_tui.tui.prompt.box import PromptBox
 from opencode_tui.tui.state.controller import SessionController
 from opencode_tui.tui.state.facts import Asking
 
-AskingPanel = PermissionPanel | QuestionPanel
+AskingPanel = PermissionPanel | QuestionPanel | PlanPanel
 
 
 class _PanelScreen(Protocol):
@@ -33,6 +36,10 @@ class _PanelScreen(Protocol):
     def refresh_chrome(self) -> None: ...
 
     def refresh_chrome_soon(self) -> None: ...
+
+    def refresh_all(self) -> None: ...
+
+    def edit_file(self, path: Path) -> None: ...
 
 
 class PanelHost:
@@ -114,6 +121,15 @@ class PanelHost:
     async def _make(self, request: Asking) -> AskingPanel:
         place = (1, len(self._control.questions()))
         if isinstance(request, QuestionRequest):
+            plan = await load_plan(self._control.client, request)
+            if plan is not None:
+                return PlanPanel(
+                    request,
+                    plan,
+                    place=place,
+                    answer=lambda label: self._answer_question(request, [[label]]),
+                    edit=self._edit_plan if self._control.is_alone else None,
+                )
             return QuestionPanel(
                 request,
                 place=place,
@@ -189,6 +205,16 @@ class PanelHost:
     ) -> None:
         self._drop_asked()
         await self._control.client.permissions.reply(request.id, reply, message, always=always)
+
+    def _edit_plan(self, file: Path) -> None:
+        self._screen.do(self._edit_and_show(file))
+
+    async def _edit_and_show(self, file: Path) -> None:
+        self._screen.edit_file(file)
+        text = await asyncio.to_thread(file.read_text, "utf-8", "replace")
+        self._screen.refresh_all()
+        if isinstance(self._asked, PlanPanel):
+            self._asked.show_plan(text)
 
     def _answer_question(self, request: QuestionRequest, answers: Sequence[Sequence[str]]) -> None:
         self._screen.do(self._send_answers(request, answers))

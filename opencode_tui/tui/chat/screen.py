@@ -4,6 +4,7 @@ import logging
 import time
 from collections.abc import Callable, Coroutine
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from textual import events
@@ -262,6 +263,12 @@ class ChatScreen(ErrorBoundary, Screen[None], inherit_bindings=False):
         self.refresh()
         for widget in self.query("*"):
             widget.refresh()
+
+    def edit_file(self, path: Path) -> None:
+        """Edit a file in the user's editor. Raises OpencodeError."""
+        from opencode_tui.tui.actions.external_editor import edit_file
+
+        edit_file(self._app_api, path)
 
     def leave(self, error: BaseException | None = None) -> None:
         """End the app with the session to resume."""

@@ -10,6 +10,7 @@ from typing import Any, Self, cast
 from opencode_tui.client.client import Client
 from opencode_tui.schema.api.catalog import AgentSummary, CommandSummary, Notices, SandboxState
 from opencode_tui.schema.api.context import ContextView
+from opencode_tui.schema.api.file import FileContent
 from opencode_tui.schema.api.project import Places
 from opencode_tui.schema.api.question import QuestionRequest
 from opencode_tui.schema.api.trust import TrustReport
@@ -55,6 +56,7 @@ class Script:
     report: PermissionReport | None = None
     undo: RevertPreview | None = None
     context: ContextView | None = None
+    plan: str = ""
     files: list[str] = field(default_factory=list[str])
     commands: list[CommandSummary] = field(default_factory=list[CommandSummary])
     models: list[Model] = field(default_factory=lambda: [SONNET])
@@ -154,7 +156,9 @@ class ScriptedClient:
             directory=str(script.directory),
         )
         self.project = _Facet(places=places, branch=lambda: script.branch)
-        self.files = _Facet(find=lambda _query, **_: script.files)
+        self.files = _Facet(
+            find=lambda _query, **_: script.files, read=lambda _path: FileContent(type="text", content=script.plan)
+        )
         self.undo = _Facet(preview=lambda *_: script.undo, recover=None)
         self.context = _Facet(items=lambda _id: script.context)
 

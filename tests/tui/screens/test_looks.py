@@ -253,6 +253,31 @@ def asks_a_question() -> Script:
     return script
 
 
+PLAN = """\
+# Keep the last row
+
+1. Reproduce the dropped row with a failing test in `tests/test_last_row.py`
+2. Fix the loop bound of `rows_from()` in `src/csvkit/parser.py`, and look for the same bound in `src/csvkit/writer.py`
+3. Run the whole test suite
+4. **Write** the changelog
+"""
+
+
+def asks_to_build() -> Script:
+    """A plan that is ready."""
+    script = asks_a_question()
+    story = Story()
+    story.user("Plan a fix for the dropped row.", "4")
+    story.answer(["The plan is written.", story.running("plan_exit", {}, since=8)], at="5", end=None)
+    call = next(part for part in story.messages[1].parts if isinstance(part, ToolPart))
+    options = [QuestionOption(label="Yes"), QuestionOption(label="No")]
+    asked = Question(question="The plan at .opencode/plans/rows.md is complete. Build?", header="", options=options)
+    ref = ToolCallRef(message_id=call.message_id, call_id=call.call_id)
+    script.messages, script.plan = story.messages, PLAN
+    script.questions = [QuestionRequest(id="que_1", session_id=SESSION, questions=[asked], tool=ref)]
+    return script
+
+
 def retrying() -> Script:
     """The provider wants some rest."""
     script = working()
@@ -478,6 +503,8 @@ SITUATIONS: dict[str, Situation] = {
     "permission-for-an-edit-side-by-side": Situation(asks_edit, (160, 40), LIGHT, listen("d")),
     "permission-of-an-agents-session": Situation(asks_for_a_subagent, (110, 30), DARK, listen()),
     "question-of-the-agent": Situation(asks_a_question, (110, 30), DARK, listen("down")),
+    "plan-that-is-ready": Situation(asks_to_build, (110, 30), DARK, listen()),
+    "plan-that-is-ready-in-60-columns-light": Situation(asks_to_build, (60, 30), LIGHT, listen()),
     "undo-with-its-preview": Situation(undoing, (110, 38), DARK, asked("ctrl+x", "u")),
     "undo-with-its-preview-light": Situation(undoing, (110, 38), LIGHT, asked("ctrl+x", "u")),
     "undo-where-it-is-off": Situation(undoing_where_it_is_off, (110, 38), DARK, asked("ctrl+x", "u")),

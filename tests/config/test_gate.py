@@ -23,6 +23,7 @@ INERT: list[tuple[Any, list[str], Any]] = [
     ({"command": {"c": {"template": "a !`id` b"}}}, ["command.c"], {}),
     ({"command": {"c": {"template": "see @~/.ssh/id_rsa"}}}, ["command.c"], {}),
     ({"command": {"c": {"template": "see @../../x"}}}, ["command.c"], {}),
+    ({"keybinds": {"approvals_cycle": "return"}}, ["keybinds"], {}),
     ({"server": {"hostname": "0.0.0.0"}}, ["server"], {}),
     ({"share": "auto"}, ["share"], {}),
     ({"autoshare": True}, ["share"], {}),

@@ -25,6 +25,7 @@ READS_OUTSIDE = "reads files outside the repository, or its secrets"
 ADDS_SKILLS = "adds skills from elsewhere"
 OPENS = "changes who can reach the server"
 WEAKENS = "disables a protection"
+REBINDS = "changes your keys, such as those that answer questions"
 HIDES = "takes its value from a file"
 
 _PROVIDER_HARMLESS = {"name", "whitelist", "blacklist", "models"}
@@ -326,6 +327,7 @@ _RULES: dict[str, Callable[[Any, KeyPath, RepositoryFolder], Iterator[Gated]]] =
     "agent": _agents,
     "mode": _agents,
     "tools": _whole(LOOSENS),
+    "keybinds": _whole(REBINDS),
 }
 """`tools`, `mode` and `autoshare` only occur here with wrong types; otherwise they were migrated.
 

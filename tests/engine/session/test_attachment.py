@@ -125,3 +125,34 @@ async def test_a_symbol_is_attached_with_all_its_lines(environ, tmp_path):
         _, content, _ = await parts_of(world, given)
     assert "def f():" in content.text and "    b" in content.text
     assert "x = 1" not in content.text and "y = 2" not in content.text
+
+
+@pytest.mark.parametrize("name", ["notes.md", "lnk/secret.md", "picture.png", "config.txt", "lnk"])
+async def test_a_link_of_the_project_to_the_outside_or_to_secrets_is_not_attached(environ, tmp_path, name):
+    project, outside = tmp_path / "project", tmp_path / "outside"
+    for folder in (project, outside):
+        folder.mkdir()
+    for file in (outside / "secret.md", project / ".env"):
+        file.write_text("CANARY")
+    (project / "lnk").symlink_to("../outside")
+    (project / "notes.md").symlink_to("../outside/secret.md")
+    (project / "picture.png").symlink_to("../outside/secret.md")
+    (project / "config.txt").symlink_to(".env")
+    async with opened(environ, project) as world:
+        note, *rest = await parts_of(world, file_input(project / name))
+        assert "could not be read: it leads to" in note.text
+        assert "name that file itself" in note.text
+        assert "CANARY" not in str([part.to_dict() for part in rest])
+
+
+async def test_what_the_user_names_itself_is_attached(environ, tmp_path):
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / ".env").write_text("OWN")
+    (project / "real.md").write_text("OWN")
+    (project / "link.md").symlink_to("real.md")
+    (tmp_path / "outside.md").write_text("OWN")
+    async with opened(environ, project) as world:
+        for path in (project / ".env", project / "link.md", tmp_path / "outside.md"):
+            _, text, _ = await parts_of(world, file_input(path))
+            assert "1: OWN" in text.text

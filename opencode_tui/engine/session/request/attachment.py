@@ -7,10 +7,12 @@ import asyncio
 import base64
 import json
 import mimetypes
+import os
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, unquote, unquote_to_bytes, urlsplit
 
+from opencode_tui.config.sources.project_file import find_objection
 from opencode_tui.engine.tool.registry import ToolRegistry
 from opencode_tui.engine.tool.tool import ToolContext
 from opencode_tui.schema.api.request import FileInput
@@ -75,6 +77,9 @@ class Attachments:
         ]
 
     async def _expand_file(self, given: FileInput, message: UserMessage, path: Path) -> list[AnyPart]:
+        objection = await asyncio.to_thread(self._find_objection, path)
+        if objection is not None:
+            raise OpencodeError(f"{objection}; name that file itself to attach it")
         is_folder = await asyncio.to_thread(path.is_dir)
         if is_folder or given.mime in (TEXT, FOLDER):
             arguments = {"filePath": str(path), **_line_range(given)}
@@ -90,6 +95,13 @@ class Attachments:
             self._note(message, f"Called the Read tool with the following input: {_call(str(path))}"),
             self._part(message, given, data, given.mime),
         ]
+
+    def _find_objection(self, path: Path) -> str | None:
+        """Return why a file of the project is not what its name says: a repository chooses where its links lead."""
+        written = Path(os.path.normpath(path))
+        if not written.is_relative_to(self._worktree) or os.path.realpath(path) == str(written):
+            return None
+        return find_objection(path, self._worktree)
 
     async def _read(self, message: UserMessage, arguments: dict[str, Any]) -> str:
         tool = self._tools.get("read")

@@ -33,9 +33,9 @@ class Call(Struct, frozen=True):
         """Record the use of a path that a text names."""
         self.use(literal(text), mode)
 
-    def tree(self, word: Word) -> None:
-        """Record that the command reads everything under a folder."""
-        self.runner.findings.tree(word, self.state.folders)
+    def tree(self, word: Word, pattern: str = "*") -> None:
+        """Record that the command reads everything under a folder whose name matches."""
+        self.runner.findings.tree(word, self.state.folders, pattern)
 
     def opaque(self) -> None:
         """Record that the effects of the command can't be determined in advance."""

@@ -1,6 +1,8 @@
 """The results of a scan so far: members, paths outside the project, protected paths, and whether something is unknown."""
 
+import fnmatch
 import posixpath
+import re
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -22,6 +24,8 @@ Mode = Literal["r", "w", "rw"]
 
 PATH_LIMIT = 4_096
 """Maximum length of a path in the kernel; links in longer paths do not matter. Source: Linux, PATH_MAX."""
+
+_BRACES = re.compile(r"\{.*\}")
 
 GLOB_LIMIT = 200
 """Maximum number of globs that one scan expands."""
@@ -58,7 +62,7 @@ class Findings:
     _users: dict[str, str] = field(default_factory=dict[str, str])
     _resolved: dict[str, str] = field(default_factory=dict[str, str])
     _expanded: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
-    _searched: set[str] = field(default_factory=set[str])
+    _searched: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
 
     def path(self, word: Word, mode: Mode, folders: frozenset[str] | None, *, follows: bool = True) -> bool:
         """Record that a command uses the path that a word names, and return whether that path is known.
@@ -148,20 +152,21 @@ class Findings:
         folder, _, name = path.rpartition("/")
         return self.real(path) if name in ("", ".", "..") else f"{self.real(folder or '/').rstrip('/')}/{name}"
 
-    def tree(self, word: Word, folders: frozenset[str] | None) -> None:
-        """Record the protected files under a folder that a command reads completely."""
+    def tree(self, word: Word, folders: frozenset[str] | None, pattern: str = "*") -> None:
+        """Record the files with secrets under a folder whose files a command reads if their names match."""
         if not word.known:
             return
         for path in self._absolute(word.text, folders):
             for folder in self._expand(path) if word.glob else [path]:
-                self._search(self.real(folder))
+                self._search(self.real(folder), pattern)
 
-    def _search(self, folder: str) -> None:
-        if folder in self._searched or not is_inside(folder, self.root):
+    def _search(self, folder: str, pattern: str) -> None:
+        if (folder, pattern) in self._searched or not is_inside(folder, self.root):
             return
-        self._searched.add(folder)
+        self._searched.add((folder, pattern))
+        names = _BRACES.sub("*", pattern.casefold()).rpartition("/")[2]
         for path in self.filesystem.files_below(folder):
-            if is_secret(path):
+            if is_secret(path) and fnmatch.fnmatchcase(posixpath.basename(path).casefold(), names):
                 self.sensitive[path] = None
 
     def _note_pattern(self, path: str, mode: Mode, *, follows: bool) -> None:

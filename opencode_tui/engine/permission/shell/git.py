@@ -90,7 +90,7 @@ _RUNNING = {
     "grep": "O",
     "clone": "uc",
     "difftool": "x",
-    "add": "ie",
+    "add": "iep",
     "commit": "p",
     "filter-branch": "f",
 }

@@ -204,6 +204,8 @@ def _run_program(call: Call, member: FoundMember) -> None:
         return
     for kind, words in find_needs(name, call.texts()):
         call.need(kind, words)
+        if kind in ("network", "install", "remote", "container"):
+            call.network()
     _knowledge(name)(call)
 
 

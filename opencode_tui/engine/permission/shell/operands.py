@@ -61,9 +61,6 @@ _PATH_START = re.compile(r"(?:^|[=:,@])(~?/(?!/)[^=:,]*|~[\w+-]*(?:/[^=:,]*)?|\.
 _PATH = re.compile(r"(?:/|~/|\.\./)[^\s]+|\.\.")
 _URL = re.compile(r"^[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 _DATA_FILE = re.compile(r"(?:^|[\w-]*=|^[\w-]+)[@<](?=.)")
-_NAMES_HIDDEN = re.compile(r"(?:^|/|\{|,)[.*?\[]")
-"""A pattern that may match a hidden file."""
-
 _NUMBER = re.compile(r"-\d+")
 _ABBREVIATED = re.compile(r"--\w[\w-]*")
 HIDDEN_LIMIT = 50
@@ -134,7 +131,7 @@ def read_options(
     while waiting:
         word = waiting.pop()
         text = word.text
-        is_option = len(text) > 1 and text[0] in "-+" and bool(word.known or word.fixed)
+        is_option = len(text) > 1 and (text[0] == "-" or text in options) and bool(word.known or word.fixed)
         if text == "--" or not (is_option or permutes):
             operands.extend([*([] if text == "--" else [word]), *reversed(waiting)])
             break
@@ -197,8 +194,8 @@ def _record_option(call: Call, spec: Spec, role: Role, value: Word | None) -> No
     if value is None or role in _VALUELESS:
         return
     if role is Role.GLOB:
-        if not value.text.startswith("!") and _NAMES_HIDDEN.search(value.text):
-            call.tree(literal("."))
+        if not value.text.startswith("!"):
+            call.tree(literal("."), value.text)
         return
     if role is Role.TEXT and _could_be_path(value):
         role = spec.rest if spec.rest in _MODES else Role.READ

@@ -1,0 +1,77 @@
+"""A command in the sandbox reaches neither a running server, nor its password, nor the questions that it asks."""
+
+import json
+import os
+import urllib.request
+
+import pytest
+
+from tests.support.provider.model_server import ModelServer
+from tests.support.world.cli import CommandLine, kill_session
+from tests.support.world.repo import make_repo
+
+PASSWORD = "CANARY-password-77"
+
+
+@pytest.fixture(params=["bubblewrap", "landlock"])
+def line(request, tmp_path, environ):
+    make_repo(tmp_path / "project").commit("begin")
+    settings = json.dumps({"experimental": {"sandbox": {"tier": request.param}}})
+    line = CommandLine(tmp_path / "project", {**environ, "OPENCODE_CONFIG_CONTENT": settings})
+    status = json.loads(line.run("debug", "sandbox").stdout)
+    if status["tier"] != request.param:
+        pytest.skip(status["reason"])
+    return line
+
+
+@pytest.fixture
+def server(line, tmp_path):
+    """Start a server with a password in the variable and one in a file; give its process and URL."""
+    file = tmp_path / "home/password"
+    file.touch(mode=0o600)
+    file.write_text(PASSWORD)
+    with ModelServer() as model:
+        environ = {**line.environ, "OPENCODE_SERVER_PASSWORD": PASSWORD}
+        process = CommandLine(line.folder, environ, provider=model.config()).start(
+            "serve", "--port", "0", "--password-file", str(file)
+        )
+        try:
+            assert process.stdout is not None
+            yield process, process.stdout.readline().decode().split()[-1]
+        finally:
+            kill_session(process)
+
+
+def test_the_password_cannot_be_read(line, server, tmp_path):
+    process, _ = server
+    text = (
+        f"cat {tmp_path}/home/password; ps eww -A; cat /proc/{process.pid}/environ /proc/{process.pid}/cmdline;"
+        f" strings /proc/{process.pid}/mem; env; cat /proc/*/environ; ls ~/.local/share/opencode-tui"
+    )
+    output = line.run("debug", "sandbox", "--", "bash", "-c", text).stdout
+    assert PASSWORD not in output
+
+
+def test_the_server_cannot_be_reached_even_with_the_password(line, server):
+    _, url = server
+    request = urllib.request.Request(f"{url}/session", headers={"authorization": f"Bearer {PASSWORD}"})
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    assert opener.open(request, timeout=10).read() == b"[]"
+    replies = (
+        f"curl -sS -m 3 -u opencode:{PASSWORD} {url}/session",
+        f'curl -sS -m 3 -u opencode:{PASSWORD} -X POST {url}/permission/per_1/reply -d \'{{"reply":"always"}}\'',
+        f"python3 -c \"import urllib.request as u; print(u.urlopen('{url}/doc', timeout=3).status)\"",
+        f"exec 3<>/dev/tcp/{url.removeprefix('http://').replace(':', '/')} && echo connected",
+    )
+    for text in replies:
+        done = line.run("debug", "sandbox", "--", "bash", "-c", text)
+        assert done.code != 0, text
+        assert [word for word in ("[]", "200", "connected") if word in done.stdout.split()] == []
+
+
+def test_the_server_cannot_be_signaled_or_traced(line, server):
+    process, _ = server
+    for text in (f"kill -9 {process.pid}", f"strace -p {process.pid}", f"gdb -p {process.pid} -batch"):
+        line.run("debug", "sandbox", "--timeout", "5", "--", "bash", "-c", text)
+        assert process.poll() is None
+        assert os.path.exists(f"/proc/{process.pid}")

@@ -1,0 +1,51 @@
+"""Keys of the user are neither given to commands nor kept in what is stored of a turn."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.support.provider.model_server import ModelServer
+from tests.support.world.cli import CommandLine
+from tests.support.world.repo import make_repo
+
+KEY = "sk-CANARY-KEY-5511"
+
+
+def stored(home: Path) -> list[str]:
+    """Return the files below the home that hold the key, but for those with the contents of the user's own files for undo."""
+    files = [
+        path
+        for path in home.rglob("*")
+        if path.is_file() and not {"snapshot", "session_diff", "message"} & set(path.parts)
+    ]
+    assert any("part" in path.parts for path in files)
+    return [str(path) for path in files if KEY.encode() in path.read_bytes()]
+
+
+@pytest.mark.parametrize("tier", ["auto", "none"])
+@pytest.mark.parametrize(
+    "calls",
+    [
+        '<<tool bash {"command":"env; echo $OPENAI_API_KEY","description":"x"}>>',
+        '<<tool bash {"command":"cat key.txt","description":"x"}>>',
+        '<<tool bash {"command":"cat long.txt","description":"x"}>>',
+        '<<tool read {"filePath":"key.txt"}>>',
+        '<<tool grep {"pattern":"sk-"}>>',
+        '<<tool read {"filePath":"key.txt"}>> <<tool edit {"filePath":"key.txt","oldString":"here","newString":"there"}>>',
+        '<<tool bash {"command":"head -c 9 key.txt; sleep 0.3; tail -c +10 key.txt; sleep 0.3","description":"x"}>>',
+    ],
+)
+def test_a_key_is_not_stored(tmp_path: Path, environ: dict[str, str], calls: str, tier: str) -> None:
+    project = tmp_path / "project"
+    make_repo(project).commit("begin")
+    (project / "key.txt").write_text(f"{KEY} here\n")
+    (project / "long.txt").write_text(f"{'x' * 70}{KEY}\n" * 3_000)
+    settings = json.dumps({"experimental": {"sandbox": {"tier": tier}}})
+    with ModelServer() as model:
+        environ = {**environ, "OPENAI_API_KEY": KEY, "OPENCODE_CONFIG_CONTENT": settings}
+        line = CommandLine(project, environ, provider=model.config())
+        done = line.run("run", "--auto", f"go {calls}")
+        requests = json.dumps([request.body for request in model.requests])
+    assert (done.code, KEY in done.stdout, KEY in requests) == (0, False, False), done.stderr
+    assert stored(tmp_path / "home") == []

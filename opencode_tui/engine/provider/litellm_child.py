@@ -15,7 +15,7 @@ import os
 import sys
 import threading
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
@@ -67,14 +67,15 @@ def _refuse_redirects() -> None:
     """
     import httpx  # litellm has imported it
 
-    send: Callable[..., httpx.Response] = httpx.Client.send
-    send_async: Callable[..., Awaitable[httpx.Response]] = httpx.AsyncClient.send
+    send, send_async = httpx.Client.send, httpx.AsyncClient.send
 
     def send_once(client: httpx.Client, request: httpx.Request, **options: Any) -> httpx.Response:
-        return _record_redirect(send(client, request, **{**options, "follow_redirects": False}))
+        once: Command = {**options, "follow_redirects": False}
+        return _record_redirect(send(client, request, **once))
 
     async def send_once_async(client: httpx.AsyncClient, request: httpx.Request, **options: Any) -> httpx.Response:
-        return _record_redirect(await send_async(client, request, **{**options, "follow_redirects": False}))
+        once: Command = {**options, "follow_redirects": False}
+        return _record_redirect(await send_async(client, request, **once))
 
     setattr(httpx.Client, "send", send_once)  # noqa: B010 - a library's method has no other way to be replaced
     setattr(httpx.AsyncClient, "send", send_once_async)  # noqa: B010 - as above

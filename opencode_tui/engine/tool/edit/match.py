@@ -3,14 +3,20 @@
 Strategies go from strict to loose, and the first with a match decides: one match is the answer, several are an error that
 names their lines. No strategy may change text that the model did not quote, but for white space and, in `anchored`, slips in the
 middle of a block. Texts here have `\n` line ends only. Source: reference, section 28 (edit), made safe.
+
+Both texts may be large, and a search must not hold the interpreter: every strategy takes time linear in their size. Where matches
+overlap so densely that this cannot be, those in addition to a chain of separate ones are left out.
 """
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
 # Conversion of the model's indentation into the file's.
+
+_INDENT_LIMIT = 200
+"""Most characters of an indentation that is put together from others."""
 
 
 class Reindent(Struct, frozen=True):
@@ -41,14 +47,18 @@ class Reindent(Struct, frozen=True):
             return self.delta + indent
         if self.takes is not None:
             return indent.removeprefix(self.takes) if indent.startswith(self.takes) else None
-        if indent in self.known:
-            return self.known[indent]
-        heads = [head for head in self.known if head and indent.startswith(head)]
-        if not heads:
-            return None
-        head = max(heads, key=len)
-        rest = self._translate(indent[len(head) :])
-        return None if rest is None else self.known[head] + rest
+        pieces: list[str] = []
+        rest = indent
+        while rest not in self.known:
+            if len(rest) > _INDENT_LIMIT:
+                return None
+            head = next((rest[:size] for size in range(len(rest) - 1, 0, -1) if rest[:size] in self.known), None)
+            if head is None:
+                return None
+            pieces.append(self.known[head])
+            rest = rest[len(head) :]
+        last = self.known.get(rest)
+        return None if last is None else "".join([*pieces, last])
 
 
 def reindent(written: Sequence[str], found: Sequence[str]) -> Reindent | None:
@@ -73,6 +83,12 @@ def _indent_of(line: str) -> str:
 _ANCHORED_SIMILARITY = 0.85
 _ANCHORED_EQUAL_SHARE = 0.5
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "'": "'", '"': '"', "`": "`", "\\": "\\", "$": "$"}
+_DENSITY = 2
+"""How often the content may be covered by matches that overlap others."""
+_FREE_OVERLAP = 10_000
+_COMPARED_PAIRS = 2_000_000_000
+"""Most pairs of characters that `anchored` compares."""
+_WORD = re.compile(r"[^ \t]+")
 _WORD_PAIR = re.compile(r"\w\w")
 _ESCAPE = re.compile(r"\\([ntr'\"`\\$])")
 
@@ -109,9 +125,12 @@ def _trailing_space(content: str, old: str, new: str) -> list[Replacement]:
 
 def _indented(content: str, old: str, new: str) -> list[Replacement]:
     """Match whole lines that differ only in a common indentation, or in white space at their ends."""
+    blocks = list(_blocks(content, old, str.strip))
+    if sum(len(block.found) for block in blocks) > _overlap_limit(content.count("\n")):
+        return []  # some may have been left out, so that another would look unique
     return [
         block.replacement(text, new)
-        for block in _blocks(content, old, str.strip)
+        for block in blocks
         if (shift := reindent(block.old, block.found)) is not None
         and shift.is_uniform
         and (text := shift.apply(block.new(new))) is not None
@@ -128,17 +147,40 @@ def _whitespace_normalized(content: str, old: str, new: str) -> list[Replacement
     words = old.split()
     if found or "\n" in old.strip() or not words:
         return found
-    joined = r"[ \t]+".join(re.escape(word) for word in words)
-    left = r"(?<!\w)" if re.match(r"\w", words[0]) else ""
-    right = r"(?!\w)" if re.search(r"\w$", words[-1]) else ""
-    pattern, text = re.compile(left + joined + right), _trim_alike(old, new)
+    text = _trim_alike(old, new)
     lines = content.split("\n")
     return [
-        Replacement(start + match.start(), start + match.end(), text, exact=False)
+        Replacement(start + first, start + last, text, exact=False)
         for start, line in zip(_line_starts(lines), lines, strict=False)
         if words[0] in line
-        for match in pattern.finditer(line)
+        for first, last in _find_words(line, words)
     ]
+
+
+def _find_words(line: str, words: Sequence[str]) -> Iterator[tuple[int, int]]:
+    """Yield the separate ranges of a line with these words: the first may end a longer one, the last begin one, at a boundary."""
+    if len(words) == 1:
+        candidates = ((start, start + len(words[0])) for start in _occurrences(line, words[0]))
+    else:
+        candidates = _find_phrases(line, words)
+    end = 0
+    for first, last in candidates:
+        if first >= end and not _is_inside_word(line, first, last):
+            end = last
+            yield first, last
+
+
+def _find_phrases(line: str, words: Sequence[str]) -> Iterator[tuple[int, int]]:
+    spans = [match.span() for match in _WORD.finditer(line)]
+    inner = words[1:-1]
+    starts = find_sequences([line[start:end] for start, end in spans], inner) if inner else range(1, len(spans))
+    for index in starts:
+        if not 0 < index < len(spans) - len(inner):
+            continue
+        first, last = spans[index - 1][1] - len(words[0]), spans[index + len(inner)][0]
+        is_first = first >= spans[index - 1][0] and line.startswith(words[0], first)
+        if is_first and line.startswith(words[-1], last):
+            yield first, last + len(words[-1])
 
 
 def _escape_normalized(content: str, old: str, new: str) -> list[Replacement]:
@@ -161,10 +203,12 @@ def _trimmed_boundary(content: str, old: str, new: str) -> list[Replacement]:
     core = old.strip()
     if not core or core == old:
         return []
-    text = _trim_alike(old, new)
+    text, starts = _trim_alike(old, new), list(_occurrences(content, core))
+    if len(starts) * len(core) > _overlap_limit(len(content)):
+        return []  # some may have been left out, so that another would look unique
     return [
         Replacement(start, start + len(core), text, exact=False)
-        for start in _occurrences(content, core)
+        for start in starts
         if not _is_inside_word(content, start, start + len(core))
     ]
 
@@ -178,13 +222,18 @@ def _anchored(content: str, old: str, new: str) -> list[Replacement]:
     if len(wanted) < 3 or not middle or not wanted[0] or not wanted[-1]:
         return []
     blocks: list[_Block] = []
-    for block in _blocks(content, old, str.strip, only_ends=True):
+    lines_left, pairs_left = _overlap_limit(content.count("\n")), _COMPARED_PAIRS
+    for block in _framed(content, old):
         lines = [line.strip() for line in block.found[1:-1]]
+        lines_left -= len(lines)
         equal = sum(1 for mine, theirs in zip(wanted[1:-1], lines, strict=True) if mine and mine == theirs)
-        if equal < _ANCHORED_EQUAL_SHARE * len(middle):
-            continue
-        if Levenshtein.normalized_similarity("\n".join(wanted[1:-1]), "\n".join(lines)) >= _ANCHORED_SIMILARITY:
-            blocks.append(block)
+        if equal >= _ANCHORED_EQUAL_SHARE * len(middle):
+            mine, theirs = "\n".join(wanted[1:-1]), "\n".join(lines)
+            pairs_left -= len(mine) * len(theirs)
+            if pairs_left >= 0 and Levenshtein.normalized_similarity(mine, theirs) >= _ANCHORED_SIMILARITY:
+                blocks.append(block)
+        if lines_left < 0 or pairs_left < 0:
+            return []  # one that was not compared may be meant as well
     return _fill(blocks, new)
 
 
@@ -238,22 +287,58 @@ def _fill(blocks: list[_Block], new: str) -> list[Replacement]:
     return filled
 
 
-def _blocks(content: str, old: str, form: Callable[[str], str], *, only_ends: bool = False) -> Iterator[_Block]:
-    """Yield the runs of lines that equal the old ones in this form, or whose first and last lines do."""
+def _blocks(content: str, old: str, form: Callable[[str], str]) -> Iterator[_Block]:
+    """Yield the runs of lines that equal the old ones in this form."""
     wanted = _old_lines(old)
-    if not any(line.strip() for line in wanted):
-        return
-    lines = content.split("\n")
-    shown, sought = [form(line) for line in lines], [form(line) for line in wanted]
-    starts = _line_starts(lines)
-    count, index = len(wanted), 0
-    while index <= len(lines) - count:
-        last = index + count - 1
-        ends_fit = shown[index] == sought[0] and shown[last] == sought[-1]
-        if ends_fit and (only_ends or shown[index : last + 1] == sought):
-            end = starts[last] + len(lines[last])
-            yield _Block(starts[index], end, lines[index : last + 1], wanted, len(wanted) < old.count("\n") + 1)
-        index += 1
+    if any(line.strip() for line in wanted):
+        lines = content.split("\n")
+        found = find_sequences([form(line) for line in lines], [form(line) for line in wanted])
+        yield from _cut_blocks(lines, found, old)
+
+
+def _framed(content: str, old: str) -> Iterator[_Block]:
+    """Yield the runs of as many lines whose first and last lines equal the old ones, but for white space around them."""
+    wanted, lines = _old_lines(old), content.split("\n")
+    shown, last = [line.strip() for line in lines], len(wanted) - 1
+    ends = zip(shown, shown[last:], strict=False)
+    frame = (wanted[0].strip(), wanted[-1].strip())
+    yield from _cut_blocks(lines, (index for index, pair in enumerate(ends) if pair == frame), old)
+
+
+def _cut_blocks(lines: list[str], indexes: Iterable[int], old: str) -> Iterator[_Block]:
+    wanted, starts = _old_lines(old), _line_starts(lines)
+    drops_end = len(wanted) < old.count("\n") + 1
+    for index in indexes:
+        last = index + len(wanted) - 1
+        end = starts[last] + len(lines[last])
+        yield _Block(starts[index], end, lines[index : last + 1], wanted, drops_end)
+
+
+def find_sequences(items: Sequence[str], wanted: Sequence[str]) -> Iterator[int]:
+    """Yield the indexes at which a sequence occurs, by the algorithm of Knuth, Morris and Pratt; overlapping ones within limits."""
+    borders = [0] * len(wanted)
+    length = 0
+    for index in range(1, len(wanted)):
+        while length and wanted[index] != wanted[length]:
+            length = borders[length - 1]
+        length += wanted[index] == wanted[length]
+        borders[index] = length
+    limit = _overlap_limit(len(items))
+    matched = chain_end = 0
+    for index, item in enumerate(items):
+        while matched and item != wanted[matched]:
+            matched = borders[matched - 1]
+        matched += item == wanted[matched]
+        if matched == len(wanted):
+            matched = borders[-1]
+            start = index + 1 - len(wanted)
+            if start >= chain_end:
+                chain_end = index + 1
+            else:
+                limit -= len(wanted)
+                if limit < 0:
+                    continue
+            yield start
 
 
 def _old_lines(old: str) -> list[str]:
@@ -270,10 +355,20 @@ def _line_starts(lines: list[str]) -> list[int]:
 
 
 def _occurrences(content: str, text: str) -> Iterator[int]:
+    """Yield where a text occurs; overlapping ones within limits."""
+    limit, chain_end = _overlap_limit(len(content)), 0
     at = content.find(text)
     while at >= 0:
         yield at
-        at = content.find(text, at + 1)
+        if at >= chain_end:
+            chain_end = at + len(text)
+        else:
+            limit -= len(text)
+        at = content.find(text, at + 1 if limit >= 0 else max(chain_end, at + 1))
+
+
+def _overlap_limit(size: int) -> int:
+    return max(_DENSITY * size, _FREE_OVERLAP)
 
 
 def _is_inside_word(content: str, start: int, end: int) -> bool:

@@ -8,14 +8,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from opencode_tui.engine.tool.edit.match import reindent
+from opencode_tui.engine.tool.edit.match import find_sequences, reindent
 from opencode_tui.engine.tool.files.files import TextFile
 from opencode_tui.schema.error import ToolError
 
 _BEGIN, _END = "*** Begin Patch", "*** End Patch"
 _ADD, _DELETE, _UPDATE, _MOVE = "*** Add File: ", "*** Delete File: ", "*** Update File: ", "*** Move to: "
 _END_OF_FILE = "*** End of File"
-_HEREDOC = re.compile(r"^\s*(?:\w+\s+)?<<-?\s*(['\"]?)(\w+)\1[^\n]*\n(.*)\n\2\s*$", re.DOTALL)
+_HEREDOC = re.compile(r"^\s*(?:\w+\s+)?<<-?\s*(['\"]?)(\w++)\1[^\n]*\n(.*)\n\2\s*$", re.DOTALL)
 
 Sign = Literal[" ", "-", "+"]
 
@@ -240,12 +240,7 @@ def _seek(lines: Sequence[str], wanted: Sequence[str], at: int) -> list[int]:
     """Return all positions from `at` on where these lines match, by the strictest comparison with a match."""
     for form in _FORMS:
         shown, sought = [form(line) for line in lines[at:]], [form(line) for line in wanted]
-        count = len(sought)
-        found = [
-            at + index
-            for index in range(len(shown) - count + 1)
-            if shown[index] == sought[0] and shown[index : index + count] == sought
-        ]
+        found = [at + index for index in find_sequences(shown, sought)]
         if found:
             return found
     return []

@@ -62,6 +62,8 @@ _BOUND = 3.0
 """Maximum tokens of a non-ASCII character; an ASCII character takes at most one."""
 _UNBOUNDED = float(1 << 60)
 
+_NONE = (0.0,) * len(KINDS)
+
 _LAYOUT = 2
 """The version of the file; files of other versions are ignored."""
 _CACHED = 20_000
@@ -222,7 +224,7 @@ class ModelEstimate:
 
 
 def _only(kind: int, tokens: float) -> Counts:
-    return tuple(tokens if at == kind else 0.0 for at in range(len(KINDS)))
+    return (*_NONE[:kind], tokens, *_NONE[kind + 1 :])
 
 
 def _add(*counts: Counts) -> Counts:

@@ -80,6 +80,17 @@ async def test_each_session_tells_what_it_cost_by_itself(api):
     assert free.id not in costs and (await api.client.sessions.totals(session.id)).cost == pytest.approx(1_900 / 1e6)
 
 
+async def test_the_totals_of_a_fork_begin_with_it(api):
+    source = await api.new_session()
+    await api.say(source, "hello <<usage 1000 200>>")
+    fork = await api.client.sessions.fork(source.id, ForkSession())
+    await api.client.sessions.wait_copied(fork.id)
+    assert (await api.client.sessions.totals(fork.id)).steps == 0
+    await api.say(fork, "hello <<usage 500 0>>")
+    totals = await api.client.sessions.totals(fork.id)
+    assert (totals.steps, totals.input, totals.cost) == (1, 500, pytest.approx(500 / 1e6))
+
+
 async def test_todos_are_those_that_the_agent_wrote(api):
     session = await api.new_session()
     todo = {"id": "1", "content": "think", "status": "pending", "priority": "high"}

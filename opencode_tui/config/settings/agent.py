@@ -43,7 +43,7 @@ class AgentSettings(Section):
     hidden: bool | None = None
     """Hide this agent in lists."""
     color: Annotated[str, Field(pattern=COLOR_PATTERN)] | None = None
-    """Color of the agent, as #rrggbb or the name of a theme color (not supported yet)."""
+    """Color of the agent, as #rrggbb or the name of a theme color, for clients of the server."""
     options: dict[str, Any] | None = None
     """Options that are sent to the provider with each request."""
 

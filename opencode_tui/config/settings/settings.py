@@ -172,7 +172,7 @@ class Settings(Section):
     default_agent: Line | None = None
     """The agent of new sessions; must be a primary agent."""
     username: Line | None = None
-    """Your name in conversations (not supported yet)."""
+    """Your name in conversations, for clients of the server."""
     agent: dict[Name, AgentSettings] | None = None
     """Agents by name."""
     mode: dict[Name, AgentSettings] | None = None
@@ -207,17 +207,19 @@ UNSUPPORTED = (
     "mcp", "lsp", "formatter", "share", "autoupdate", "watcher", "enterprise", "layout", "shell", "skills.urls",
     "server.mdns", "server.mdnsDomain", "experimental.openTelemetry", "experimental.batch_tool", "experimental.mcp_timeout",
     "experimental.sandbox.hosts",
-    "provider.*.options.setCacheKey", "provider.*.models.*.interleaved", "username", "agent.*.color",
+    "provider.*.options.setCacheKey", "provider.*.models.*.interleaved",
 )  # fmt: skip
 """OpenCode's keys that are not supported yet; each is reported once when its value would have an effect."""
 
 FORMER = ("autoshare", "mode", "tools", "agent.*.tools", "agent.*.maxSteps")
 """Former names of other keys, which still work."""
 
-DESCRIPTIVE = tuple(
-    f"provider.*.models.*.{name}" for name in ("family", "release_date", "status", "experimental", "modalities")
+DESCRIPTIVE = (
+    *(f"provider.*.models.*.{name}" for name in ("family", "release_date", "status", "experimental", "modalities")),
+    "username",
+    "agent.*.color",
 )
-"""Keys that describe a model and have no effect."""
+"""Keys that describe a model, a user or an agent to clients of the server; they have no effect in this program."""
 
 SILENT_VALUES = (False, None, "disabled", "manual")
 """Values of an unsupported key that would have no effect, like empty objects and lists."""

@@ -17,7 +17,7 @@ from opencode_tui.schema.error import BusyError, SessionError
 from opencode_tui.schema.ids import Clock, Identifier, is_identifier
 from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.message import AssistantMessage
-from opencode_tui.schema.session.session import SessionInfo, SessionTime, default_title, hidden_cost
+from opencode_tui.schema.session.session import SessionInfo, SessionTime, default_title, fork_origin, hidden_cost
 from opencode_tui.schema.totals import SessionTotals
 from opencode_tui.storage.locks import Locks
 
@@ -41,17 +41,16 @@ def new_slug() -> str:
     return f"{_ADJECTIVES[first % len(_ADJECTIVES)]}-{_NOUNS[second % len(_NOUNS)]}"
 
 
-# Totals of a session, subagent sessions included.
-
-
-def add_up(conversations: Iterable[Iterable[MessageWithParts]]) -> SessionTotals:
-    """Return the sums over the answers of several sessions; tokens and USD."""
+def _add_up(conversations: Iterable[tuple[SessionInfo, Iterable[MessageWithParts]]]) -> SessionTotals:
+    """Return the sums over sessions; of a fork only the answers since it was made, as the others count in its source."""
     steps = input_tokens = output = cached = 0
     cost = Decimal(0)
-    for messages in conversations:
+    for session, messages in conversations:
+        begun = session.time.created if fork_origin(session) else 0
+        cost += hidden_cost(session)
         for message in messages:
             info = message.info
-            if isinstance(info, AssistantMessage):
+            if isinstance(info, AssistantMessage) and info.time.created >= begun:
                 steps += 1
                 input_tokens += info.tokens.input
                 output += info.tokens.output
@@ -146,8 +145,7 @@ class Sessions:
     async def totals(self, session_id: str) -> SessionTotals:
         """Return the totals of the session and its subagent sessions; the cost includes titles and discarded summaries."""
         family = await self._family(await self.get(session_id))
-        totals = add_up([await self._store.messages(info.id) for info in family])
-        return totals.changed(cost=float(Decimal(str(totals.cost)) + sum(map(hidden_cost, family))))
+        return _add_up([(info, await self._store.messages(info.id)) for info in family])
 
     async def recover_all(self, recover: Callable[[str], Awaitable[int]]) -> int:
         """Call `recover` for every session that a killed process left open; returns the number of repaired messages."""

@@ -37,8 +37,7 @@ class RunActions:
             self._screen.do(self._abort())
         else:
             key = self._app.keymap.first("session_interrupt")
-            self._screen.show_aside(Activity(key=key, act="again to interrupt"))
-            self._screen.set_timer(ARMED_MS / 1000, self._disarm)
+            self._arm("interrupt", Activity(key=key, act="again to interrupt"))
 
     async def _abort(self) -> None:
         self._disarm()
@@ -50,8 +49,7 @@ class RunActions:
             self._disarm()
             self.quit()
         else:
-            self._screen.show_aside(Activity(key="ctrl+c", act="again to quit", action_id="app_exit"))
-            self._screen.set_timer(ARMED_MS / 1000, self._disarm)
+            self._arm("quit", Activity(key="ctrl+c", act="again to quit", action_id="app_exit"))
 
     def quit(self) -> None:
         """Quit; ask first while runs are active that would end with this process."""
@@ -83,13 +81,15 @@ class RunActions:
         self._app.action_suspend_process()
 
     def _disarm(self) -> None:
-        self._armed.clear()
+        self._armed = {}
         self._screen.show_aside(Activity())
 
     def _is_second(self, what: str) -> bool:
-        """Return whether this is the second press; record the first one."""
-        now = self._control.now()
-        if now - self._armed.get(what, -ARMED_MS) < ARMED_MS:
-            return True
-        self._armed = {what: now}
-        return False
+        """Return whether this is the second press."""
+        return self._control.now() - self._armed.get(what, -ARMED_MS) < ARMED_MS
+
+    def _arm(self, what: str, hint: Activity) -> None:
+        """Record a first press and show what a second one does, until its time is over or another first press follows."""
+        armed = self._armed = {what: self._control.now()}
+        self._screen.show_aside(hint)
+        self._screen.set_timer(ARMED_MS / 1000, lambda: self._disarm() if self._armed is armed else None)

@@ -3,11 +3,14 @@
 import gc
 import json
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from textual import events
+from textual.timer import Timer
 
+from opencode_tui.tui.actions.run import ARMED_MS
 from opencode_tui.tui.chrome.status_line import Pressed
 from opencode_tui.tui.options import StartOptions
 from tests.support.provider.model_script import Answer, Call
@@ -156,6 +159,32 @@ async def test_two_escapes_interrupt_and_one_does_not(environ: dict[str, str], f
         await page.press("escape")
         text = await page.sees("Interrupted by you")
         assert "✗" not in text
+
+
+async def test_the_end_of_one_first_press_leaves_another_one(
+    environ: dict[str, str], folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with screen(environ, folder) as page:
+        ends: list[Callable[[], object]] = []
+        start_timer = page.app.chat.set_timer
+
+        def set_timer(delay: float, callback: Callable[[], object]) -> Timer:
+            if delay == ARMED_MS / 1000:
+                ends.append(callback)
+            return start_timer(delay, callback)
+
+        monkeypatch.setattr(page.app.chat, "set_timer", set_timer)
+        await page.send("<<words 200>> <<slow 30>>")
+        await page.sees("word3")
+        await page.press("escape")
+        await page.sees("again to interrupt")
+        await page.press("ctrl+c")
+        await page.sees("again to quit")
+        ends[0]()
+        await page.pilot.pause(0.1)
+        assert "again to quit" in page.text()
+        ends[1]()
+        await page.sees_no_more("again to quit")
 
 
 async def test_a_prompt_sent_while_it_works_is_queued_and_seen(environ: dict[str, str], folder: Path) -> None:

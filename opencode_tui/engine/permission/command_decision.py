@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from opencode_tui.engine.permission.decision import Query, always_of, is_granted, open_patterns, with_approvals
 from opencode_tui.engine.permission.protected import is_secret
-from opencode_tui.engine.permission.ruleset import BuiltInRule, evaluate, evaluate_layers
+from opencode_tui.engine.permission.ruleset import BuiltInRule, evaluate, evaluate_layers, grantable
 from opencode_tui.schema.error import DeniedError
 from opencode_tui.schema.permission import Action, Approvals, Rule, Ruleset, Runs
 
@@ -189,8 +189,8 @@ class _Plan:
 
     def _query(self) -> Query:
         also = [
-            _query("external_directory", self._folders, always=self._folders, by_user=self._written),
-            _query("read", self._secrets, always=self._secrets),
+            _query("external_directory", self._folders, always=_folder_grants(self._folders), by_user=self._written),
+            _query("read", self._secrets, always=grantable(self._secrets)),
             *self._path_queries(),
             *self._address_queries(),
         ]
@@ -281,6 +281,10 @@ class _Plan:
 
 def _pattern(folder: str) -> str:
     return f"{folder.rstrip('/')}/*"
+
+
+def _folder_grants(patterns: Sequence[str]) -> list[str]:
+    return grantable((pattern.removesuffix("/*") for pattern in patterns), "/*")
 
 
 def _query(

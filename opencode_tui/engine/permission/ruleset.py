@@ -36,6 +36,14 @@ def matches(pattern: str, text: str) -> bool:
     return pattern.endswith(" *") and compile_wildcard(pattern[:-2]).fullmatch(text) is not None
 
 
+def grantable(names: Iterable[str], suffix: str = "") -> list[str]:
+    """Return the patterns that an "always" may grant for these names, each with the suffix: none for a name with wildcards.
+
+    A repository chooses names: the grant for a file called `*.env` would cover all of them.
+    """
+    return [f"{name}{suffix}" for name in names if "*" not in name and "?" not in name]
+
+
 def evaluate(permission: str, pattern: str, *rulesets: Sequence[Rule]) -> Rule:
     """Return the rule that decides; later rulesets win over earlier ones. Without a match: ask for the whole permission.
 

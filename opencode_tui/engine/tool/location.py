@@ -9,6 +9,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from opencode_tui.engine.permission.ruleset import grantable
 from opencode_tui.engine.tool.tool import ToolContext
 from opencode_tui.schema.error import ToolError
 
@@ -61,7 +62,7 @@ async def ask_outside(location: Location, context: ToolContext) -> None:
     await context.ask(
         "external_directory",
         [pattern],
-        always=[pattern],
+        always=grantable([str(folder)], "/*"),
         metadata={"filepath": str(location.real), "parentDir": str(folder)},
     )
 

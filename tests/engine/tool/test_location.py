@@ -35,3 +35,16 @@ async def test_a_neighbour_is_inside_where_the_worktree_holds_both(tmp_path: Pat
     folder.mkdir(parents=True)
     bench = Workbench(folder, worktree=(folder / worktree).resolve())
     assert (await locate("../two/a.py", bench.context)).is_inside is inside
+
+
+@pytest.mark.parametrize("name", ["*.env", "?.env", "*"])
+async def test_no_grant_is_made_for_a_name_with_wildcards(bench: Workbench, name: str) -> None:
+    (bench.folder / name).write_text("x")
+    (bench.folder.parent / name).mkdir()
+    (bench.folder.parent / name / "a").write_text("x")
+    await bench.read(name, str(bench.folder.parent / name / "a"))
+    assert [(asked.permission, asked.always) for asked in bench.asked] == [
+        ("read", []),
+        ("external_directory", []),
+        ("read", []),
+    ]

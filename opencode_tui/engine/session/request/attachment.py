@@ -8,16 +8,19 @@ import base64
 import json
 import mimetypes
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, unquote, unquote_to_bytes, urlsplit
 
 from opencode_tui.config.sources.project_file import find_objection
+from opencode_tui.engine.permission.decision import Query
 from opencode_tui.engine.tool.registry import ToolRegistry
 from opencode_tui.engine.tool.tool import ToolContext
 from opencode_tui.schema.api.request import FileInput
 from opencode_tui.schema.error import OpencodeError
 from opencode_tui.schema.ids import Identifier
+from opencode_tui.schema.permission import Ruleset
 from opencode_tui.schema.session.message import UserMessage
 from opencode_tui.schema.session.part import AnyPart, FilePart, TextPart
 
@@ -113,9 +116,6 @@ class Attachments:
         return (await tool.run(valid, self._context(message))).output
 
     def _context(self, message: UserMessage) -> ToolContext:
-        async def allow(*_: object, **__: object) -> None:
-            """Allow it: the user named the file."""
-
         return ToolContext(
             session_id=message.session_id,
             message_id=message.id,
@@ -123,7 +123,7 @@ class Attachments:
             agent=message.agent,
             directory=self._directory,
             worktree=self._worktree,
-            ask=allow,
+            ask=_Allowed(),
             progress=lambda _title, _metadata: None,
         )
 
@@ -146,6 +146,20 @@ class Attachments:
             url=url,
             source=given.source,
         )
+
+
+class _Allowed:
+    """Allows to read a file that the user named."""
+
+    async def __call__(self, *_: object, **__: object) -> None:
+        """Return at once."""
+
+    async def query(self, query: Query) -> None:
+        """Return at once."""
+
+    def rules(self) -> Sequence[Ruleset]:
+        """Return no rules."""
+        return ()
 
 
 def _is_text(mime: str) -> bool:

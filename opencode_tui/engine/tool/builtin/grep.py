@@ -6,6 +6,7 @@ from pathlib import Path
 
 from pydantic import Field
 
+from opencode_tui.engine.permission.ruleset import grantable
 from opencode_tui.engine.tool.files.text_format import presentable
 from opencode_tui.engine.tool.location import Location
 from opencode_tui.engine.tool.search.search import (
@@ -53,7 +54,7 @@ class GrepTool:
         if not location.is_folder:
             if not await asyncio.to_thread(location.real.is_file):
                 raise ToolError(f"{location.path} is a pipe, socket or device, not a file; it cannot be searched")
-            await context.ask("read", location.read_patterns, always=location.read_patterns)
+            await context.ask("read", location.read_patterns, always=grantable(location.read_patterns))
         found = await self._search.lines(
             location.real, arguments.pattern, include=arguments.include, is_file=not location.is_folder
         )

@@ -15,6 +15,7 @@ from msgspec import Struct
 from pydantic import Field
 
 from opencode_tui.cancellation import to_cancellable_thread
+from opencode_tui.engine.permission.ruleset import grantable
 from opencode_tui.engine.tool.files.read_guard import ReadGuard, Stamp, stamp_of
 from opencode_tui.engine.tool.files.text_format import detect, is_binary, presentable
 from opencode_tui.engine.tool.files.transaction import explain
@@ -182,7 +183,7 @@ class ReadTool:
             raise ToolError(f"offset is {arguments.offset}, but lines count from 1; give 1 or more")
         place = await locate(arguments.file_path, context)
         await ask_outside(place, context)
-        await context.ask("read", place.read_patterns, always=place.read_patterns)
+        await context.ask("read", place.read_patterns, always=grantable(place.read_patterns))
         found = await to_cancellable_thread(partial(open_window, place.real, arguments.offset, arguments.limit))
         match found:
             case None:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from pydantic import Field
 
+from opencode_tui.engine.permission.ruleset import grantable
 from opencode_tui.engine.skill.skills import Skill, Skills
 from opencode_tui.engine.tool.tool import Parameters, ToolContext, ToolResult, read_description
 from opencode_tui.schema.error import ToolError
@@ -37,7 +38,7 @@ class SkillTool:
         if skill is None:
             known = ", ".join(one.name for one in self._skills.all())
             raise ToolError(f"there is no skill {arguments.name!r}; there are: {known or 'none'}")
-        await context.ask("skill", [skill.name], always=[skill.name])
+        await context.ask("skill", [skill.name], always=grantable([skill.name]))
         text, files = await asyncio.to_thread(lambda: (skill.read(), skill.sample()))
         return ToolResult(
             title=f"Loaded skill: {skill.name}",

@@ -126,7 +126,9 @@ class _Plan:
         self.may_edit = evaluate_layers("edit", "*", scope.layers).action != "deny"
         self._written = {_pattern(external.folder) for external in scan.external if "w" in external.mode}
         self._folders = self._outside_folders()
-        self._paths = [os.path.normpath(os.path.join(scope.folder, path)) for path in scan.sensitive]
+        unreadable = scan.swept if scope.tier in ("bubblewrap", "seatbelt") else []
+        sensitive = [path for path in scan.sensitive if path not in unreadable]
+        self._paths = [os.path.normpath(os.path.join(scope.folder, path)) for path in sensitive]
         self._secrets = [path for path in self._paths if is_secret(path)]
         self._protected = [os.path.relpath(path, scope.root) for path in self._paths if not is_secret(path)]
         self._leaving = [reason for reason in scan.outside if reason.kind != "path"]

@@ -36,7 +36,7 @@ DISCARDS = ("git reset --hard", "git push --force")
 def scan_of(*commands: str) -> Scan:
     """Return facts about commands as the scanner finds them; its own tables have other tests.
 
-    A word `r:PATH` or `w:PATH` is a path that is read or written.
+    A word `r:PATH` or `w:PATH` is a path that is read or written, `swept:PATH` a file in a folder that is read as a whole.
     """
     found = Scan(
         opaque=any(text.startswith(OPAQUE) for text in commands),
@@ -57,6 +57,9 @@ def scan_of(*commands: str) -> Scan:
                 case ("r" | "w") as mode, ":", path:
                     found.inside.append(ScannedPath(f"{ROOT}/{path}", mode))
                     found.sensitive.extend([f"{ROOT}/{path}"] if path.endswith((".env", ".git/config")) else [])
+                case "swept", ":", path:
+                    found.sensitive.append(f"{ROOT}/{path}")
+                    found.swept.append(f"{ROOT}/{path}")
                 case _:
                     pass
     return found
@@ -263,3 +266,9 @@ def test_the_rules_of_the_caller_hold_too() -> None:
     assert decided("npm test", given=("bash npm * allow",), above=asking).action == "ask"
     assert decided("rm w:a", above=AGENTS["plan"]).action == "deny"
     assert decided("curl x", above=AGENTS["plan"]).action == "deny"
+
+
+def test_a_file_with_secrets_in_a_folder_that_is_searched_asks_where_the_sandbox_does_not_hide_it() -> None:
+    actions = {tier: decided("grep -r x swept:.env", tier=tier).action for tier in ("bubblewrap", "landlock", "none")}
+    assert actions == {"bubblewrap": "allow", "landlock": "ask", "none": "ask"}
+    assert decided("cat r:.env", tier="bubblewrap").action == "ask"

@@ -50,6 +50,7 @@ class Findings:
     members: list[FoundMember] = field(default_factory=list[FoundMember])
     external: dict[str, Mode] = field(default_factory=dict[str, Mode])
     sensitive: dict[str, None] = field(default_factory=dict[str, None])
+    swept: dict[str, None] = field(default_factory=dict[str, None])
     opaque: bool = False
     poisoned: bool = False
     network: bool = False
@@ -167,7 +168,7 @@ class Findings:
         names = _BRACES.sub("*", pattern.casefold()).rpartition("/")[2]
         for path in self.filesystem.files_below(folder):
             if is_secret(path) and fnmatch.fnmatchcase(posixpath.basename(path).casefold(), names):
-                self.sensitive[path] = None
+                self.swept[path] = None
 
     def _note_pattern(self, path: str, mode: Mode, *, follows: bool) -> None:
         folder = self.real(glob_folder(path))

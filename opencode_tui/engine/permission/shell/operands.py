@@ -31,6 +31,7 @@ class Role(StrEnum):
     FLAG = "!"  # no value; what the command does is unknown with it
     SPREAD = "*"  # no value; folders are read recursively
     GLOB = "g"  # a pattern of names, which may include hidden files
+    INCLUDE = "I"  # a pattern of the names that are read in folders
     LIST = "L"  # a file that names other files
     NONE = "."  # no value, and no effect that matters
     SUFFIX = "^"  # a text, only if it is attached
@@ -87,6 +88,7 @@ def apply_spec(call: Call, spec: Spec) -> None:
     if spec.opaque:
         call.opaque()
     operands, seen = split_options(call, spec)
+    pattern = _included(call, spec) if Role.INCLUDE in seen else "*"
     first, rest, last = spec.first, spec.rest, None if Role.TARGET in seen else spec.last
     spread = spec.spreads or Role.SPREAD in seen
     if first is Role.TEXT and seen & {Role.PATTERN, Role.PATTERN_FILE, Role.NO_PATTERN}:
@@ -104,9 +106,19 @@ def apply_spec(call: Call, spec: Spec) -> None:
             call.opaque()  # the name of a file with further arguments
         if spread and role is Role.READ:
             role = Role.TREE
+        if role is Role.TREE:
+            call.tree(word, pattern)
+            role = Role.READ
         use_operand(call, word, role, assumed=spec.assumed)
     if spread and not operands[1 if first else 0 :]:
-        call.tree(Word(text=".", fixed="."))
+        call.tree(literal("."), pattern)
+
+
+def _included(call: Call, spec: Spec) -> str:
+    """Return the pattern of the names that are read in folders, all names if there are several."""
+    options, _ = read_options(call.arguments, spec.options, permutes=True)
+    patterns = {option.value.text for option in options if option.role is Role.INCLUDE and option.value is not None}
+    return patterns.pop() if len(patterns) == 1 else "*"
 
 
 class Option(Struct, frozen=True):
@@ -231,7 +243,7 @@ def use_operand(call: Call, word: Word, role: Role, *, assumed: bool) -> None:
         call.use(tail(word, found.end()), "r")
     if word.text.startswith("file://"):
         call.use(tail(word, len("file://")), "r")
-    if role in (Role.TEXT, Role.SPREAD, Role.PATTERN, Role.DATA, Role.SUFFIX):
+    if role in (Role.TEXT, Role.SPREAD, Role.PATTERN, Role.DATA, Role.SUFFIX, Role.INCLUDE):
         return
     if role is Role.PROGRAM:
         call.opaque()

@@ -19,7 +19,7 @@ _CLASS = re.compile(r"\[[!^]?(?:[^\]\[]*\[[:.=][^\]]*[:.=]\])+[^\]]*\]")
 
 _GLOB_PART = re.compile(r"[*?\[]")
 
-_SYSTEM_FOLDERS = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc", "/opt", "/nix", "/proc", "/sys", "/dev")
+_SYSTEM_FOLDERS = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc", "/opt", "/nix", "/proc", "/sys")
 
 
 def is_device(path: str) -> bool:

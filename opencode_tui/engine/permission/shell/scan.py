@@ -89,13 +89,14 @@ class Scan(Struct, frozen=True):
     """The facts about a command line, in order of appearance.
 
     `outside` says why commands need the outside of the sandbox, `discards` what they discard at large, `inside` are the paths
-    inside the project that they use. `always` are the patterns that can be granted permanently. `parsed` is false when
-    bash's grammar may not accept the text.
+    inside the project that they use. `swept` are those of `sensitive` that are only read with a whole folder. `always` are
+    the patterns that can be granted permanently. `parsed` is false when bash's grammar may not accept the text.
     """
 
     members: list[Member] = field(default_factory=list[Member])
     external: list[ExternalPath] = field(default_factory=list[ExternalPath])
     sensitive: list[str] = field(default_factory=list[str])
+    swept: list[str] = field(default_factory=list[str])
     opaque: bool = False
     network: bool = False
     outside: list[Reason] = field(default_factory=list[Reason])
@@ -137,7 +138,8 @@ def _result(findings: Findings, home: str, *, certain: bool) -> Scan:
     return Scan(
         members=members,
         external=[ExternalPath(path, mode, _folder(path, findings)) for path, mode in findings.external.items()],
-        sensitive=list(findings.sensitive),
+        sensitive=list({**findings.sensitive, **findings.swept}),
+        swept=[path for path in findings.swept if path not in findings.sensitive],
         opaque=opaque,
         network=findings.network,
         outside=[*findings.outside.values(), *_paths_outside(findings, home)],

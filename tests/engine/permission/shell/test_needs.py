@@ -79,3 +79,10 @@ def test_paths_inside_are_named_with_their_use() -> None:
         ("/home/u/proj/src/a.py", "rw"),
         ("/home/u/proj/new", "w"),
     ]
+
+
+def test_files_with_secrets_that_are_read_with_a_whole_folder_are_separate() -> None:
+    named, swept = scanned("cat .env"), scanned("grep -r KEY .")
+    assert (named.sensitive, named.swept) == (["/home/u/proj/.env"], [])
+    assert (swept.sensitive, swept.swept) == (["/home/u/proj/.env"], ["/home/u/proj/.env"])
+    assert scanned("grep -r --include='*.py' KEY .").sensitive == []

@@ -90,18 +90,22 @@ class ProjectFiles:
         return tuple(Path(path) for folder in self._known.values() for path in folder.secret)
 
     def protected(self) -> tuple[Path, ...]:
-        """Return the protected files and folders that exist; of git's folders what names programs, so that commits work."""
+        """Return the protected files and folders that exist; of git's folders what names programs, so that commits work.
+
+        Files by which a worktree and this repository name each other are left out while they do: git removes them with it.
+        """
         found = [Path(path) for folder in self._known.values() for path in folder.protected]
         repositories = [Path(path) for folder in self._known.values() for path in folder.repositories]
         if self._git_folder is not None:
             repositories.append(self._git_folder)
-        return (*found, *(path for one in repositories for path in git_folder_files(one)))
+        found += [path for one in repositories for path in git_folder_files(one)]
+        return tuple(path for path in found if not self._is_own_worktree(path))
 
     def record(self) -> ProtectedState:
         """Return the present state of the protected files, those in protected folders included."""
         files: dict[str, Signature] = {}
         for path in _files(self.protected()):
-            if len(files) >= _FILE_LIMIT or path.endswith(_INERT) or self._is_own_worktree(path):
+            if len(files) >= _FILE_LIMIT or path.endswith(_INERT):
                 continue
             with suppress(OSError):
                 files[path] = _signature(path)
@@ -119,14 +123,13 @@ class ProjectFiles:
         if stat.S_ISREG(signature[0]) and signature[1] <= _KEPT_BYTES:
             self._contents[path] = signature, Path(path).read_bytes()
 
-    def _is_own_worktree(self, path: str) -> bool:
-        """Return whether a path is a file by which a worktree and this project's repository name each other."""
+    def _is_own_worktree(self, path: Path) -> bool:
         common = self._git_folder or Path(self._root, ".git")
-        if Path(path).parent.parent == common / "worktrees":
-            return path.endswith("/commondir") and (read_small(Path(path)) or "").strip() == "../.."
-        if not path.endswith("/.git") or os.path.dirname(path) == self._root:
+        if path.name == "commondir" and path.parent.parent == common / "worktrees":
+            return (read_small(path) or "").strip() == "../.."
+        if path.name != ".git" or path.parent == Path(self._root):
             return False
-        target = (read_small(Path(path)) or "").removeprefix("gitdir:").strip()
+        target = (read_small(path) or "").removeprefix("gitdir:").strip()
         return bool(target) and Path(os.path.realpath(target)).parent == common / "worktrees"
 
     def _listed(self, path: str, known: _Folder | None) -> _Folder | None:

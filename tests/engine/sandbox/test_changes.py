@@ -100,6 +100,18 @@ def test_changes_of_protected_files_are_found_and_undone(repo: Repo, name: str) 
     assert compare(before, files.record()) == []
 
 
+def test_the_file_of_a_worktree_is_protected_once_it_names_another_repository(repo: Repo) -> None:
+    repo.git("worktree", "add", "-q", "tree")
+    files = ProjectFiles(repo.path)
+    files.refresh()
+    assert "tree/.git" not in named(files.protected(), repo.path)
+    before = files.record()
+    repo.write("tree/.git", "gitdir: /tmp/other\n")
+    assert [(change.path, change.kind) for change in compare(before, files.record())] == [
+        (repo.path / "tree/.git", "created")
+    ]
+
+
 def test_the_git_folder_of_a_linked_worktree_is_watched(repo: Repo, tmp_path: Path) -> None:
     linked = repo.link(tmp_path / "linked")
     files = ProjectFiles(linked.path, git_folder=repo.path / ".git")

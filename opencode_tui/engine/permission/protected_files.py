@@ -1,15 +1,10 @@
-"""What only the file system knows about protected files: repositories without a `.git` folder, and which files exist. Blocks."""
+"""What only the file system knows about protected files: repositories without a `.git` folder, and git's own files. Blocks."""
 
 import os
-from collections import deque
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from opencode_tui.config.sources.project_file import fold
-from opencode_tui.engine.permission.protected import is_protected
-
-FOLDER_LIMIT = 3_000
-"""Maximum number of folders that are searched for protected files."""
 
 SKIPPED = frozenset(
     {"node_modules", "bower_components", "site-packages", ".venv", "venv", ".tox", ".nox", "__pycache__"}
@@ -52,33 +47,6 @@ def is_repository(folder: Path, written: Iterable[str] = ()) -> bool:
     return {"HEAD", "commondir"} <= present or ({"objects", "refs"} <= present and bool(present & {"HEAD", "config"}))
 
 
-def find_protected_files(root: Path) -> list[Path]:
-    """Return the existing protected files of a project, sorted: files, links, and folders that are protected with all content.
-
-    Of git's folders only what names programs is listed, so that commits work where these are read-only. The root is a real path.
-    Folders of installed packages are left out, and a search ends after `FOLDER_LIMIT` folders, top levels first.
-    """
-    found: list[Path] = []
-    waiting = deque([root])
-    for _ in range(FOLDER_LIMIT):
-        if not waiting:
-            break
-        folder = waiting.popleft()
-        if folder != root and is_repository(folder):
-            found.extend(git_folder_files(folder))
-            continue
-        for entry in _entries(folder):
-            path = Path(entry.path)
-            is_folder = entry.is_dir(follow_symlinks=False)
-            if fold(entry.name) == ".git" and is_folder:
-                found.extend(git_folder_files(path))
-            elif is_protected(entry.path, str(root)) and not (is_folder and _has_plans(path)):
-                found.append(path)
-            elif is_folder and entry.name not in SKIPPED:
-                waiting.append(path)
-    return sorted(found)
-
-
 def git_folder_files(folder: Path) -> Iterator[Path]:
     """Yield the existing files and folders of a git folder that name programs, with those of its submodules and worktrees."""
     for name in _GIT_FOLDER_FILES:
@@ -97,11 +65,6 @@ def _module_files(folder: Path) -> Iterator[Path]:
         if entry.is_dir(follow_symlinks=False):
             path = Path(entry.path)
             yield from git_folder_files(path) if is_repository(path) else _module_files(path)
-
-
-def _has_plans(folder: Path) -> bool:
-    """Return whether a folder is `.opencode` with plans in it, which are not protected."""
-    return fold(folder.name) == ".opencode" and os.path.lexists(folder / "plans")
 
 
 def _entries(folder: Path) -> list[os.DirEntry[str]]:

@@ -90,6 +90,7 @@ class Sandbox:
         self._files: ProjectFiles | None = None
         self._git: tuple[Path, ...] = ()
         self._toolchains: _Toolchains | None = None
+        self._cleaner = threading.Thread(target=_delete_old, args=(self._own / "temp",), name="old-temp", daemon=True)
         self._undoable: dict[Path, tuple[Change, ProtectedState]] = {}
 
     async def status(self) -> SandboxStatus:
@@ -121,14 +122,6 @@ class Sandbox:
         left = [await asyncio.to_thread(undo, [change], before) for change, before in chosen]
         return [path for one in left for path in one]
 
-    async def delete_temp(self, session_id: str) -> None:
-        """Delete the temp folder of a session."""
-        await asyncio.to_thread(shutil.rmtree, self._temp(session_id), ignore_errors=True)
-
-    async def clean(self) -> None:
-        """Delete the temp folders of sessions that have run no command for a week."""
-        await asyncio.to_thread(_delete_old, self._own / "temp")
-
     def _find_status(self) -> SandboxStatus:
         mode: Mode = self._settings.mode or "auto"
         if mode == "off":
@@ -149,6 +142,8 @@ class Sandbox:
         is_read_only: bool,
     ) -> Confined:
         with self._guard:
+            if not self._cleaner.ident:
+                self._cleaner.start()
             files = self._project_files()
             files.refresh(limit_s=BEFORE_S)
             policy = self._policy(session_id, environ, files, is_read_only=is_read_only)
@@ -218,6 +213,7 @@ class Sandbox:
 
 
 def _delete_old(folder: Path) -> None:
+    """Delete the temp folders of sessions that have run no command for a week."""
     oldest = time.time() - TEMP_KEEP_S
     with suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from opencode_tui.engine.permission.protected_files import find_protected_files, find_repository_writes
+from opencode_tui.engine.permission.protected_files import find_repository_writes
+from opencode_tui.engine.sandbox.changes import ProjectFiles
 from tests.support.world.repo import run_git as git
 
 
@@ -16,7 +17,9 @@ def make(root: Path, *names: str) -> None:
 
 
 def listed(root: Path) -> list[str]:
-    return [str(path.relative_to(root)) for path in find_protected_files(root)]
+    files = ProjectFiles(root)
+    files.refresh()
+    return sorted(str(path.relative_to(root)) for path in files.protected())
 
 
 def test_the_protected_files_of_a_project_are_listed(tmp_path: Path) -> None:

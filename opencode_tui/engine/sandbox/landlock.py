@@ -10,16 +10,19 @@ afterwards and hidden files are left to the scanner; modes, owners, times and at
 who owns them; Unix sockets outside that have a path accept connections; /dev/shm is that of the machine.
 """
 
-import ctypes
 import os
+import stat
 import struct
 from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import cache
 from pathlib import Path
 
 import psutil
 
 from opencode_tui.engine.sandbox import seccomp
 from opencode_tui.engine.sandbox.policy import Policy
+from opencode_tui.engine.sandbox.seccomp import call, call_prctl
 
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446  # the same on all architectures
 _VERSION_FLAG, _PATH_BENEATH, _NO_NEW_PRIVILEGES = 1, 1, 38
@@ -46,7 +49,7 @@ _SHARED_MEMORY = Path("/dev/shm")
 def version() -> int:
     """Return the version of Landlock that the kernel has, 0 without it or where it is switched off."""
     try:
-        return _call(_CREATE_RULESET, None, 0, _VERSION_FLAG)
+        return call(_CREATE_RULESET, None, 0, _VERSION_FLAG)
     except OSError:
         return 0
 
@@ -65,8 +68,13 @@ def confinement(policy: Policy) -> Callable[[], None]:
         os.uname().machine, has_network=has_network, has_truncate=supported >= _truncate_version(), unsignaled=signals
     )
 
+    dropped = (
+        _droppable_capabilities() if os.geteuid() == 0 else ()
+    )  # others get none: no program gains rights any more
+
     def confine() -> None:
-        _drop_capabilities()
+        for capability in dropped:
+            call_prctl(_DROP_CAPABILITY, capability)
         _restrict(policy, supported)
         seccomp.install(program)
 
@@ -87,12 +95,12 @@ def _restrict(policy: Policy, supported: int) -> None:
     attributes += [network] if supported >= _TCP_VERSION else []
     attributes += [scopes] if supported >= _SCOPES_VERSION else []
     packed = struct.pack(f"={len(attributes)}Q", *attributes)
-    ruleset = _call(_CREATE_RULESET, packed, len(packed), 0)
+    ruleset = call(_CREATE_RULESET, packed, len(packed), 0)
     try:
         for path, rights in _rules(policy):
             _allow(ruleset, path, rights & handled)
-        _call_prctl(_NO_NEW_PRIVILEGES, 1)
-        _call(_RESTRICT_SELF, ruleset, 0)
+        call_prctl(_NO_NEW_PRIVILEGES, 1)
+        call(_RESTRICT_SELF, ruleset, 0)
     finally:
         os.close(ruleset)
 
@@ -108,13 +116,15 @@ def _rules(policy: Policy) -> Iterator[tuple[Path, int]]:
         yield path, _WRITE
 
 
-def _drop_capabilities() -> None:
-    """Remove capabilities from the set that programs of this thread can get, and from those it has."""
-    if os.geteuid() != 0:
-        return  # they get none: no program gains privileges any more
-    for capability in range(_MOST_CAPABILITIES):
-        if capability not in _FILE_CAPABILITIES and _libc.prctl(_HAS_CAPABILITY, ctypes.c_ulong(capability)) == 1:
-            _call_prctl(_DROP_CAPABILITY, capability)
+@cache
+def _droppable_capabilities() -> tuple[int, ...]:
+    """Return the capabilities that programs could get and that do not concern files."""
+    found: list[int] = []
+    with suppress(OSError):  # the kernel has no more
+        for capability in range(_MOST_CAPABILITIES):
+            if call_prctl(_HAS_CAPABILITY, capability) and capability not in _FILE_CAPABILITIES:
+                found.append(capability)
+    return tuple(found)
 
 
 def _allow(ruleset: int, path: Path, rights: int) -> None:
@@ -124,9 +134,9 @@ def _allow(ruleset: int, path: Path, rights: int) -> None:
     except FileNotFoundError:
         return
     try:
-        if not path.is_dir():
+        if not stat.S_ISDIR(os.fstat(descriptor).st_mode):
             rights &= _FILE_ONLY
-        _call(_ADD_RULE, ruleset, _PATH_BENEATH, struct.pack("=Qi", rights, descriptor), 0)
+        call(_ADD_RULE, ruleset, _PATH_BENEATH, struct.pack("=Qi", rights, descriptor), 0)
     finally:
         os.close(descriptor)
 
@@ -140,22 +150,3 @@ def _present_processes() -> Iterator[int]:
                 yield process.pid
         except psutil.Error:
             continue
-
-
-_libc = ctypes.CDLL(None, use_errno=True)
-_libc.syscall.restype = ctypes.c_long
-
-
-def _call(number: int, *arguments: int | bytes | None) -> int:
-    words = [ctypes.c_long(argument) if isinstance(argument, int) else argument for argument in arguments]
-    result: int = _libc.syscall(ctypes.c_long(number), *words)
-    if result < 0:
-        code = ctypes.get_errno()
-        raise OSError(code, os.strerror(code))
-    return result
-
-
-def _call_prctl(option: int, value: int) -> None:
-    if _libc.prctl(option, ctypes.c_ulong(value), *[ctypes.c_ulong(0)] * 3):
-        code = ctypes.get_errno()
-        raise OSError(code, os.strerror(code))

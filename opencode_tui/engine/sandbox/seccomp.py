@@ -172,19 +172,41 @@ def _signal_rules(known: dict[str, int], processes: Sequence[int], refuse: Instr
         yield refuse
 
 
+_libc = ctypes.CDLL(None, use_errno=True)
+_libc.syscall.restype = ctypes.c_long
+_libc.prctl.argtypes = (ctypes.c_int, *[ctypes.c_ulong] * 4)
+
+
+def call(number: int, *arguments: int | bytes | None) -> int:
+    """Return what a system call returns. Raises OSError where it fails."""
+    words = [ctypes.c_long(argument) if isinstance(argument, int) else argument for argument in arguments]
+    result: int = _libc.syscall(ctypes.c_long(number), *words)
+    if result < 0:
+        raise _last_error()
+    return result
+
+
+def call_prctl(option: int, value: int) -> int:
+    """Return what `prctl` returns. Raises OSError where it fails."""
+    result: int = _libc.prctl(option, value, 0, 0, 0)
+    if result < 0:
+        raise _last_error()
+    return result
+
+
+def _last_error() -> OSError:
+    code = ctypes.get_errno()
+    return OSError(code, os.strerror(code))
+
+
 class _Program(ctypes.Structure):
     _fields_ = (("length", ctypes.c_ushort), ("instructions", ctypes.c_void_p))
 
 
 def install(program: bytes) -> None:
     """Apply the filter to the calling thread and to what it starts, for good. Raises OSError where the kernel refuses."""
-    libc = ctypes.CDLL(None, use_errno=True)
     buffer = ctypes.create_string_buffer(program, len(program))
     described = _Program(len(program) // 8, ctypes.addressof(buffer))
     number = numbers(os.uname().machine)["seccomp"]
-    zeros = [ctypes.c_ulong(0)] * 3
-    if libc.prctl(_NO_NEW_PRIVILEGES, ctypes.c_ulong(1), *zeros) or libc.syscall(
-        ctypes.c_long(number), ctypes.c_ulong(_SET_FILTER), ctypes.c_ulong(_SPECULATE), ctypes.byref(described)
-    ):
-        code = ctypes.get_errno()
-        raise OSError(code, os.strerror(code))
+    call_prctl(_NO_NEW_PRIVILEGES, 1)
+    call(number, _SET_FILTER, _SPECULATE, ctypes.addressof(described))

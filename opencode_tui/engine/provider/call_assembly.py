@@ -11,9 +11,17 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any, NoReturn, cast
 
-from opencode_tui.engine.provider.decode.delta import WireCall
+from opencode_tui.engine.provider.decode.delta import ProtocolError, WireCall
 from opencode_tui.engine.provider.llm import ToolCall
 from opencode_tui.schema.record import JsonObject
+
+ARGUMENT_LIMIT = 16 * 1024 * 1024
+"""Most characters of the arguments of one call, and half of the most of all calls of a response."""
+CALL_LIMIT = 128
+"""Most calls of a response that run; those after them get an error result."""
+RECORDED_CALL_LIMIT = 1_024
+"""Most calls of a response at all."""
+_JOINED_PIECES = 4_096
 
 UNNAMED = "invalid"
 """The tool name of a call without a name; a stored call must have one."""
@@ -21,7 +29,7 @@ UNNAMED = "invalid"
 
 @dataclass(slots=True)
 class OpenCall:
-    """A partial call. `unsent` are the arguments that have not been emitted yet."""
+    """A partial call. `unsent` are the arguments that have not been emitted yet; `refusal` is why no more are collected."""
 
     id: str
     name: str
@@ -31,6 +39,30 @@ class OpenCall:
     unsent: list[str] = field(default_factory=list[str])
     metadata: JsonObject | None = None
     is_announced: bool = False
+    refusal: str | None = None
+    _size: int = 0
+    _joined: int = 0
+
+    def append(self, text: str) -> None:
+        """Add a piece of the arguments; many small ones are joined, because each takes more memory than its text."""
+        self.pieces.append(text)
+        self.unsent.append(text)
+        self._size += len(text)
+        if len(self.pieces) - self._joined >= _JOINED_PIECES:
+            self.pieces[self._joined :] = ["".join(self.pieces[self._joined :])]
+            self._joined += 1
+
+    def refuse(self, reason: str) -> None:
+        """Drop the arguments: the call must not run."""
+        self.refusal = reason
+        self.pieces.clear()
+        self.unsent.clear()
+        self._size = self._joined = 0
+
+    @property
+    def size(self) -> int:
+        """The number of characters of the arguments so far."""
+        return self._size
 
     @property
     def raw(self) -> str:
@@ -47,9 +79,10 @@ class CallAssembler:
         self._used = set(used_ids)
         self._own: set[str] = set()
         self._by_position: dict[int, OpenCall] = {}
+        self._size = 0
 
     def add(self, piece: WireCall) -> OpenCall:
-        """Add a piece to its call and return the call."""
+        """Add a piece to its call and return the call. Raises ProtocolError for too many calls."""
         call = self._find(piece)
         if call is None:
             call = self._start(piece)
@@ -59,10 +92,20 @@ class CallAssembler:
             call.sent_id = piece.id
         if piece.metadata:
             call.metadata = {**(call.metadata or {}), **piece.metadata}
-        if text := render_arguments(piece.arguments):
-            call.pieces.append(text)
-            call.unsent.append(text)
+        if (text := render_arguments(piece.arguments)) and call.refusal is None:
+            self._collect(call, text)
         return call
+
+    def _collect(self, call: OpenCall, text: str) -> None:
+        if call.size + len(text) > ARGUMENT_LIMIT or self._size + len(text) > 2 * ARGUMENT_LIMIT:
+            self._size -= call.size
+            call.refuse(
+                f"Not run: the arguments are larger than {ARGUMENT_LIMIT >> 20} MB, or those of all calls of the answer than "
+                f"{ARGUMENT_LIMIT >> 19} MB. Write less at a time."
+            )
+            return
+        self._size += len(text)
+        call.append(text)
 
     def close(self, position: int) -> None:
         """Mark the block with this number as complete: the same number again is another call."""
@@ -70,14 +113,14 @@ class CallAssembler:
 
     def is_named(self, call: OpenCall) -> bool:
         """Return whether a call's name is final: it is a known tool, or arguments have started."""
-        return bool(call.name) and (call.name in self._tools or bool(call.pieces))
+        return bool(call.name) and (call.name in self._tools or bool(call.pieces) or call.refusal is not None)
 
     def finished(self, call: OpenCall, *, flaw: str | None) -> ToolCall:
         """Return the call to run, with an error if it must not run; `flaw` is the defect of the whole response."""
         arguments, error = parse_arguments(call.raw)
         if not call.name:
             error = "The call has no tool name."
-        error = error or flaw
+        error = call.refusal or error or flaw
         name = call.name or UNNAMED
         if error is None:
             return ToolCall(id=call.id, tool=name, input=arguments, metadata=call.metadata)
@@ -114,8 +157,12 @@ class CallAssembler:
         return bool(call.pieces) or (piece.name in self._tools and call.name + piece.name not in self._tools)
 
     def _start(self, piece: WireCall) -> OpenCall:
+        if len(self.calls) == RECORDED_CALL_LIMIT:
+            raise ProtocolError(f"it makes more than {RECORDED_CALL_LIMIT} tool calls")
         call = OpenCall(id=self._unique_id(piece.id), name="", sent_id=piece.id, position=piece.position)
         call.name = self._joined_name("", piece.name or "")
+        if len(self.calls) >= CALL_LIMIT:
+            call.refuse(f"Not run: an answer may make at most {CALL_LIMIT} calls. Make the others in the next one.")
         self.calls.append(call)
         if piece.position is not None:
             self._by_position[piece.position] = call

@@ -16,7 +16,7 @@ from typing import IO
 
 from opencode_tui.engine.provider import failure
 from opencode_tui.engine.provider.decode import openai_request
-from opencode_tui.engine.provider.decode.delta import WireDelta
+from opencode_tui.engine.provider.decode.delta import ProtocolError, WireDelta
 from opencode_tui.engine.provider.decode.openai_chat import OpenAiChatDecoder
 from opencode_tui.engine.provider.decode.response import as_index, as_list, as_object, as_text
 from opencode_tui.engine.provider.failure import Reported
@@ -244,7 +244,11 @@ class LitellmLlm:
                 deltas: list[WireDelta] = []
                 for chunk in as_list(message.get("chunks")):
                     decoder.read_chunk(as_object(chunk), deltas)
-                if events := normalizer.push(deltas):
+                try:
+                    events = normalizer.push(deltas)
+                except ProtocolError as error:
+                    raise failure.invalid_response(self._endpoint.provider_id, str(error)) from error
+                if events:
                     yield events
             if normalizer.is_empty and not normalizer.has_usage:
                 # litellm ends an unreadable response, such as a web page, without an error.

@@ -48,6 +48,8 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 _HIGH_AT_END = re.compile("[\ud800-\udbff]$")
 _THINK_OPEN = "<think>"
 _THINK_CLOSE = "</think>"
+_LEADING_SPACE_LIMIT = 4_096
+"""Characters of white space after which the text of an answer begins without a tag."""
 
 Piece = tuple[Literal["text", "thought"], str]
 
@@ -290,7 +292,7 @@ class ThinkTag:
             begun = self._held.lstrip()
             if begun.startswith(_THINK_OPEN):
                 self._is_inside, self._held = True, begun[len(_THINK_OPEN) :]
-            elif not _THINK_OPEN.startswith(begun):
+            elif not _THINK_OPEN.startswith(begun) or len(self._held) > _LEADING_SPACE_LIMIT:
                 return self._close("text", self._held)
             else:
                 return []

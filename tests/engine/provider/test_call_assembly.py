@@ -3,7 +3,7 @@
 import pytest
 
 from opencode_tui.engine.provider.call_assembly import CallAssembler
-from opencode_tui.engine.provider.decode.delta import WireCall
+from opencode_tui.engine.provider.decode.delta import ProtocolError, WireCall
 
 A, B = '{"path": "a"}', '{"path": "b"}'
 Piece = tuple[int | None, str | None, str | None, object]
@@ -81,3 +81,52 @@ def test_a_call_without_a_name_is_not_to_be_run() -> None:
     assembler = CallAssembler(tools=(), used_ids=())
     call = assembler.finished(assembler.add(WireCall(0, "x", None, A)), flaw=None)
     assert (call.tool, call.input, call.error) == ("invalid", {}, "The call has no tool name.")
+
+
+def test_arguments_that_are_too_large_are_dropped_and_the_call_is_refused() -> None:
+    assembler = CallAssembler(tools=("read", "write"), used_ids=())
+    piece = "x" * (1 << 20)
+    assembler.add(WireCall(0, "a", "write", '{"content": "'))
+    for _ in range(40):
+        assembler.add(WireCall(0, None, None, piece))
+    assembler.add(WireCall(1, "b", "read", A))
+    large, small = (assembler.finished(call, flaw=None) for call in assembler.calls)
+    assert (large.id, large.tool, large.input, large.raw) == ("a", "write", {}, "")
+    assert large.error is not None
+    assert "larger than 16 MB" in large.error
+    assert (small.tool, small.input, small.error) == ("read", {"path": "a"}, None)
+    assert [call.size for call in assembler.calls] == [0, len(A)]
+
+
+def test_the_arguments_of_all_calls_are_bounded_together() -> None:
+    assembler = CallAssembler(tools=("write",), used_ids=())
+    for number in range(6):
+        assembler.add(WireCall(number, f"call_{number}", "write", '{"content": "' + "x" * (10 << 20) + '"}'))
+    finished = [assembler.finished(call, flaw=None) for call in assembler.calls]
+    assert [call.error is None for call in finished] == [True, True, True, False, False, False]
+
+
+def test_many_small_pieces_are_joined() -> None:
+    assembler = CallAssembler(tools=("write",), used_ids=())
+    text = '{"content": "' + "xy" * 20_000 + '"}'
+    for at in range(0, len(text), 2):
+        call = assembler.add(WireCall(0, "a", "write" if at == 0 else None, text[at : at + 2]))
+    assert call.raw == text
+    assert len(call.pieces) < 5_000
+
+
+def test_calls_past_the_limit_are_refused_one_by_one() -> None:
+    assembler = CallAssembler(tools=("read",), used_ids=())
+    for number in range(200):
+        assembler.add(WireCall(number, f"call_{number}", "read", A))
+    errors = [assembler.finished(call, flaw=None).error for call in assembler.calls]
+    assert errors[:128] == [None] * 128
+    assert ["at most 128 calls" in (error or "") for error in errors[128:]] == [True] * 72
+
+
+def test_an_answer_of_nothing_but_calls_is_given_up() -> None:
+    assembler = CallAssembler(tools=("read",), used_ids=())
+    for number in range(1_024):
+        assembler.add(WireCall(number, f"call_{number}", "read", A))
+    with pytest.raises(ProtocolError, match="more than 1024 tool calls"):
+        assembler.add(WireCall(1_024, "call_1024", "read", A))

@@ -245,3 +245,27 @@ async def test_rules_of_the_session_hide_what_they_deny(environ, tmp_path):
         session = await world.client.sessions.create(CreateSession(permission=rules))
         await world.prompt("go", session=session)
         assert tool_names(world.server.bodies[0]) & {"edit", "write", "multiedit", "apply_patch", "bash"} == {"bash"}
+
+
+async def test_at_most_eight_calls_of_a_step_run_at_a_time(environ, tmp_path):
+    commands = [f"sleep 0.{number + 10}" for number in range(20)]
+    calls = tuple(Call("bash", {"command": command, "description": "wait"}) for command in commands)
+    async with opened(environ, tmp_path, Answer(calls=calls), Answer(text="done")) as world:
+        made = await world.calls(await world.prompt("go"))
+        assert [call.state.status for call in made] == ["completed"] * 20
+        assert [call.state.input["command"] for call in made] == commands
+        spans = [(call.state.time.start, call.state.time.end) for call in made]
+        running = [sum(start <= begun < end for start, end in spans) for begun, _ in spans]
+        assert 2 <= max(running) <= 8
+
+
+async def test_calls_past_the_limit_of_a_step_get_an_error_and_the_turn_continues(environ, tmp_path):
+    (tmp_path / "a.txt").write_text("x")
+    calls = tuple(Call("read", {"filePath": f"none-{number}.txt"}) for number in range(150))
+    async with opened(environ, tmp_path, Answer(calls=calls), Answer(text="done")) as world:
+        session = await world.prompt("go")
+        refused = ["at most 128 calls" in call.state.error for call in await world.calls(session)]
+        assert refused == [False] * 128 + [True] * 22
+        assert await world.answer(session) == "done"
+        sent = [entry["content"] for entry in world.server.bodies[1]["messages"] if entry["role"] == "tool"]
+        assert len(sent) == 150

@@ -1,4 +1,4 @@
-"""Run the calls of one step concurrently and store their results.
+"""Run the calls of one step, several at a time, and store their results.
 
 A failing call does not affect the others: its exception becomes its error state. A canceled step cancels its calls;
 their records are then closed by `StepProcessor.finalize`.
@@ -54,6 +54,9 @@ _STOP_REASONS: Mapping[type[PermissionRefused], StopReason] = {
     QuestionDismissedError: "rejected",
     DeniedError: "denied",
 }
+
+CONCURRENT_CALLS = 8
+"""Most calls of a step that run at the same time."""
 
 NO_STEP_LEFT = "Not run: this was the agent's last step of the turn"
 
@@ -125,14 +128,21 @@ class ToolCalls:
         self._clock = clock
 
     async def run(self, calls: Sequence[tuple[ToolPart, ToolCall]], scope: CallScope) -> bool:
-        """Run all calls concurrently; returns whether the user rejected one, so that the turn must end."""
+        """Run all calls, some at a time, in their order; returns whether the user rejected one, so that the turn must end."""
         if not calls:
             return False
         tasks: list[asyncio.Task[bool]] = []
+        free = asyncio.Semaphore(CONCURRENT_CALLS)
+
+        async def run_one(part: ToolPart, call: ToolCall, *, is_loop: bool) -> bool:
+            async with free:
+                return await self._run_one(part, call, scope, is_loop=is_loop)
+
         async with asyncio.TaskGroup() as group:
-            for number, (part, call) in enumerate(calls, start=1):
-                so_far = [*scope.earlier, *(call_key(one.tool, one.input) for _, one in calls[:number])]
-                tasks.append(group.create_task(self._run_one(part, call, scope, is_loop=is_doom_loop(so_far))))
+            so_far = list(scope.earlier)
+            for part, call in calls:
+                so_far.append(call_key(call.tool, call.input))
+                tasks.append(group.create_task(run_one(part, call, is_loop=is_doom_loop(so_far))))
         return any(task.result() for task in tasks)
 
     async def _run_one(self, part: ToolPart, call: ToolCall, scope: CallScope, *, is_loop: bool) -> bool:

@@ -1,6 +1,7 @@
-"""What only the file system knows about protected files: repositories without a `.git` folder, and git's own files. Blocks."""
+"""Protected files that only the file system shows: repositories without a `.git` folder, and what is in git folders. Blocks."""
 
 import os
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -13,6 +14,9 @@ SKIPPED = frozenset(
 
 _GIT_FOLDER_FILES = ("config", "config.worktree", "hooks", "info/attributes", "commondir")
 """What git reads as configuration in its folder; the rest must stay writable for commits."""
+
+_HOOKS_PATH = re.compile(r"^\s*hooksPath\s*=\s*\"?([^\"\n]+?)\"?\s*$", re.IGNORECASE | re.MULTILINE)
+_CONFIG_CHARACTERS = 256 * 1024
 
 _REPOSITORY_NAMES = frozenset({"HEAD", "config", "objects", "refs", "commondir"})
 
@@ -47,11 +51,24 @@ def is_repository(folder: Path, written: Iterable[str] = ()) -> bool:
     return {"HEAD", "commondir"} <= present or ({"objects", "refs"} <= present and bool(present & {"HEAD", "config"}))
 
 
+def find_hooks(git_folder: Path, worktree: Path) -> Path | None:
+    """Return the folder of hooks that a repository's `core.hooksPath` names inside the worktree, None where there is none."""
+    try:
+        with open(git_folder / "config", encoding="utf-8", errors="replace") as file:
+            named = _HOOKS_PATH.findall(file.read(_CONFIG_CHARACTERS))
+    except OSError:
+        return None
+    hooks = Path(os.path.realpath(worktree / named[-1])) if named else worktree
+    return hooks if hooks != worktree and hooks.is_relative_to(worktree) else None
+
+
 def git_folder_files(folder: Path) -> Iterator[Path]:
     """Yield the existing files and folders of a git folder that name programs, with those of its submodules and worktrees."""
     for name in _GIT_FOLDER_FILES:
         if os.path.lexists(folder / name):
             yield folder / name
+    if folder.name == ".git" and (hooks := find_hooks(folder, folder.parent)) is not None and hooks.exists():
+        yield hooks
     for entry in _entries(folder / "worktrees"):
         yield from (
             path for name in ("config.worktree", "commondir") if os.path.lexists(path := Path(entry.path, name))

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from opencode_tui.engine.permission.protected_files import find_repository_writes
+from opencode_tui.engine.permission.protected_files import find_hooks, find_repository_writes
 from opencode_tui.engine.sandbox.changes import ProjectFiles
 from tests.support.world.repo import run_git as git
 
@@ -54,6 +54,26 @@ def test_a_bare_repository_and_submodules_are_listed(tmp_path: Path) -> None:
     assert "evil/config" in found
     assert ".git/modules/libs/one/config" in found
     assert ".git/modules/libs/one/hooks" in found
+
+
+@pytest.mark.parametrize(
+    ("written", "hooks"),
+    [
+        ("scripts/hooks", "scripts/hooks"),
+        ("./scripts/hooks/", "scripts/hooks"),
+        ("{root}/scripts/hooks", "scripts/hooks"),
+        (".", None),
+        ("..", None),
+        ("/usr/share", None),
+    ],
+)
+def test_the_folder_of_hooks_that_the_settings_name_is_listed(tmp_path: Path, written: str, hooks: str | None) -> None:
+    git(tmp_path, "init", "-q")
+    make(tmp_path, "scripts/hooks/pre-commit")
+    git(tmp_path, "config", "core.hooksPath", written.format(root=tmp_path))
+    found = find_hooks(tmp_path / ".git", tmp_path)
+    assert found == (None if hooks is None else tmp_path / hooks)
+    assert ("scripts/hooks" in listed(tmp_path)) == (hooks is not None)
 
 
 @pytest.mark.parametrize(

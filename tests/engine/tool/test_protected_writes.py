@@ -11,6 +11,7 @@ from opencode_tui.engine.tool.builtin.edit import EditTool
 from opencode_tui.engine.tool.builtin.multiedit import MultieditTool
 from opencode_tui.engine.tool.builtin.write import WriteTool
 from opencode_tui.schema.error import RejectedError
+from tests.support.world.repo import make_repo
 from tests.support.world.tools import Workbench, tree
 
 Write = Callable[[Workbench, str], Awaitable[object]]
@@ -165,6 +166,19 @@ async def test_other_files_may_be_allowed_by_rules(bench: Workbench, write: Writ
     assert asked.must_ask == []
     assert asked.always == ["*"]
     assert "protected" not in asked.metadata
+
+
+@pytest.mark.parametrize("write", [*CHANGES, *CREATIONS])
+async def test_a_write_to_a_folder_of_hooks_that_the_settings_name_must_be_asked(
+    bench: Workbench, write: Write
+) -> None:
+    make_repo(bench.folder).git("config", "core.hooksPath", "scripts/hooks")
+    fill(bench.folder, "scripts/hooks/pre-commit")
+    bench.refused.add("edit")
+    with pytest.raises(RejectedError):
+        await write(bench, "scripts/hooks/pre-commit")
+    [asked] = [one for one in bench.asked if one.permission == "edit"]
+    assert asked.must_ask == ["scripts/hooks/pre-commit"]
 
 
 async def test_one_patch_that_makes_a_folder_into_a_repository_must_be_asked(bench: Workbench) -> None:

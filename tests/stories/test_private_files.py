@@ -38,4 +38,6 @@ def test_files_are_private_under_an_open_umask(line: CommandLine, paths: Paths) 
     assert line.run("models").code == 0
     append_history(paths.state / "history.jsonl", "hello")
     found = [name for folder in (paths.data, paths.state, paths.cache) for name in others_may_use(folder)]
-    assert [name for name in found if "/snapshot/" not in name or "/objects" not in name] == []
+    own = str(paths.cache / "sandbox" / "temp")  # a private folder with what commands write
+    assert [name for name in found if own not in name and ("/snapshot/" not in name or "/objects" not in name)] == []
+    assert stat.S_IMODE((paths.cache / "sandbox").stat().st_mode) == 0o700

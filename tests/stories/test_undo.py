@@ -126,7 +126,7 @@ async def test_where_undo_is_off_the_preview_and_the_report_say_so_and_name_the_
 
 async def test_a_file_outside_the_project_is_named_as_not_covered_by_an_undo(environ, tmp_path):
     folder, outside = make_project(tmp_path), tmp_path / "outside.txt"
-    async with opened(environ, folder, policy=AutoApprove(AskPerson())) as world:
+    async with opened(environ, folder, policy=AutoApprove(AskPerson(), outside=True)) as world:
         edit = EDIT % ("one", "two")
         session = await world.prompt(f'{edit} <<tool write {{"filePath":"{outside}","content":"n"}}>>')
         report = await world.client.undo.revert(session.id)

@@ -47,14 +47,15 @@ class CommandScope(Struct, frozen=True):
 class CommandPlan(Struct, frozen=True):
     """Where a command would run and the permissions that it needs, most important first; empty without any need.
 
-    `refusal` is why the agent may not run it at all, in one line, else empty. `read_only`: its project must not be changed.
-    `notes` are why single patterns need the user, as in "this …".
+    `tier` is the sandbox that works ("none" without one). `refusal` is why the agent may not run it at all, in one line, else
+    empty. `read_only`: its project must not be changed. `notes` are why single patterns need the user, as in "this …".
     """
 
     runs: Runs
     kind: CommandKind
     reasons: tuple[str, ...]
     query: Query
+    tier: str = "none"
     refusal: str = ""
     read_only: bool = False
     notes: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -78,6 +79,7 @@ def plan_command(scan: "Scan", scope: CommandScope) -> CommandPlan:
         kind=plan.kind,
         reasons=plan.reasons,
         query=plan.query,
+        tier=scope.tier,
         refusal=plan.refusal,
         read_only=not plan.may_edit,
         notes=plan.notes,

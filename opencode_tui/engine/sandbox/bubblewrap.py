@@ -71,6 +71,7 @@ def arguments(policy: Policy, folder: Path) -> list[str]:
     """Return the options of bwrap. Reads the file system: a path that is missing now is left out, never created."""
     access = dict(_accesses(policy))
     covers = _covers(access)
+    hidden = [path for path in access if access[path] == "hide" and path.is_dir()]
     # fmt: off
     return [
         "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--die-with-parent", "--new-session", "--as-pid-1",
@@ -79,8 +80,8 @@ def arguments(policy: Policy, folder: Path) -> list[str]:
         "--proc", "/proc", "--dev", "/dev", "--perms", "1777", "--tmpfs", "/dev/shm",
         "--bind", str(policy.temp), str(TEMP), *(word for path in covers for word in ("--tmpfs", str(path))),
         *_links(access, policy, folder),
-        *(word for path in sorted(access, key=_depth) for word in _mount(path, access[path])),
-        *(word for path in (*covers, Path("/")) for word in ("--remount-ro", str(path))),
+        *(word for path in sorted(access, key=_depth) for word in _mount(path, access)),
+        *(word for path in (*hidden, *covers, Path("/")) for word in ("--remount-ro", str(path))),
         "--chdir", str(folder),
     ]
     # fmt: on
@@ -123,18 +124,21 @@ def _accesses(policy: Policy) -> Iterator[tuple[Path, Access]]:
             if _is_below(ancestor, write):
                 yield ancestor, "write"
     for path in protected:
-        yield path, "read"
+        if not _is_below(path, policy.hidden):
+            yield path, "read"
     for path in policy.hidden:
-        if path.exists():
+        if path.exists() and not _is_below(path, policy.hidden):
             yield path, "hide"
 
 
-def _mount(path: Path, access: Access) -> list[str]:
-    name = str(path)
-    if access == "hide":
-        cover = ["--perms", "0000", "--tmpfs", name, "--remount-ro", name]
-        return cover if path.is_dir() else ["--ro-bind", "/dev/null", name]
-    return ["--bind" if access == "write" else "--ro-bind", name, name]
+def _mount(path: Path, accesses: Mapping[Path, Access]) -> list[str]:
+    """Return the options that mount a path; a hidden folder with a mounted one below can be passed through, not listed."""
+    name, access = str(path), accesses[path]
+    if access != "hide":
+        return ["--bind" if access == "write" else "--ro-bind", name, name]
+    if not path.is_dir():
+        return ["--ro-bind", "/dev/null", name]
+    return ["--perms", "0111" if any(path in one.parents for one in accesses) else "0000", "--tmpfs", name]
 
 
 def _covers(access: Mapping[Path, Access]) -> list[Path]:

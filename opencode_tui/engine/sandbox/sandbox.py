@@ -199,7 +199,9 @@ class Sandbox:
         with self._guard:
             files = self._project_files()
             files.refresh()
-            changes = compare(confined.before, files.record())
+            found = compare(confined.before, files.record())
+        hidden = confined.policy.hidden  # written by others, such as this program: the command cannot reach it
+        changes = [one for one in found if not any(one.path.is_relative_to(path) for path in hidden)]
         self._undoable.update({change.path: (change, confined.before) for change in changes})
         return changes
 

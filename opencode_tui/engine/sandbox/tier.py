@@ -13,6 +13,7 @@ from typing import Literal
 from msgspec import Struct
 
 from opencode_tui.engine.sandbox.policy import Policy
+from opencode_tui.storage.paths import ensure
 
 Tier = Literal["bubblewrap", "landlock", "seatbelt", "none"]
 Setting = Literal["auto", "bubblewrap", "landlock", "none"]
@@ -86,8 +87,9 @@ def _probe_once(tier: Tier, environ: Mapping[str, str], cache: Path) -> TierStat
     status = probe(tier, environ)
     if status.works:
         with suppress(OSError):  # without the cache, the next start probes again
-            cache.mkdir(parents=True, exist_ok=True)
-            path.write_text(identity)
+            ensure(cache)
+            with open(path, "w", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
+                file.write(identity)
     return status
 
 

@@ -36,6 +36,7 @@ from opencode_tui.schema.event.event import FileEdited
 from opencode_tui.schema.permission import Action
 
 if TYPE_CHECKING:
+    from opencode_tui.config.settings.settings import SandboxSettings
     from opencode_tui.engine.sandbox.environment import Secrets
     from opencode_tui.engine.sandbox.sandbox import Sandbox
     from opencode_tui.engine.snapshot.snapshot import Snapshots
@@ -103,7 +104,15 @@ class FolderServices:
         )
 
     async def _tier(self) -> str:
-        return "none"
+        return (await self.sandbox.get().status()).tier
+
+    async def _has_sandbox(self) -> bool:
+        return await self._tier() != "none"
+
+    @property
+    def _sandbox_settings(self) -> "SandboxSettings | None":
+        experimental = self.config.settings.experimental
+        return experimental.sandbox if experimental else None
 
     @cached_property
     def catalog(self) -> Catalog:
@@ -160,6 +169,8 @@ class FolderServices:
             identifier=core.identifier,
             grants=self.grants,
             advise=partial(advise_permission, self.plugins.hooks),
+            has_sandbox=self._has_sandbox,
+            allows_outside=self._sandbox_settings is not None and self._sandbox_settings.auto == "outside",
         )
 
     @cached_property
@@ -205,6 +216,7 @@ class FolderServices:
             extend_environment=extend,
             protected=self._protected_folders(),
             secrets=self.secrets,
+            sandbox=self.sandbox,
         )
         return ToolRegistry([*built_in_tools(dependencies), *self._plugin_tools()])
 
@@ -225,8 +237,7 @@ class FolderServices:
     def _make_secrets(self) -> "Secrets":
         from opencode_tui.engine.sandbox.environment import Secrets, find_setting_keys
 
-        core, settings = self.core, self.config.settings
-        sandbox = settings.experimental.sandbox if settings.experimental else None
+        core, sandbox = self.core, self._sandbox_settings
         keys = find_setting_keys(self.config.effective)
         return Secrets(
             core.environ,
@@ -238,9 +249,9 @@ class FolderServices:
     def _make_sandbox(self) -> "Sandbox":
         from opencode_tui.engine.sandbox.sandbox import Sandbox
 
-        core, experimental = self.core, self.config.settings.experimental
+        core = self.core
         return Sandbox(
-            settings=experimental.sandbox if experimental else None,
+            settings=self._sandbox_settings,
             project=self.project,
             paths=core.paths,
             environ=core.environ,

@@ -95,6 +95,7 @@ class SessionShell(Struct, frozen=True):
             worktree=self.worktree,
             layers=[[EVERYTHING]],
             policy=run.policy,
+            by_user=True,
         )
 
     def _message(self, request: UserMessage, target: Target) -> AssistantMessage:

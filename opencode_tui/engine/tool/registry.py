@@ -17,6 +17,7 @@ from opencode_tui.engine.tool.truncate import Truncator
 
 if TYPE_CHECKING:
     from opencode_tui.engine.sandbox.environment import Secrets
+    from opencode_tui.engine.sandbox.sandbox import Sandbox
     from opencode_tui.engine.tool.builtin.bash import ExtendEnvironment
     from opencode_tui.engine.tool.builtin.read import DirectoryInstructions
     from opencode_tui.engine.tool.builtin.recall import StoredOutputs
@@ -109,8 +110,8 @@ class ToolDependencies(Struct, frozen=True):
     `edited` is called for every file that one of them wrote; `may_delegate` says whether the agent of that name may start others;
     `readable` says whether a call may read a file without asking, so that a search does not show what read would ask for;
     `instructions` finds the rules files near a file that is read; `outputs` are what earlier calls gave; `extend_environment` is
-    what plugins add to the environment of commands, which get none of the keys in `secrets`; `protected` are folders in which every
-    edit needs approval.
+    what plugins add to the environment of commands, which get none of the keys in `secrets` and run in `sandbox`; `protected` are
+    folders in which every edit needs approval.
     """
 
     environ: Mapping[str, str]
@@ -124,6 +125,7 @@ class ToolDependencies(Struct, frozen=True):
     skills: Skills
     outputs: "StoredOutputs"
     secrets: "Lazy[Secrets]"
+    sandbox: "Lazy[Sandbox]"
     extend_environment: "ExtendEnvironment | None" = None
     protected: Collection[Path] = ()
 
@@ -192,6 +194,7 @@ class ToolFactory:
             reserve_output=given.truncator.reserve,
             extend=given.extend_environment,
             secrets=given.secrets.get(),
+            sandbox=given.sandbox.get(),
         )
         return BashTool(shell=shell, may_delegate=given.may_delegate)
 

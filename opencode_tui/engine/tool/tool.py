@@ -126,6 +126,7 @@ class ToolContext(Struct, frozen=True):
     """The context of one call. `progress` (title, metadata) shows on the screen while the call runs; it does not block.
 
     `subagents` is None where no agent can be started, `inquire` where the user cannot be asked, `watch` where no file is changed.
+    `by_user`: the user typed the call, so it needs no approval.
     """
 
     session_id: str
@@ -139,6 +140,7 @@ class ToolContext(Struct, frozen=True):
     subagents: Subagents | None = None
     inquire: AskUser | None = None
     watch: FileWatch | None = None
+    by_user: bool = False
 
     def commands(self) -> AbstractAsyncContextManager[None]:
         """Return the context in which the call must start programs and foreign code, entered directly before they start."""

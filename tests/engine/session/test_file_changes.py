@@ -18,7 +18,7 @@ from tests.support.undo.steps import names_in, open_snapshots, patches_in, undo
 from tests.support.world.engine import MODEL, opened, while_reacting
 from tests.support.world.repo import make_repo
 
-AUTO = AutoApprove(AskPerson())
+AUTO = AutoApprove(AskPerson(), outside=True)
 DONE = Answer(text="done")
 
 

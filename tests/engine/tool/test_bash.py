@@ -21,7 +21,8 @@ async def test_a_result_has_output_exit_code_and_description(shell: ShellBench) 
     assert await shell.run("echo hi; echo there >&2", description="Says hi") == ToolResult(
         title="Says hi",
         output="hi\nthere\n",
-        metadata={"output": "hi\nthere\n", "exit": 0, "description": "Says hi", "truncated": False},
+        metadata={"output": "hi\nthere\n", "exit": 0, "description": "Says hi", "truncated": False}
+        | {"sandbox": {"runs": "host", "tier": "none"}},
     )
 
 

@@ -31,6 +31,7 @@ def derive() -> dict[str, dict[str, Any]]:
         skills=nothing,
         outputs=nothing,
         secrets=Lazy(lambda: NO_SECRETS),
+        sandbox=Lazy(lambda: nothing),
     )
     factory = ToolFactory(dependencies)
     tools = [factory.make(name) for name in ORDER]

@@ -33,6 +33,12 @@ class Call(Struct, frozen=True):
         """Record the use of a path that a text names."""
         self.use(literal(text), mode)
 
+    def guess(self, word: Word) -> None:
+        """Record that the command names a path whose use is unknown: rules for changing files do not hold for it."""
+        self.runner.findings.is_guess = True
+        self.use(word, "rw")
+        self.runner.findings.is_guess = False
+
     def tree(self, word: Word, pattern: str = "*") -> None:
         """Record that the command reads everything under a folder whose name matches."""
         self.runner.findings.tree(word, self.state.folders, pattern)

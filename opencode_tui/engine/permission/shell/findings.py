@@ -60,6 +60,7 @@ class Findings:
     outside: dict[tuple[Kind, str], Reason] = field(default_factory=dict[tuple[Kind, str], Reason])
     discards: dict[str, Reason] = field(default_factory=dict[str, Reason])
     command: str = ""
+    is_guess: bool = False
     _users: dict[str, str] = field(default_factory=dict[str, str])
     _resolved: dict[str, str] = field(default_factory=dict[str, str])
     _expanded: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
@@ -118,7 +119,7 @@ class Findings:
         if not is_inside(real, self.root):
             self._note_outside(real, mode)
         elif real != self.root:
-            self.inside[real] = _joined(self.inside.get(real), mode)
+            self.inside[real] = _joined(self.inside.get(real), "r" if self.is_guess else mode)
         if is_secret(path) or is_secret(real) or (mode != "r" and self._is_protected(path, real)):
             self.sensitive[real if is_inside(real, self.root) else posixpath.normpath(path)] = None
 

@@ -113,7 +113,7 @@ def note_literals(call: Call, program: str) -> None:
     for found in _LITERAL.finditer(program[:20_000]):
         text = found.group(2)
         if is_secret(text) or (len(text) > 1 and not text.startswith("//") and re.fullmatch(r"[\w./~+-]+", text)):
-            call.use(literal(call.state.home + text[1:] if text.startswith("~") else text), "rw")
+            call.guess(literal(call.state.home + text[1:] if text.startswith("~") else text))
 
 
 INTERPRETERS: Mapping[str, Callable[[Call], None]] = {

@@ -266,7 +266,7 @@ def _use_assumed(call: Call, word: Word) -> None:
         use_hidden_paths(call, word)
         if word.known:
             return
-    call.use(word, "rw")
+    call.guess(word)
 
 
 def use_hidden_paths(call: Call, word: Word) -> None:
@@ -279,9 +279,9 @@ def use_hidden_paths(call: Call, word: Word) -> None:
             call.opaque()
             break
         path = tail(word, found.start(1))
-        call.use(at_home(path, call.state.home), "rw")
+        call.guess(at_home(path, call.state.home))
     if text.startswith("-") and not text.startswith("--") and (place := _first_path(text)):
-        call.use(tail(word, place), "rw")
+        call.guess(tail(word, place))
 
 
 def at_home(word: Word, home: str) -> Word:

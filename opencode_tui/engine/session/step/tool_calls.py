@@ -32,8 +32,10 @@ from opencode_tui.engine.tool.registry import ToolRegistry
 from opencode_tui.engine.tool.tool import Subagents, Tool, ToolContext, ToolResult
 from opencode_tui.engine.tool.truncate import Truncator
 from opencode_tui.schema.error import (
+    CommandRefusedError,
     DeniedError,
     OpencodeError,
+    OutsideRefusedError,
     PermissionRefused,
     QuestionDismissedError,
     RejectedError,
@@ -53,6 +55,8 @@ _STOP_REASONS: Mapping[type[PermissionRefused], StopReason] = {
     RejectedError: "rejected",
     QuestionDismissedError: "rejected",
     DeniedError: "denied",
+    CommandRefusedError: "denied",
+    OutsideRefusedError: "denied",
 }
 
 CONCURRENT_CALLS = 8
@@ -66,7 +70,7 @@ class CallScope(Struct, frozen=True):
 
     `layers` are the rulesets of the session and its ancestors, `earlier` the calls of the turn before this step, in order.
     In the last step of an agent (`is_last`) no call runs, nor does a tool in `switched_off`.
-    `changes` records what the step does to files.
+    `changes` records what the step does to files. `by_user`: the user typed the calls.
     """
 
     session_id: str
@@ -82,6 +86,7 @@ class CallScope(Struct, frozen=True):
     is_last: bool = False
     switched_off: Collection[str] = ()
     changes: StepChanges | None = None
+    by_user: bool = False
 
 
 class ResultFilter(Struct, frozen=True):
@@ -285,6 +290,7 @@ class ToolCalls:
             progress=progress,
             subagents=scope.subagents,
             watch=watch,
+            by_user=scope.by_user,
             inquire=lambda questions: self._questions.ask(
                 scope.session_id, questions, tool=reference, policy=scope.policy
             ),

@@ -3,16 +3,22 @@
 import os
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from pydantic import Field
 
+from opencode_tui.engine.permission.command_decision import CommandPlan
 from opencode_tui.engine.sandbox.environment import NO_SECRETS, Secrets
-from opencode_tui.engine.tool.builtin.bash_permission import ask_for_command
+from opencode_tui.engine.tool.builtin.bash_permission import ON_HOST, ask_for_command
+from opencode_tui.engine.tool.builtin.bash_run import CommandRun, Ran
 from opencode_tui.engine.tool.process.process import Command, Ended, find_shell
 from opencode_tui.engine.tool.process.running_command import CommandOutput, RunningCommand
 from opencode_tui.engine.tool.tool import Parameters, ToolContext, ToolResult, read_description
 from opencode_tui.schema.error import ToolError
+
+if TYPE_CHECKING:
+    from opencode_tui.engine.sandbox.sandbox import Sandbox
 
 DEFAULT_TIMEOUT_MS = 120_000
 MAX_TIMEOUT_MS = 600_000
@@ -36,7 +42,8 @@ ExtendEnvironment = Callable[[Mapping[str, str], Path, ToolContext], Awaitable[M
 class ShellEnvironment(Struct, frozen=True):
     """The environment of commands: the user's variables and home, and names for files with full outputs.
 
-    `extend` is what plugins add to the environment. `secrets` are what the commands do not get and outputs do not show.
+    `extend` is what plugins add to the environment. `secrets` are what the commands do not get and outputs do not show. `sandbox`
+    confines those that the user has not approved; without it all run on the host.
     """
 
     environ: Mapping[str, str]
@@ -44,6 +51,7 @@ class ShellEnvironment(Struct, frozen=True):
     reserve_output: Callable[[], Path]
     extend: ExtendEnvironment | None = None
     secrets: Secrets = NO_SECRETS
+    sandbox: "Sandbox | None" = None
 
 
 class BashTool:
@@ -62,27 +70,40 @@ class BashTool:
         folder = _folder(arguments, context)
         timeout_ms = _timeout_ms(arguments)
         _check_text(arguments.command)
-        await ask_for_command(arguments.command, folder=folder, home=self._shell.home, context=context)
+        plan = await self._approved(arguments.command, folder, context)
         environ = await self._environment(folder, context)
-        command = Command(arguments.command, folder, environ, timeout_ms, find_shell(environ, folder))
-        output = CommandOutput(self._shell.reserve_output, redactor=self._shell.secrets.stream())
-        async with context.commands():
-            ended = await _follow(command, output, arguments, context)
-        return self._result(ended, output, arguments, context.agent)
+        run = CommandRun(
+            Command(arguments.command, folder, environ, timeout_ms, find_shell(environ, folder)),
+            plan,
+            sandbox=self._shell.sandbox,
+            make_output=lambda: CommandOutput(self._shell.reserve_output, redactor=self._shell.secrets.stream()),
+            follow=lambda command, output: _follow(command, output, arguments, context),
+            context=context,
+        )
+        return self._result(await run.run(), arguments, context.agent)
+
+    async def _approved(self, command: str, folder: Path, context: ToolContext) -> CommandPlan:
+        """Return how the command may run. Raises PermissionRefused."""
+        if context.by_user:
+            return ON_HOST
+        sandbox = self._shell.sandbox
+        tier = "none" if sandbox is None else (await sandbox.status()).tier
+        return await ask_for_command(command, folder=folder, home=self._shell.home, context=context, tier=tier)
 
     async def _environment(self, folder: Path, context: ToolContext) -> Mapping[str, str]:
         extend, environ = self._shell.extend, self._shell.secrets.without_keys(self._shell.environ)
         return environ if extend is None else await extend(environ, folder, context)
 
-    def _result(self, ended: Ended, output: CommandOutput, arguments: BashParameters, agent: str) -> ToolResult:
-        excerpt = output.excerpt(is_final=True)
-        notes = _notes(ended, _timeout_ms(arguments))
+    def _result(self, ran: Ran, arguments: BashParameters, agent: str) -> ToolResult:
+        ended, excerpt = ran.ended, ran.output.excerpt(is_final=True)
+        notes = [*_notes(ended, _timeout_ms(arguments)), *ran.notes]
         text = excerpt.for_model(may_delegate=self._may_delegate(agent))
         metadata = {
             "output": excerpt.preview(),
             "exit": ended.exit_code,
             "description": arguments.description,
             "truncated": excerpt.removed is not None,
+            "sandbox": dict(ran.sandbox),
         }
         if excerpt.path is not None:
             metadata["outputPath"] = str(excerpt.path)

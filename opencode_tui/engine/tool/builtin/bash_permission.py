@@ -8,8 +8,12 @@ import os
 from pathlib import Path
 
 from opencode_tui.engine.permission.command_decision import CommandPlan, CommandScope, plan_command
+from opencode_tui.engine.permission.decision import Query
 from opencode_tui.engine.tool.tool import ToolContext
 from opencode_tui.schema.error import CommandRefusedError
+
+ON_HOST = CommandPlan(runs="host", kind="rule", reasons=(), query=Query(session_id="", permission="bash", patterns=()))
+"""How a command of the user runs."""
 
 
 async def ask_for_command(

@@ -1,0 +1,177 @@
+"""The run of a command that may run: in the sandbox or on the host, again on the host after a refusal, protected files undone.
+
+Source: SPEC, section 6.
+"""
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from opencode_tui.cancellation import run_to_completion
+from opencode_tui.engine.permission.command_decision import CommandPlan
+from opencode_tui.engine.permission.decision import Query
+from opencode_tui.engine.sandbox.refusal import Refusal, find_refusal
+from opencode_tui.engine.tool.process.process import Command, Ended
+from opencode_tui.engine.tool.process.running_command import CommandOutput
+from opencode_tui.engine.tool.tool import ToolContext
+from opencode_tui.schema.error import PermissionRefused, RejectedError, ToolError
+
+if TYPE_CHECKING:
+    from opencode_tui.engine.sandbox.changes import Change
+    from opencode_tui.engine.sandbox.sandbox import Confined, Sandbox
+
+Follow = Callable[[Command, CommandOutput], Awaitable[Ended]]
+"""Runs a command to its end while its output shows."""
+
+
+class Ran(Struct, frozen=True):
+    """How a command ended, its output, where it ran (for the screen), and lines for the model."""
+
+    ended: Ended
+    output: CommandOutput
+    sandbox: Mapping[str, Any]
+    notes: Sequence[str] = ()
+
+
+class CommandRun:
+    """Runs one command as its plan says."""
+
+    def __init__(
+        self,
+        command: Command,
+        plan: CommandPlan,
+        *,
+        sandbox: "Sandbox | None",
+        make_output: Callable[[], CommandOutput],
+        follow: Follow,
+        context: ToolContext,
+    ) -> None:
+        self._command = command
+        self._plan = plan
+        self._sandbox = sandbox
+        self._make_output = make_output
+        self._follow = follow
+        self._context = context
+
+    async def run(self) -> Ran:
+        """Run the command and return the result of its last run. Raises ToolError when it cannot be started."""
+        confined = await self._confine() if self._plan.runs == "sandbox" else None
+        if confined is None or self._sandbox is None:
+            return await self._run_on_host({"runs": "host", "tier": self._plan.tier})
+        return await self._run_confined(confined, self._sandbox)
+
+    async def _confine(self) -> "Confined | None":
+        if self._sandbox is None:
+            return None
+        command = self._command
+        try:
+            return await self._sandbox.confine(
+                [command.shell, "-c", "--", command.text],
+                session_id=self._context.session_id,
+                folder=command.folder,
+                environ=command.environ,
+                read_only=self._plan.read_only,
+            )
+        except OSError as error:
+            raise ToolError(f"the sandbox could not be prepared: {error}") from error
+
+    async def _run_on_host(self, facts: Mapping[str, Any], notes: Sequence[str] = ()) -> Ran:
+        output = self._make_output()
+        async with self._context.commands():
+            ended = await self._follow(self._command, output)
+        return Ran(ended, output, facts, notes)
+
+    async def _run_confined(self, confined: "Confined", sandbox: "Sandbox") -> Ran:
+        output = self._make_output()
+        facts: dict[str, Any] = {"runs": "sandbox", "tier": confined.tier}
+        async with self._context.commands():
+            try:
+                ended = await self._follow(replace(self._command, launch=confined.launch), output)
+            except asyncio.CancelledError:
+                await run_to_completion(_undo_changes(confined, sandbox))
+                raise
+        notes = await self._check_changes(confined, sandbox, facts)
+        refusal = await asyncio.to_thread(_find_refusal, confined, ended, output)
+        if refusal is None:
+            return Ran(ended, output, facts, notes)
+        facts["refused"] = {"what": refusal.what, **_known(refusal)}
+        reason = await self._ask_to_leave(refusal, confined.tier)
+        if reason is not None:
+            return Ran(ended, output, facts, [*notes, f"Blocked by the sandbox, probably: {refusal.what} {reason}"])
+        return await self._run_on_host({**facts, "runs": "host"}, [*notes, "Ran again outside the sandbox."])
+
+    async def _ask_to_leave(self, refusal: Refusal, tier: str) -> str | None:
+        """Ask to run the command again on the host; returns None when it may, else why not, in a sentence."""
+        if self._plan.read_only:
+            return "This agent may not leave it."
+        facts = {**self._facts("refused", tier), "reasons": [refusal.what], **_known(refusal)}
+        commands = next(
+            (one for one in (self._plan.query, *self._plan.query.also) if one.permission == "bash"),
+            Query(session_id="", permission="bash", patterns=[self._command.text]),
+        )
+        question = replace(commands, by_user=commands.patterns, also=(), metadata={"sandbox": facts}, is_optional=True)
+        try:
+            await self._context.ask.query(question)
+        except RejectedError as error:
+            said = f" and said: {error.feedback}" if error.feedback else "."
+            return f"The user chose not to run it outside{said}"
+        except PermissionRefused as error:
+            return f"{error}."
+        return None
+
+    async def _check_changes(self, confined: "Confined", sandbox: "Sandbox", facts: dict[str, Any]) -> list[str]:
+        """Ask to keep the protected files that the command wrote, else undo them; returns lines for the model."""
+        changes = await sandbox.changes(confined)
+        if not changes:
+            return []
+        files = {_relative(change, self._context): change for change in changes}
+        facts["protected"] = [{"path": path, "change": change.kind} for path, change in files.items()]
+        question = Query(
+            session_id="",
+            permission="edit",
+            patterns=list(files),
+            must_ask=list(files),
+            metadata={
+                "sandbox": {
+                    **self._facts("protected", confined.tier),
+                    "reasons": [f"The command {change.kind} {path}." for path, change in files.items()],
+                    "files": list(files),
+                }
+            },
+            is_optional=True,
+        )
+        try:
+            await self._context.ask.query(question)
+        except PermissionRefused:
+            async with self._context.commands():
+                failed = await sandbox.remove([change.path for change in changes])
+            kept = {os.fspath(path) for path in failed}
+            undone = [path for path, change in files.items() if os.fspath(change.path) not in kept]
+            facts["undone"] = undone
+            left = f" Could not undo: {', '.join(sorted(kept))}." if kept else ""
+            return [f"Undid changes of protected files that were not approved: {', '.join(undone) or 'none'}.{left}"]
+        return []
+
+    def _facts(self, kind: str, tier: str) -> dict[str, Any]:
+        return {"kind": kind, "runs": "host", "tier": tier, "folder": str(self._command.folder)}
+
+
+def _find_refusal(confined: "Confined", ended: Ended, output: CommandOutput) -> Refusal | None:
+    excerpt = output.excerpt(is_final=True)
+    return find_refusal(confined.tier, ended.exit_code, f"{excerpt.head}\n{excerpt.tail}", confined.policy)
+
+
+async def _undo_changes(confined: "Confined", sandbox: "Sandbox") -> None:
+    await sandbox.remove([change.path for change in await sandbox.changes(confined)])
+
+
+def _known(refusal: Refusal) -> dict[str, str]:
+    return {name: value for name, value in (("path", refusal.path), ("host", refusal.host)) if value is not None}
+
+
+def _relative(change: "Change", context: ToolContext) -> str:
+    return os.path.relpath(change.path, os.path.realpath(context.worktree))

@@ -1,0 +1,239 @@
+"""Commands of the agent run in the sandbox; a yes runs them outside. SPEC, section 6."""
+
+import asyncio
+import json
+import os
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from opencode_tui.engine.permission.policy import AskPerson, AutoApprove, Policy, RefuseQuestions
+from opencode_tui.engine.sandbox.tier import Tier, probe
+from opencode_tui.schema.api.request import PromptInput, ShellInput, TextInput
+from opencode_tui.schema.event.event import PermissionAsked
+from opencode_tui.schema.permission import Reply
+from opencode_tui.schema.session.session import SessionInfo
+from tests.support.world.engine import MODEL, World, opened
+from tests.support.world.repo import Repo, make_repo
+
+
+@dataclass
+class Story:
+    """An engine whose commands are confined, and the questions that were answered."""
+
+    world: World
+    folder: Path
+    tier: str
+    asked: list[PermissionAsked] = field(default_factory=list[PermissionAsked])
+
+    async def bash(self, command: str, *replies: Reply, agent: str = "build", message: str | None = None) -> Any:
+        """Return the state of the call of a command; the questions get these replies in order."""
+        session = await self.session(command, *replies, agent=agent, message=message)
+        return (await self.world.calls(session))[-1].state
+
+    async def session(
+        self, command: str, *replies: Reply, agent: str = "build", message: str | None = None
+    ) -> SessionInfo:
+        session = await self.world.new_session()
+        text = f"go <<tool bash {json.dumps({'command': command, 'description': 'x'})}>>"
+        answering = asyncio.create_task(self._answer(list(replies), message))
+        await asyncio.sleep(0)
+        try:
+            request = PromptInput(model=MODEL, agent=agent, parts=[TextInput(text=text)])
+            await self.world.client.prompts.prompt(session.id, request)
+        finally:
+            answering.cancel()
+        return session
+
+    async def _answer(self, replies: list[Reply], message: str | None) -> None:
+        with self.world.client.events() as events:
+            async for envelope in events:
+                if isinstance(envelope.event, PermissionAsked):
+                    self.asked.append(envelope.event)
+                    reply = replies.pop(0)
+                    await self.world.client.permissions.reply(envelope.event.id, reply, message)
+
+    @property
+    def sandbox(self) -> Any:
+        """What the last question says about the sandbox."""
+        return self.asked[-1].metadata["sandbox"]
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Repo:
+    repo = make_repo(tmp_path / "project")
+    repo.write("a.py", "x = 1\n")
+    repo.commit("begin")
+    return repo
+
+
+TIERS: tuple[Tier, ...] = ("bubblewrap", "landlock")
+
+
+@pytest.fixture(params=TIERS)
+def tier(request: pytest.FixtureRequest) -> Tier:
+    """The tier, if it works here."""
+    status = probe(request.param, os.environ)
+    if not status.works:
+        pytest.skip(status.reason)
+    return request.param
+
+
+@asynccontextmanager
+async def confined(
+    environ: Mapping[str, str],
+    project: Repo,
+    tier: str,
+    *,
+    settings: Mapping[str, Any] | None = None,
+    policy: Policy | None = None,
+    sandbox: Mapping[str, Any] | None = None,
+) -> AsyncGenerator[Story]:
+    content = {"experimental": {"sandbox": {"tier": tier, **(sandbox or {})}}, **(settings or {})}
+    async with opened(dict(environ), project.path, settings=content, policy=policy or AskPerson()) as world:
+        yield Story(world, project.path, tier)
+
+
+async def test_unknown_programs_run_inside_without_a_question(environ, project: Repo, tmp_path: Path, tier: Tier):
+    outside = tmp_path / "outside"
+    project.write("build.sh", f"echo built > out.txt; echo x > {outside} 2>/dev/null; true\n")
+    async with confined(environ, project, tier) as story:
+        state = await story.bash("bash build.sh")
+    assert (story.asked, state.metadata["sandbox"]) == ([], {"runs": "sandbox", "tier": tier})
+    assert (project.path / "out.txt").read_text() == "built\n" and not outside.exists()
+
+
+async def test_what_needs_the_outside_is_asked_first_and_runs_there(environ, project: Repo, tmp_path: Path, tier: Tier):
+    outside = tmp_path / "outside"
+    async with confined(environ, project, tier) as story:
+        state = await story.bash(f"echo x > {outside}", "once")
+        assert story.sandbox["kind"] == "outside" and story.sandbox["runs"] == "host"
+        assert story.sandbox["tier"] == tier and str(outside) in " ".join(story.sandbox["reasons"])
+        assert state.metadata["sandbox"] == {"runs": "host", "tier": tier}
+    assert outside.read_text() == "x\n"
+
+
+async def test_a_refused_command_runs_again_outside_after_a_yes(environ, project: Repo, tmp_path: Path, tier: Tier):
+    outside = tmp_path / "outside"
+    project.write("build.py", f"open({str(outside)!r}, 'w').write('x')\n")
+    async with confined(environ, project, tier) as story:
+        state = await story.bash("python3 build.py", "once")
+    assert story.sandbox["kind"] == "refused"
+    assert state.metadata["sandbox"]["runs"] == "host" and state.metadata["exit"] == 0
+    assert outside.read_text() == "x"
+    assert "Ran again outside the sandbox." in state.output
+
+
+async def test_a_no_leaves_the_result_and_the_turn_goes_on(environ, project: Repo, tmp_path: Path, tier: Tier):
+    project.write("build.py", f"open({str(tmp_path / 'outside')!r}, 'w')\n")
+    async with confined(environ, project, tier) as story:
+        session = await story.session("python3 build.py", "reject", message="use the build folder")
+        state = (await story.world.calls(session))[-1].state
+        assert (await story.world.answer(session)).startswith("Done")
+    assert state.status == "completed" and state.metadata["exit"] == 1
+    assert "Blocked by the sandbox" in state.output and "use the build folder" in state.output
+
+
+async def test_always_after_a_refusal_holds_for_the_kind_of_command(environ, project: Repo, tmp_path: Path, tier: Tier):
+    project.write("Makefile", f"all:\n\techo x > {tmp_path}/outside$(N)\n")
+    async with confined(environ, project, tier) as story:
+        await story.bash("make all N=1", "always")
+        assert story.asked[-1].always == ["make all *"]
+        await story.bash("make all N=2")
+    assert [(tmp_path / f"outside{number}").exists() for number in (1, 2)] == [True, True]
+    assert len(story.asked) == 1
+
+
+async def test_an_ordinary_failure_asks_nothing(environ, project: Repo, tier: Tier):
+    async with confined(environ, project, tier) as story:
+        state = await story.bash("python3 -c 'raise SystemExit(3)'")
+    assert story.asked == [] and state.metadata["exit"] == 3
+
+
+@pytest.mark.parametrize(("reply", "kept"), [("once", True), ("reject", False)])
+async def test_new_protected_files_are_kept_or_removed(environ, project: Repo, tier: Tier, reply: Reply, kept: bool):
+    project.write("setup.sh", "echo evil > .envrc\n")
+    async with confined(environ, project, tier) as story:
+        state = await story.bash("bash setup.sh", reply)
+    assert story.sandbox["kind"] == "protected" and story.sandbox["files"] == [".envrc"]
+    assert story.asked[-1].always == []
+    assert (project.path / ".envrc").exists() == kept
+    assert ("Undid" in state.output) == (not kept)
+
+
+async def test_what_discards_work_is_asked_for_and_runs_inside(environ, project: Repo, tier: Tier):
+    project.write("a.py", "x = 2\n")
+    async with confined(environ, project, tier) as story:
+        state = await story.bash("git reset --hard", "once")
+    assert story.sandbox["kind"] == "discard" and story.sandbox["runs"] == "sandbox"
+    assert state.metadata["sandbox"]["runs"] == "sandbox"
+    assert (project.path / "a.py").read_text() == "x = 1\n"
+
+
+@pytest.mark.parametrize(("outside", "exists"), [(False, False), (True, True)])
+async def test_auto_leaves_the_sandbox_only_when_told_to(
+    environ, project: Repo, tmp_path: Path, tier: Tier, outside: bool, exists: bool
+):
+    path = tmp_path / "outside"
+    policy = AutoApprove(RefuseQuestions(), outside=outside)
+    async with confined(environ, project, tier, policy=policy) as story:
+        state = await story.bash(f"echo x > {path}")
+        inside = await story.bash("git reset --hard")
+        project.write("b.py", f"open({str(path)!r}, 'w')\n")
+        again = await story.bash("python3 b.py")
+    assert path.exists() == exists
+    assert inside.status == "completed"
+    assert ("--auto=outside" in str(getattr(state, "error", ""))) == (not exists)
+    assert ("--auto=outside" in again.output) == (not exists)
+
+
+async def test_the_setting_lets_auto_leave_the_sandbox(environ, project: Repo, tmp_path: Path, tier: Tier):
+    policy = AutoApprove(RefuseQuestions())
+    async with confined(environ, project, tier, policy=policy, sandbox={"auto": "outside"}) as story:
+        await story.bash(f"echo x > {tmp_path}/outside")
+    assert (tmp_path / "outside").exists()
+
+
+async def test_without_a_terminal_what_would_ask_is_refused(environ, project: Repo, tmp_path: Path, tier: Tier):
+    project.write("b.py", f"open({str(tmp_path / 'outside')!r}, 'w')\n")
+    async with confined(environ, project, tier, policy=RefuseQuestions()) as story:
+        state = await story.bash("curl -s http://127.0.0.1:9/")
+        later = await story.bash("python3 b.py")
+    assert state.status == "error" and "no terminal" in state.error
+    assert "Blocked by the sandbox" in later.output and "no terminal" in later.output
+
+
+async def test_the_agent_plan_reads_the_project_and_writes_nothing(environ, project: Repo, tier: Tier):
+    project.write("w.py", "open('a.py', 'w').write('changed')\n")
+    async with confined(environ, project, tier) as story:
+        sly = await story.bash("python3 w.py", agent="plan")
+        plain = await story.bash("echo x > a.py", agent="plan")
+        push = await story.bash("git push", agent="plan")
+        look = await story.bash("git log --oneline && cat a.py", agent="plan")
+    assert story.asked == []
+    assert sly.metadata["exit"] == 1 and "may not leave it" in sly.output
+    assert (plain.status, push.status) == ("error", "error")
+    assert "may not edit" in push.error
+    assert "x = 1" in look.output and (project.path / "a.py").read_text() == "x = 1\n"
+
+
+async def test_the_users_own_command_runs_outside(environ, project: Repo, tmp_path: Path, tier: Tier):
+    async with confined(environ, project, tier) as story:
+        session = await story.world.new_session()
+        await story.world.client.prompts.shell(
+            session.id, ShellInput(agent="build", model=MODEL, command=f"echo x > {tmp_path}/outside")
+        )
+    assert (tmp_path / "outside").exists() and story.asked == []
+
+
+async def test_without_a_tier_unknown_programs_ask(environ, project: Repo):
+    project.write("Makefile", "all:\n\techo made\n")
+    async with confined(environ, project, "none") as story:
+        state = await story.bash("make", "always")
+        await story.bash("make all")
+    assert [asked.always for asked in story.asked] == [["make *"]]
+    assert story.sandbox["tier"] == "none" and state.metadata["sandbox"] == {"runs": "host", "tier": "none"}

@@ -22,11 +22,15 @@ _INVISIBLE = re.compile("[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
 """Letters that HFS+ ignores in names. Source: git, utf8.c, `next_hfs_char`."""
 _WINDOWS_END = re.compile(r"(?:[ .]+|:[^/]*)$")
 """Endings that NTFS ignores in names: dots, spaces, streams. Source: git, path.c, `is_ntfs_dotgit`."""
+_ODD = re.compile(r"[ .](?:/|$)|:|git~1")
+"""What `fold` changes in the casefolded ASCII form of a path."""
 
 
 def fold(path: str) -> str:
     """Return the path in a form that is equal for all names that some file system treats as the same."""
     folded = path.casefold()
+    if folded.isascii() and _ODD.search(folded) is None:
+        return folded
     if not folded.isascii():
         folded = _INVISIBLE.sub("", folded)
     parts = [_WINDOWS_END.sub("", part) or part for part in folded.split("/")]

@@ -69,6 +69,8 @@ def is_protected(path: str, root: str, folders: Collection[str] = ()) -> bool:
     if path == root:
         return False
     name = fold(path[len(root.rstrip("/")) + 1 :] if _is_below(path, root) else path)
+    if "." not in name and "launchagents" not in name:
+        return False
     plan = _PLANS.fullmatch(name)
     if plan is not None:
         name = plan["before"]

@@ -86,7 +86,8 @@ def delete(call: Call) -> None:
     """Analyze `rm` and similar: files that are named are free, a repository's data or a whole tracked folder is not."""
     operands, _ = split_options(call, _RM)
     findings = call.runner.findings
-    is_recursive = given(call.texts(), "-r -R --recursive") or call.name == "trash"
+    has_options = len(operands) < len(call.arguments)
+    is_recursive = (has_options and given(call.texts(), "-r -R --recursive")) or call.name == "trash"
     for word in operands:
         use_operand(call, word, Role.ENTRY, assumed=False)
         if not is_recursive and ".git" not in word.text:

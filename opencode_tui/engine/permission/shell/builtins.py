@@ -20,6 +20,7 @@ _CHANGES_MEANING = re.compile(r"[-+][A-Za-z]*[nilucI][A-Za-z]*")
 """Options of `declare` that make a name another name, or its value arithmetic."""
 
 _CALCULATED = re.compile(r"[A-Za-z_]\w*=-?\d+")
+_USUAL_LETTERS = frozenset("euxvfaCbEhT")
 _USUAL_MODES = names("pipefail errexit nounset xtrace verbose noclobber noglob errtrace functrace allexport")
 
 
@@ -117,10 +118,10 @@ def set_options(call: Call) -> None:
         following = texts[index + 1] if index + 1 < len(texts) else ""
         if text in ("--", "-"):
             return
-        if re.fullmatch(r"[-+][A-Za-z]*o", text):
+        if text[-1:] == "o" and text[:1] in ("-", "+"):
             if following not in _USUAL_MODES:
                 call.runner.poison()
-        elif re.fullmatch(r"[-+][A-Za-z]+", text) and set(text[1:]) - set("euxvfaCbEhT"):
+        elif text[:1] in ("-", "+") and text[1:].isalpha() and not _USUAL_LETTERS.issuperset(text[1:]):
             call.runner.poison()
 
 

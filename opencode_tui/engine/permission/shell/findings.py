@@ -120,11 +120,11 @@ class Findings:
             self._note_outside(real, mode)
         elif real != self.root:
             self.inside[real] = _joined(self.inside.get(real), "r" if self.is_guess else mode)
-        if is_secret(path) or is_secret(real) or (mode != "r" and self._is_protected(path, real)):
+        if is_secret(path) or (real != path and is_secret(real)) or (mode != "r" and self._is_protected(path, real)):
             self.sensitive[real if is_inside(real, self.root) else posixpath.normpath(path)] = None
 
     def _is_protected(self, path: str, real: str) -> bool:
-        return any(is_protected(one, self.root) for one in (real, posixpath.normpath(path)))
+        return any(is_protected(one, self.root) for one in {real, posixpath.normpath(path)})
 
     def _note_outside(self, path: str, mode: Mode) -> None:
         self.external[path] = _joined(self.external.get(path), mode)

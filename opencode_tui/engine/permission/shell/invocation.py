@@ -202,7 +202,7 @@ def _run_program(call: Call, member: FoundMember) -> None:
         return  # the descriptor of a redirection
     if len(call.arguments) == 1 and call.arguments[0].text in ("--version", "--help"):
         return
-    for kind, words in find_needs(name, call.texts()):
+    for kind, words in find_needs(name, call.arguments):
         call.need(kind, words)
         if kind in ("network", "install", "remote", "container"):
             call.network()

@@ -9,6 +9,8 @@ from typing import Literal, cast
 
 from msgspec import Struct
 
+from opencode_tui.engine.permission.shell.words import Word
+
 Kind = Literal["network", "install", "remote", "container", "root", "service", "signal", "path", "config", "discard"]
 
 _VERSION = re.compile(r"-?\d+(?:\.\d+)*$")
@@ -46,9 +48,11 @@ class _Need(Struct, frozen=True):
         return not self.commands or any(_matches(command, tuple(self.commands)) for command in _commands(words))
 
 
-def find_needs(name: str, words: Sequence[str]) -> list[tuple[Kind, str]]:
+def find_needs(name: str, arguments: Sequence[Word]) -> list[tuple[Kind, str]]:
     """Return the kinds and the sentences of what a program needs with these arguments."""
-    return [(need.kind, need.words.replace("{program}", name)) for need in _needs(name) if need.applies(words)]
+    needs = _needs(name)
+    words = [word.text for word in arguments] if needs else []
+    return [(need.kind, need.words.replace("{program}", name)) for need in needs if need.applies(words)]
 
 
 @lru_cache(maxsize=_CACHED_NAMES)

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
+from functools import cache
 
 from msgspec import Struct, field
 
@@ -299,15 +300,26 @@ def _first_path(text: str) -> int | None:
 
 def given(texts: Sequence[str], options: str) -> bool:
     """Return whether one of the options is given: also abbreviated, with a value attached, or in a cluster of short options."""
-    short = "".join(name[1] for name in options.split() if not name.startswith("--"))
-    long = [name for name in options.split() if name.startswith("--")]
     for text in texts:
+        if text[:1] != "-":
+            continue
         if text == "--":
             return False
-        name = text.partition("=")[0]
+        short, long = _parsed(options)
         if text.startswith("--"):
+            name = text.partition("=")[0]
             if len(name) > 3 and any(option.startswith(name) for option in long):
                 return True
-        elif text.startswith("-") and re.match(r"-[A-Za-z]+", text) and set(text[1:]) & set(short):
+        elif text[1:2].isalpha() and not short.isdisjoint(text[1:]):
             return True
     return False
+
+
+@cache
+def _parsed(options: str) -> tuple[frozenset[str], tuple[str, ...]]:
+    """Return the letters of the short options and the long options."""
+    words = options.split()
+    return (
+        frozenset(word[1] for word in words if not word.startswith("--")),
+        tuple(word for word in words if word.startswith("--")),
+    )

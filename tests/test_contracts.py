@@ -18,7 +18,7 @@ FORBIDDEN = {
     "Texts import no UI library": ("text/cells.py", "click"),
     "litellm only in its child process": ("engine/provider/catalog.py", "litellm"),
     "Inside a session": ("engine/session/limits.py", "opencode_tui.engine.session.loop"),
-    "Inside the snapshots": ("engine/snapshot/entry.py", "opencode_tui.engine.snapshot.work"),
+    "Inside the snapshots": ("engine/snapshot/entry.py", "opencode_tui.engine.snapshot.worktree"),
     "Inside the permissions": ("engine/permission/policy.py", "opencode_tui.engine.permission.service"),
     "Inside the tools": ("engine/tool/truncate.py", "opencode_tui.engine.tool.registry"),
     "Inside the screen": ("tui/keymap.py", "opencode_tui.tui.app"),

@@ -39,8 +39,6 @@ from opencode_tui.schema.session.stored_error import (
     StoredUnknownError,
 )
 
-# Errors that a server reported, as the exceptions that the engine raises in the process.
-
 _KINDS: dict[str, type[OpencodeError]] = {
     kind.__name__: kind
     for kind in (

@@ -26,8 +26,6 @@ from opencode_tui.storage.run_lock import OWNER_SUFFIX, read_owner
 from opencode_tui.storage.session_record import describe_mismatch, parse_session
 from opencode_tui.storage.storage import Storage
 
-# Checks that a stored record is JSON of the right shape, with the ids that its path has.
-
 _FOLDER_FIELDS = {"message": "sessionID", "part": "messageID"}
 _SHAPES: dict[str, Callable[[bytes], object]] = {
     "message": MESSAGE.validate_json,

@@ -16,8 +16,6 @@ from textual._xterm_parser import XTermParser
 from textual.drivers.linux_driver import LinuxDriver
 from textual.message import Message
 
-# The reply of a terminal to the request for its background color (OSC 11).
-
 ASK = "\x1b]11;?\x1b\\"
 
 _ANSWER = re.compile(

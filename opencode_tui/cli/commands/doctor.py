@@ -27,8 +27,6 @@ from opencode_tui.storage.paths import Paths, find_paths
 from opencode_tui.storage.storage import Storage
 from opencode_tui.text.safe_text import make_safe
 
-# The type of file system that holds a folder.
-
 _NETWORK = re.compile(
     r"nfs|cifs|smb|afs|9p|ceph|lustre|gpfs|beegfs|glusterfs|ncpfs|webdav|davfs|fuse\.(sshfs|rclone|s3fs|gcsfuse)"
 )

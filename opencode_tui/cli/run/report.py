@@ -31,8 +31,6 @@ from opencode_tui.text.cells import clip, width
 from opencode_tui.text.quantity import amount, duration, money, plural
 from opencode_tui.text.safe_text import make_safe
 
-# The activity line of a run: a spinner, the activity and its duration. Only for terminals with control sequences.
-
 FRAMES_PER_SECOND = 8
 _SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 _ASCII_SPINNER = "|/-\\"

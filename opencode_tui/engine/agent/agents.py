@@ -16,8 +16,6 @@ from opencode_tui.schema.model import ModelRef
 from opencode_tui.schema.permission import Rule
 from opencode_tui.schema.record import Record, absent
 
-# The prompts; each is a file in `prompts/`.
-
 PromptName = Literal[
     "default", "plan", "build_switch", "explore", "general", "compaction", "title", "summary", "subtask_report"
 ]  # fmt: skip

@@ -48,8 +48,6 @@ async def run_on_thread(work: Callable[[], T]) -> T:
     return await done
 
 
-# Coroutine functions of plugins: cancellation ends them, even if they suppress it.
-
 CANCEL_GRACE_S = 0.1
 """Seconds that a canceled coroutine of a plugin has to clean up."""
 

@@ -15,8 +15,6 @@ from opencode_tui.engine.provider.decode.response import as_list, as_object, des
 from opencode_tui.schema.error import AuthError, ContextOverflowError, Failure, ProviderError
 from opencode_tui.schema.record import JsonObject
 
-# The table of failures: the kind of a failed model call, and whether it can be retried.
-
 
 class Reported(Struct, frozen=True):
     """The data of a failure. `status` is 0 without one; `code` contains every reported type, code and class name.

@@ -21,8 +21,6 @@ from opencode_tui.schema.session.session import AnyStatus, BusyStatus, IdleStatu
 from opencode_tui.schema.session.stored_error import StoredError, aborted, to_stored
 from opencode_tui.storage.locks import Locks
 
-# The status of each session: idle, busy, or waiting to retry. In memory only.
-
 
 class SessionStatuses:
     """The current status of all sessions; every change is published."""

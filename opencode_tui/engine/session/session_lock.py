@@ -44,9 +44,6 @@ class SessionLock:
         return self._copies.no_new_forks(session_id)
 
 
-# Changes and deletes single parts for the user, while the session is not running.
-
-
 class PartEdits:
     """Edits parts; each edit holds the session's lock. Raises BusyError while the session is running."""
 

@@ -9,7 +9,7 @@ from opencode_tui.engine.snapshot.objects.view import View, open_view
 from opencode_tui.engine.snapshot.report import Patch, PathNote, Preview, Report
 from opencode_tui.engine.snapshot.revert.plan import Plan, Step
 from opencode_tui.engine.snapshot.skipped import keep_touched
-from opencode_tui.engine.snapshot.work import Reverted, Worktree
+from opencode_tui.engine.snapshot.worktree import Reverted, Worktree
 from opencode_tui.schema.error import SnapshotError
 
 

@@ -21,7 +21,7 @@ from opencode_tui.engine.snapshot.objects.store import VerifyResult
 from opencode_tui.engine.snapshot.objects.view import open_view
 from opencode_tui.engine.snapshot.report import Patch, Preview, Report, Snapshot
 from opencode_tui.engine.snapshot.reporting import combine, preview_of, report_of, unrecorded_paths
-from opencode_tui.engine.snapshot.work import Reverted
+from opencode_tui.engine.snapshot.worktree import Reverted
 from opencode_tui.engine.snapshot.worktree_lock import LockedWorktree, WorktreeLock
 from opencode_tui.schema.error import SnapshotError
 from opencode_tui.schema.ids import Clock

@@ -13,7 +13,7 @@ from opencode_tui.engine.snapshot.objects.quota import SnapshotLog, SnapshotSett
 from opencode_tui.engine.snapshot.objects.view import View
 from opencode_tui.engine.snapshot.report import Snapshot
 from opencode_tui.engine.snapshot.reporting import path_notes
-from opencode_tui.engine.snapshot.work import Worktree
+from opencode_tui.engine.snapshot.worktree import Worktree
 from opencode_tui.engine.snapshot.worktree_paths import StorePaths, find_store, own_folders, why_unavailable
 from opencode_tui.schema.error import SnapshotError
 from opencode_tui.schema.ids import Clock

@@ -101,9 +101,6 @@ class ToolRegistry:
         return self._specs[tool.name]
 
 
-# The built-in tools of one folder's instance, made with shared collaborators: files, read guard, search.
-
-
 class ToolDependencies(Struct, frozen=True):
     """The collaborators of the built-in tools.
 

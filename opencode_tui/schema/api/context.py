@@ -114,9 +114,6 @@ class PartChoice(Record):
     dry_run: bool = False
 
 
-# Manual compaction: the request and the report.
-
-
 class CompactSession(Record):
     """A request to summarize a session's older messages.
 
@@ -144,6 +141,3 @@ class CompactionReport(Record):
     summary: str | None = absent()
     message_id: str | None = absent()
     cost: float = 0
-
-
-# A message together with its parts, as the API and the loop handle it.

@@ -10,8 +10,6 @@ from textual.strip import Strip
 
 from opencode_tui.tui.widgets.row import Piece, Rows, measure, row
 
-# Clicks on key hints.
-
 _META = "act"
 
 

@@ -94,9 +94,6 @@ def _is_running(item: AnyItem) -> bool:
     return isinstance(item, ToolItem) and item.part.state.status == "running" and not item.wait
 
 
-# Prefix sums of a list that changes, in logarithmic time.
-
-
 class Fenwick:
     """A list of numbers with prefix sums: append, change, truncate, sum, and search by sum."""
 

@@ -22,8 +22,6 @@ from opencode_tui.tui.screen_guards import ErrorBoundary
 from opencode_tui.tui.theme.look import look_of
 from opencode_tui.tui.widgets.wheel import Wheel
 
-# Text selected with the mouse: its style, and its plain text.
-
 MAX_LINES = 20_000
 """Maximum number of copied lines."""
 

@@ -63,8 +63,6 @@ class Rule(Block):
     """A horizontal rule."""
 
 
-# Conversion of lines to blocks.
-
 CODE_LINES = 40
 """Lines after which a new block starts inside an open fence."""
 

@@ -192,8 +192,6 @@ def clip_spans(spans: list[Span], room: int, mark: Span) -> list[Span]:
 
 # Emphasis, code and links inside a paragraph, as pieces with their look.
 
-# Links in drawn lines: their style holds the target, for the mouse.
-
 _HREF = "href"
 _UNDERLINE = Style(underline=True)
 

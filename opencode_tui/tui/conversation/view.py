@@ -39,8 +39,6 @@ from opencode_tui.tui.state.items import (
 from opencode_tui.tui.state.transcript import Transcript
 from opencode_tui.tui.theme.look import look_of
 
-# Actions on items: focus, opening, undo.
-
 
 class Acts:
     """Acts on the items of one transcript."""

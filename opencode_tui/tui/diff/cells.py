@@ -223,9 +223,6 @@ def _marked(pieces: Sequence[Piece], word: tuple[int, int], style: Style) -> lis
     return [piece for piece in done if piece[0]]
 
 
-# Counts of changed lines in lists, aligned in two columns.
-
-
 def change_columns(
     look: Look, additions: int, deletions: int, area: str, *, apart: int = 4, is_quiet: bool = False
 ) -> list[Piece]:

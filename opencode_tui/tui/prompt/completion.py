@@ -21,8 +21,6 @@ from opencode_tui.tui.prompt.slash import completion_names
 from opencode_tui.tui.widgets.fuzzy import ranked
 from opencode_tui.tui.widgets.row import Piece, Rows, row
 
-# The file names of the folder, listed periodically, and a search in them that does not block the screen.
-
 KEPT_S = 10
 """Seconds for which the list counts as fresh."""
 

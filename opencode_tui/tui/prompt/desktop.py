@@ -60,8 +60,6 @@ async def _run(command: Sequence[str]) -> bytes:
     return output[:MAX_BYTES] if process.returncode == 0 else b""
 
 
-# The system's image viewer.
-
 VIEWERS = ("open",) if sys.platform == "darwin" else ("xdg-open", "wslview")
 
 

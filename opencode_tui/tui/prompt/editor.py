@@ -20,8 +20,6 @@ from opencode_tui.tui.screen_guards import ErrorBoundary
 from opencode_tui.tui.theme.look import look_of
 from opencode_tui.tui.widgets.row import row
 
-# Positions of attachment markers in a line.
-
 _MARKER = re.compile(r"\[(?:Pasted|Image) [^\]\n]{1,40}\]")
 
 

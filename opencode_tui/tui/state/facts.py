@@ -126,7 +126,7 @@ class FolderState:
         self.asking = {key: one for key, one in self.asking.items() if one.session_id != session_id}
 
 
-# Pure: whether a history looks unfinished although this engine does not run the session.
+# Whether a history looks unfinished although this engine does not run the session.
 
 OPEN_CALLS = ("pending", "running")
 
@@ -147,8 +147,6 @@ def _is_open(message: MessageWithParts) -> bool:
     calls = (part for part in message.parts if isinstance(part, ToolPart))
     return message.info.time.completed is None or any(part.state.status in OPEN_CALLS for part in calls)
 
-
-# Facts of the shown session: its activity, tokens and cost, todos and changes.
 
 LETTERS_PER_TOKEN = 4
 NAME_LENGTH = 40

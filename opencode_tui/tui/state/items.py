@@ -201,7 +201,7 @@ class UndoItem(Item):
 AnyItem = UserItem | TextItem | ThoughtItem | ToolItem | RetryItem | CompactionItem | ErrorItem | StopItem | UndoItem
 
 
-# Pure: the items in the order of the screen, and their changes since the last `pop_changes`.
+# The items in the order of the screen, and their changes since the last `pop_changes`.
 
 
 @dataclass(slots=True)
@@ -272,7 +272,7 @@ class ShownItems:
             self.changed()
 
 
-# Pure: the item after a response that failed or was interrupted.
+# The item after a response that failed or was interrupted.
 
 
 def has_failed(info: AnyMessage) -> bool:

@@ -33,7 +33,7 @@ from opencode_tui.tui.state.items import (
     has_failed,
 )
 
-# Pure: the text and the attachments of a request.
+# The text and the attachments of a request.
 
 
 def prompt_words(parts: Iterable[AnyPart]) -> tuple[str, tuple[str, ...]]:
@@ -290,7 +290,7 @@ class MessageView:
         return [marker]
 
 
-# Pure: the messages of one conversation in order.
+# The messages of one conversation in order.
 
 _STEPS_BEHIND = 4
 """Messages between a compaction's marker and the first step after it: the summary, the program's prompt to continue."""

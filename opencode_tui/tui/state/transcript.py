@@ -40,7 +40,7 @@ from opencode_tui.tui.state.items import (
 )
 from opencode_tui.tui.state.message import MessageView, MessageViews
 
-# Pure: the items after the start of an undo.
+# The items after the start of an undo.
 
 UNDO_ID = "undo"
 """The ID of the item that represents an undo."""
@@ -91,7 +91,7 @@ def _first_item(order: Sequence[MessageView], at: int, part_id: str | None) -> A
     return first or next((item for one in order[at + 1 :] for item in one.items), None)
 
 
-# Pure: which requests are queued, and which compactions ended because the session is idle.
+# Which requests are queued, and which compactions ended because the session is idle.
 
 
 def update_marks(order: Sequence[MessageView], *, is_busy: bool) -> list[Item]:
@@ -121,9 +121,6 @@ def _end_compaction(order: Sequence[MessageView]) -> list[Item]:
     for marker in ended:
         marker.is_running = False
     return list(ended)
-
-
-# Tool calls that need approval: the oldest request is asked, the others are queued.
 
 
 class WaitingCalls:

@@ -4,8 +4,6 @@ from dataclasses import dataclass
 
 from opencode_tui.tui.theme.palette import Depth, Palette
 
-# Mixing of colors, and readable contrast.
-
 Rgb = tuple[int, int, int]
 
 READABLE = 4.5

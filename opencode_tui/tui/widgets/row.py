@@ -66,8 +66,6 @@ def clip(pieces: Sequence[Piece], room: int, mark: str = "…") -> Sequence[Piec
     return kept
 
 
-# A widget that draws rows from plain values; the failure of one row is shown in it and affects no other.
-
 _log = logging.getLogger(__name__)
 
 

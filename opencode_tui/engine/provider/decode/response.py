@@ -9,8 +9,6 @@ from pydantic_core import from_json
 from opencode_tui.engine.provider.decode.delta import ProtocolError
 from opencode_tui.schema.record import JsonObject
 
-# Tolerant readers for values in providers' JSON.
-
 _MAX_DIGITS = 10
 _MOST_TOKENS = 1e12
 """Upper limit of plausible token counts; a larger number is a provider's error."""
@@ -55,8 +53,6 @@ def as_count(value: object) -> int:
         return 0
     return int(value)
 
-
-# Server-sent events
 
 MAX_EVENT_BYTES = 32 * 1024 * 1024
 """Maximum size of one event in bytes: only a broken or hostile server sends larger ones."""

@@ -47,8 +47,6 @@ from opencode_tui.schema.session.part import CompactionPart, PartTime, StepFinis
 from opencode_tui.schema.session.session import SessionInfo
 from opencode_tui.schema.session.stored_error import StoredError
 
-# The summary message: written by a model without tools, or from a precomputed summary.
-
 
 class SummaryStep(StepProcessor):
     """Writes one summary message."""

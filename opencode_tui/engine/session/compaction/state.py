@@ -94,7 +94,7 @@ def pruned_since(messages: Sequence[MessageWithParts], moment: int) -> bool:
     )
 
 
-# Pure: when a conversation exceeds its model's context. Source: seeds 000 and 001; SPEC section 3, "overflow".
+# When a conversation exceeds its model's context. Source: seeds 000 and 001; SPEC section 3, "overflow".
 
 
 class OverflowRules(Struct, frozen=True):

@@ -34,7 +34,7 @@ from opencode_tui.schema.model import Model, ModelRef
 from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.message import UserMessage
 
-# Pure: the conversation as plain text, shortened to fit, with the instructions for the model.
+# The conversation as plain text, shortened to fit, with the instructions for the model.
 
 Measure = Callable[[str], int]
 """Returns the tokens of a text."""

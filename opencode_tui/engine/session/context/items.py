@@ -34,7 +34,7 @@ from opencode_tui.schema.session.part import (
 from opencode_tui.schema.session.stored_error import StoredAbortedError
 from opencode_tui.schema.session.tool_state import ToolStateCompleted, ToolStateError, ToolStateRunning, restore
 
-# Pure: one part of a message as an item of the context: its kind, its name, and why it may not be sent.
+# One part of a message as an item of the context: its kind, its name, and why it may not be sent.
 
 NAME_LENGTH = 100
 """Characters of an item's name."""
@@ -132,7 +132,7 @@ def _is_other(info: AssistantMessage, model: Model) -> bool:
     return (info.provider_id, info.model_id) != (model.provider_id, model.model_id)
 
 
-# Pure: the tokens of a request by layer of its system prompt, by tool and by part of its messages.
+# The tokens of a request by layer of its system prompt, by tool and by part of its messages.
 
 PROGRAM = ""
 """The part id for what the program itself adds to the messages."""

@@ -153,8 +153,6 @@ class ForkQueue:
         return await asyncio.to_thread(self._copying.source_of, session_id)
 
 
-# The copying itself, some messages at a time.
-
 _BATCH = 8
 """Messages copied between two checks for cancellation; the writes of a run wait for at most one batch."""
 

@@ -206,9 +206,6 @@ def _rotated(part: AnyPart) -> tuple[bool, int, str]:
     return (True, value + (_HALF_FIELD * 2 if value < _HALF_FIELD else 0), part.id)
 
 
-# Sends session events to the bus under the folder whose instance works on the session.
-
-
 class Publisher:
     """Publishes the events of sessions. Events of sessions without a bound folder go to the whole process."""
 

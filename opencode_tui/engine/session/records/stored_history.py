@@ -17,7 +17,7 @@ from opencode_tui.storage.record_file import storage_error
 from opencode_tui.storage.session_record import parse_session
 from opencode_tui.storage.storage import Storage
 
-# Pure: map the records of a session to those of its fork. Source: SPEC section 3, fork. An id keeps its prefix and its 12 hex
+# Map the records of a session to those of its fork. Source: SPEC section 3, fork. An id keeps its prefix and its 12 hex
 # digits, which give the order; its last 14 characters come from a hash of the fork's id and the old id: the map needs no table,
 # and copying again gives the same ids. Records are mapped as JSON, so that fields that this version does not know are kept. Ids
 # of subagent sessions (a task's metadata) do not change.
@@ -173,8 +173,6 @@ def find_session(storage: Storage, session_id: str) -> Key | None:
     keys = (("session", project, session_id) for project in projects)
     return next((key for key in keys if storage.files.exists(storage.path_of(key))), None)
 
-
-# What is stored of an incomplete fork: its own records, and the rest from its source.
 
 _MAX_DEPTH = 100
 """Maximum depth of incomplete forks; a longer chain is a cycle made by a damaged record."""

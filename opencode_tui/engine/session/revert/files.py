@@ -112,7 +112,7 @@ class FileRevert:
         return RevertPreview(
             restored=_files(found.restored, changes),
             deleted=_files(found.deleted, changes),
-            kept=await self._kept(found.conflicts, changes),
+            kept=await _with_times(found.conflicts, changes),
             unprotected=_unprotected(found.unprotected, {**gone, **work.lost}, changes),
             unavailable=self._snapshots.unavailable,
         )
@@ -145,9 +145,9 @@ class FileRevert:
             after=report.after,
             restored=_files(report.restored, changes),
             deleted=_files(report.deleted, changes),
-            kept=await self._kept(report.conflicts, changes),
+            kept=await _with_times(report.conflicts, changes),
             unprotected=_unprotected(report.unprotected, lost, changes),
-            failed=[_file(remark.path, changes, reason=remark.reason) for remark in report.failed],
+            failed=[_file(failure.path, changes, reason=failure.reason) for failure in report.failed],
         )
 
     async def finished(self, key: str) -> Report | None:
@@ -186,18 +186,21 @@ class FileRevert:
         root = await asyncio.to_thread(self._snapshots.worktree.resolve)
         return {f"{root}/{change.file}": change for change in found}
 
-    async def _kept(self, remarks: Sequence[PathNote], changes: Mapping[str, FileDiff]) -> list[UndoFile]:
-        def changed_at(remark: PathNote) -> int | None:
-            try:
-                return os.lstat(remark.path).st_mtime_ns // 1_000_000 if remark.reason == CHANGED_SINCE else None
-            except OSError:  # it does not exist: there is no time to report
-                return None
 
-        times = await asyncio.to_thread(lambda: [changed_at(remark) for remark in remarks])
-        return [
-            _file(remark.path, changes, reason=remark.reason).changed(changed_at=time)
-            for remark, time in zip(remarks, times, strict=True)
-        ]
+async def _with_times(conflicts: Sequence[PathNote], changes: Mapping[str, FileDiff]) -> list[UndoFile]:
+    """Return the files that an undo leaves alone, with the time in ms of the last change of those that were changed since."""
+
+    def changed_at(conflict: PathNote) -> int | None:
+        try:
+            return os.lstat(conflict.path).st_mtime_ns // 1_000_000 if conflict.reason == CHANGED_SINCE else None
+        except OSError:  # it does not exist: there is no time to report
+            return None
+
+    times = await asyncio.to_thread(lambda: [changed_at(conflict) for conflict in conflicts])
+    return [
+        _file(conflict.path, changes, reason=conflict.reason).changed(changed_at=time)
+        for conflict, time in zip(conflicts, times, strict=True)
+    ]
 
 
 def _is_elsewhere(directory: str, worktree: Path) -> bool:
@@ -232,10 +235,8 @@ def _file(path: str, changes: Mapping[str, FileDiff], *, reason: str | None = No
     )
 
 
-def _unprotected(
-    remarks: Sequence[PathNote], lost: Mapping[str, str], changes: Mapping[str, FileDiff]
-) -> list[UndoFile]:
-    reasons = {**{remark.path: remark.reason for remark in remarks}, **lost}
+def _unprotected(notes: Sequence[PathNote], lost: Mapping[str, str], changes: Mapping[str, FileDiff]) -> list[UndoFile]:
+    reasons = {**{note.path: note.reason for note in notes}, **lost}
     return [_file(path, changes, reason=reason) for path, reason in sorted(reasons.items())]
 
 

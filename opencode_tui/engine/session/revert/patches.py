@@ -68,15 +68,15 @@ async def usable(snapshots: "Snapshots", patches: Sequence[Patch]) -> Revertable
         return RevertablePatches([], {file: snapshots.unavailable for patch in patches for file in patch.files})
     missing = await snapshots.missing({name for patch in patches for name in (patch.hash, patch.after) if name})
     lost: dict[str, str] = {}
-    kept: list[Patch] = []
+    available: list[Patch] = []
     for patch in patches:
         if missing.intersection((patch.hash, patch.after)):
             lost.update({file: CLEANED if patch.after else FOREIGN for file in patch.files})
         else:
-            kept.append(patch)
+            available.append(patch)
     # A step with only files without a snapshot left still reports what its snapshots do not contain.
     return RevertablePatches(
-        [patch.changed(files=[file for file in patch.files if file not in lost]) for patch in kept], lost
+        [patch.changed(files=[file for file in patch.files if file not in lost]) for patch in available], lost
     )
 
 

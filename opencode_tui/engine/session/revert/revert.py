@@ -197,13 +197,15 @@ class SessionRevert:
         if state is not None:
             done = done.changed(scope=await self._scope(info.id, state))
             state = await self._state(info, state, done)
-            kept = done
+            remaining = done
         else:
-            state, kept = _remaining_undo(info, done, active)
+            state, remaining = _remaining_undo(info, done, active)
         summed_up = await self._summaries.prepare(info, state)
 
         def change(old: SessionInfo) -> SessionInfo:
-            return summed_up(without_undo(old) if state is None or kept is None else with_undo(old, state, kept))
+            return summed_up(
+                without_undo(old) if state is None or remaining is None else with_undo(old, state, remaining)
+            )
 
         await self._store.update(info.id, change)
         await self._store.sync()

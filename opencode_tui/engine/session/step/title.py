@@ -22,7 +22,7 @@ from opencode_tui.schema.session.message import UserMessage
 from opencode_tui.schema.session.part import AnyPart, FilePart, SubtaskPart, TextPart
 from opencode_tui.schema.session.session import SessionInfo, is_default_title
 
-# Pure: titles of messages, from their text, and of sessions, from the answer of a model. Source: reference, sections 21 and
+# Titles of messages, from their text, and of sessions, from the answer of a model. Source: reference, sections 21 and
 # 22.
 
 MAX_TITLE = 100

@@ -311,9 +311,6 @@ def _note(watch: FileChangeRecorder | None) -> dict[str, Any]:
     return {} if watch is None or watch.unprotected is None else {"unprotected": watch.unprotected}
 
 
-# The completed tool calls of a session for the recall tool, including pruned ones and those before a summary.
-
-
 class SessionOutputs:
     """Reads the completed calls from the store."""
 

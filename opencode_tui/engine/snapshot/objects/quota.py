@@ -16,8 +16,6 @@ from opencode_tui.schema.error import SnapshotError
 from opencode_tui.storage.files import AtomicWriter, FileSystem
 from opencode_tui.storage.record_file import storage_error
 
-# Merging packs and deleting unused objects. Needs the worktree's lock.
-
 _MANY_PACKS = 64
 _LARGE_PACK_BYTES = 8 * 1024 * 1024
 

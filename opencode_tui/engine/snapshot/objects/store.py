@@ -229,9 +229,6 @@ def _problems(pack: Pack) -> Iterator[str]:
         yield message if pack.path in message else f"{pack.path}: {message}"
 
 
-# Writing new objects, many to a pack.
-
-
 class StoreFullError(Exception):
     """The objects of a scan do not fit into the quota."""
 

@@ -21,11 +21,9 @@ from opencode_tui.engine.snapshot.objects.tree import EMPTY_TREE, EXECUTABLE, FO
 from opencode_tui.engine.snapshot.objects.view import View, add_snapshot, open_view
 from opencode_tui.engine.snapshot.record.accumulator import ChangeSet, Interval, StepAccumulator
 from opencode_tui.engine.snapshot.skipped import Stamps, find_touched, stamp_skipped
-from opencode_tui.engine.snapshot.work import NOT_IN_PROJECT, Worktree
+from opencode_tui.engine.snapshot.worktree import NOT_IN_PROJECT, Worktree
 from opencode_tui.engine.snapshot.worktree_lock import LockedWorktree, WorktreeLock
 from opencode_tui.schema.error import SnapshotError
-
-# Snapshots of some paths, made from their states without reading the disk or the store.
 
 _USUAL = Defaults()
 _NOTHING: Mapping[str, str] = {}
@@ -87,9 +85,6 @@ def _usual(entry: Entry) -> int:
     if entry.kind == "folder":
         return _USUAL.folder
     return _USUAL.executable if entry.mode & 0o100 else _USUAL.file
-
-
-# Storing a step's record: the changes of its writes, and the states before and after the step.
 
 
 @dataclass(frozen=True, slots=True)
@@ -434,9 +429,6 @@ def _whole(view: View) -> View:
     if is_partial(view):
         raise SnapshotError(OVER_QUOTA)
     return view
-
-
-# Steps whose process was killed while their commands ran: the files that differ from the state before.
 
 
 @dataclass(frozen=True, slots=True)

@@ -102,9 +102,6 @@ def _entry(plain: dict[str, Any] | None) -> Entry | None:
     return None if plain is None else Entry(plain["kind"], plain["mode"], plain["id"])
 
 
-# Completed reverts whose callers have not stored the report yet: one file per key, next to the store.
-
-
 class CompletedReverts:
     """The reports of reverts, by the keys that their callers chose (letters and digits)."""
 

@@ -39,8 +39,6 @@ from opencode_tui.engine.snapshot.scan.stat_file import HUGE_BYTES
 from opencode_tui.schema.error import SnapshotError
 from opencode_tui.storage.safe_folder import READ
 
-# The state of one folder during a scan.
-
 
 @dataclass(slots=True)
 class FolderFrame:
@@ -73,8 +71,6 @@ def leads_outside(root: str, folder: str, target: str) -> bool:
     path = os.path.normpath(os.path.join(root, folder, target))
     return path != root and not path.startswith(f"{root}/")
 
-
-# Recording of a single file or link. Blocks.
 
 LARGE_BYTES = 2 * 1024 * 1024
 """The largest file that is recorded without being forced. Source: SPEC, section 5; performance, section 4."""
@@ -152,8 +148,6 @@ def _read_regular(name: str, folder: int, status: os.stat_result) -> tuple[bytes
     finally:
         os.close(descriptor)
 
-
-# The mode bits that a scan found, so that a manifest lists only the unusual ones.
 
 _MANY = 512
 _EXECUTABLE_BIT = 0o100

@@ -25,8 +25,6 @@ from opencode_tui.engine.tool.truncate import MAX_BYTES, MAX_LINES
 from opencode_tui.schema.error import ToolError
 from opencode_tui.storage.safe_folder import open_folder
 
-# Reads a range of a file's lines without holding the file: memory stays bounded however long the file or a line is.
-
 LINE_LIMIT_CHARACTERS = 2_000
 MEDIA_LIMIT_BYTES = 20 * 1024 * 1024
 _SAMPLE_BYTES = 256 * 1024

@@ -13,8 +13,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
-# Conversion of the model's indentation into the file's.
-
 _INDENT_LIMIT = 200
 """Most characters of an indentation that is put together from others."""
 

@@ -8,6 +8,7 @@ import os
 import shutil
 import stat
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -20,11 +21,12 @@ from opencode_tui.engine.permission.protected_files import SKIPPED, git_folder_f
 from opencode_tui.engine.project.repository import read_small
 
 FOLDER_LIMIT = 20_000
-BEFORE_S = 0.003
-"""How long the search before a command may compare known folders with the disk; the one afterwards compares all."""
+BEFORE_S, AFTER_S = 0.003, 0.2
+"""How long the searches before and after a command may compare known folders with the disk."""
 
 _KEPT_BYTES = 64 * 1024
 _FILE_LIMIT = 2_000
+_ENDINGS = (".json", ".jsonc", ".yml", ".yaml", ".code-workspace", ".", " ")
 _INERT = ".sample"
 """The ending of git's examples of hooks."""
 
@@ -69,19 +71,20 @@ class ProjectFiles:
         self._contents: dict[str, tuple[Signature, bytes]] = {}
 
     def refresh(self, *, limit_s: float | None = None) -> None:
-        """List the folders that changed, the upper ones first; with a limit, those known before are compared until it is over."""
-        deadline = None if limit_s is None else self._clock() + limit_s
-        level, alive = [self._root], set[str]()
-        while level and len(alive) < FOLDER_LIMIT:
-            below: list[str] = []
-            for path in level:
-                folder = self._known.get(path)
-                if folder is None or deadline is None or self._clock() < deadline:
-                    folder = self._listed(path, folder)
-                if folder is not None:
-                    alive.add(path)
-                    below += folder.folders
-            level = below
+        """List the folders that changed, the upper ones first; after the limit, folders that are known count as unchanged.
+
+        The first search has no limit, so that no file with secrets is missed.
+        """
+        deadline = None if limit_s is None or not self._known else self._clock() + limit_s
+        waiting, alive = deque([self._root]), set[str]()
+        while waiting and len(alive) < FOLDER_LIMIT:
+            if deadline is not None and self._clock() >= deadline:
+                return
+            path = waiting.popleft()
+            folder = self._listed(path, self._known.get(path))
+            if folder is not None:
+                alive.add(path)
+                waiting.extend(folder.folders)
         for path in self._known.keys() - alive:
             del self._known[path]
 
@@ -187,15 +190,19 @@ def undo(changes: Iterable[Change], before: ProtectedState) -> list[Path]:
 
 
 def _classified(folder: str, entries: "list[os.DirEntry[str]]", changed_ns: int, root: str) -> _Folder:
-    names = {fold(entry.name) for entry in entries}
+    names = {entry.name.casefold() for entry in entries}
     if folder != root and names & {"objects", "commondir"} and is_repository(Path(folder)):
         return _Folder(changed_ns, (), repositories=(folder,))
     folders: list[str] = []
     secret: list[str] = []
     protected: list[str] = []
     repositories: list[str] = []
+    is_below_dots = "/." in folder[len(root) :]
     for entry in entries:
         is_folder = entry.is_dir(follow_symlinks=False)
+        if not (is_below_dots or _may_count(entry.name)):
+            folders += [entry.path] if is_folder and entry.name not in SKIPPED else []
+            continue
         name = fold(entry.name)
         if name == ".git" and is_folder:
             repositories.append(entry.path)
@@ -206,6 +213,21 @@ def _classified(folder: str, entries: "list[os.DirEntry[str]]", changed_ns: int,
         elif is_secret(entry.path):
             secret.append(entry.path)
     return _Folder(changed_ns, tuple(folders), tuple(secret), tuple(protected), tuple(repositories))
+
+
+def _may_count(name: str) -> bool:
+    """Return whether a name may be that of a protected file or of one with secrets, outside of folders that begin with a dot.
+
+    Most names are not; this is ten times faster than looking closely.
+    """
+    return (
+        name[0] == "."
+        or name.endswith(_ENDINGS)
+        or not name.isascii()
+        or not name.islower()
+        or ".env" in name
+        or "~" in name
+    )
 
 
 def _has_plans(folder: str) -> bool:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from opencode_tui.engine.permission.protected import is_protected
 from opencode_tui.engine.sandbox.changes import ProjectFiles, compare, undo
 from tests.support.world.repo import Repo, make_repo
 
@@ -42,6 +43,37 @@ def test_a_folder_that_holds_a_virtual_environment_is_no_secret(repo: Repo) -> N
     files = ProjectFiles(repo.path)
     files.refresh()
     assert repo.path / ".env" not in files.secret()
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *(
+            ".Envrc",
+            "OpenCode.json",
+            "opencode.jsonc",
+            "x.code-workspace",
+            "crush.json",
+            "sub/.bashrc",
+            ".config/fish/a",
+        ),
+        *("Library/LaunchAgents/x", "GIT~1/config", ".cursor/mcp.json", ".vscode/tasks.json", "a/.aider.conf.yml"),
+    ],
+)
+def test_protected_names_of_all_kinds_are_found(repo: Repo, name: str) -> None:
+    assert is_protected(f"{repo.path}/{name}", str(repo.path))
+    repo.write(name, "x")
+    files = ProjectFiles(repo.path)
+    files.refresh()
+    assert [path for path in files.protected() if (repo.path / name).is_relative_to(path)] != []
+
+
+@pytest.mark.parametrize("name", [".ENV", "a/x.env", "X.Env.local", "prod.env.old"])
+def test_secret_names_of_all_kinds_are_found(repo: Repo, name: str) -> None:
+    repo.write(name, "x")
+    files = ProjectFiles(repo.path)
+    files.refresh()
+    assert repo.path / name in files.secret()
 
 
 def test_a_search_with_a_limit_lists_new_folders_and_compares_known_ones_later(repo: Repo) -> None:

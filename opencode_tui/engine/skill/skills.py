@@ -14,6 +14,7 @@ from msgspec import Struct
 from opencode_tui.config.load import LoadedConfig
 from opencode_tui.config.sources.folder import MAX_FILES
 from opencode_tui.config.sources.locations import repository_folders
+from opencode_tui.config.sources.project_file import find_objection
 from opencode_tui.config.sources.text_file import UnreadableFileError, read_text
 from opencode_tui.schema.error import ToolError
 
@@ -56,7 +57,7 @@ def find_skill_files(search: SkillSearch) -> Iterator[Path]:
             continue
         for name in names:
             for path in _below(folder / name / "skills"):
-                if Path(os.path.realpath(path)).is_relative_to(root):
+                if find_objection(path, root) is None:
                     yield path
     for folder in search.loaded:
         yield folder / FILE_NAME
@@ -92,11 +93,12 @@ logger = logging.getLogger(__name__)
 
 
 class Skill(Struct, frozen=True):
-    """A skill and its file; relative paths in the text start at its folder."""
+    """A skill and its file; relative paths in the text start at its folder. `real` is where the path led when it was found."""
 
     name: str
     description: str
     path: Path
+    real: Path
 
     @property
     def folder(self) -> Path:
@@ -104,14 +106,19 @@ class Skill(Struct, frozen=True):
         return self.path.parent
 
     def read(self) -> str:
-        """Return the text after the front matter, read from the file. Raises ToolError. Blocks."""
+        """Return the text after the front matter, read from the file. Blocks.
+
+        Raises ToolError, also when the file became a link meanwhile: a command may change the files of a project.
+        """
         from opencode_tui.config.sources.front_matter import (  # imports YAML, so only for a folder with skills
             FrontMatterError,
             split_front_matter,
         )
 
+        if os.path.realpath(self.path) != str(self.real):
+            raise ToolError(f"skill {self.name!r}: {self.path} became a link to another file; look at it")
         try:
-            return split_front_matter(read_text(str(self.path))).body
+            return split_front_matter(read_text(str(self.real))).body
         except (UnreadableFileError, FrontMatterError, FileNotFoundError) as error:
             raise ToolError(f"cannot read skill {self.name!r}: {self.path}: {error}") from error
 
@@ -182,4 +189,4 @@ def _read_head(path: Path) -> Skill | str:
     name, description = values.get("name"), values.get("description")
     if not isinstance(name, str) or not name.strip() or not isinstance(description, str) or not description.strip():
         return f"{path}: skipped: add `name` and `description` between two lines of --- at the start"
-    return Skill(name.strip(), " ".join(description.split()), path)
+    return Skill(name.strip(), " ".join(description.split()), path, Path(os.path.realpath(path)))

@@ -35,7 +35,7 @@ def test_settings_and_markdown_add_and_replace(world):
 
 def test_a_skill_is_a_command_where_the_name_is_free(world, tmp_path):
     path = world.write(tmp_path / "s" / "SKILL.md", "---\nname: pdf\ndescription: d\n---\nRead it.")
-    found = collect(world, Skill("pdf", "d", path), Skill("review", "d", path))
+    found = collect(world, Skill("pdf", "d", path, path), Skill("review", "d", path, path))
     assert {one.name: one.source for one in found.all()} == {"init": "command", "pdf": "skill", "review": "command"}
     assert found.get("/pdf").template() == "Read it."
 

@@ -3,6 +3,7 @@ from pathlib import Path
 import pytest
 
 from opencode_tui.engine.skill.skills import discover_skills, search_of
+from opencode_tui.schema.error import ToolError
 from tests.support.world.settings import SettingsWorld
 
 
@@ -111,3 +112,40 @@ def test_at_most_ten_files_are_named(world):
         (path.parent / f"f{number:02}.txt").write_text("")
     (found,) = discover(world).all()
     assert [file.name for file in found.sample()] == [f"f{number:02}.txt" for number in range(10)]
+
+
+@pytest.mark.parametrize("swapped", ["file", "folder"])
+@pytest.mark.parametrize("place", ["home/.claude/skills", "project/.claude/skills", "project/.opencode/skills"])
+def test_a_skill_that_became_a_link_since_it_was_found_is_not_read(world, tmp_path, place, swapped):
+    path = skill(tmp_path / place, "pdf")
+    secret = tmp_path / "secret" / "SKILL.md"
+    secret.parent.mkdir()
+    secret.write_text("CANARY")
+    [found] = discover(world).all()
+    assert found.read() == "Do it."
+    path.unlink()
+    if swapped == "file":
+        path.symlink_to(secret)
+    else:
+        path.parent.rmdir()
+        path.parent.symlink_to(secret.parent)
+    with pytest.raises(ToolError, match="became a link"):
+        found.read()
+
+
+@pytest.mark.parametrize("target", [".env", ".git/secret", "prod.env", "../outside"])
+def test_a_skill_of_a_project_that_is_a_link_to_secrets_is_left_out(world, target):
+    secret = world.project / target
+    secret.write_text("---\nname: pdf\ndescription: d\n---\nCANARY")
+    link = world.project / ".claude" / "skills" / "x" / "SKILL.md"
+    link.parent.mkdir(parents=True)
+    link.symlink_to(secret)
+    assert discover(world).all() == []
+
+
+def test_a_skill_of_the_user_may_be_a_link(world, tmp_path):
+    real = skill(tmp_path / "dotfiles", "pdf")
+    (world.paths.home / ".claude").mkdir(parents=True)
+    (world.paths.home / ".claude" / "skills").symlink_to(real.parent.parent)
+    [found] = discover(world).all()
+    assert found.read() == "Do it."

@@ -12,7 +12,7 @@ def skills(tmp_path):
     folder.mkdir()
     (folder / "SKILL.md").write_text("---\nname: pdf\ndescription: reads PDF files\n---\nUse the script.\n")
     (folder / "run.py").write_text("")
-    return Skills([Skill("pdf", "reads PDF files", folder / "SKILL.md")])
+    return Skills([Skill("pdf", "reads PDF files", folder / "SKILL.md", folder / "SKILL.md")])
 
 
 def test_the_model_sees_each_skill_with_what_it_is_for(skills):
@@ -20,7 +20,7 @@ def test_the_model_sees_each_skill_with_what_it_is_for(skills):
 
 
 def test_many_long_descriptions_stay_within_bounds(tmp_path):
-    many = Skills([Skill(f"s{number:03}", "x" * 1000, tmp_path / "SKILL.md") for number in range(100)])
+    many = Skills([Skill(f"s{number:03}", "x" * 1000, tmp_path / "SKILL.md", tmp_path) for number in range(100)])
     description = SkillTool(skills=many).description
     assert len(description) < 8_000
     assert all(f"- s{number:03}" in description for number in range(100))

@@ -32,7 +32,7 @@ from opencode_tui.schema.api.request import (
 from opencode_tui.schema.api.trust import TrustReport
 from opencode_tui.schema.event.screen_event import ScreenEvent
 from opencode_tui.schema.model import Model, ModelRef
-from opencode_tui.schema.permission import PermissionReport, PermissionRequest, PermissionRules, Reply, Rule
+from opencode_tui.schema.permission import Approvals, PermissionReport, PermissionRequest, PermissionRules, Reply, Rule
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.session.diff import FileDiff
 from opencode_tui.schema.session.history import MessageWithParts
@@ -189,6 +189,14 @@ class PermissionsFacet(Protocol):
         `always` are the patterns that an `always` reply grants, else those of the request. Raises ConfigError for patterns that
         cannot be granted, StorageError when a grant could not be stored: the call is then allowed this once.
         """
+        ...
+
+    async def approvals(self, session_id: str) -> Approvals:
+        """Return the mode of approvals of a session. Raises NotFoundError."""
+        ...
+
+    async def set_approvals(self, session_id: str, mode: Approvals) -> None:
+        """Change the mode of approvals of a session, also for a run that works on it. Raises NotFoundError."""
         ...
 
 

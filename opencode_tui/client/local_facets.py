@@ -208,6 +208,8 @@ class _Permissions:
     def __init__(self, instance: Instance) -> None:
         self._permissions = instance.folder.permissions
         self.reply = instance.folder.permissions.reply
+        self.approvals = instance.folder.approvals.approvals
+        self.set_approvals = instance.folder.approvals.set_approvals
 
     async def pending(self) -> Sequence[PermissionRequest]:
         return self._permissions.pending()

@@ -57,6 +57,8 @@ from opencode_tui.schema.event.screen_event import ScreenEvent
 from opencode_tui.schema.http_headers import MESSAGE_HEADER, OWN
 from opencode_tui.schema.model import Model, ModelRef
 from opencode_tui.schema.permission import (
+    Approvals,
+    ApprovalsMode,
     PermissionReply,
     PermissionReport,
     PermissionRequest,
@@ -208,6 +210,12 @@ class _Permissions(_Facet):
     ) -> bool:
         answer = PermissionReply(reply=reply, message=message, always=None if always is None else list(always))
         return await _was_open(self._link, f"/permission/{request_id}/reply", answer.to_dict())
+
+    async def approvals(self, session_id: str) -> Approvals:
+        return (await self._link.get(f"{OWN}/session/{session_id}/approvals", ApprovalsMode)).approvals
+
+    async def set_approvals(self, session_id: str, mode: Approvals) -> None:
+        await self._link.value("PUT", f"{OWN}/session/{session_id}/approvals", ApprovalsMode(approvals=mode))
 
 
 class _Questions(_Facet):

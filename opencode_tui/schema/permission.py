@@ -11,6 +11,16 @@ Reply = Literal["once", "always", "reject"]
 Approvals = Literal["ask", "normal", "auto"]
 """How a session asks: edits and commands too, by the rules, or not at all as long as nothing leaves the sandbox."""
 
+APPROVALS: tuple[Approvals, ...] = ("ask", "normal", "auto")
+"""All modes, in the order of the key that changes it."""
+
+
+class ApprovalsMode(Record):
+    """The mode of approvals of a session."""
+
+    approvals: Approvals
+
+
 Runs = Literal["sandbox", "host"]
 """Where a command runs."""
 

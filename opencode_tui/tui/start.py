@@ -8,12 +8,12 @@ from typing import cast
 
 from opencode_tui.schema.api.project import Places
 from opencode_tui.schema.api.request import ForkSession
-from opencode_tui.schema.permission import Approvals
+from opencode_tui.schema.permission import APPROVALS, Approvals
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.tui.chrome.welcome import EXAMPLES
 from opencode_tui.tui.prompt.history import read_history
 from opencode_tui.tui.screen_api import AppApi, ChatApi
-from opencode_tui.tui.state.controller import MODES, SessionController
+from opencode_tui.tui.state.controller import SessionController
 from opencode_tui.tui.theme.glyphs import ASCII
 from opencode_tui.tui.theme.themes import Themes, theme_folders
 from opencode_tui.tui.widgets.wheel import LINES, Wheel
@@ -86,7 +86,7 @@ def _experimental(settings: JsonObject) -> JsonObject:
 
 def _approvals(settings: JsonObject) -> Approvals:
     found = _experimental(settings).get("approvals")
-    return MODES[MODES.index(found)] if found in MODES else "normal"
+    return APPROVALS[APPROVALS.index(found)] if found in APPROVALS else "normal"
 
 
 def _keybinds(settings: JsonObject) -> dict[str, str]:

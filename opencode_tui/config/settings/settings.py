@@ -126,6 +126,8 @@ class ExperimentalSettings(Section):
     """Continue the turn after a rejected call."""
     mcp_timeout: Milliseconds | None = None
     """Milliseconds to wait for an MCP server."""
+    approvals: Literal["ask", "normal", "auto"] | None = None
+    """How sessions ask at first: for every edit and command, by the rules (`normal`), or `auto`, not at all inside the sandbox."""
     sandbox: SandboxSettings | None = None
     """What commands may do without a question."""
 

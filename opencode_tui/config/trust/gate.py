@@ -277,6 +277,8 @@ def _experimental(value: Any, path: KeyPath, place: RepositoryFolder) -> Iterato
     for key, entry in cast("JsonObject", value).items() if isinstance(value, dict) else ():
         if key == "sandbox":
             yield from _sandbox(entry, (*path, key))
+        elif key == "approvals":
+            yield from () if entry == "ask" else (Gated((*path, key), WEAKENS, entry),)
         elif key not in _EXPERIMENTAL_HARMLESS and entry is not False:
             yield Gated((*path, key), SENDS if key == "openTelemetry" else WEAKENS, entry)
 

@@ -63,10 +63,15 @@ class PermissionService:
         advise: Advise | None = None,
         has_sandbox: Callable[[], Awaitable[bool]] | None = None,
         allows_outside: bool = False,
+        approvals: Callable[[str], Awaitable[Approvals]] | None = None,
     ) -> None:
-        """`has_sandbox` returns whether commands are confined here; `allows_outside`: automatic answers may leave the sandbox."""
+        """`approvals` returns the mode of a session, without it all are normal.
+
+        `has_sandbox` returns whether commands are confined here; `allows_outside`: automatic answers may leave the sandbox.
+        """
         self._has_sandbox = has_sandbox
         self._allows_outside = allows_outside
+        self._approvals = approvals
         self._advise = advise
         self._publish = publish
         self._identifier = identifier
@@ -119,6 +124,10 @@ class PermissionService:
             for pending in self._pending.values()
             if session_id is None or pending.request.session_id == session_id
         ]
+
+    async def approvals(self, session_id: str) -> Approvals:
+        """Return the mode of a session."""
+        return "normal" if self._approvals is None else await self._approvals(session_id)
 
     def policy_of(self, approvals: Approvals, policy: Policy) -> Policy:
         """Return the policy of a run whose session has this mode of approvals."""
@@ -225,8 +234,8 @@ def _checked(request: PermissionRequest, always: Sequence[str] | None) -> list[s
 class CallPermission(Struct, frozen=True):
     """Sends the permission requests of one tool call; a tool receives an instance as its `ask`.
 
-    Each request calls `layers` and `approvals`, so that changed rules and modes apply immediately; `tool` is None for requests
-    of a slash command.
+    Each request calls `layers` and reads the session's mode, so that changes apply immediately; `tool` is None for requests of a
+    slash command.
     """
 
     service: PermissionService
@@ -234,7 +243,6 @@ class CallPermission(Struct, frozen=True):
     tool: ToolCallRef | None
     layers: Callable[[], Sequence[Ruleset]]
     policy: Policy
-    approvals: Callable[[], Awaitable[Approvals]] | None = None
 
     async def __call__(
         self,
@@ -259,7 +267,7 @@ class CallPermission(Struct, frozen=True):
 
     async def query(self, query: Query) -> None:
         """Return when the call is allowed; the query's session and call become those of this call. Raises PermissionRefused."""
-        mode: Approvals = "normal" if self.approvals is None else await self.approvals()
+        mode = await self.service.approvals(self.session_id)
         asked = replace(query, session_id=self.session_id, tool=self.tool)
         policy = self.service.policy_of(mode, self.policy)
         await self.service.ask(with_approvals(asked, mode), layers=self.layers(), policy=policy)

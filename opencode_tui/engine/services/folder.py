@@ -21,6 +21,7 @@ from opencode_tui.engine.provider.catalog import Catalog, CatalogSettings
 from opencode_tui.engine.provider.model_table import ModelTable
 from opencode_tui.engine.provider.providers import Providers
 from opencode_tui.engine.services.core import Core
+from opencode_tui.engine.session.approvals import SessionApprovals
 from opencode_tui.engine.session.background import Background
 from opencode_tui.engine.session.plugin_hooks import advise_permission, change_environment
 from opencode_tui.engine.session.question import QuestionService
@@ -115,6 +116,13 @@ class FolderServices:
         return experimental.sandbox if experimental else None
 
     @cached_property
+    def approvals(self) -> SessionApprovals:
+        """The modes of approvals of sessions."""
+        experimental = self.config.settings.experimental
+        mode = experimental.approvals if experimental else None
+        return SessionApprovals(store=self.core.store, default=mode or "normal")
+
+    @cached_property
     def catalog(self) -> Catalog:
         """The available models."""
         core, config = self.core, self.config
@@ -171,6 +179,7 @@ class FolderServices:
             advise=partial(advise_permission, self.plugins.hooks),
             has_sandbox=self._has_sandbox,
             allows_outside=self._sandbox_settings is not None and self._sandbox_settings.auto == "outside",
+            approvals=self.approvals.approvals,
         )
 
     @cached_property

@@ -15,6 +15,8 @@ DEFAULT_TITLE = "New session - "
 DEFAULT_CHILD_TITLE = "Child session - "
 UNDO_KEY = "undo"
 """The key of `metadata` for an `UndoNote`."""
+APPROVALS_KEY = "approvals"
+"""The key of `metadata` for the session's mode of approvals."""
 
 
 class SessionTime(Record):

@@ -19,7 +19,7 @@ from opencode_tui.schema.api.request import PROMPT_PARTS, ForkSession, PromptInp
 from opencode_tui.schema.api.trust import TrustGrant, TrustReport
 from opencode_tui.schema.http_headers import OWN
 from opencode_tui.schema.model import Model, ModelRef
-from opencode_tui.schema.permission import PermissionReport, PermissionRules, Rule
+from opencode_tui.schema.permission import ApprovalsMode, PermissionReport, PermissionRules, Rule
 from opencode_tui.schema.record import Record, absent
 from opencode_tui.schema.session.session import ForkPreview, SessionInfo
 from opencode_tui.schema.session.undo import RevertPreview, RevertReport
@@ -270,6 +270,19 @@ async def compact_session(
 async def recover_session(client: FolderClient, session_id: SessionId) -> Response:
     """Finalize what a killed process left open in the session; an error while the session runs."""
     await client.undo.recover(session_id)
+    return answer_value(True)
+
+
+@router.get("/session/{sessionID}/approvals", response_model=ApprovalsMode)
+async def get_approvals(client: FolderClient, session_id: SessionId) -> Response:
+    """Return the mode of approvals of a session."""
+    return answer_record(ApprovalsMode(approvals=await client.permissions.approvals(session_id)))
+
+
+@router.put("/session/{sessionID}/approvals", response_model=bool)
+async def set_approvals(client: FolderClient, session_id: SessionId, mode: ApprovalsMode) -> Response:
+    """Change the mode of approvals of a session."""
+    await client.permissions.set_approvals(session_id, mode.approvals)
     return answer_value(True)
 
 

@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import get_args
 
 from opencode_tui.client.client import Client, EventReader
 from opencode_tui.schema.api.catalog import SandboxState
@@ -21,8 +20,8 @@ from opencode_tui.schema.api.request import (
 from opencode_tui.schema.error import BusyError, NotFoundError
 from opencode_tui.schema.event.event import BusLagged, Event, PartGrowth, PartUpdated, SessionUpdated
 from opencode_tui.schema.event.screen_event import ScreenEvent
-from opencode_tui.schema.permission import Approvals, PermissionRequest
-from opencode_tui.schema.session.session import SessionInfo
+from opencode_tui.schema.permission import APPROVALS, Approvals, PermissionRequest
+from opencode_tui.schema.session.session import APPROVALS_KEY, SessionInfo
 from opencode_tui.schema.session.undo import UndoFiles
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.text.undo import stored_report, undone_files
@@ -31,11 +30,6 @@ from opencode_tui.tui.state.facts import Asking, FolderState, SessionFacts, is_l
 from opencode_tui.tui.state.model_selection import ModelSelection
 from opencode_tui.tui.state.transcript import Transcript
 from opencode_tui.tui.widgets.wheel import Wheel
-
-APPROVALS_KEY = "approvals"
-"""The key of a session's metadata for its mode of approvals."""
-
-MODES: Sequence[Approvals] = get_args(Approvals)
 
 LOOK_S = 1.0
 """Seconds between two checks whether another process has released the shown session."""
@@ -329,7 +323,7 @@ class SessionController:
 
     async def cycle_approvals(self) -> Approvals:
         """Change the mode of approvals to the next one, for the shown session and new ones, and return it."""
-        self.approvals = MODES[(MODES.index(self.approvals) + 1) % len(MODES)]
+        self.approvals = APPROVALS[(APPROVALS.index(self.approvals) + 1) % len(APPROVALS)]
         if self.session_id is not None:
             await self.client.permissions.set_approvals(self.session_id, self.approvals)
         return self.approvals
@@ -337,7 +331,7 @@ class SessionController:
     def _follow_approvals(self, info: SessionInfo) -> None:
         """Show the mode of a session."""
         found = (info.metadata or {}).get(APPROVALS_KEY)
-        self.approvals = MODES[MODES.index(found)] if found in MODES else self.default_approvals
+        self.approvals = APPROVALS[APPROVALS.index(found)] if found in APPROVALS else self.default_approvals
 
     async def _session(self) -> SessionInfo:
         if self.facts is None:

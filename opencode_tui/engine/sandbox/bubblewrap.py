@@ -12,7 +12,8 @@ disk, except folders in that temp folder.
 - **Users**: with CAP_SYS_ADMIN (root), no user namespace is made, because inside one root could not write files of other users, as
   in a container with a mounted project; the command keeps the capabilities that concern owners and modes of files. Otherwise the
   command runs in a user namespace of its own, without capabilities.
-- **No seccomp filter**: the namespaces hold what tier B must filter (sockets, other processes, mounts).
+- **No seccomp filter**: the namespaces hold what tier B must filter (sockets, other processes, mounts). What they do not separate
+  are the kernel's keyrings.
 """
 
 import os
@@ -29,6 +30,7 @@ TEMP = Path("/tmp")
 
 _CAP_SYS_ADMIN = 21
 _FILE_CAPABILITIES = ("CAP_CHOWN", "CAP_FOWNER", "CAP_FSETID")
+_ROOT_SECRETS = tuple(Path("/etc", name) for name in ("shadow", "shadow-", "gshadow", "gshadow-"))
 _RESOLVER = Path("/etc/resolv.conf")
 
 _HOLD = """(exec "$@" </dev/null 2>&1)
@@ -126,7 +128,7 @@ def _accesses(policy: Policy) -> Iterator[tuple[Path, Access]]:
     for path in protected:
         if not _is_below(path, policy.hidden):
             yield path, "read"
-    for path in policy.hidden:
+    for path in (*policy.hidden, *(_ROOT_SECRETS if os.geteuid() == 0 else ())):
         if path.exists() and not _is_below(path, policy.hidden):
             yield path, "hide"
 

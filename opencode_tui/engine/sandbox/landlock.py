@@ -68,9 +68,7 @@ def confinement(policy: Policy) -> Callable[[], None]:
         os.uname().machine, has_network=has_network, has_truncate=supported >= _truncate_version(), unsignaled=signals
     )
 
-    dropped = (
-        _droppable_capabilities() if os.geteuid() == 0 else ()
-    )  # others get none: no program gains rights any more
+    dropped = _droppable_capabilities() if os.geteuid() == 0 else ()  # no program of another user gains any
 
     def confine() -> None:
         for capability in dropped:

@@ -128,25 +128,35 @@ def _probe_bubblewrap(environ: Mapping[str, str]) -> str:
     return _explain_bubblewrap(done.stderr.decode(errors="replace"))
 
 
-_USER_NAMESPACES_OFF = (
-    "bubblewrap cannot create a user namespace: this kernel or container forbids it (see sysctl user.max_user_namespaces, "
-    "kernel.unprivileged_userns_clone and kernel.apparmor_restrict_unprivileged_userns; in a container, its seccomp profile)"
-)
-_CAUSES = (
+_SWITCHES = (
+    ("user/max_user_namespaces", "0", "none are allowed (sysctl user.max_user_namespaces=15000 allows them)"),
+    ("kernel/unprivileged_userns_clone", "0", "only root may (sysctl kernel.unprivileged_userns_clone=1 allows them)"),
     (
-        "mount proc",
-        "bubblewrap cannot mount /proc: this container hides parts of its own (run it with an unmasked /proc)",
+        "kernel/apparmor_restrict_unprivileged_userns",
+        "1",
+        "AppArmor forbids it (a profile for bwrap, or sysctl kernel.apparmor_restrict_unprivileged_userns=0, allows it)",
     ),
-    ("namespace", _USER_NAMESPACES_OFF),
-    ("uid map", _USER_NAMESPACES_OFF),
 )
+"""Files below /proc/sys with the value that forbids user namespaces, and what to do."""
 
 
 def _explain_bubblewrap(errors: str) -> str:
     lines = [line for line in errors.splitlines() if line.strip()]
     last = lines[-1] if lines else "no message"
     lowered = last.lower()
-    return next((words for sign, words in _CAUSES if sign in lowered), f"bubblewrap does not start: {last}")
+    if "mount proc" in lowered:
+        return "bubblewrap cannot mount /proc: this container hides parts of its own (run it with an unmasked /proc)"
+    if "namespace" in lowered or "uid map" in lowered:
+        return f"bubblewrap cannot create a user namespace: {_forbidden_by(Path('/proc/sys'))}"
+    return f"bubblewrap does not start: {last}"
+
+
+def _forbidden_by(switches: Path) -> str:
+    for name, value, words in _SWITCHES:
+        with suppress(OSError):
+            if (switches / name).read_text().strip() == value:
+                return words
+    return "the kernel or this container forbids it (in a container, its seccomp or AppArmor profile must allow it)"
 
 
 def _probe_landlock(environ: Mapping[str, str]) -> str:

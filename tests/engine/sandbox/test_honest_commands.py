@@ -190,3 +190,20 @@ def test_the_starting_process_stays_unconfined(landlock: Confined) -> None:
     (landlock.outside / "file").write_text("x")
     assert "NoNewPrivs:\t0" in Path("/proc/self/status").read_text()
     assert "Seccomp:\t0" in Path("/proc/thread-self/status").read_text()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="others cannot read it anyway")
+def test_passwords_of_the_system_cannot_be_read_by_root(bubblewrap: Confined) -> None:
+    ended, output = bubblewrap.run("cat /etc/shadow /etc/gshadow")
+    assert (ended.exit_code, output.count("Permission denied")) == (1, 2)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs files of another user")
+def test_root_can_work_in_a_project_of_another_user(confined: Confined) -> None:
+    file = confined.project / "file"
+    file.write_text("a")
+    for path in (confined.project, file):
+        os.chown(path, 4242, 4242)
+    file.chmod(0o600)
+    assert confined.run("echo b > file && touch new && chown 4242 new")[0].exit_code == 0
+    assert (file.read_text(), (confined.project / "new").stat().st_uid) == ("b\n", 4242)

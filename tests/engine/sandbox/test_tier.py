@@ -49,8 +49,24 @@ def test_forbidden_user_namespaces_are_named_with_their_settings(program: Path, 
     write_program(program, f"echo '{error}' >&2; exit 1")
     status = probe("bubblewrap", ENVIRON)
     assert not status.works
-    assert status.reason.startswith("bubblewrap cannot create a user namespace")
-    assert "kernel.apparmor_restrict_unprivileged_userns" in status.reason
+    assert status.reason.startswith("bubblewrap cannot create a user namespace: ")
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [
+        ("user/max_user_namespaces", "0", "sysctl user.max_user_namespaces=15000"),
+        ("kernel/unprivileged_userns_clone", "0", "sysctl kernel.unprivileged_userns_clone=1"),
+        ("kernel/apparmor_restrict_unprivileged_userns", "1", "AppArmor"),
+        ("kernel/other", "1", "the kernel or this container forbids it"),
+    ],
+)
+def test_the_switch_that_forbids_user_namespaces_is_named(tmp_path: Path, name: str, value: str, words: str) -> None:
+    for other in ("user/max_user_namespaces", "kernel/unprivileged_userns_clone"):
+        (tmp_path / other).parent.mkdir(exist_ok=True)
+        (tmp_path / other).write_text("1\n")
+    (tmp_path / name).write_text(f"{value}\n")
+    assert words in tier._forbidden_by(tmp_path)
 
 
 def test_a_masked_proc_is_named(program: Path) -> None:
@@ -146,5 +162,7 @@ def test_inside_a_user_namespace_that_allows_no_further_one_root_needs_none() ->
 
 def test_inside_a_user_namespace_without_capabilities_landlock_remains() -> None:
     lines = report_in(f"{NAMESPACE} exec setpriv --bounding-set -all --inh-caps -all")
-    assert lines[0].startswith("bubblewrap False bubblewrap cannot create a user namespace")
+    assert lines[0].startswith(
+        "bubblewrap False bubblewrap cannot create a user namespace: none are allowed (sysctl user.max"
+    )
     assert lines[1] == "landlock True "

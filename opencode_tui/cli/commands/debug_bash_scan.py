@@ -8,9 +8,8 @@ import sys
 
 import click
 
-from opencode_tui.engine.permission.shell.decide import decide
 from opencode_tui.engine.permission.shell.filesystem import VirtualFileSystem
-from opencode_tui.engine.permission.shell.scan import scan
+from opencode_tui.engine.permission.shell.scan import decide, scan
 from opencode_tui.schema.permission import Action, Rule
 from opencode_tui.schema.record import JsonObject
 

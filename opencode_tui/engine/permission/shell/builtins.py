@@ -5,12 +5,9 @@ from collections.abc import Callable, Mapping
 from itertools import pairwise
 
 from opencode_tui.engine.permission.shell.call import Call
-from opencode_tui.engine.permission.shell.environment import is_dangerous
-from opencode_tui.engine.permission.shell.naming import names
-from opencode_tui.engine.permission.shell.operands import apply_spec
-from opencode_tui.engine.permission.shell.state import moved
-from opencode_tui.engine.permission.shell.tables import parse_spec
-from opencode_tui.engine.permission.shell.words import UNKNOWN, literal
+from opencode_tui.engine.permission.shell.operands import apply_spec, parse_spec
+from opencode_tui.engine.permission.shell.state import is_dangerous, moved
+from opencode_tui.engine.permission.shell.words import UNKNOWN, literal, names
 
 _BIND = parse_spec("t", "-f=r -p=b -x=t -m=t -q=t -u=t")
 _FILE_TEST = re.compile(r"-[abcdefghkprstuwxGLNOS]")

@@ -1,13 +1,67 @@
-"""One simple command as the analyzers see it, with methods that record its effects."""
+"""One simple command as the analyzers see it, and the scan as they use it."""
+
+from typing import TYPE_CHECKING, Protocol
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from opencode_tui.engine.permission.shell.findings import Mode
+from opencode_tui.engine.permission.shell.findings import Findings, Mode
 from opencode_tui.engine.permission.shell.needs import Kind
-from opencode_tui.engine.permission.shell.runner import Runner
 from opencode_tui.engine.permission.shell.state import State, moved
 from opencode_tui.engine.permission.shell.words import Word, literal
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+
+class Runner(Protocol):
+    """The scan as the analyzer of a single command sees it."""
+
+    findings: Findings
+
+    def run_words(self, words: list[Word], state: State, *, stdin: str | None = None) -> None:
+        """Analyze a command that another command starts."""
+        ...
+
+    def run_text(self, text: str, state: State) -> None:
+        """Analyze a script that a command starts."""
+        ...
+
+    def assign(self, name: str, value: str, state: State) -> None:
+        """Set a variable of the shell; one that changes the meaning of commands makes the script unknown."""
+        ...
+
+    def evaluate(self, text: str, state: State) -> None:
+        """Analyze text that bash evaluates as arithmetic or as a subscript."""
+        ...
+
+    def mark_opaque(self) -> None:
+        """Record that the current command, or outside of commands the script, is not fully known."""
+        ...
+
+    def poison(self) -> None:
+        """Record that no command of the script is known from here on."""
+        ...
+
+
+class Interpreter(Runner, Protocol):
+    """Follows statements and expands words."""
+
+    def statement(self, node: "Node", state: State) -> None:
+        """Follow one statement."""
+        ...
+
+    def sequence(self, node: "Node", state: State) -> None:
+        """Follow the statements in a node in order."""
+        ...
+
+    def substitute(self, node: "Node", state: State) -> None:
+        """Analyze every command inside a node."""
+        ...
+
+    def words(self, node: "Node", state: State) -> list[Word]:
+        """Return the words that a node expands to."""
+        ...
 
 
 class Call(Struct, frozen=True):

@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from opencode_tui.engine.permission.protected import is_protected, is_secret
-from opencode_tui.engine.permission.shell.filesystem import ShellFileSystem
-from opencode_tui.engine.permission.shell.needs import Kind, Reason
-from opencode_tui.engine.permission.shell.paths import (
+from opencode_tui.engine.permission.shell.filesystem import (
+    ShellFileSystem,
     expand_glob,
     glob_folder,
     is_device,
@@ -17,6 +16,7 @@ from opencode_tui.engine.permission.shell.paths import (
     is_network_device,
     resolve,
 )
+from opencode_tui.engine.permission.shell.needs import Kind, Reason
 from opencode_tui.engine.permission.shell.words import Word
 
 Mode = Literal["r", "w", "rw"]

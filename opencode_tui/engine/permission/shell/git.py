@@ -9,10 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from opencode_tui.engine.permission.protected import is_secret
 from opencode_tui.engine.permission.shell.call import Call
 from opencode_tui.engine.permission.shell.findings import Mode
-from opencode_tui.engine.permission.shell.naming import names
-from opencode_tui.engine.permission.shell.operands import given, split_options
-from opencode_tui.engine.permission.shell.tables import parse_spec
-from opencode_tui.engine.permission.shell.words import Word, literal
+from opencode_tui.engine.permission.shell.operands import given, parse_spec, split_options
+from opencode_tui.engine.permission.shell.words import Word, literal, names
 
 _READS = names(
     "annotate blame cat-file check-attr check-ignore check-mailmap check-ref-format cherry column count-objects describe diff"

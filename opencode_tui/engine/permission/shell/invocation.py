@@ -12,18 +12,14 @@ from importlib.resources import files
 from msgspec import Struct
 from msgspec.structs import replace
 
-from opencode_tui.engine.permission.shell.analyzers import find_analyzer
-from opencode_tui.engine.permission.shell.call import Call
-from opencode_tui.engine.permission.shell.environment import holds_command, is_dangerous
+from opencode_tui.engine.permission.shell.call import Call, Runner
 from opencode_tui.engine.permission.shell.findings import FoundMember
-from opencode_tui.engine.permission.shell.naming import names
 from opencode_tui.engine.permission.shell.needs import find_needs
-from opencode_tui.engine.permission.shell.operands import Role, apply_spec, given, read_options
-from opencode_tui.engine.permission.shell.runner import Runner
+from opencode_tui.engine.permission.shell.operands import UNLISTED, Role, apply_spec, find_spec, given, read_options
+from opencode_tui.engine.permission.shell.programs import find_analyzer
 from opencode_tui.engine.permission.shell.simple_command import SimpleCommand, is_plain_name, system_program
-from opencode_tui.engine.permission.shell.state import State
-from opencode_tui.engine.permission.shell.tables import UNLISTED, find_spec
-from opencode_tui.engine.permission.shell.words import Word, literal
+from opencode_tui.engine.permission.shell.state import State, holds_command, is_dangerous
+from opencode_tui.engine.permission.shell.words import Word, literal, names
 
 # Programs that run their arguments as a command: where that command starts, and which paths the wrapper itself uses. A `clear`
 # wrapper changes nothing that matters to the scan; any other makes the command opaque (another user, another root, words from

@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from functools import cache
+from importlib.resources import files
 
 from msgspec import Struct, field
 
@@ -322,4 +323,49 @@ def _parsed(options: str) -> tuple[frozenset[str], tuple[str, ...]]:
     return (
         frozenset(word[1] for word in words if not word.startswith("--")),
         tuple(word for word in words if word.startswith("--")),
+    )
+
+
+ASSUMED = Spec(rest=Role.BOTH, assumed=True)
+"""Arguments of which nothing is known: all that look like a path count as read and written."""
+
+UNLISTED = Spec(rest=Role.BOTH, assumed=True, opaque=True)
+"""A command that is not listed."""
+
+_MARKS = frozenset({"net", "opaque", "spread", "assumed", "strict"})
+
+
+def find_spec(name: str) -> Spec | None:
+    """Return the entry of a command, None when it is not listed."""
+    return _table().get(name)
+
+
+@cache
+def _table() -> dict[str, Spec]:
+    text = files("opencode_tui.engine.permission.shell").joinpath("commands.txt").read_text(encoding="utf-8")
+    table: dict[str, Spec] = {}
+    for line in text.splitlines():
+        if line.strip() and not line.startswith("#"):
+            names, operands, options = (column.strip() for column in line.split("|"))
+            spec = parse_spec(operands, options)
+            table.update(dict.fromkeys(names.split(), spec))
+    return table
+
+
+def parse_spec(operands: str, options: str) -> Spec:
+    """Return the entry that two columns of the table describe."""
+    head, _, last = operands.partition(";")
+    first, comma, rest = head.partition(",")
+    words = options.split()
+    given = dict(word.rsplit("=", 1) for word in words if word not in _MARKS)
+    return Spec(
+        first=Role(first) if comma else None,
+        rest=Role(rest if comma else first),
+        last=Role(last) if last else None,
+        options={name: Role(letter) for name, letter in given.items()},
+        network="net" in words,
+        opaque="opaque" in words,
+        assumed="assumed" in words,
+        spreads="spread" in words,
+        strict="strict" in words,
     )

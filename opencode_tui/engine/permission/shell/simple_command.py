@@ -1,23 +1,150 @@
 """Conversion of a simple command's node to words, assignments, redirections and the texts that rules are matched against."""
 
 import re
+import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from opencode_tui.engine.permission.shell.budget import WORD_LIMIT
 from opencode_tui.engine.permission.shell.expansion import Expander, node_text
-from opencode_tui.engine.permission.shell.nodes import REDIRECTS
-from opencode_tui.engine.permission.shell.redirection import Redirections
+from opencode_tui.engine.permission.shell.findings import Mode
 from opencode_tui.engine.permission.shell.state import State
-from opencode_tui.engine.permission.shell.syntax import from_source
+from opencode_tui.engine.permission.shell.syntax import REDIRECTS, from_source
 from opencode_tui.engine.permission.shell.words import CUT, UNKNOWN, Word, literal
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
+
+DEPTH_LIMIT = 60
+"""Maximum nesting of scripts, substitutions and blocks."""
+
+COMMAND_LIMIT = 500
+"""Maximum number of analyzed simple commands; those in repeated loop bodies count each time."""
+
+WORD_LIMIT = 20_000
+"""Maximum number of analyzed words; those of wrapped commands count each time."""
+
+TEXT_LIMIT = 200_000
+"""Maximum number of parsed characters of nested scripts."""
+
+SECONDS_LIMIT = 0.5
+"""Maximum processor time for a scan before it begins with another nested script."""
+
+
+@dataclass(slots=True)
+class Budget:
+    """The use of the limits by a scan so far."""
+
+    depth: int = 0
+    commands: int = 0
+    words: int = 0
+    text: int = 0
+    began: float = field(default_factory=time.thread_time)
+
+    @property
+    def is_deep(self) -> bool:
+        """Return whether no deeper nesting is followed."""
+        return self.depth >= DEPTH_LIMIT
+
+    @property
+    def is_spent(self) -> bool:
+        """Return whether no further command is followed."""
+        return self.commands > COMMAND_LIMIT or self.words > WORD_LIMIT
+
+    def allows(self, text: str) -> bool:
+        """Return whether another nested script is parsed."""
+        self.text += len(text)
+        is_late = time.thread_time() - self.began > SECONDS_LIMIT
+        return not self.is_deep and self.text <= TEXT_LIMIT and not is_late
+
+
+_OPERATORS: dict[str, Mode] = {
+    "<": "r",
+    ">": "w",
+    ">>": "w",
+    ">|": "w",
+    "&>": "w",
+    "&>>": "w",
+    ">&": "w",
+    "<&": "r",
+    "<>": "rw",
+}
+_DESCRIPTOR = re.compile(r"\d+-?|-")
+_DUPLICATES = frozenset({">&", "<&", ">&-", "<&-"})
+
+
+@dataclass(slots=True)
+class Redirections:
+    """The opened files, the arguments that the grammar attaches to a target, and known standard input.
+
+    `programs` are texts in which substitutions are live although the grammar does not show them; `statements` are commands that
+    follow on the line of a here-document.
+    """
+
+    opened: list[tuple[Word, Mode]] = field(default_factory=list[tuple[Word, Mode]])
+    arguments: list[Word] = field(default_factory=list[Word])
+    stdin: str | None = None
+    programs: list[str] = field(default_factory=list[str])
+    statements: list["Node"] = field(default_factory=list["Node"])
+    texts: list[str] = field(default_factory=list[str])
+
+    def read(
+        self, nodes: Sequence["Node"], expander: Expander, state: State, *, read_write: frozenset[int] = frozenset()
+    ) -> None:
+        """Add redirection nodes; `read_write` are the positions of each `>` that represents `<>`."""
+        for node in nodes:
+            match node.type:
+                case "file_redirect":
+                    self._file(node, expander, state, read_write)
+                case "herestring_redirect":
+                    words = [word for child in node.named_children for word in expander.words(child, state)]
+                    self.stdin = words[0].text if words else ""
+                    self.arguments.extend(words[1:])
+                    self.texts.append(node_text(node))
+                case _:
+                    self._heredoc(node, expander, state, read_write)
+
+    def _file(self, node: "Node", expander: Expander, state: State, read_write: frozenset[int]) -> None:
+        operator = next(
+            (child for child in node.children if child.type in _OPERATORS or child.type in _DUPLICATES), None
+        )
+        targets = [child for child in node.named_children if child.type != "file_descriptor"]
+        self.texts.append(node_text(node))
+        if operator is None or not targets:
+            return
+        mode: Mode = "rw" if operator.start_byte in read_write else _OPERATORS.get(operator.type, "rw")
+        if any(one.end_byte == other.start_byte for one, other in pairwise(targets)):
+            self.opened.append((CUT, mode))
+        first, *others = (expander.words(target, state) for target in targets)
+        for word in first[:1]:
+            if not (operator.type in _DUPLICATES and _DESCRIPTOR.fullmatch(word.text)):
+                self.opened.append((word, mode))
+        self.arguments.extend(word for words in (first[1:], *others) for word in words)
+
+    def _heredoc(self, node: "Node", expander: Expander, state: State, read_write: frozenset[int]) -> None:
+        start = next((node_text(child) for child in node.children if child.type == "heredoc_start"), "")
+        for child in node.named_children:
+            match child.type:
+                case "heredoc_body":
+                    self.stdin = node_text(child)
+                    if not re.search(r"['\"\\]", start):
+                        self.programs.append(self.stdin)
+                case "file_redirect" | "herestring_redirect":
+                    self.read([child], expander, state, read_write=read_write)
+                case "heredoc_start" | "heredoc_end" | "file_descriptor":
+                    continue
+                case "word" | "string" | "raw_string" | "concatenation" | "simple_expansion" | "expansion" | "number":
+                    self.arguments.extend(expander.words(child, state))
+                case _:
+                    self.statements.append(child)
+        self.texts.append(f"<<{start}")
+
+
 _SYSTEM_PROGRAM = re.compile(r"(?:/usr|/usr/local|/opt/homebrew)?/s?bin/([^/]+)")
 _PLAIN_NAME = re.compile(r"[\w.+:-]+", re.ASCII)
-_DESCRIPTOR = re.compile(rb"\{\w+\}")
+_NEW_DESCRIPTOR = re.compile(rb"\{\w+\}")
 _BLANKS = re.compile(r"[ \t]+")
 _SKIPPED = frozenset({"comment", "ERROR"})
 
@@ -145,4 +272,4 @@ class CommandReader:
     def _is_descriptor(self, node: "Node") -> bool:
         """Return whether a word is the `{name}` before a redirection, which assigns a free descriptor."""
         follows = self._source[node.end_byte : node.end_byte + 1]
-        return follows in (b"<", b">") and _DESCRIPTOR.fullmatch(node.text or b"") is not None
+        return follows in (b"<", b">") and _NEW_DESCRIPTOR.fullmatch(node.text or b"") is not None

@@ -7,20 +7,29 @@ makes every command of it opaque.
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from opencode_tui.engine.permission.shell.budget import Budget
-from opencode_tui.engine.permission.shell.environment import holds_command, is_dangerous
-from opencode_tui.engine.permission.shell.expansion import Expander, node_text
-from opencode_tui.engine.permission.shell.expressions import look_at_arithmetic, look_at_evaluated, look_at_expression
+from opencode_tui.engine.permission.shell.expansion import (
+    Expander,
+    look_at_arithmetic,
+    look_at_evaluated,
+    look_at_expression,
+    node_text,
+)
 from opencode_tui.engine.permission.shell.findings import Findings, FoundMember
-from opencode_tui.engine.permission.shell.flow import follow_branches, follow_chain, follow_for, follow_loop
+from opencode_tui.engine.permission.shell.flow import Plumbing, follow_branches, follow_chain, follow_for, follow_loop
 from opencode_tui.engine.permission.shell.invocation import invoke
-from opencode_tui.engine.permission.shell.naming import names
-from opencode_tui.engine.permission.shell.nodes import BLOCKS, COMMANDS, IGNORED, REDIRECTS, SUBSTITUTIONS, VALUES
-from opencode_tui.engine.permission.shell.plumbing import Plumbing
-from opencode_tui.engine.permission.shell.simple_command import CommandReader, SimpleCommand, from_words
-from opencode_tui.engine.permission.shell.state import State, union
-from opencode_tui.engine.permission.shell.syntax import Script, parse
-from opencode_tui.engine.permission.shell.words import UNKNOWN, Word
+from opencode_tui.engine.permission.shell.simple_command import Budget, CommandReader, SimpleCommand, from_words
+from opencode_tui.engine.permission.shell.state import State, holds_command, is_dangerous, union
+from opencode_tui.engine.permission.shell.syntax import (
+    BLOCKS,
+    COMMANDS,
+    IGNORED,
+    REDIRECTS,
+    SUBSTITUTIONS,
+    VALUES,
+    Script,
+    parse,
+)
+from opencode_tui.engine.permission.shell.words import UNKNOWN, Word, names
 
 if TYPE_CHECKING:
     from collections.abc import Generator

@@ -10,6 +10,12 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
+
+def names(text: str) -> frozenset[str]:
+    """Return the blank-separated words of a text."""
+    return frozenset(text.split())
+
+
 UNKNOWN = "\ue007"
 SPLIT = "\ue008"
 _SPECIAL = "*?[{},~"

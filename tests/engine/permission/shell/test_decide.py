@@ -2,7 +2,7 @@
 
 import pytest
 
-from opencode_tui.engine.permission.shell.decide import decide
+from opencode_tui.engine.permission.shell.scan import decide
 from tests.support.shell.world import scanned
 from tests.support.world.rules import rules
 

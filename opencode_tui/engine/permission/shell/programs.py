@@ -5,22 +5,21 @@ from collections.abc import Callable, Mapping
 
 from opencode_tui.engine.permission.shell.builtins import BUILTINS
 from opencode_tui.engine.permission.shell.call import Call
+from opencode_tui.engine.permission.shell.filesystem import is_inside
 from opencode_tui.engine.permission.shell.findings import Mode
 from opencode_tui.engine.permission.shell.git import run_git
-from opencode_tui.engine.permission.shell.interpreters import INTERPRETERS
+from opencode_tui.engine.permission.shell.interpreters import INTERPRETERS, TEXT_PROGRAMS
 from opencode_tui.engine.permission.shell.operands import (
     Role,
     Spec,
     at_home,
     given,
+    parse_spec,
     split_options,
     tail,
     use_hidden_paths,
     use_operand,
 )
-from opencode_tui.engine.permission.shell.paths import is_inside
-from opencode_tui.engine.permission.shell.tables import parse_spec
-from opencode_tui.engine.permission.shell.text_programs import TEXT_PROGRAMS
 from opencode_tui.engine.permission.shell.words import Word, literal
 
 # ln and dd: links to paths outside the project, and operands of the form `key=value`.

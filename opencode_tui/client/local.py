@@ -6,6 +6,7 @@ import shlex
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Literal
 
 from msgspec import Struct
 
@@ -13,7 +14,7 @@ from opencode_tui.bus import Subscription
 from opencode_tui.client.local_facets import Calls, DirectCalls, LocalFacets
 from opencode_tui.engine.engine import CLOSE_GRACE_MS, Engine, open_engine
 from opencode_tui.engine.instance import Instance
-from opencode_tui.engine.permission.policy import AskPerson, AutoApprove, Policy, RefuseQuestions
+from opencode_tui.engine.permission.policy import AskPerson, Policy, RefuseQuestions
 from opencode_tui.schema.error import BusyError, ConfigError
 
 _NO_SESSION = "ses_debug_sandbox"
@@ -131,10 +132,10 @@ class LocalClients:
         await self._engine.core.runs.close(grace_ms=CLOSE_GRACE_MS)
 
 
-def choose_policy(*, auto: bool, has_terminal: bool) -> Policy:
-    """Return how permission requests are answered: by the user, not at all, or by `--auto`."""
+def choose_policy(*, auto: Literal["inside", "outside"] | None, has_terminal: bool) -> Policy:
+    """Return how permission requests are answered: by a user, not at all, or automatically (inside the sandbox or also outside)."""
     otherwise: Policy = AskPerson() if has_terminal else RefuseQuestions()
-    return AutoApprove(otherwise) if auto else otherwise
+    return otherwise if auto is None else otherwise.automatic(outside=auto == "outside")
 
 
 @asynccontextmanager

@@ -113,9 +113,10 @@ class DeniedError(PermissionRefused):
 class ApprovalUnavailableError(PermissionRefused):
     """It needs approval, and this run has no terminal to ask for it."""
 
-    def __init__(self, permission: str, patterns: list[str]) -> None:
+    def __init__(self, permission: str, patterns: list[str], *, outside: bool = False) -> None:
+        """`outside`: it would leave the sandbox."""
         wanted = ", ".join(repr(pattern) for pattern in patterns)
-        action, remedy = f"{permission} for {wanted}", "use --auto"
+        action, remedy = f"{permission} for {wanted}", "use --auto=outside" if outside else "use --auto"
         if permission == "doom_loop":
             action, remedy = f"repeating the same calls of {wanted}", "try a different approach"
         text = f"{action} needs approval, but there is no terminal; {remedy}"

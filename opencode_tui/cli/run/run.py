@@ -17,7 +17,16 @@ Exit codes: 0 success, 1 failure, 2 bad arguments or settings, 130 interrupted.
 """
 
 
-@click.command(epilog=_EXAMPLES)
+class _Run(click.Command):
+    """The command, whose option `--auto` may have a value but takes no word after it."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the arguments."""
+        end = args.index("--") if "--" in args else len(args)
+        return super().parse_args(ctx, ["--auto=inside" if one == "--auto" else one for one in args[:end]] + args[end:])
+
+
+@click.command(cls=_Run, epilog=_EXAMPLES)
 @click.argument("message", nargs=-1)
 @click.option("-c", "--continue", "is_continued", is_flag=True, help="Resume the latest session.")
 @click.option("-s", "--session", "session_id", metavar="ID", help="Resume this session.")
@@ -34,7 +43,12 @@ Exit codes: 0 success, 1 failure, 2 bad arguments or settings, 130 interrupted.
 @click.option("-f", "--file", "files", multiple=True, type=click.Path(), help="Attach a file or folder (repeatable).")
 @click.option("--command", metavar="NAME", help="Run this slash command with MESSAGE as arguments.")
 @click.option("--title", help="Title of a new session (default: the start of the message).")
-@click.option("--auto", is_flag=True, help="Approve everything that would be asked; deny rules still apply.")
+@click.option(
+    "--auto",
+    type=click.Choice(["inside", "outside"]),
+    metavar="[=outside]",
+    help="Approve what would be asked, inside the sandbox or also outside; deny rules still apply.",
+)
 @click.option("--attach", metavar="URL", help="Run on the server at URL.")
 @click.pass_obj
 def run(

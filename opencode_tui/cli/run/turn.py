@@ -7,7 +7,7 @@ import sys
 from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Self
 
 from msgspec import Struct
 
@@ -28,7 +28,13 @@ from opencode_tui.schema.api.request import (
     TextInput,
     UpdateSession,
 )
-from opencode_tui.schema.error import ApprovalUnavailableError, ConfigError, OpencodeError, PermissionRefused
+from opencode_tui.schema.error import (
+    ApprovalUnavailableError,
+    ConfigError,
+    OpencodeError,
+    OutsideRefusedError,
+    PermissionRefused,
+)
 from opencode_tui.schema.event.event import (
     Event,
     MessageUpdated,
@@ -163,7 +169,7 @@ class TurnOptions(Struct, frozen=True):
     style: str = "default"
     files: tuple[str, ...] = ()
     title: str | None = None
-    auto: bool = False
+    auto: Literal["inside", "outside"] | None = None
     attach: str | None = None
 
     @classmethod
@@ -260,10 +266,18 @@ class ReportRefusals:
         """Return what the policy returns. Raises PermissionRefused."""
         try:
             return self._policy.decide(request)
-        except ApprovalUnavailableError as error:
+        except (ApprovalUnavailableError, OutsideRefusedError) as error:
             if request.permission != "question":
                 say(str(error))
             raise
+
+    def automatic(self, *, outside: bool) -> Policy:
+        """Return the policy that answers itself, with the same reports."""
+        return ReportRefusals(self._policy.automatic(outside=outside))
+
+    def with_outside(self) -> Policy:
+        """Return the policy whose own answers may leave the sandbox, with the same reports."""
+        return ReportRefusals(self._policy.with_outside())
 
 
 class Reporter(Protocol):

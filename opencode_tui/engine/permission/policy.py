@@ -14,6 +14,14 @@ class Policy(Protocol):
         """Return True to allow the call once, False to ask the user. Raises PermissionRefused."""
         ...
 
+    def automatic(self, *, outside: bool) -> "Policy":
+        """Return the policy that answers itself where this one asks; with `outside` also what leaves the sandbox."""
+        ...
+
+    def with_outside(self) -> "Policy":
+        """Return the policy whose own answers may leave the sandbox."""
+        ...
+
 
 class AskPerson:
     """Asks the user every time."""
@@ -21,6 +29,14 @@ class AskPerson:
     def decide(self, request: PermissionRequest) -> bool:
         """Return False."""
         return False
+
+    def automatic(self, *, outside: bool) -> Policy:
+        """Return the automatic policy."""
+        return AutoApprove(self, outside=outside)
+
+    def with_outside(self) -> Policy:
+        """Return this policy, which has no own answers."""
+        return self
 
 
 _NEEDS_A_PERSON = ("doom_loop", "question")
@@ -36,7 +52,11 @@ class AutoApprove:
         self._otherwise = otherwise
         self._outside = outside
 
-    def with_outside(self) -> "AutoApprove":
+    def automatic(self, *, outside: bool) -> Policy:
+        """Return this policy, or the one that leaves the sandbox."""
+        return self.with_outside() if outside else self
+
+    def with_outside(self) -> Policy:
         """Return the policy that also allows what leaves the sandbox."""
         return AutoApprove(self._otherwise, outside=True)
 
@@ -69,4 +89,12 @@ class RefuseQuestions:
 
     def decide(self, request: PermissionRequest) -> bool:
         """Raise ApprovalUnavailableError."""
-        raise ApprovalUnavailableError(request.permission, request.patterns)
+        raise ApprovalUnavailableError(request.permission, request.patterns, outside=leaves_sandbox(request))
+
+    def automatic(self, *, outside: bool) -> Policy:
+        """Return the automatic policy."""
+        return AutoApprove(self, outside=outside)
+
+    def with_outside(self) -> Policy:
+        """Return this policy, which has no own answers."""
+        return self

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from opencode_tui.engine.permission.decision import Query, always_of, is_granted, open_patterns, with_approvals
 from opencode_tui.engine.permission.grants import Grants
-from opencode_tui.engine.permission.policy import AutoApprove, Policy
+from opencode_tui.engine.permission.policy import Policy
 from opencode_tui.engine.permission.protected import is_secret
 from opencode_tui.schema.error import ConfigError, PermissionRefused, RejectedError
 from opencode_tui.schema.event.event import PermissionAsked, PermissionReplied
@@ -131,9 +131,9 @@ class PermissionService:
 
     def policy_of(self, approvals: Approvals, policy: Policy) -> Policy:
         """Return the policy of a run whose session has this mode of approvals."""
-        if isinstance(policy, AutoApprove):
-            return policy.with_outside() if self._allows_outside else policy
-        return AutoApprove(policy, outside=self._allows_outside) if approvals == "auto" else policy
+        if approvals == "auto":
+            return policy.automatic(outside=self._allows_outside)
+        return policy.with_outside() if self._allows_outside else policy
 
     async def _marked(self, request: PermissionRequest) -> PermissionRequest:
         """Return the request of a file tool with `outside` in its metadata if a confined command could not do the same."""

@@ -1,6 +1,7 @@
 """The prompt loop: reads the history and decides the next step. Source: seeds 001 and 004; reference, section 9."""
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -22,6 +23,7 @@ from opencode_tui.engine.session.step.subtask import find_request_with_subtasks,
 from opencode_tui.engine.session.step.title import SessionTitles
 from opencode_tui.engine.session.step.tool_calls import CallScope
 from opencode_tui.engine.session.subagent import Prompter, SessionSubagents, SubagentServices
+from opencode_tui.schema.api.request import PromptInput, TextInput
 from opencode_tui.schema.error import ContextOverflowError, SessionError
 from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.message import (
@@ -194,6 +196,7 @@ class SessionLoop:
             subagents=self._subagents(task, last_user),
             form=task.form,
             is_last=task.is_last,
+            hand_over=partial(_hand_over, task),
             switched_off=[name for name, is_on in (request_of(task.messages).tools or {}).items() if not is_on],
         )
 
@@ -218,6 +221,12 @@ class SessionLoop:
             path=MessagePath(cwd=str(self._services.directory), root=str(self._services.worktree)),
             time=MessageTime(created=self._services.step.clock()),
         )
+
+
+async def _hand_over(task: _Task, agent: str, text: str) -> None:
+    """Store a request for another agent; the run answers it after the present step."""
+    request = PromptInput(agent=agent, parts=[TextInput(text=text, synthetic=True)], no_reply=True)
+    await task.prompter.prompt(task.session.id, request, policy=task.run.policy)
 
 
 async def _store_structured_answer(form: StructuredAnswer, step: StepProcessor) -> bool:

@@ -260,6 +260,11 @@ class ToolFactory:
 
         return QuestionTool()
 
+    def _make_plan_exit(self) -> Tool[Any]:
+        from opencode_tui.engine.tool.builtin.plan_exit import PlanExitTool
+
+        return PlanExitTool()
+
     def _make_recall(self) -> Tool[Any]:
         from opencode_tui.engine.tool.builtin.recall import RecallTool
 

@@ -126,7 +126,8 @@ class ToolContext(Struct, frozen=True):
     """The context of one call. `progress` (title, metadata) shows on the screen while the call runs; it does not block.
 
     `subagents` is None where no agent can be started, `inquire` where the user cannot be asked, `watch` where no file is changed.
-    `by_user`: the user typed the call, so it needs no approval.
+    `hand_over` stores a request (a text) for another agent (by name), which continues the session after this step; None where
+    that is not possible. `by_user`: the user typed the call, so it needs no approval.
     """
 
     session_id: str
@@ -140,6 +141,7 @@ class ToolContext(Struct, frozen=True):
     subagents: Subagents | None = None
     inquire: AskUser | None = None
     watch: FileWatch | None = None
+    hand_over: Callable[[str, str], Awaitable[None]] | None = None
     by_user: bool = False
 
     def commands(self) -> AbstractAsyncContextManager[None]:

@@ -11,7 +11,7 @@ from opencode_tui.engine.tool.registry import SPECS, ToolDependencies, ToolFacto
 
 ORDER = (
     *("bash", "read", "glob", "grep", "list", "edit", "multiedit", "write", "apply_patch"),
-    *("webfetch", "task", "todowrite", "todoread", "question", "recall"),
+    *("webfetch", "task", "todowrite", "todoread", "question", "plan_exit", "recall"),
 )
 
 

@@ -6,7 +6,7 @@ their records are then closed by `StepProcessor.finalize`.
 
 import asyncio
 import logging
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -70,7 +70,8 @@ class CallScope(Struct, frozen=True):
 
     `layers` are the rulesets of the session and its ancestors, `earlier` the calls of the turn before this step, in order.
     In the last step of an agent (`is_last`) no call runs, nor does a tool in `switched_off`.
-    `changes` records what the step does to files. `by_user`: the user typed the calls.
+    `changes` records what the step does to files. `hand_over` stores a request for another agent.
+    `by_user`: the user typed the calls.
     """
 
     session_id: str
@@ -86,6 +87,7 @@ class CallScope(Struct, frozen=True):
     is_last: bool = False
     switched_off: Collection[str] = ()
     changes: StepChanges | None = None
+    hand_over: Callable[[str, str], Awaitable[None]] | None = None
     by_user: bool = False
 
 
@@ -290,6 +292,7 @@ class ToolCalls:
             progress=progress,
             subagents=scope.subagents,
             watch=watch,
+            hand_over=scope.hand_over,
             by_user=scope.by_user,
             inquire=lambda questions: self._questions.ask(
                 scope.session_id, questions, tool=reference, policy=scope.policy

@@ -50,13 +50,13 @@ def test_the_request_is_printed_without_its_key(commands, session):
 
 def test_pruning_says_what_it_did_and_how_it_comes_back(commands, session):
     dry = commands.run("session", "prune", session, "--dry-run")
-    assert dry.code == 0 and "would prune 3 outputs" in dry.stderr and states(commands, session) == ["live"] * 6
+    assert dry.code == 0 and "would prune 3 outputs" in dry.stderr and states(commands, session) == ["sent"] * 6
     done = commands.run("session", "prune", session)
     assert done.stdout == dry.stdout and f"session restore {session}" in done.stderr
     rows = [line.split() for line in done.stdout.splitlines()]
     assert rows[0] == ["ID", "TOOL", "TITLE", "TOKENS"]
     assert [(row[1], row[2]) for row in rows[1:]] == [("read", f"large{number}.txt") for number in range(3)]
-    assert states(commands, session) == ["pruned"] * 3 + ["live"] * 3
+    assert states(commands, session) == ["pruned"] * 3 + ["sent"] * 3
     again = commands.run("session", "prune", session)
     assert (again.code, again.stdout) == (0, "") and "nothing to prune" in again.stderr
 
@@ -66,7 +66,7 @@ def test_restore_works_for_all_or_one(commands, session):
     pruned = json.loads(commands.run("session", "restore", session, "--dry-run", "--format", "json").stdout)
     first = pruned["parts"][0]["partID"]
     assert commands.run("session", "restore", session, "--part", first).code == 0
-    assert states(commands, session) == ["live", "pruned", "pruned", "live", "live", "live"]
+    assert states(commands, session) == ["sent", "pruned", "pruned", "sent", "sent", "sent"]
     assert "restored 2 outputs" in commands.run("session", "restore", session).stderr
     assert "no pruned output" in commands.run("session", "restore", session).stderr
 
@@ -76,7 +76,7 @@ def test_single_calls_are_pruned_by_name(commands, session):
     ids = [item["partID"] for item in view["items"] if item["kind"] == "call"][4:]
     named = [word for part_id in ids for word in ("--part", part_id)]
     assert commands.run("session", "prune", session, *named).code == 0
-    assert states(commands, session) == ["live"] * 4 + ["pruned"] * 2
+    assert states(commands, session) == ["sent"] * 4 + ["pruned"] * 2
 
 
 @pytest.mark.parametrize("command", [("debug", "context"), ("debug", "request"), ("session", "prune")])

@@ -7,7 +7,7 @@ from pydantic import Field
 from opencode_tui.schema.model import ModelRef
 from opencode_tui.schema.record import Record, absent
 
-ContextState = Literal["live", "pruned", "summarized", "ignored", "reverted", "kept"]
+ContextState = Literal["sent", "pruned", "summarized", "unsent", "reverted", "kept"]
 """The state of an item, in order: sent; sent without its pruned output; replaced by a summary; not sent; undone; sent because it is
 preserved across a summary.
 """
@@ -36,7 +36,7 @@ class ContextItem(Record):
     kind: ContextKind
     group: ContextGroup
     name: str
-    state: ContextState = "live"
+    state: ContextState = "sent"
     why: str | None = absent()
     tokens: int = 0
     share: float = 0

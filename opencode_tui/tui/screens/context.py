@@ -111,7 +111,7 @@ _KINDS = {
     "marker": "Compaction",
     "added": "Added",
 }
-SENT = ("live", "kept")
+SENT = ("sent", "kept")
 """States of items that are sent in full."""
 
 
@@ -329,8 +329,8 @@ class ContextScreen(PageScreen):
 
     def _entry(self, row: ContextRow, biggest: int) -> Entry:
         glyphs = self.listing.look.glyphs
-        is_live = row.is_sent
-        is_loud = is_live and row.item.kind in ("request", "summary")
+        is_sent = row.is_sent
+        is_loud = is_sent and row.item.kind in ("request", "summary")
         sign, kind, name, tokens = self._sign(row), kind_words(row), name_words(row), token_words(row)
 
         def left(area: str) -> Sequence[Piece]:
@@ -338,7 +338,7 @@ class ContextScreen(PageScreen):
             return [
                 (f"{sign} ", self.style("accent" if is_loud else "muted", area)),
                 (pad(clip(kind, NAME - 1), NAME), self.style("muted", area)),
-                (name, self.style("text" if is_live else "muted", area, bold=is_here)),
+                (name, self.style("text" if is_sent else "muted", area, bold=is_here)),
             ]
 
         def right(area: str) -> Sequence[Piece]:
@@ -346,7 +346,7 @@ class ContextScreen(PageScreen):
             bar = glyphs.gauge_used * cells
             is_big = row.tokens * 4 > biggest
             return [
-                (pad(row.item.state, STATE), self.style("muted" if is_live else "text", area)),
+                (pad(row.item.state, STATE), self.style("muted" if is_sent else "text", area)),
                 (pad(tokens, TOKENS - 2, is_right=True), self.style("text" if is_big else "muted", area)),
                 ("   ", self.style("text", area)),
                 (pad(bar, SHARE - 2), self.style("accent" if area == "selection" else "guide", area)),

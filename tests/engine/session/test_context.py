@@ -102,7 +102,7 @@ def test_a_pruned_call_states_its_size_and_how_to_restore_it() -> None:
 def test_a_restored_call_is_marked() -> None:
     part = call("c", output="line\n" * 100)
     (found,) = [item for item in items([user("ask"), assistant(part.changed(state=restore(part.state)))]) if item.tool]
-    assert found.state == "live" and found.why == "restored by you; pruning skips it"
+    assert found.state == "sent" and found.why == "restored by you; pruning skips it"
 
 
 def test_a_summary_precedes_the_messages_that_it_replaces() -> None:
@@ -112,13 +112,13 @@ def test_a_summary_precedes_the_messages_that_it_replaces() -> None:
     summary = assistant("the summary", parent=marker, summary=True)
     found = items([*old, tail, marker, summary, user("go on")])
     assert kinds_and_states(found) == [
-        ("marker", "live"),
+        ("marker", "sent"),
         ("marker", "kept"),
-        ("summary", "live"),
+        ("summary", "sent"),
         ("request", "summarized"),
         ("answer", "summarized"),
-        ("request", "live"),
-        ("request", "live"),
+        ("request", "sent"),
+        ("request", "sent"),
     ]
     assert [item.tokens for item in found if item.state == "summarized"] == [0, 0]
     assert all(item.was for item in found if item.state == "summarized")
@@ -128,7 +128,7 @@ def test_a_failed_compaction_is_left_out_and_named() -> None:
     marker = user(compaction())
     failed = assistant("half a summary", parent=marker, summary=True, finish=None)
     found = items([user("ask"), assistant("answer"), marker, failed, user("again")])
-    left = [item for item in found if item.state == "ignored"]
+    left = [item for item in found if item.state == "unsent"]
     assert [item.kind for item in left] == ["marker", "summary"] and "that failed" in (left[0].why or "")
 
 
@@ -137,8 +137,8 @@ def test_undone_messages_and_parts_come_last() -> None:
     shown = [first, with_parts(answer.info, list(answer.parts[:1]))]
     found = [item for item in items([first, answer, second], visible=shown) if item.message_id]
     assert kinds_and_states(found) == [
-        ("request", "live"),
-        ("answer", "live"),
+        ("request", "sent"),
+        ("answer", "sent"),
         ("answer", "reverted"),
         ("request", "reverted"),
     ]
@@ -154,7 +154,7 @@ def test_what_is_not_sent_has_a_reason() -> None:
             reasoning("foreign", metadata={"openai": {}}), "b", provider_id=other.provider_id, model_id=other.model_id
         ),
     ]
-    reasons = [item.why for item in items(stored) if item.state == "ignored"]
+    reasons = [item.why for item in items(stored) if item.state == "unsent"]
     assert reasons == [
         "only for you",
         "empty",
@@ -165,7 +165,7 @@ def test_what_is_not_sent_has_a_reason() -> None:
 
 def test_an_attachment_that_cannot_be_sent_has_a_reason() -> None:
     found = items([user("look", image())])[-1]
-    assert (found.kind, found.state, found.why) == ("file", "live", "fake/fake-model accepts no images or documents")
+    assert (found.kind, found.state, found.why) == ("file", "sent", "fake/fake-model accepts no images or documents")
 
 
 def test_what_the_program_adds_is_an_item_of_its_own() -> None:
@@ -179,10 +179,10 @@ def test_additions_and_removals_by_plugins_are_marked() -> None:
     system = (agent, rest.replace("Always test.", "Never test.") + "\n\nA plugin wrote this.")
     found = items([user("ask")], system=system)
     assert [(item.kind, item.state) for item in found[:4]] == [
-        ("agent", "live"),
-        ("environment", "live"),
-        ("instruction", "ignored"),
-        ("plugin", "live"),
+        ("agent", "sent"),
+        ("environment", "sent"),
+        ("instruction", "unsent"),
+        ("plugin", "sent"),
     ]
     invented = items([user("ask")], built=[user("from a plugin")])[-1]
     assert (invented.kind, invented.name) == ("plugin", "from a plugin")

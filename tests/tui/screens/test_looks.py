@@ -351,7 +351,7 @@ def context() -> Script:
         item("summary", "summary", "written at 12:41", 9_300),
         *(gone(number) for number in range(41)),
         item("request", "messages", "Now make the dialect sniffer handle a lone quote.", 100, time=NOON + 43 * MINUTE),
-        item("thought", "messages", "not sent to this model", 0, state="ignored"),
+        item("thought", "messages", "not sent to this model", 0, state="unsent"),
         item("call", "outputs", "src/csvkit/sniff.py", 4_800, tool="read", frees=4_700, part_id="prt_1"),
         item("call", "outputs", "tests/data/large.csv", 20, tool="read", state="pruned", was=12_000, part_id="prt_2"),
         item("call", "outputs", '"splitlines" in src/', 20, tool="grep", state="pruned", was=3_100, part_id="prt_4"),

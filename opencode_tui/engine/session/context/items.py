@@ -88,7 +88,7 @@ def sent_reason(part: AnyPart, *, text: str) -> str | None:
     return None
 
 
-def ignored_reason(part: AnyPart, info: AnyMessage, model: Model) -> str:
+def unsent_reason(part: AnyPart, info: AnyMessage, model: Model) -> str:
     """Return why a part is not sent."""
     if isinstance(info, AssistantMessage) and info.error is not None and not isinstance(info.error, StoredAbortedError):
         return "the answer failed"
@@ -149,9 +149,9 @@ class RequestSizes(Struct, frozen=True):
 
 def measure(request: LlmRequest, layers: Sequence[SystemLayer], estimate: ModelEstimate) -> RequestSizes:
     """Return the tokens of a request by piece; each message's frame counts with its first part."""
-    live, added = split_system(request.system, layers)
+    sent, added = split_system(request.system, layers)
     frame = estimate.request_frame
-    sizes = [estimate.text(layer.text) if is_live else 0.0 for layer, is_live in zip(layers, live, strict=True)]
+    sizes = [estimate.text(layer.text) if is_sent else 0.0 for layer, is_sent in zip(layers, sent, strict=True)]
     if sizes:
         sizes[0] += frame
     return RequestSizes(
@@ -178,14 +178,14 @@ def part_sizes(messages: Sequence[ModelMessage], estimate: ModelEstimate) -> dic
 
 def split_system(segments: Sequence[str], layers: Sequence[SystemLayer]) -> tuple[list[bool], str]:
     """Return for each layer whether the system prompt contains it unchanged, and the text in it that comes from no layer."""
-    rest, live = "\n\n".join(segments), list[bool]()
+    rest, sent = "\n\n".join(segments), list[bool]()
     for layer in layers:
         text = layer.text.strip()
         before, found, after = rest.partition(text)
-        live.append(bool(text and found))
+        sent.append(bool(text and found))
         if text and found:
             rest = f"{before}\n{after}"
-    return live, rest.strip()
+    return sent, rest.strip()
 
 
 _PRUNED = "its output was pruned: `session restore` restores it, the model can read it with recall"
@@ -213,7 +213,7 @@ class _Line(Struct, frozen=True):
     """A message in the order of the list, its state, and the reason of the state."""
 
     message: MessageWithParts
-    state: ContextState = "live"
+    state: ContextState = "sent"
     why: str | None = None
 
 
@@ -237,7 +237,7 @@ def _system(built: BuiltRequest, sizes: Sequence[float], plugin: float) -> Itera
     for layer, size in zip(built.layers, sizes, strict=True):
         kind = "system" if layer.kind in ("message", "form") else layer.kind
         item = ContextItem(kind=kind, group="system", name=layer.name, tokens=round(size))
-        yield item if size else item.changed(state="ignored", why="changed or removed by a plugin")
+        yield item if size else item.changed(state="unsent", why="changed or removed by a plugin")
     if plugin:
         yield ContextItem(kind="plugin", group="system", name="plugins", why=_PLUGINS, tokens=round(plugin))
 
@@ -255,7 +255,7 @@ def _lines(sources: ContextSources) -> Iterator[_Line]:
         if places[message.info.id] < boundary:
             yield _Line(message, "summarized", "before the newest summary")
     rest = [_Line(one) for one in sources.sent if one.info.id not in head_ids]
-    rest += [_Line(one, "ignored", _LEFT_BEHIND) for one in unsent if places[one.info.id] >= boundary]
+    rest += [_Line(one, "unsent", _LEFT_BEHIND) for one in unsent if places[one.info.id] >= boundary]
     yield from sorted(rest, key=lambda line: places.get(line.message.info.id, len(places)))
     yield from _hidden(sources)
 
@@ -292,17 +292,17 @@ class _Parts:
 
     def of(self, line: _Line) -> Iterator[ContextItem]:
         """Yield the items of a message."""
-        was = {} if line.state == "live" else self._whole(line.message)
+        was = {} if line.state == "sent" else self._whole(line.message)
         is_marker = compaction_of(line.message) is not None
         for part in line.message.parts:
             described = describe(part, line.message.info, is_marker=is_marker)
             if described is None:
                 continue
             self._listed.add(part.id)
-            if line.state != "live":
+            if line.state != "sent":
                 standing = _PartState(state=line.state, why=line.why, was=round(was.get(part.id, 0.0)))
             elif part.id not in self._sizes:
-                standing = _PartState(state="ignored", why=ignored_reason(part, line.message.info, self._model))
+                standing = _PartState(state="unsent", why=unsent_reason(part, line.message.info, self._model))
             else:
                 standing = self._sent(part, round(self._sizes[part.id]), is_marker=is_marker)
             yield ContextItem(
@@ -333,15 +333,15 @@ class _Parts:
         """Return the state of a part that is sent."""
         if isinstance(part, TextPart) and is_marker and part.synthetic:
             return _PartState(tokens=tokens, state="kept", why=_KEPT)
-        live = _PartState(tokens=tokens, state="live", why=sent_reason(part, text=self._texts.get(part.id, "")))
+        sent = _PartState(tokens=tokens, state="sent", why=sent_reason(part, text=self._texts.get(part.id, "")))
         if not (isinstance(part, ToolPart) and isinstance(part.state, ToolStateCompleted)):
-            return live
+            return sent
         freed = round(self._freed(part, part.state))
         if part.state.time.compacted is not None:
             return _PartState(tokens=tokens, state="pruned", why=_PRUNED, was=tokens + freed)
         if freed > 0:
-            live["frees"] = freed
-        return live
+            sent["frees"] = freed
+        return sent
 
     def _freed(self, part: ToolPart, state: ToolStateCompleted) -> float:
         """Return the tokens that pruning an output saves."""

@@ -121,13 +121,14 @@ class PanelHost:
     async def _make(self, request: Asking) -> AskingPanel:
         place = (1, len(self._control.questions()))
         if isinstance(request, QuestionRequest):
-            plan = await load_plan(self._control.client, request)
+            plan = await load_plan(self._control.client, request, is_local=self._control.is_alone)
             if plan is not None:
                 return PlanPanel(
                     request,
                     plan,
                     place=place,
-                    answer=lambda label: self._answer_question(request, [[label]]),
+                    build=lambda yes: self._answer_question(request, [[yes]]),
+                    keep=lambda no: self._ask_what_to_change(request, no),
                     edit=self._edit_plan if self._control.is_alone else None,
                 )
             return QuestionPanel(
@@ -184,6 +185,10 @@ class PanelHost:
                 panel.write(words)
 
         self._open_word(TextAsk("Type your answer", "answer"), done)
+
+    def _ask_what_to_change(self, request: QuestionRequest, no: str) -> None:
+        ask = TextAsk("Keep planning: what should change?", "keep planning", hint="leave empty to stop the turn")
+        self._open_word(ask, lambda words: self._answer_question(request, [[words or no]]))
 
     def _open_word(self, ask: TextAsk, done: Callable[[str], object]) -> None:
         self._word = TextPanel(ask, done=done, back=self._close_word)

@@ -1,5 +1,6 @@
 """The panel that asks whether to build a finished plan: its steps, and keys without a preselection."""
 
+import asyncio
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -34,8 +35,11 @@ class Plan(Struct, frozen=True):
     file: Path | None = None
 
 
-async def load_plan(client: Client, request: QuestionRequest) -> Plan | None:
-    """Return the plan that a question is about: of the file that it names, else what the agent wrote; None for other questions."""
+async def load_plan(client: Client, request: QuestionRequest, *, is_local: bool) -> Plan | None:
+    """Return the plan that a question is about: of the file that it names, else what the agent wrote; None for other questions.
+
+    `is_local`: the folder is on this machine.
+    """
     if request.tool is None:
         return None
     try:
@@ -48,17 +52,19 @@ async def load_plan(client: Client, request: QuestionRequest) -> Plan | None:
     given = [str(value) for value in calls[0].state.input.values()]
     named = _PLAN_FILE.search("\n".join([request.questions[0].question, *given]))
     if named is not None:
-        file = client.directory / named[0]
         try:
-            return Plan((await client.files.read(str(file.relative_to(client.directory)))).content, file)
-        except (OpencodeError, ValueError):  # it is gone, or outside the project: what the agent wrote is shown
+            file = Path((await client.project.places()).worktree, named[0])
+            if is_local:
+                return Plan(await asyncio.to_thread(file.read_text, "utf-8", "replace"), file)
+            return Plan((await client.files.read(named[0])).content)
+        except (OpencodeError, OSError):  # it is gone, or outside the folder: what the agent wrote is shown
             pass
     written = (part.text for part in message.parts if isinstance(part, TextPart))
     return Plan("\n".join([*given, *written]))
 
 
 class PlanPanel(Panel):
-    """`answer` receives the chosen label; `edit` opens the plan's file, None where that is not possible."""
+    """`build` receives the label for yes, `keep` that for no; `edit` opens the plan's file, None where that is not possible."""
 
     bar = "accent"
 
@@ -68,17 +74,18 @@ class PlanPanel(Panel):
         plan: Plan,
         *,
         place: tuple[int, int],
-        answer: Callable[[str], object],
+        build: Callable[[str], object],
+        keep: Callable[[str], object],
         edit: Callable[[Path], object] | None,
     ) -> None:
         super().__init__()
         self.request = request
         self._place = place
         labels = [option.label for option in request.questions[0].options]
-        build, keep = labels[:2] if len(labels) > 1 else ("Yes", "No")
+        yes, no = labels[:2] if len(labels) > 1 else ("Yes", "No")
         self._keys = [
-            PanelKey("y", "build", lambda: answer(build)),
-            PanelKey("k", "keep planning", lambda: answer(keep)),
+            PanelKey("y", "build", lambda: build(yes)),
+            PanelKey("k", "keep planning", lambda: keep(no)),
         ]
         if edit is not None and (file := plan.file) is not None:
             self._keys.append(PanelKey("e", "edit the plan in your editor", lambda: edit(file)))

@@ -10,7 +10,6 @@ from typing import Any, Self, cast
 from opencode_tui.client.client import Client
 from opencode_tui.schema.api.catalog import AgentSummary, CommandSummary, Notices, SandboxState
 from opencode_tui.schema.api.context import ContextView
-from opencode_tui.schema.api.file import FileContent
 from opencode_tui.schema.api.project import Places
 from opencode_tui.schema.api.question import QuestionRequest
 from opencode_tui.schema.api.trust import TrustReport
@@ -156,9 +155,7 @@ class ScriptedClient:
             directory=str(script.directory),
         )
         self.project = _Facet(places=places, branch=lambda: script.branch)
-        self.files = _Facet(
-            find=lambda _query, **_: script.files, read=lambda _path: FileContent(type="text", content=script.plan)
-        )
+        self.files = _Facet(find=lambda _query, **_: script.files)
         self.undo = _Facet(preview=lambda *_: script.undo, recover=None)
         self.context = _Facet(items=lambda _id: script.context)
 

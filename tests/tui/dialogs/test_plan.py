@@ -15,6 +15,14 @@ from tests.support.terminal.scripted_client import Script, ScriptedClient, as_cl
 from tests.tui.screens.test_looks import asks_to_build
 
 
+def _with_plan(folder: Path, text: str) -> Path:
+    """Write the plan into a folder and return it."""
+    file = folder / ".opencode" / "plans" / "rows.md"
+    file.parent.mkdir(parents=True)
+    file.write_text(text)
+    return folder
+
+
 async def _panel(script: Script, keys: list[str], sees: str) -> tuple[str, list[Any]]:
     """Show the question and press keys; return the screen before them, and the answers."""
     preload.load()
@@ -32,21 +40,24 @@ async def _panel(script: Script, keys: list[str], sees: str) -> tuple[str, list[
         return text, answers
 
 
-@pytest.mark.parametrize(("key", "label"), [("y", "Yes"), ("k", "No")])
-async def test_the_keys_answer_with_the_labels_of_the_question(key: str, label: str) -> None:
-    text, answers = await _panel(asks_to_build(), [key], "Plan a fix")
+@pytest.mark.parametrize(
+    ("keys", "answer"), [(["y"], "Yes"), (["k", "enter"], "No"), (["k", *"less", "enter"], "less")]
+)
+async def test_the_keys_answer_with_the_labels_of_the_question_or_with_words(
+    keys: list[str], answer: str, tmp_path: Path
+) -> None:
+    script = asks_to_build()
+    script.directory = _with_plan(tmp_path, script.plan)
+    text, answers = await _panel(script, keys, "Plan a fix")
     assert "3 files, 4 steps" in text and "src/csvkit/parser.py +1" in text
-    assert answers == [[[label]]]
+    assert answers == [[[answer]]]
 
 
 async def test_the_plan_is_edited_in_the_editor_and_shown_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     script = asks_to_build()
-    script.directory = tmp_path
-    file = tmp_path / ".opencode" / "plans" / "rows.md"
-    file.parent.mkdir(parents=True)
-    file.write_text(script.plan)
+    script.directory = _with_plan(tmp_path, script.plan)
     editor = tmp_path / "editor"
     editor.write_text("#!/bin/sh\necho '1. Only this' > \"$1\"\n")
     editor.chmod(0o755)
@@ -56,9 +67,10 @@ async def test_the_plan_is_edited_in_the_editor_and_shown_again(
     assert "e edit the plan in your editor" in text and answers == []
 
 
-async def test_no_plan_steers_the_terminal() -> None:
+async def test_no_plan_steers_the_terminal(tmp_path: Path) -> None:
     script = asks_to_build()
-    script.plan = "\n".join(f"1. {text} `{text}.py`" for text in HOSTILE)
+    plan = "\n".join(f"1. {text} `{text}.py`" for text in HOSTILE)
+    script.directory = _with_plan(tmp_path, plan)
     text, _ = await _panel(script, [], "Plan ready")
     assert steering(text) == []
 

@@ -268,7 +268,7 @@ def asks_to_build() -> Script:
     script = asks_a_question()
     story = Story()
     story.user("Plan a fix for the dropped row.", "4")
-    story.answer(["The plan is written.", story.running("plan_exit", {}, since=8)], at="5", end=None)
+    story.answer([PLAN, story.running("plan_exit", {}, since=8)], at="5", end=None)
     call = next(part for part in story.messages[1].parts if isinstance(part, ToolPart))
     options = [QuestionOption(label="Yes"), QuestionOption(label="No")]
     asked = Question(question="The plan at .opencode/plans/rows.md is complete. Build?", header="", options=options)

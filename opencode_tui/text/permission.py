@@ -50,15 +50,19 @@ def sandbox_of(request: PermissionRequest) -> SandboxFacts:
         value = facts.get(key)
         return value if isinstance(value, str) else ""
 
-    def texts(key: str) -> tuple[str, ...]:
-        value = facts.get(key)
-        return (
-            tuple(one for one in cast("list[object]", value) if isinstance(one, str)) if isinstance(value, list) else ()
-        )
-
     return SandboxFacts(
-        text("kind"), text("tier"), texts("reasons"), text("path"), text("host"), text("folder"), texts("files")
+        text("kind"),
+        text("tier"),
+        _texts(facts.get("reasons")),
+        text("path"),
+        text("host"),
+        text("folder"),
+        _texts(facts.get("files")),
     )
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    return tuple(one for one in cast("list[object]", value) if isinstance(one, str)) if isinstance(value, list) else ()
 
 
 def is_command(request: PermissionRequest) -> bool:
@@ -217,7 +221,8 @@ def reasons_of(
     facts = sandbox_of(request)
     if facts.is_afterwards:
         return _reasons_afterwards(facts)
-    sentences = list(facts.reasons) or _rule_reasons(request, verdicts, directory, agent=agent, places=places)
+    given = facts.reasons or _texts(request.metadata.get("reasons"))
+    sentences = list(given) or _rule_reasons(request, verdicts, directory, agent=agent, places=places)
     if facts.tier == "none" and (facts.kind != "rule" or request.metadata.get("opaque")):
         sentences.append(f"No sandbox: {no_sandbox or 'none works here'}.")
     if is_command(request):

@@ -136,10 +136,11 @@ class PermissionService:
         return policy.with_outside() if self._allows_outside else policy
 
     async def _marked(self, request: PermissionRequest) -> PermissionRequest:
-        """Return the request of a file tool with `outside` in its metadata if a confined command could not do the same."""
+        """Return the request of a tool with `outside` in its metadata if a confined command could not do the same."""
         reaches_out = (
             request.permission == "external_directory"
             or bool(request.metadata.get("protected"))
+            or bool(request.metadata.get("local"))
             or (request.permission == "read" and any(map(is_secret, request.patterns)))
         )
         if "sandbox" in request.metadata or not reaches_out or self._has_sandbox is None:

@@ -7,7 +7,7 @@ decompressed body and the time without data are limited. The first request impor
 import asyncio
 import sys
 import zlib
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import aclosing, suppress
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Protocol
@@ -23,6 +23,7 @@ from opencode_tui.engine.provider.decode.anthropic_messages import AnthropicMess
 from opencode_tui.engine.provider.decode.delta import ProtocolError, WireDelta
 from opencode_tui.engine.provider.decode.openai_chat import OpenAiChatDecoder
 from opencode_tui.engine.provider.failure import Reported
+from opencode_tui.engine.provider.inflate import unpacker
 from opencode_tui.engine.provider.llm import LlmRequest, StreamEvent
 from opencode_tui.engine.provider.normalize import WireFormat, closing_events, new_normalizer
 from opencode_tui.engine.provider.provider import ENVIRONMENT_PROXY, Endpoint
@@ -38,7 +39,6 @@ _WRITE_TIMEOUT_S = 60.0
 _KEEPALIVE_S = 60.0
 _MAX_ERROR_BODY = 64 * 1024
 _MAX_ANSWER_BYTES = 256 * 1024 * 1024
-_SLICE_BYTES = 256 * 1024
 _MAX_REDIRECTS = 3
 _NO_HEADERS: Mapping[str, str] = MappingProxyType({})
 
@@ -176,7 +176,7 @@ class HttpProvider:
         encoding = response.headers.get("content-encoding", "identity").lower()
         if encoding not in ("identity", "", "gzip", "x-gzip", "deflate"):
             raise failure.invalid_response(self._provider_id, f"the response has the unexpected encoding {encoding!r}")
-        unpack = _as_it_is if encoding in ("identity", "") else _unpacker()
+        unpack = _as_it_is if encoding in ("identity", "") else unpacker()
         size = 0
         async for raw in response.aiter_raw():
             try:
@@ -217,19 +217,6 @@ def _make_client(endpoint: Endpoint) -> "httpx.AsyncClient":
 
 def _as_it_is(raw: bytes) -> tuple[bytes, ...]:
     return (raw,)
-
-
-def _unpacker() -> Callable[[bytes], Iterable[bytes]]:
-    """Return a decompressor for gzip and deflate with slices of limited size, so that a small body cannot fill the memory."""
-    inflate = zlib.decompressobj(zlib.MAX_WBITS | 32)
-
-    def unpack(raw: bytes) -> Iterator[bytes]:
-        while raw:
-            if chunk := inflate.decompress(raw, _SLICE_BYTES):
-                yield chunk
-            raw = inflate.unconsumed_tail
-
-    return unpack
 
 
 # `Llm` adapters for the two wire formats that we decode ourselves: OpenAI chat completions and Anthropic messages.

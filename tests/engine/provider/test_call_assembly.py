@@ -110,7 +110,8 @@ def test_many_small_pieces_are_joined() -> None:
     assembler = CallAssembler(tools=("write",), used_ids=())
     text = '{"content": "' + "xy" * 20_000 + '"}'
     for at in range(0, len(text), 2):
-        call = assembler.add(WireCall(0, "a", "write" if at == 0 else None, text[at : at + 2]))
+        assembler.add(WireCall(0, "a", "write" if at == 0 else None, text[at : at + 2]))
+    [call] = assembler.calls
     assert call.raw == text
     assert len(call.pieces) < 5_000
 

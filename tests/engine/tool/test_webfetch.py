@@ -1,4 +1,6 @@
 import asyncio
+import gzip
+import socket
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -6,8 +8,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from opencode_tui.engine.tool.builtin.html_text import convert
+from opencode_tui.engine.tool.builtin.web_address import host_of, is_local_address, is_local_name
 from opencode_tui.engine.tool.builtin.webfetch import WebfetchTool
-from opencode_tui.schema.error import ToolError
+from opencode_tui.schema.error import DeniedError, RejectedError, ToolError
+from opencode_tui.schema.permission import Rule
 from tests.support.world.tools import Workbench
 
 HTML = "<html><head><title>T</title><script>evil()</script></head><body><h1>Head</h1><p>A <a href='/x'>link</a></p></body></html>"
@@ -36,6 +40,15 @@ class Site(BaseHTTPRequestHandler):
                 self._answer(302, "text/plain", b"", {"Location": "file:///etc/passwd"})
             case "/loop":
                 self._answer(302, "text/plain", b"", {"Location": "/loop"})
+            case "/bomb":
+                self._answer(200, "text/plain", gzip.compress(b"0" * (64 << 20)), {"Content-Encoding": "gzip"})
+            case "/twice":
+                inner = gzip.compress(gzip.compress(b"0" * (64 << 20)))
+                self._answer(200, "text/plain", inner, {"Content-Encoding": "gzip, gzip"})
+            case "/packed":
+                self._answer(200, "text/plain", gzip.compress(b"packed text"), {"Content-Encoding": "gzip"})
+            case "/anchors":
+                self._answer(200, "text/html", b"<a " * 1_500_000)
             case "/slow":
                 threading.Event().wait(2)
             case _:
@@ -68,7 +81,7 @@ async def test_page_becomes_markdown(bench: Workbench, site: str) -> None:
     assert result.output == "T\n\n# Head\n\nA [link](/x)"
     assert result.title == f"{site}/page (text/html; charset=utf-8)"
     [ask] = bench.asked
-    assert (ask.permission, ask.patterns, ask.always) == ("webfetch", [f"{site}/page"], ["*"])
+    assert (ask.permission, ask.patterns, ask.always) == ("webfetch", [f"{site}/page"], [f"{site}/*"])
 
 
 async def test_page_as_html_is_as_it_came(bench: Workbench, site: str) -> None:
@@ -103,6 +116,9 @@ async def test_redirect_to_another_host_is_asked_for(bench: Workbench, site: str
         ("/zip", "not text"),
         ("/loop", "redirects more"),
         ("/file", "not a URL"),
+        ("/bomb", "larger than 5 MB"),
+        ("/twice", "unexpected encoding 'gzip, gzip'"),
+        ("/anchors", "could not be converted"),
     ],
 )
 async def test_what_cannot_be_fetched_is_said(bench: Workbench, site: str, path: str, word: str) -> None:
@@ -110,7 +126,18 @@ async def test_what_cannot_be_fetched_is_said(bench: Workbench, site: str, path:
         await bench.call(WebfetchTool(), url=f"{site}{path}")
 
 
-@pytest.mark.parametrize("url", ["file:///etc/passwd", "ftp://a/b", "nothing", "http://"])
+@pytest.mark.parametrize(
+    "url",
+    [
+        "file:///etc/passwd",
+        "ftp://a/b",
+        "nothing",
+        "http://",
+        "http://[::1",
+        "http://0177.0.0.1/",
+        "http://\uff11.0.0.1/",
+    ],
+)
 async def test_only_web_addresses_are_fetched(bench: Workbench, url: str) -> None:
     with pytest.raises(ToolError, match="not a URL"):
         await bench.call(WebfetchTool(), url=url)
@@ -134,3 +161,79 @@ async def test_cancel_ends_a_fetch(bench: Workbench, site: str) -> None:
     task.cancel()
     await asyncio.wait({task})
     assert task.cancelled()
+
+
+async def test_a_compressed_page_is_read(bench: Workbench, site: str) -> None:
+    assert (await bench.call(WebfetchTool(), url=f"{site}/packed")).output == "packed text"
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "127.0.0.1", "localhost", "LOCALHOST.", "0x7f000001", "2130706433", "127.1", "[::ffff:127.0.0.1]",
+        "[::1]",
+    ],
+)  # fmt: skip
+async def test_this_machine_needs_a_rule_of_the_user_however_it_is_written(
+    bench: Workbench, site: str, host: str
+) -> None:
+    bench.refused.add("webfetch")
+    url = f"http://{host}:{site.rpartition(':')[2]}/page"
+    with pytest.raises(RejectedError):
+        await bench.call(WebfetchTool(), url=url)
+    [asked] = bench.asked
+    assert (asked.patterns, asked.must_ask) == ([url], [url])
+    assert asked.metadata["reasons"] == ["Reaches an address of this machine or your network."]
+
+
+@pytest.mark.parametrize(
+    ("host", "is_local"),
+    [
+        ("8.8.8.8", True), ("[2001:4860:4860::8888]", True), ("printer.local", True), ("db.internal", True),
+        ("example.org", False), ("local.example.org", False), ("0x7f.example.org", False),
+    ],
+)  # fmt: skip
+def test_addresses_and_local_names_need_a_rule_of_the_user(host: str, is_local: bool) -> None:
+    assert is_local_name(host_of(f"https://{host}/")) is is_local
+
+
+@pytest.mark.parametrize(
+    ("address", "is_local"),
+    [
+        ("10.1.2.3", True), ("172.16.0.1", True), ("192.168.1.1", True), ("169.254.169.254", True), ("100.64.0.1", True),
+        ("0.0.0.0", True), ("224.0.0.1", True), ("fe80::1", True), ("fd00::1", True), ("::", True), ("::ffff:10.0.0.1", True),
+        ("64:ff9b::a00:1", True), ("2002:a00:1::", True), ("8.8.8.8", False), ("2001:4860:4860::8888", False),
+        ("64:ff9b::808:808", False),
+    ],
+)  # fmt: skip
+def test_what_a_name_resolves_to_is_checked(address: str, is_local: bool) -> None:
+    assert is_local_address(address) is is_local
+
+
+async def test_a_name_is_resolved_once_and_asked_for_when_it_leads_here(
+    bench: Workbench, site: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    port = int(site.rpartition(":")[2])
+    answers = ["127.0.0.1", "10.255.255.1"]
+
+    def resolving(host: str, *_args: object, **_options: object) -> list[object]:
+        assert host == "page.example"
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (answers.pop(0), 0))]
+
+    real = socket.getaddrinfo
+    monkeypatch.setattr(
+        socket,
+        "getaddrinfo",
+        lambda host, *rest, **more: (resolving if host == "page.example" else real)(host, *rest, **more),
+    )
+    url = f"http://page.example:{port}/page"
+    assert "Head" in (await bench.call(WebfetchTool(), url=url)).output
+    assert answers == ["10.255.255.1"]
+    assert [(asked.patterns, asked.must_ask) for asked in bench.asked] == [([url], []), ([url], [url])]
+
+
+async def test_a_rule_that_denies_holds_for_every_redirect(bench: Workbench, site: str) -> None:
+    allow = Rule(permission="webfetch", pattern="*", action="allow")
+    bench.layers = [[allow, Rule(permission="webfetch", pattern="*/page", action="deny")]]
+    with pytest.raises(DeniedError):
+        await bench.call(WebfetchTool(), url=f"{site}/moved")

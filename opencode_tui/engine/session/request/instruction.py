@@ -210,11 +210,12 @@ async def _fetch(address: str) -> str | None:
         async with (
             asyncio.timeout(TIMEOUT_S),
             httpx.AsyncClient(follow_redirects=True, trust_env=False) as client,
-            client.stream("GET", address) as answer,
+            # uncompressed: a few bytes of a compressed text can fill the memory
+            client.stream("GET", address, headers={"Accept-Encoding": "identity"}) as answer,
         ):
             answer.raise_for_status()
             data = b""
-            async for chunk in answer.aiter_bytes():
+            async for chunk in answer.aiter_raw():
                 data += chunk
                 if len(data) > MAX_BYTES:
                     break

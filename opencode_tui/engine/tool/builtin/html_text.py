@@ -4,7 +4,9 @@ Run as `python -P -m opencode_tui.engine.tool.builtin.html_text markdown|text`, 
 """
 
 import sys
+from contextlib import suppress
 
+_MEMORY_BYTES = 768 * 1024 * 1024
 _INVISIBLE = ("script", "style", "noscript", "template", "iframe", "object", "embed", "meta", "link", "svg")
 
 
@@ -30,7 +32,11 @@ def _tidy(text: str) -> str:
 
 
 def main() -> None:
-    """Convert stdin to stdout."""
+    """Convert stdin to stdout, within limited memory."""
+    with suppress(ImportError, OSError, ValueError):  # a system without such limits
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_AS, (_MEMORY_BYTES, _MEMORY_BYTES))
     html = sys.stdin.buffer.read().decode("utf-8", "replace")
     sys.setrecursionlimit(10_000)
     sys.stdout.buffer.write(convert(html, sys.argv[1]).encode("utf-8", "replace"))

@@ -1,15 +1,33 @@
-"""The webfetch tool: one page or file over HTTP(S). Source: reference, section 28 (webfetch)."""
+"""The webfetch tool: one page or file over HTTP(S). Source: reference, section 28 (webfetch).
+
+What may be fetched is decided for every address on the way, also for one that a redirect names: a host that is, or resolves to, an
+address of this machine or its network needs a rule or an answer of the user, and the connection goes to the addresses that were
+checked. Bytes are counted as they arrive and as they are decompressed.
+"""
 
 import asyncio
 import base64
 import sys
+import zlib
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
-from urllib.parse import urlsplit
+from urllib.parse import urljoin, urlsplit
 
 from msgspec import Struct
 from pydantic import Field
 
 from opencode_tui import __version__
+from opencode_tui.engine.permission.decision import Query, open_patterns
+from opencode_tui.engine.provider.inflate import unpacker
+from opencode_tui.engine.tool.builtin.web_address import (
+    LOCAL_REASON,
+    check_url,
+    has_proxy,
+    host_of,
+    is_local_address,
+    is_local_name,
+    resolve,
+)
 from opencode_tui.engine.tool.tool import Parameters, ToolContext, ToolResult, read_description
 from opencode_tui.schema.error import ToolError
 
@@ -44,6 +62,12 @@ class _Page(Struct, frozen=True):
     body: bytes
 
 
+class _Redirect(Struct, frozen=True):
+    """The address that a response names instead of a page."""
+
+    url: str
+
+
 class WebfetchTool:
     """Fetches an address; asks for every host that a redirect leads to."""
 
@@ -55,8 +79,6 @@ class WebfetchTool:
 
     async def run(self, arguments: WebfetchParameters, context: ToolContext) -> ToolResult:
         """Return the page; raises ToolError for other protocols, failures, responses other than 2xx, and over 5 MB."""
-        _check(arguments.url)
-        await context.ask("webfetch", [arguments.url], always=["*"], metadata=arguments.model_dump(exclude_none=True))
         page = await _fetch(arguments, context)
         title = f"{arguments.url} ({page.content_type or 'unknown type'})"
         if page.mime.startswith("image/") and page.mime != "image/svg+xml":
@@ -68,45 +90,121 @@ class WebfetchTool:
 
 
 async def _fetch(arguments: WebfetchParameters, context: ToolContext) -> _Page:
+    check_url(arguments.url)
     import httpx  # costs a tenth of a second, which only a fetch should pay
 
     seconds = min(arguments.timeout, 120)
-    url = arguments.url
-    headers = {"User-Agent": f"opencode-tui/{__version__}", "Accept": _ACCEPT[arguments.format]}
+    url, origin, approved = arguments.url, "", set[str]()
+    headers = {
+        "User-Agent": f"opencode-tui/{__version__}",
+        "Accept": _ACCEPT[arguments.format],
+        "Accept-Encoding": "gzip, deflate",
+    }
     client = await asyncio.to_thread(httpx.AsyncClient, headers=headers, timeout=None)
     async with client:
         for _ in range(_REDIRECTS):
+            metadata = arguments.model_dump(exclude_none=True) if not origin else {"url": url, "redirectedFrom": origin}
             try:
+                addresses = await _permit(url, context, metadata, approved, seconds=seconds)
                 async with asyncio.timeout(seconds):
-                    found = await _request(client, url)
+                    found = await _request(client, url, addresses)
             except TimeoutError as error:
                 raise ToolError(f"{url} took longer than {seconds:g} s; try again with a longer timeout") from error
-            except (httpx.HTTPError, httpx.InvalidURL) as error:
+            except (httpx.HTTPError, httpx.InvalidURL, OSError, ValueError) as error:
                 raise ToolError(f"{url} could not be fetched: {_first_line(error)}; check the address") from error
             if isinstance(found, _Page):
                 return found
-            _check(found)
-            if urlsplit(found).netloc != urlsplit(url).netloc:
-                await context.ask("webfetch", [found], always=["*"], metadata={"url": found, "redirectedFrom": url})
-            url = found
+            check_url(found.url)
+            url, origin = found.url, url
     raise ToolError(f"{arguments.url} redirects more than {_REDIRECTS} times; check the address")
 
 
-async def _request(client: "httpx.AsyncClient", url: str) -> "_Page | str":
-    """Return the page, or the address that it redirects to."""
-    async with client.stream("GET", url) as response:
-        if response.is_redirect and response.next_request is not None:
-            return str(response.next_request.url)
-        if not response.is_success:
-            raise ToolError(f"{url} answered {response.status_code} {response.reason_phrase}; check the address")
-        body = bytearray()
-        async for piece in response.aiter_bytes():
-            body += piece
-            if len(body) > _BODY_LIMIT_BYTES:
-                raise ToolError(f"{url} is larger than 5 MB; fetch a smaller page, or download it with bash")
-        content_type = response.headers.get("content-type", "")
-        mime = content_type.split(";")[0].strip().lower()
-        return _Page(url, mime, content_type, response.charset_encoding or "utf-8", bytes(body))
+async def _permit(
+    url: str, context: ToolContext, metadata: dict[str, Any], approved: set[str], *, seconds: float
+) -> Sequence[str]:
+    """Return the addresses to connect to, none where a proxy resolves the name. Raises PermissionRefused.
+
+    For a redirect to a host and port in `approved`, which is extended, rules can deny but nothing is asked again.
+    """
+    host, netloc = host_of(url), urlsplit(url).netloc
+    is_local = is_local_name(host)
+    if netloc in approved:
+        open_patterns(_query(url, metadata, is_local=False), context.ask.rules())
+    else:
+        await context.ask.query(_query(url, metadata, is_local=is_local))
+    addresses: Sequence[str] = ()
+    if not has_proxy(url):
+        async with asyncio.timeout(seconds):
+            addresses = await resolve(host)
+    if any(map(is_local_address, addresses)) and not is_local and f"local {netloc}" not in approved:
+        await context.ask.query(_query(url, metadata, is_local=True))
+        approved.add(f"local {netloc}")
+    approved.add(netloc)
+    return addresses
+
+
+def _query(url: str, metadata: dict[str, Any], *, is_local: bool) -> Query:
+    """Return the query about an address; for one of this machine or network a built-in rule is not enough."""
+    if not is_local:
+        return Query(session_id="", permission="webfetch", patterns=[url], always=["*"], metadata=metadata)
+    parts = urlsplit(url)
+    return Query(
+        session_id="",
+        permission="webfetch",
+        patterns=[url],
+        always=[f"{parts.scheme}://{parts.netloc}/*"],
+        metadata={**metadata, "reasons": [LOCAL_REASON], "local": True},
+        by_user=[url],
+    )
+
+
+async def _request(client: "httpx.AsyncClient", url: str, addresses: Sequence[str]) -> _Page | _Redirect:
+    """Return the page, or the address that it redirects to; tries the addresses in order until one can be reached."""
+    import httpx  # already imported by the caller
+
+    target = httpx.URL(url)
+    for number, address in enumerate(addresses or (target.host,), start=1):
+        request = client.build_request(
+            "GET",
+            target.copy_with(host=address),
+            headers={"Host": target.netloc.decode("ascii")},
+            extensions={"sni_hostname": target.raw_host.decode("ascii")},
+        )
+        try:
+            response = await client.send(request, stream=True, follow_redirects=False)
+        except httpx.ConnectError:
+            if number < len(addresses):
+                continue
+            raise
+        try:
+            return await _read(url, response)
+        finally:
+            await response.aclose()
+    raise ToolError(f"{url} has no address; check its host")
+
+
+async def _read(url: str, response: "httpx.Response") -> _Page | _Redirect:
+    if response.is_redirect:
+        return _Redirect(urljoin(url, response.headers["location"]))
+    if not response.is_success:
+        raise ToolError(f"{url} answered {response.status_code} {response.reason_phrase}; check the address")
+    encoding = response.headers.get("content-encoding", "identity").lower()
+    if encoding not in ("identity", "", "gzip", "x-gzip", "deflate"):
+        raise ToolError(f"{url} has the unexpected encoding {encoding!r}; download it with bash")
+    unpack = unpacker() if encoding not in ("identity", "") else None
+    received, body = 0, bytearray()
+    async for raw in response.aiter_raw():
+        received += len(raw)
+        try:
+            for piece in (raw,) if unpack is None else unpack(raw):
+                body += piece
+                if max(received, len(body)) > _BODY_LIMIT_BYTES:
+                    raise ToolError(f"{url} is larger than 5 MB; fetch a smaller page, or download it with bash")
+        except zlib.error as error:
+            raise ToolError(f"{url} cannot be decompressed ({error}); download it with bash") from error
+    content_type = response.headers.get("content-type", "")
+    mime = content_type.split(";")[0].strip().lower()
+    return _Page(url, mime, content_type, response.charset_encoding or "utf-8", bytes(body))
 
 
 async def _read_text(page: _Page, arguments: WebfetchParameters) -> str:
@@ -153,12 +251,6 @@ async def _convert(html: str, arguments: WebfetchParameters) -> str:
         last = errors.decode("utf-8", "replace").strip().rpartition("\n")[2]
         raise ToolError(f"{arguments.url} could not be converted ({last[:200]}); fetch it with format html")
     return text.decode("utf-8", "replace")
-
-
-def _check(url: str) -> None:
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.netloc:
-        raise ToolError(f"{url!r} is not a URL; it must start with http:// or https://")
 
 
 def _first_line(error: Any) -> str:

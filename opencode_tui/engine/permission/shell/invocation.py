@@ -77,6 +77,8 @@ def unwrap(call: Call, name: str) -> None:
         return
     if not wrapper.clear:
         call.opaque()
+    if (spec := find_spec(name)) is not None and spec.network:
+        call.network()  # it may be downloaded first
     call, waiting, is_sure = _apply_options(call, wrapper, call.arguments)
     if wrapper.assigns:
         _skip_assignments(call, waiting)
@@ -203,6 +205,8 @@ def _run_program(call: Call, member: FoundMember) -> None:
         if kind in ("network", "install", "remote", "container"):
             call.network()
     _knowledge(name)(call)
+    if call.arguments and (key := f"{name}.{call.arguments[0].text}") in _table():
+        unwrap(replace(call, arguments=call.arguments[1:]), key)
 
 
 @lru_cache(maxsize=_CACHED_NAMES)

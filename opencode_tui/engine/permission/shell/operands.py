@@ -64,6 +64,9 @@ _PATH_START = re.compile(r"(?:^|[=:,@])(~?/(?!/)[^=:,]*|~[\w+-]*(?:/[^=:,]*)?|\.
 _PATH = re.compile(r"(?:/|~/|\.\./)[^\s]+|\.\.")
 _URL = re.compile(r"^[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 _DATA_FILE = re.compile(r"(?:^|[\w-]*=|^[\w-]+)[@<](?=.)")
+_ESCAPE = re.compile(r"\+?:?(?:silent )?!|\.(?:shell|system) |\\! ?|(?:shell|system) ")
+"""How editors, pagers and clients of databases begin a command line for the shell."""
+
 _NUMBER = re.compile(r"-\d+")
 _ABBREVIATED = re.compile(r"--\w[\w-]*")
 HIDDEN_LIMIT = 50
@@ -104,6 +107,8 @@ def apply_spec(call: Call, spec: Spec) -> None:
             role = first
         elif last is not None and index == len(operands) - 1 and index > 0:
             role = last
+        if spec.opaque and (found := _ESCAPE.match(word.text)):
+            call.run_text(word.text[found.end() :])
         if word.text[:1] == "@" and role in (Role.READ, Role.BOTH):
             call.opaque()  # the name of a file with further arguments
         if spread and role is Role.READ:
@@ -249,7 +254,7 @@ def use_operand(call: Call, word: Word, role: Role, *, assumed: bool) -> None:
         return
     if role is Role.PROGRAM:
         call.opaque()
-        call.run_text(word.text.removeprefix("exec="))
+        call.run_text(_ESCAPE.sub("", word.text.removeprefix("exec=")))
         return
     if assumed:
         _use_assumed(call, word)

@@ -11,12 +11,16 @@ from typing import Any
 
 import pytest
 
+from opencode_tui.config.trust.inspection import inspect_folder
+from opencode_tui.config.trust.store import TrustStore
 from opencode_tui.engine.permission.policy import AskPerson, AutoApprove, Policy, RefuseQuestions
 from opencode_tui.engine.sandbox.tier import Tier, probe
 from opencode_tui.schema.api.request import PromptInput, ShellInput, TextInput
 from opencode_tui.schema.event.event import PermissionAsked
 from opencode_tui.schema.permission import Reply
+from opencode_tui.schema.session.part import TextPart
 from opencode_tui.schema.session.session import SessionInfo
+from opencode_tui.storage.paths import find_paths
 from tests.support.world.engine import MODEL, World, opened
 from tests.support.world.repo import Repo, make_repo
 
@@ -228,6 +232,32 @@ async def test_the_users_own_command_runs_outside(environ, project: Repo, tmp_pa
             session.id, ShellInput(agent="build", model=MODEL, command=f"echo x > {tmp_path}/outside")
         )
     assert (tmp_path / "outside").exists() and story.asked == []
+
+
+async def test_the_users_command_cannot_write_the_project_with_an_agent_that_may_not_edit(
+    environ, project: Repo, tier: Tier
+):
+    async with confined(environ, project, tier) as story:
+        session = await story.world.new_session()
+        given = ShellInput(agent="plan", model=MODEL, command="cat a.py; echo x > new.txt")
+        await story.world.client.prompts.shell(session.id, given)
+        state = (await story.world.calls(session))[-1].state
+    assert "x = 1" in state.output
+    assert not (project.path / "new.txt").exists()
+
+
+async def test_snippets_of_the_repositorys_commands_run_inside(environ, project: Repo, tmp_path: Path, tier: Tier):
+    outside = tmp_path / "outside"
+    project.write("print.sh", f"echo printed; echo x > {outside} 2> /dev/null; true\n")
+    project.write(".opencode/command/theirs.md", "Out: !`sh print.sh`")
+    paths = find_paths(environ)
+    inspection = inspect_folder(project.path, paths=paths)
+    TrustStore(paths=paths).grant(inspection.worktree, [item for item, _ in inspection.items])
+    async with confined(environ, project, tier) as story:
+        session = await story.world.command("theirs")
+        first = (await story.world.parts(session))[0]
+    assert isinstance(first, TextPart)
+    assert (first.text, story.asked, outside.exists()) == ("Out: printed", [], False)
 
 
 async def test_without_a_tier_unknown_programs_ask(environ, project: Repo):

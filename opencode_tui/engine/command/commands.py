@@ -13,11 +13,17 @@ from msgspec import Struct
 from opencode_tui.config.load import LoadedConfig
 from opencode_tui.engine.lazy import Lazy
 from opencode_tui.engine.skill.skills import Skill, Skills
+from opencode_tui.engine.tool.tool import ToolContext
 from opencode_tui.schema.api.catalog import CommandSummary
-from opencode_tui.schema.error import ConfigError
+from opencode_tui.schema.error import ConfigError, ToolError
 
 if TYPE_CHECKING:
+    from opencode_tui.engine.permission.command_decision import CommandPlan
     from opencode_tui.engine.sandbox.environment import Secrets
+    from opencode_tui.engine.sandbox.sandbox import Sandbox
+    from opencode_tui.engine.tool.process.process import Command as ShellCommand
+    from opencode_tui.engine.tool.process.process import Ended
+    from opencode_tui.engine.tool.process.running_command import CommandOutput
 
 _PLACEHOLDER = re.compile(r"\$(?:(\d+)|ARGUMENTS)")
 _SNIPPET = re.compile(r"!`([^`\n]+)`")
@@ -96,28 +102,49 @@ class SnippetShell(Struct, frozen=True):
     folder: Path
     reserve_output: Callable[[], Path]
     secrets: "Lazy[Secrets]"
+    sandbox: "Lazy[Sandbox]"
     timeout_ms: int = SNIPPET_TIMEOUT_MS
 
-    async def run(self, command: str) -> str:
-        """Return the output of the command, both ends of a long one, or a line with the reason why it could not start."""
+    async def run(self, command: str, plan: "CommandPlan", context: ToolContext) -> str:
+        """Return the output of a command that runs as planned, both ends of a long one, or a line why it could not start.
+
+        `context` asks the user whether it may leave the sandbox.
+        """
         # imported only for a command that has snippets
+        from opencode_tui.engine.tool.builtin.bash_run import CommandRun
         from opencode_tui.engine.tool.process.process import Command, find_shell
-        from opencode_tui.engine.tool.process.running_command import CommandOutput, RunningCommand
+        from opencode_tui.engine.tool.process.running_command import CommandOutput
 
         secrets = self.secrets.get()
         environ = secrets.without_keys(self.environ)
-        output = CommandOutput(self.reserve_output, redactor=secrets.stream())
-        line = Command(command, self.folder, environ, self.timeout_ms, find_shell(environ, self.folder))
+        run = CommandRun(
+            Command(command, self.folder, environ, self.timeout_ms, find_shell(environ, self.folder)),
+            plan,
+            sandbox=self.sandbox.get() if plan.runs == "sandbox" else None,
+            make_output=lambda: CommandOutput(self.reserve_output, redactor=secrets.stream()),
+            follow=_wait,
+            context=context,
+        )
         try:
-            async with RunningCommand(line, output) as running:
-                while (ended := await running.wait(_SNIPPET_WAIT_S)) is None:
-                    pass
-        except OSError as error:
-            return f"(could not start `{command}` in {self.folder}: {error.strerror})"
-        text = output.excerpt(is_final=True).for_model(may_delegate=False)
-        if ended.reason == "timeout":
-            return f"{text.rstrip()}\n(`{command}` was stopped after {self.timeout_ms / 1000:g} s)"
-        return text
+            ran = await run.run()
+        except (OSError, ToolError) as error:
+            reason = error.strerror if isinstance(error, OSError) else error
+            return f"(could not start `{command}` in {self.folder}: {reason})"
+        text = ran.output.excerpt(is_final=True).for_model(may_delegate=False)
+        notes = [f"({note})" for note in ran.notes]
+        if ran.ended.reason == "timeout":
+            notes.append(f"(`{command}` was stopped after {self.timeout_ms / 1000:g} s)")
+        return "\n".join((text.rstrip(), *notes)) if notes else text
+
+
+async def _wait(command: "ShellCommand", output: "CommandOutput") -> "Ended":
+    """Run a command to its end."""
+    from opencode_tui.engine.tool.process.running_command import RunningCommand
+
+    async with RunningCommand(command, output) as running:
+        while (ended := await running.wait(_SNIPPET_WAIT_S)) is None:
+            pass
+    return ended
 
 
 INIT = "init"

@@ -218,6 +218,7 @@ class FolderServices:
             todos=self.todos,
             edited=edited,
             may_delegate=lambda agent_name: may(agent_name, "task", "*") != "deny",
+            may_edit=lambda agent_name: may(agent_name, "edit", "*") != "deny",
             readable=lambda context, path: may(context.agent, "read", str(path)) == "allow",
             instructions=DirectoryInstructions(store=core.store),
             skills=self.skills,

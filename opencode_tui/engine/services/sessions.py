@@ -265,6 +265,7 @@ class SessionServices:
             folder=project.directory,
             reserve_output=folder.truncator.reserve,
             secrets=folder.secrets,
+            sandbox=folder.sandbox,
         )
         return SessionCommands(
             CommandServices(

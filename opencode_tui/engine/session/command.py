@@ -171,28 +171,33 @@ class SessionCommands:
         self, pieces: Sequence[Piece], command: Command, session_id: str, agent: AgentInfo, policy: Policy
     ) -> str:
         """Return the template with the snippets' outputs in place."""
-        snippets = [piece for piece in pieces if isinstance(piece, Snippet)]
-        if snippets and not command.is_own:
-            await self._ask(snippets, session_id, agent, policy)
-        async with asyncio.TaskGroup() as group:
-            running = iter([group.create_task(self._services.shell.run(snippet.command)) for snippet in snippets])
-        texts = [piece.text if isinstance(piece, Prose) else next(running).result() for piece in pieces]
-        return "".join(texts).strip()
+        snippets = [piece.command for piece in pieces if isinstance(piece, Snippet)]
+        outputs = iter(await self._outputs(snippets, command, session_id, agent, policy) if snippets else ())
+        return "".join(piece.text if isinstance(piece, Prose) else next(outputs) for piece in pieces).strip()
 
-    async def _ask(self, snippets: Sequence[Snippet], session_id: str, agent: AgentInfo, policy: Policy) -> None:
-        services = self._services
+    async def _outputs(
+        self, snippets: Sequence[str], command: Command, session_id: str, agent: AgentInfo, policy: Policy
+    ) -> list[str]:
+        """Return the outputs of snippets, after approval for those that are not the user's own."""
+        # imported only for commands with snippets
+        from opencode_tui.engine.tool.builtin.bash_permission import ON_HOST, ask_for_command
+
+        services, shell = self._services, self._services.shell
         session = await services.store.get(session_id)
         above = await parent_layers(session, store=services.store, agents=services.agents)
-        layers = [[*agent.permission, *(session.permission or [])], *above]
-        context = self._context(session_id, agent, layers, policy)
-        for snippet in snippets:
-            from opencode_tui.engine.tool.builtin.bash_permission import (  # only for commands with snippets
-                ask_for_command,
-            )
-
-            await ask_for_command(
-                snippet.command, folder=services.shell.folder, home=services.shell.home, context=context
-            )
+        context = self._context(session_id, agent, [[*agent.permission, *(session.permission or [])], *above], policy)
+        plans = [ON_HOST] * len(snippets)
+        if not command.is_own:
+            tier = (await shell.sandbox.get().status()).tier
+            plans = [
+                await ask_for_command(one, folder=shell.folder, home=shell.home, context=context, tier=tier)
+                for one in snippets
+            ]
+        async with asyncio.TaskGroup() as group:
+            running = [
+                group.create_task(shell.run(one, plan, context)) for one, plan in zip(snippets, plans, strict=True)
+            ]
+        return [task.result() for task in running]
 
     def _context(self, session_id: str, agent: AgentInfo, layers: Sequence[Ruleset], policy: Policy) -> ToolContext:
         """Return the tool context for the permission requests of snippets; it belongs to no call."""

@@ -104,7 +104,8 @@ class ToolRegistry:
 class ToolDependencies(Struct, frozen=True):
     """The collaborators of the built-in tools.
 
-    `edited` is called for every file that one of them wrote; `may_delegate` says whether the agent of that name may start others;
+    `edited` is called for every file that one of them wrote; `may_delegate` says whether the agent of that name may start others,
+    `may_edit` whether it may change files;
     `readable` says whether a call may read a file without asking, so that a search does not show what read would ask for;
     `instructions` finds the rules files near a file that is read; `outputs` are what earlier calls gave; `extend_environment` is
     what plugins add to the environment of commands, which get none of the keys in `secrets` and run in `sandbox`; `protected` are
@@ -117,6 +118,7 @@ class ToolDependencies(Struct, frozen=True):
     todos: "TodoStore"
     edited: Callable[[Path], None]
     may_delegate: Callable[[str], bool]
+    may_edit: Callable[[str], bool]
     readable: "Readable"
     instructions: "DirectoryInstructions"
     skills: Skills
@@ -192,6 +194,7 @@ class ToolFactory:
             extend=given.extend_environment,
             secrets=given.secrets.get(),
             sandbox=given.sandbox.get(),
+            may_edit=given.may_edit,
         )
         return BashTool(shell=shell, may_delegate=given.may_delegate)
 

@@ -26,6 +26,7 @@ def derive() -> dict[str, dict[str, Any]]:
         todos=nothing,
         edited=nothing,
         may_delegate=nothing,
+        may_edit=nothing,
         readable=nothing,
         instructions=nothing,
         skills=nothing,

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
+from msgspec.structs import replace
 from pydantic import Field
 
 from opencode_tui.engine.permission.command_decision import CommandPlan
@@ -43,7 +44,8 @@ class ShellEnvironment(Struct, frozen=True):
     """The environment of commands: the user's variables and home, and names for files with full outputs.
 
     `extend` is what plugins add to the environment. `secrets` are what the commands do not get and outputs do not show. `sandbox`
-    confines those that the user has not approved; without it all run on the host.
+    confines those that the user has not approved; without it all run on the host. `may_edit` returns whether an agent, by its name,
+    may change files.
     """
 
     environ: Mapping[str, str]
@@ -52,6 +54,7 @@ class ShellEnvironment(Struct, frozen=True):
     extend: ExtendEnvironment | None = None
     secrets: Secrets = NO_SECRETS
     sandbox: "Sandbox | None" = None
+    may_edit: Callable[[str], bool] = lambda _agent: True
 
 
 class BashTool:
@@ -84,10 +87,12 @@ class BashTool:
 
     async def _approved(self, command: str, folder: Path, context: ToolContext) -> CommandPlan:
         """Return how the command may run. Raises PermissionRefused."""
-        if context.by_user:
-            return ON_HOST
         sandbox = self._shell.sandbox
+        if context.by_user and (sandbox is None or self._shell.may_edit(context.agent)):
+            return ON_HOST
         tier = "none" if sandbox is None else (await sandbox.status()).tier
+        if context.by_user:
+            return replace(ON_HOST, runs="sandbox", read_only=True, tier=tier)
         return await ask_for_command(command, folder=folder, home=self._shell.home, context=context, tier=tier)
 
     async def _environment(self, folder: Path, context: ToolContext) -> Mapping[str, str]:

@@ -243,6 +243,11 @@ def _rule_reasons(
             return [f"It has made the same tool call {_REPEATED} times."]
         case _:
             pass
+    protected = request.metadata.get("protected")
+    if isinstance(protected, list):
+        named = cast("list[object]", protected)
+        shown = ", ".join(map(str, named[:_NAMED_FILES])) + (", …" if len(named) > _NAMED_FILES else "")
+        return [f"Changes {shown}, which can start programs later."]
     asking = [one for one in verdicts if one.action == "ask"]
     sentences = [_OPAQUE] if request.metadata.get("opaque") and not any(one.note for one in asking) else []
     if request.metadata.get("network"):

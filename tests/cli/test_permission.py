@@ -118,3 +118,9 @@ def test_the_list_shows_the_source_of_each_rule(line):
 def test_a_rule_under_test_has_no_source(line):
     done = line.run("permission", "try", "bash", "touch *", "allow", "touch a")
     assert "rule bash touch *: allow, in the rule being tested" in done.stdout
+
+
+@pytest.mark.parametrize("path", [".git/config", "n/.git/hooks/x", ".envrc", "opencode.json", ".husky/pre-commit"])
+def test_an_edit_of_a_protected_file_is_asked(line, path):
+    [verdict] = explain(line, "edit", path)["verdicts"]
+    assert (verdict["action"], verdict["note"]) == ("ask", "can start programs later")

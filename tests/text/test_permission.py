@@ -12,7 +12,7 @@ HERE = Path("/home/me/p")
 PLACES = Places(home="/home/me", state="/s", config="/c", data="/d", worktree="/home/me/p", directory="/home/me/p")
 
 
-def asked(permission: str, *patterns: str, always: tuple[str, ...] = (), **metadata: bool) -> PermissionRequest:
+def asked(permission: str, *patterns: str, always: tuple[str, ...] = (), **metadata: object) -> PermissionRequest:
     return PermissionRequest(
         id="per_1",
         session_id="ses_1",
@@ -47,6 +47,16 @@ def verdict(permission: str, pattern: str, rule: str | None, source: str | None 
             "No matching rule, so it needs approval.",
         ),
         (asked("external_directory", "/etc/*"), [], "/etc is not in ~/p."),
+        (
+            asked("edit", ".git/config", "a.py", protected=[".git/config"]),
+            [],
+            "Changes .git/config, which can start programs later.",
+        ),
+        (
+            asked("edit", "a", protected=[".git/a", ".git/b", ".git/c", ".git/d"]),
+            [],
+            "Changes .git/a, .git/b, .git/c, …, which can start programs later.",
+        ),
         (asked("doom_loop", "read"), [], "It has made the same tool call 3 times."),
         (
             asked("bash", "curl x", network=True, opaque=True),

@@ -1,5 +1,6 @@
 """The permissions that a tool call needs, and the rules and grants that allow or deny it. Runs nothing."""
 
+import asyncio
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from opencode_tui.engine.permission.command_decision import CommandDecision, Com
 from opencode_tui.engine.permission.decision import Query, is_allowed_by_rules, is_granted
 from opencode_tui.engine.permission.ruleset import evaluate, strictness
 from opencode_tui.engine.tool.builtin.bash_permission import make_plan
+from opencode_tui.engine.tool.edit.edit_permission import EditPermission
 from opencode_tui.engine.tool.location import locate
 from opencode_tui.engine.tool.tool import ToolContext
 from opencode_tui.schema.permission import Action, PermissionReport, Rule, Ruleset, Verdict
@@ -18,7 +20,10 @@ _UNKNOWABLE = "runs arbitrary code"
 
 
 class ExplainScope(Struct, frozen=True):
-    """What decides about a call: the agent's rules with the source of each (empty: built-in), the grants, the sandbox ("none")."""
+    """What decides about a call: the agent's rules with the source of each (empty: built-in), the grants, the sandbox ("none").
+
+    `protected` are folders in which every edit needs approval.
+    """
 
     rules: Sequence[Rule]
     origins: Sequence[str]
@@ -27,6 +32,7 @@ class ExplainScope(Struct, frozen=True):
     worktree: Path
     home: Path
     tier: str = "none"
+    protected: Collection[Path] = ()
 
 
 async def explain(permission: str, subject: str, scope: ExplainScope) -> PermissionReport:
@@ -38,11 +44,14 @@ async def explain(permission: str, subject: str, scope: ExplainScope) -> Permiss
     if permission == "bash":
         plan = await make_plan(subject, folder=scope.directory, home=scope.home, context=context, tier=scope.tier)
         return _explain_command(plan, scope)
-    patterns = [subject]
+    patterns, protected = [subject], list[str]()
     if permission in ("read", "edit"):
         location = await locate(subject, context)
         patterns = location.read_patterns if permission == "read" else location.edit_patterns
-    verdicts = _verdicts(Query(session_id="", permission=permission, patterns=patterns), scope)
+        if permission == "edit":
+            protected = await asyncio.to_thread(EditPermission(scope.protected).find_protected, [location], context)
+    query = Query(session_id="", permission=permission, patterns=patterns, must_ask=protected)
+    verdicts = _verdicts(query, scope, dict.fromkeys(protected, "can start programs later"))
     return PermissionReport(action=_strictest(verdicts), verdicts=verdicts)
 
 

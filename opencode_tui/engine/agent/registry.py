@@ -203,7 +203,7 @@ def _limits(name: str, rules: Sequence[Rule]) -> list[Rule]:
     """Return the rules that deny editing to a read-only agent when the settings allow it for all agents."""
     if name not in ("plan", "explore"):
         return []
-    limits = [rule("edit", "*", "deny")]
+    limits: list[Rule] = [rule("edit", "*", "deny")]
     if name == "plan":
         limits.append(rule("edit", PLAN_FILES, evaluate("edit", PLAN_FILES, rules).action))
     return limits

@@ -1,6 +1,6 @@
 """Lists, explains and tests the permission rules of one folder's agents, and lists and revokes grants."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from pathlib import Path
 
 from opencode_tui.config.redact import redact_settings
@@ -30,8 +30,10 @@ class AgentRules:
         project: Project,
         home: Path,
         tier: Callable[[], Awaitable[str]],
+        protected: Collection[Path],
     ) -> None:
-        """`tier` returns the sandbox that works here, or "none"."""
+        """`tier` returns the sandbox that works here, or "none"; in the folders `protected` every edit needs approval."""
+        self._protected = protected
         self._tier = tier
         self._agents = agents
         self._tools = tools
@@ -82,6 +84,7 @@ class AgentRules:
             worktree=project.worktree,
             home=self._home,
             tier=await self._tier() if permission == "bash" else "none",
+            protected=self._protected,
         )
         return await explain(permission, subject, scope)
 

@@ -102,6 +102,7 @@ class FolderServices:
             project=self.project,
             home=self.core.paths.home,
             tier=self._tier,
+            protected=self._protected_folders(),
         )
 
     async def _tier(self) -> str:

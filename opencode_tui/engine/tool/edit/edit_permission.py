@@ -28,7 +28,7 @@ class EditPermission(Struct, frozen=True):
         The question lists protected files as `protected`. They need approval even where a rule with a wildcard allows them, and
         no `always` can be given.
         """
-        protected = await asyncio.to_thread(self._find_protected, locations, context)
+        protected = await asyncio.to_thread(self.find_protected, locations, context)
         await context.ask(
             "edit",
             list(dict.fromkeys(pattern for location in locations for pattern in location.edit_patterns)),
@@ -37,8 +37,8 @@ class EditPermission(Struct, frozen=True):
             must_ask=protected,
         )
 
-    def _find_protected(self, locations: Sequence[Location], context: ToolContext) -> list[str]:
-        """Return the patterns of the locations that are protected, as written or with links resolved."""
+    def find_protected(self, locations: Sequence[Location], context: ToolContext) -> list[str]:
+        """Return the patterns of the locations that are protected, as written or with links resolved. Blocks."""
         root = os.path.realpath(context.directory if str(context.worktree) == "/" else context.worktree)
         folders = {name for folder in self.folders for name in (str(folder), os.path.realpath(folder))}
         repository = find_repository(Path(root))

@@ -248,7 +248,7 @@ async def test_the_users_command_cannot_write_the_project_with_an_agent_that_may
 
 async def test_snippets_of_the_repositorys_commands_run_inside(environ, project: Repo, tmp_path: Path, tier: Tier):
     outside = tmp_path / "outside"
-    project.write("print.sh", f"echo printed; echo x > {outside} 2> /dev/null; true\n")
+    project.write("print.sh", f"echo printed; (echo x > {outside}) 2> /dev/null; true\n")
     project.write(".opencode/command/theirs.md", "Out: !`sh print.sh`")
     paths = find_paths(environ)
     inspection = inspect_folder(project.path, paths=paths)

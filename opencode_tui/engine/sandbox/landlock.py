@@ -7,7 +7,8 @@ capabilities that concern owners and modes of files: others would let it read th
 
 What it cannot hold (`LIMITS` in `tier.py`): nothing inside a writable folder can be excepted, so protected files are compared
 afterwards and hidden files are left to the scanner; modes, owners, times and attributes of files outside can be changed by one
-who owns them; Unix sockets outside that have a path accept connections; /dev/shm is that of the machine.
+who owns them; Unix sockets outside that have a path accept connections; /dev/shm is that of the machine. There are no
+pseudo-terminals: the folder that would hold them also holds the user's terminals, whose input a command could read.
 """
 
 import os

@@ -26,7 +26,7 @@ LIMITS: Mapping[Tier, tuple[str, ...]] = {
         ".env files can be read by commands that cannot be read through",
         "modes, owners and times of files outside can be changed",
         "Unix sockets that have a path and /dev/shm can be reached",
-        "commands have no sockets, UDP and localhost included",
+        "commands have no sockets, UDP and localhost included, and no pseudo-terminals",
     ),
     "seatbelt": (_NEW_FILES,),
 }

@@ -207,3 +207,8 @@ def test_root_can_work_in_a_project_of_another_user(confined: Confined) -> None:
     file.chmod(0o600)
     assert confined.run("echo b > file && touch new && chown 4242 new")[0].exit_code == 0
     assert (file.read_text(), (confined.project / "new").stat().st_uid) == ("b\n", 4242)
+
+
+def test_pseudo_terminals_work_where_they_are_separate_from_the_users(confined: Confined) -> None:
+    ended, output = confined.run(f"{sys.executable} -c 'import pty; pty.openpty()'")
+    assert (ended.exit_code == 0) == (confined.tier == "bubblewrap"), output

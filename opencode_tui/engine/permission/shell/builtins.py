@@ -110,16 +110,27 @@ def declare(call: Call) -> None:
 
 def set_options(call: Call) -> None:
     """Analyze `set`: all but the usual options change the meaning of the text that follows."""
-    texts = call.texts()
-    for index, text in enumerate(texts):
-        following = texts[index + 1] if index + 1 < len(texts) else ""
+    waiting = call.texts()
+    while waiting and waiting[0][:1] in ("-", "+"):
+        text = waiting.pop(0)
         if text in ("--", "-"):
+            _set_parameters(call, waiting)
             return
-        if text[-1:] == "o" and text[:1] in ("-", "+"):
-            if following not in _USUAL_MODES:
+        if text[-1:] == "o":
+            if waiting and waiting.pop(0) not in _USUAL_MODES:
                 call.runner.poison()
-        elif text[:1] in ("-", "+") and text[1:].isalpha() and not _USUAL_LETTERS.issuperset(text[1:]):
+        elif not _USUAL_LETTERS.issuperset(text[1:]):
             call.runner.poison()
+    if waiting:
+        _set_parameters(call, waiting)
+
+
+def _set_parameters(call: Call, texts: list[str]) -> None:
+    """Set the positional parameters."""
+    for number, text in enumerate(texts, start=1):
+        call.state.assign(str(number), text)
+    for name in "@*":
+        call.state.assign(name, " ".join(texts))
 
 
 def set_shell_options(call: Call) -> None:

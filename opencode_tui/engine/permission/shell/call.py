@@ -82,6 +82,13 @@ class Call(Struct, frozen=True):
         """Record that the command uses a path; one that is not fully known makes the command opaque."""
         if not self.runner.findings.path(word, mode, self.state.folders, follows=follows):
             self.runner.mark_opaque()
+            if mode != "w" and not word.known:
+                self.use_listed()
+
+    def use_listed(self) -> None:
+        """Record that the command reads files whose names another one has printed."""
+        if self.runner.findings.listed is not None:
+            self.tree(literal("."), self.runner.findings.listed)
 
     def use_text(self, text: str, mode: Mode) -> None:
         """Record the use of a path that a text names."""

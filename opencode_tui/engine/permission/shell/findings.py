@@ -43,7 +43,10 @@ class FoundMember:
 
 @dataclass(slots=True)
 class Findings:
-    """Collects the results of a scan; `root` is the project's real path. Paths are relative to the folders of the shell."""
+    """Collects the results of a scan; `root` is the project's real path. Paths are relative to the folders of the shell.
+
+    `listed` is the pattern of the file names that a command has printed, hidden ones included; others may read these files.
+    """
 
     root: str
     filesystem: ShellFileSystem
@@ -55,6 +58,7 @@ class Findings:
     poisoned: bool = False
     network: bool = False
     loose_globs: bool = False
+    listed: str | None = None
     stages_all: bool = False
     inside: dict[str, Mode] = field(default_factory=dict[str, Mode])
     outside: dict[tuple[Kind, str], Reason] = field(default_factory=dict[tuple[Kind, str], Reason])

@@ -214,17 +214,21 @@ _ONLY_NAMES = "--stat --name-only --name-status --shortstat --numstat"
 
 
 def _record_secrets(call: Call, command: str, texts: list[str]) -> None:
-    """Record files with secrets that a command prints: searched without the index, or staged by the same script."""
+    """Record files with secrets that a command prints: searched without the index, or stored by the same script."""
     findings = call.runner.findings
-    folder = Word(text=".", fixed=".")
-    if command in ("add", "stage") and (given(texts, "-A --all") or _names_all(texts)):
-        findings.stages_all = True
-    elif (command == "grep" and given(texts, "--no-index --untracked")) or (
-        command in _PRINTS
-        and findings.stages_all
-        and not given(texts, "--stat --name-only --name-status --shortstat --numstat")
+    prints = command in _PRINTS and (command != "stash" or texts[:1] == ["show"])
+    if (
+        (prints and findings.stages_all and not given(texts, _ONLY_NAMES))
+        or (command == "grep" and given(texts, "--no-index --untracked"))
+        or (command == "diff" and given(texts, "--no-index"))
     ):
-        call.tree(folder)
+        call.tree(literal("."))
+    elif command in ("add", "stage"):
+        findings.stages_all = findings.stages_all or given(texts, "-A --all") or _names_all(texts)
+    elif command == "stash":
+        findings.stages_all = findings.stages_all or given(texts, "-u -a --include-untracked --all")
+    elif command == "ls-files" and given(texts, "-o --others"):
+        findings.listed = "*"
 
 
 def _record_paths(call: Call, command: str, words: list[Word]) -> None:

@@ -107,6 +107,11 @@ def _without_block(name: str, words: list[Word]) -> list[Word]:
 
 
 def _run(call: Call, wrapper: Wrapper, words: list[Word]) -> None:
+    if call.name == "xargs" and words:
+        if call.stdin is not None:
+            words = [*words, *(literal(text.strip("'\"")) for text in call.stdin.split())]
+        else:
+            call.use_listed()
     if wrapper.joins:
         call.run_text(" ".join(word.text for word in words))
     elif len(words) > 1 and words[0].text == "-c":
@@ -155,6 +160,11 @@ _VERSION = re.compile(r"-?\d+(?:\.\d+)*$")
 _SIGNS = frozenset({".", ":", "[", "!", "{", "}"})
 _MOVES = frozenset({"cd", "pushd", "popd", "dirs"})
 _RESERVED = names("if then else elif fi for while until do done case esac select function in")
+_LISTS_HIDDEN = {
+    "ls": "-a -A -f --all --almost-all", "fd": "-H -u --hidden --unrestricted", "rg": "-u -. --hidden --unrestricted",
+}  # fmt: skip
+"""Options with which a program prints the names of hidden files."""
+
 _CACHED_NAMES = 1_024
 
 
@@ -204,6 +214,8 @@ def _run_program(call: Call, member: FoundMember) -> None:
         call.need(kind, words)
         if kind in ("network", "install", "remote", "container"):
             call.network()
+    if (hidden := _LISTS_HIDDEN.get(name)) and given(call.texts(), hidden):
+        call.runner.findings.listed = "*"
     _knowledge(name)(call)
     if call.arguments and (key := f"{name}.{call.arguments[0].text}") in _table():
         unwrap(replace(call, arguments=call.arguments[1:]), key)

@@ -154,7 +154,18 @@ def run_find(call: Call) -> None:
             call.tree(start)
     if deletes and not any(word.text in _SELECTS for word in words):
         call.need("discard", "Deletes whole folders with everything in them.")
+    call.runner.findings.listed = _listed(call.texts())
     _run_expressions(call, words[count:])
+
+
+def _listed(texts: list[str]) -> str:
+    """Return the pattern of the names that `find` prints."""
+    names = [
+        texts[index + 1]
+        for index, text in enumerate(texts[:-1])
+        if text in ("-name", "-iname") and texts[index - 1] not in ("!", "-not")
+    ]
+    return names[0] if len(names) == 1 else "*"
 
 
 def _begins_expression(text: str) -> bool:
@@ -194,6 +205,7 @@ def run_fd(call: Call) -> None:
         call.use(word, "r")
     if place is not None:
         call.opaque()
+        call.use_listed()
         call.run_words(call.arguments[place + 1 :])
 
 

@@ -138,7 +138,7 @@ class OurSide(_Fed):
         return self._view
 
     def is_shown(self) -> bool:
-        return not self.transcript.has_changes and not self._view._viewport.layout.is_behind
+        return not self.transcript.has_changes and not self._view.viewport.layout.is_behind
 
 
 class LagMeter:

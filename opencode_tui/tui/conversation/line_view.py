@@ -98,7 +98,7 @@ class LineView(ErrorBoundary, ScrollView):
 
     @property
     @abstractmethod
-    def _viewport(self) -> Viewport:
+    def viewport(self) -> Viewport:
         """The viewport."""
 
     @abstractmethod
@@ -108,7 +108,7 @@ class LineView(ErrorBoundary, ScrollView):
     @property
     def is_following(self) -> bool:
         """Return whether the view stays at the end while the conversation grows."""
-        return self._viewport.follow
+        return self.viewport.follow
 
     @property
     def allow_vertical_scroll(self) -> bool:
@@ -117,8 +117,8 @@ class LineView(ErrorBoundary, ScrollView):
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         """Apply a scroll offset that Textual has set."""
-        if not self._is_moving and round(new_value) != self._viewport.top:
-            self.scroll_lines(round(new_value) - self._viewport.top)
+        if not self._is_moving and round(new_value) != self.viewport.top:
+            self.scroll_lines(round(new_value) - self.viewport.top)
 
     def scroll_lines(self, delta: int) -> None:
         """Scroll down by a number of lines, up if negative."""
@@ -134,7 +134,7 @@ class LineView(ErrorBoundary, ScrollView):
 
     def action_scroll_home(self) -> None:
         """Go to the first line."""
-        self.scroll_lines(-self._viewport.top)
+        self.scroll_lines(-self.viewport.top)
 
     def action_scroll_end(self) -> None:
         """Go to the end and stay there."""
@@ -142,9 +142,9 @@ class LineView(ErrorBoundary, ScrollView):
 
     def render_lines(self, crop: Region) -> list[Strip]:
         """Return the lines for the compositor."""
-        if not self._viewport.lines or self._viewport.page.look is not look_of(self):
+        if not self.viewport.lines or self.viewport.page.look is not look_of(self):
             self._update()
-            if self._viewport.lines:
+            if self.viewport.lines:
                 self._styles_cache.clear()  # the cached lines are outdated
                 self.call_later(self.refresh)  # the compositor may have requested only a part of it
         self._is_painting = True
@@ -155,7 +155,7 @@ class LineView(ErrorBoundary, ScrollView):
 
     def render_line(self, y: int) -> Strip:
         """Return one line as it is painted, or, for the mouse, with the positions of its characters."""
-        viewport = self._viewport
+        viewport = self.viewport
         if y >= len(viewport.lines):
             return viewport.page.blank()
         placed = viewport.lines[y]
@@ -168,7 +168,7 @@ class LineView(ErrorBoundary, ScrollView):
 
     def get_selection(self, selection: Selection) -> tuple[str, str] | None:
         """Return the selected text, wrapped lines joined."""
-        return selected_text(selection, self._viewport.layout), "\n"
+        return selected_text(selection, self.viewport.layout), "\n"
 
     def _size_updated(self, size: Size, virtual_size: Size, container_size: Size, layout: bool = True) -> bool:
         self._is_moving = True  # an offset that is clamped to the new height is not scrolling by the user
@@ -180,14 +180,14 @@ class LineView(ErrorBoundary, ScrollView):
     def _change(self, act: Callable[[Viewport], None]) -> None:
         """Change the viewport and repaint the lines that differ."""
         before = self._seen()
-        self._viewport.apply_changes()
-        act(self._viewport)
+        self.viewport.apply_changes()
+        act(self.viewport)
         self._place()
         self._repaint(before)
 
     def _place(self) -> None:
         """Set Textual's scroll offset and size without a layout, which would change nothing."""
-        viewport = self._viewport
+        viewport = self.viewport
         self._is_moving = True
         size = Size(self.size.width, viewport.total)
         self.set_reactive(cast("Reactive[Size]", Widget.virtual_size), size)
@@ -200,13 +200,13 @@ class LineView(ErrorBoundary, ScrollView):
             self.post_message(requests.FollowChanged(*position))
 
     def _seen(self) -> tuple[int, bool, list[Placed]]:
-        viewport = self._viewport
+        viewport = self.viewport
         return viewport.top, viewport.follow, viewport.lines
 
     def _repaint(self, before: tuple[int, bool, list[Placed]]) -> None:
         """Repaint the lines from the first to the last that differs; all of them when the thumb may have moved."""
         top, follow, lines = before
-        viewport, height = self._viewport, self.size.height
+        viewport, height = self.viewport, self.size.height
         if (not viewport.follow and top != viewport.top) or follow != viewport.follow:
             self.refresh()
             return
@@ -218,7 +218,7 @@ class LineView(ErrorBoundary, ScrollView):
 
     def _with_thumb(self, strip: Strip, y: int) -> Strip:
         """Draw the thumb of the scroll bar into the last cell, unless the view is at the end."""
-        viewport, height = self._viewport, self.size.height
+        viewport, height = self.viewport, self.size.height
         total = max(1, viewport.total)
         size = max(1, height * height // total)
         top = min(height - size, viewport.top * height // total)

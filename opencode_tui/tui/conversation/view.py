@@ -222,7 +222,7 @@ class ConversationView(LineView, can_focus=True):
     def on_focus(self) -> None:
         """Focus the last visible item."""
         if not self._scene.focus:
-            self._focus(self._acts.last_of(self._viewport.items))
+            self._focus(self._acts.last_of(self.viewport.items))
 
     def on_blur(self) -> None:
         """Remove the focus from the item."""
@@ -265,7 +265,7 @@ class ConversationView(LineView, can_focus=True):
         """Open the focused item: its body, its session, its full text."""
         item = self._acts.focused
         if item is not None:
-            self._act(item)
+            self.act(item)
 
     def action_unfold_item(self) -> None:
         """Show all of the focused item's body."""
@@ -306,11 +306,12 @@ class ConversationView(LineView, can_focus=True):
         href = href_of(event.style)
         if href:
             self.post_message(requests.LinkRequested(href))
-        elif event.y < len(self._viewport.lines):
-            self._hit(self._viewport.lines[event.y])
+        elif event.y < len(self.viewport.lines):
+            self._hit(self.viewport.lines[event.y])
 
     @property
-    def _viewport(self) -> Viewport:
+    def viewport(self) -> Viewport:
+        """The items on the screen and their lines."""
         if self._made is None:
             self._made = Viewport(self._transcript, self._scene, look_of(self), self._root)
         return self._made
@@ -328,14 +329,14 @@ class ConversationView(LineView, can_focus=True):
             elif not self._transcript.has_changes:
                 self._frames.pause()
         if self._seconds is not None:
-            (self._seconds.resume if any(map(is_ticking, self._viewport.items)) else self._seconds.pause)()
+            (self._seconds.resume if any(map(is_ticking, self.viewport.items)) else self._seconds.pause)()
 
     def _update(self) -> bool:
         """Update the visible lines; return whether there is more to do."""
         if not self.size:
             return False
         self._scene.now = int(self._clock() * 1000)
-        viewport = self._viewport
+        viewport = self.viewport
         viewport.resize(self.size.width, self.size.height, look_of(self))
         viewport.apply_changes()
         viewport.compose()
@@ -345,7 +346,7 @@ class ConversationView(LineView, can_focus=True):
     def _tick(self) -> None:
         """Draw running times again."""
         self._scene.now = int(self._clock() * 1000)
-        ticking = [item for item in self._viewport.items if is_ticking(item)]
+        ticking = [item for item in self.viewport.items if is_ticking(item)]
         self._change(lambda viewport: self._renew(viewport, ticking))
 
     @staticmethod
@@ -368,7 +369,8 @@ class ConversationView(LineView, can_focus=True):
         elif direction > 0:
             self.post_message(requests.Left())
 
-    def _act(self, item: AnyItem) -> None:
+    def act(self, item: AnyItem) -> None:
+        """Do what Enter or a click on an item does."""
         request = self._acts.act(item)
         if request is not None:
             self.post_message(request)
@@ -396,4 +398,4 @@ class ConversationView(LineView, can_focus=True):
         line = placed.number - (placed.entry.gap if placed.leaf == 0 else 0)
         is_last = placed.leaf == placed.entry.count - 1 and line == placed.entry.height - placed.entry.gap - 1
         if self._acts.is_pressable(item) and placed.leaf == 0 and (line == 0 or (is_last and line > 0)):
-            self._act(item)
+            self.act(item)

@@ -102,7 +102,7 @@ async def _open(pilot: Pilot[Any], kind: str, but: tuple[str, ...] = ()) -> None
     await pilot.pause(0.15)
     for item in list(view.transcript.items):
         if item.kind == kind and (kind != "tool" or item.part.tool not in but):  # pyright: ignore[reportAttributeAccessIssue] - a call
-            view._act(item)
+            view.act(item)
     view.action_scroll_end()
     await pilot.pause(0.1)
 

@@ -40,7 +40,7 @@ def app_of(story: Story, **fields) -> ConversationApp:
 
 def shown(app: ConversationApp) -> list[str]:
     """The rows in sight, without what fills them."""
-    return [placed.line.strip.text.rstrip() for placed in app.view._viewport.lines]
+    return [placed.line.strip.text.rstrip() for placed in app.view.viewport.lines]
 
 
 def asked(app: ConversationApp, kind: type) -> list[object]:
@@ -152,7 +152,7 @@ async def test_the_whole_history_scrolls_without_a_jump(step: int) -> None:
         for _ in range(10_000):
             before = shown(app)
             app.view.scroll_lines(-step)
-            if app.view._viewport.top == 0:
+            if app.view.viewport.top == 0:
                 break
             assert shown(app)[step:] == before[: len(before) - step]
             rows = shown(app)[:step] + rows
@@ -170,10 +170,10 @@ async def test_a_resize_keeps_the_end_at_the_end_and_the_top_at_the_top() -> Non
         assert shown(app)[-1] == last
         app.view.scroll_to_item(app.view.transcript.items[8].id)
         await settle(pilot)
-        top = app.view._viewport.lines[0].entry.item
+        top = app.view.viewport.lines[0].entry.item
         await pilot.resize_terminal(90, 12)
         await settle(pilot)
-        assert app.view._viewport.lines[0].entry.item is top
+        assert app.view.viewport.lines[0].entry.item is top
 
 
 async def test_a_reload_keeps_the_place() -> None:
@@ -298,7 +298,7 @@ async def test_the_focus_walks_over_items_and_is_kept_in_sight() -> None:
         await settle(pilot)
         for _ in range(12):
             await pilot.press("up")
-            assert any(placed.entry.item.id == app.view._scene.focus for placed in app.view._viewport.lines)
+            assert any(placed.entry.item.id == app.view._scene.focus for placed in app.view.viewport.lines)
         for _ in range(13):
             await pilot.press("down")
         await settle(pilot)
@@ -332,7 +332,7 @@ async def test_a_selection_of_wide_letters_is_cut_at_letters() -> None:
         await pilot.hover(app.view, offset=(9, 2))
         await pilot.mouse_up(app.view, offset=(9, 2))
         assert app.screen.get_selected_text() in ("本語", "本語の")
-        assert len({placed.line.strip.cell_length for placed in app.view._viewport.lines}) == 1
+        assert len({placed.line.strip.cell_length for placed in app.view.viewport.lines}) == 1
 
 
 async def test_an_item_that_cannot_be_drawn_says_so_and_the_others_are_seen(
@@ -404,10 +404,10 @@ async def test_hostile_texts_steer_nothing_wherever_they_stand(text: str) -> Non
             await settle(pilot)
             for item in list(app.view.transcript.items):
                 if item.kind in ("tool", "thought", "compaction"):
-                    app.view._act(item)
+                    app.view.act(item)
             await settle(pilot)
-            for entry in app.view._viewport.layout.entries:
-                for placed in app.view._viewport.layout.lines_of(entry):
+            for entry in app.view.viewport.layout.entries:
+                for placed in app.view.viewport.layout.lines_of(entry):
                     assert steering(placed.line.strip.text) == []
                     assert "\n" not in placed.line.strip.text
                     assert placed.line.strip.cell_length == 100
@@ -420,8 +420,8 @@ async def test_every_line_is_as_wide_as_the_view(make, width: int) -> None:
     app = ConversationApp(story.transcript(requests=requests_of(story, "rm -rf build dist")), look())
     async with app.run_test(size=(width, 30)) as pilot:
         await settle(pilot)
-        for entry in app.view._viewport.layout.entries:
-            for placed in app.view._viewport.layout.lines_of(entry):
+        for entry in app.view.viewport.layout.entries:
+            for placed in app.view.viewport.layout.lines_of(entry):
                 strip = placed.line.strip
                 assert (strip.cell_length, sum(segment.cell_length for segment in strip)) == (width, width)
 
@@ -433,7 +433,7 @@ async def test_another_look_draws_all_anew() -> None:
         app.look = look(dark=False)
         app.view.refresh()
         await settle(pilot)
-        style = app.view._viewport.lines[0].line.strip._segments[0].style
+        style = app.view.viewport.lines[0].line.strip._segments[0].style
         assert style is not None and style.bgcolor is not None and style.bgcolor.name == "#fcfbf9"
 
 
@@ -486,7 +486,7 @@ async def test_a_very_long_answer_is_read_to_its_end_by_and_by() -> None:
             if shown(app)[-1].endswith("end"):
                 break
         assert shown(app)[-1].endswith("end")
-        assert not app.view._viewport.layout.is_behind
+        assert not app.view.viewport.layout.is_behind
 
 
 async def test_a_link_under_the_pointer_is_underlined() -> None:
@@ -512,4 +512,4 @@ async def test_what_fits_has_no_thumb_and_cannot_be_scrolled_away() -> None:
         app.view.action_page_up()
         assert app.view.is_following
         app.view.scroll_lines(-3)
-        assert app.view._viewport.top == 0
+        assert app.view.viewport.top == 0

@@ -63,6 +63,9 @@ Headers = list[tuple[bytes, bytes]]
 BODY_LIMIT = 64 * 1024 * 1024
 """Most bytes of a request body: attachments are data URLs in it."""
 
+REQUEST_LIMIT = 1_000
+"""Most requests with the password at a time, event streams included; more get status 503."""
+
 METHODS = b"GET, HEAD, PUT, POST, DELETE, PATCH"
 _PREFLIGHT: Headers = [
     (b"access-control-allow-methods", METHODS),
@@ -89,6 +92,7 @@ class Guard:
         self._address = address
         self._credentials = credentials
         self._is_closed = False
+        self._active = 0
 
     def close(self) -> None:
         """Refuse all new requests; those in progress continue."""
@@ -103,7 +107,9 @@ class Guard:
         refusal = self._refuse(scope["method"], headers)
         send = _with_origin(_first(headers, b"origin"), send) if refusal is None or refusal.status == 401 else send
         if refusal is not None:
-            await _answer(send, refusal.status, [*refusal.headers], error_body("Refused", refusal.message))
+            # the body of a refused request is not read
+            closing = [(b"connection", b"close")] if _has_body(headers) else []
+            await _answer(send, refusal.status, [*refusal.headers, *closing], error_body("Refused", refusal.message))
         elif scope["method"] == "OPTIONS":
             await _answer(send, 204, _PREFLIGHT, None)
         else:
@@ -124,6 +130,8 @@ class Guard:
             return Refusal(
                 401, "the password is missing or wrong; send it by basic or bearer authorization", (challenge,)
             )
+        if self._active >= REQUEST_LIMIT:
+            return Refusal(503, f"the server has {REQUEST_LIMIT} requests in progress; try again later")
         return _refuse_body(headers)
 
     def _is_foreign(self, headers: Headers) -> bool:
@@ -134,10 +142,13 @@ class Guard:
         return not all(map(self._address.admits, origins))
 
     async def _hand_on(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self._active += 1
         try:
             await self._app(scope, receive, send)
         except Exception:
             logger.exception("%s %s failed", scope["method"], scope["path"])  # a response was sent, or cannot be sent
+        finally:
+            self._active -= 1
 
 
 class _Limited:
@@ -161,8 +172,12 @@ def _refuse_body(headers: Headers) -> Refusal | None:
         return Refusal(403, f"Unsupported content type {kind.decode('latin-1')}; send application/json")
     length = _first(headers, b"content-length") or b"0"
     if length.isdigit() and int(length[:20]) > BODY_LIMIT:
-        return Refusal(413, f"the body is larger than {BODY_LIMIT >> 20} MB", ((b"connection", b"close"),))
+        return Refusal(413, f"the body is larger than {BODY_LIMIT >> 20} MB")
     return None
+
+
+def _has_body(headers: Headers) -> bool:
+    return _first(headers, b"transfer-encoding") is not None or _first(headers, b"content-length") not in (None, b"0")
 
 
 def _with_origin(origin: bytes | None, send: Send) -> Send:

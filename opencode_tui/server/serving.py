@@ -9,8 +9,11 @@ import socket
 import time
 from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager, contextmanager, suppress
+from typing import Literal
 
+import h11
 import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from opencode_tui.client.client import Clients
 from opencode_tui.schema.error import OpencodeError
@@ -24,8 +27,14 @@ from opencode_tui.server.turns import Turns
 GRACE_S = 1
 """Seconds that open connections have at shutdown."""
 
-CONNECTION_LIMIT = 1_000
-"""Most concurrent connections and requests; more get status 503."""
+HEADER_S = 5
+"""Seconds in which the header of a request must arrive."""
+
+BODY_S = 300
+"""Seconds in which the body of a request must arrive."""
+
+WAITING_LIMIT = 256
+"""Most connections that have not sent a header yet; the one that waits the longest is closed for another."""
 
 BACKLOG = 256
 
@@ -119,10 +128,64 @@ class _Server(uvicorn.Server):
         self.ready.set()
 
 
+class _Config(uvicorn.Config):
+    """uvicorn's settings with what its connections share: those that wait for a header, the oldest first."""
+
+    waiting: "dict[_Connection, None]"
+
+
+class _Connection(H11Protocol):
+    """A connection that is closed when it sends nothing, so that connections without a password cannot use up all there are."""
+
+    config: _Config  # pyright: ignore[reportIncompatibleVariableOverride] - always made from ours
+    _phase: Literal["header", "body", ""] = ""
+    _timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride] - as uvicorn's
+        """Wait for a header."""
+        super().connection_made(transport)
+        self._observe()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Stop waiting."""
+        super().connection_lost(exc)
+        self._enter("")
+
+    def handle_events(self) -> None:
+        """Handle the received data, and the end of a response."""
+        super().handle_events()
+        self._observe()
+
+    def _observe(self) -> None:
+        match self.conn.their_state:
+            case h11.IDLE if self.cycle is None or self.cycle.response_complete:  # pyright: ignore[reportUnnecessaryComparison] - None before a request
+                self._enter("header")
+            case h11.SEND_BODY:
+                self._enter("body")
+            case _:
+                self._enter("")
+
+    def _enter(self, phase: Literal["header", "body", ""]) -> None:
+        if phase == self._phase:
+            return
+        self._phase = phase
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        waiting = self.config.waiting
+        waiting.pop(self, None)
+        if phase:
+            self._timer = self.loop.call_later(HEADER_S if phase == "header" else BODY_S, self.transport.close)
+        if phase == "header":
+            waiting[self] = None
+            if len(waiting) > WAITING_LIMIT:
+                next(iter(waiting)).transport.close()
+
+
 def _settings(guard: Guard) -> uvicorn.Config:
-    return uvicorn.Config(
+    config = _Config(
         guard,
-        http="h11",
+        http=_Connection,
         ws="none",
         lifespan="off",
         loop="none",
@@ -130,6 +193,7 @@ def _settings(guard: Guard) -> uvicorn.Config:
         access_log=False,
         server_header=False,
         proxy_headers=False,
-        limit_concurrency=CONNECTION_LIMIT,
         timeout_graceful_shutdown=GRACE_S,
     )
+    config.waiting = {}
+    return config

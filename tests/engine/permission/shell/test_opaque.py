@@ -2,7 +2,9 @@
 
 import pytest
 
-from tests.support.shell.world import scanned
+from opencode_tui.engine.permission.shell.filesystem import VirtualFileSystem
+from opencode_tui.engine.permission.shell.scan import scan
+from tests.support.shell.world import HOME, PROJECT, scanned
 
 
 @pytest.mark.parametrize(
@@ -70,3 +72,25 @@ def test_always_grants_the_kind_of_a_plain_command_and_else_the_exact_text() -> 
         "rm a",
     ]
     assert scanned("git -C src log; python3 -m pytest -q").always == ["git -C src log", "python3 -m pytest *"]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "git -C n status",
+        "cd n && git status",
+        "cd n/src; git log",
+        "git -C bare log",
+        "cd bare && git status",
+        "git --git-dir=bare log",
+    ],
+)
+def test_git_in_a_repository_inside_the_project_is_opaque(command: str) -> None:
+    files = VirtualFileSystem(
+        PROJECT, files=["n/.git/config", "n/src/a", "bare/HEAD", "bare/objects/", "src/a"], symlinks={}
+    )
+    found = {
+        text: scan(text, cwd=PROJECT, home=HOME, project_root=PROJECT, filesystem=files).opaque
+        for text in (command, "git status", "git -C src status")
+    }
+    assert found == {command: True, "git status": False, "git -C src status": False}

@@ -57,3 +57,16 @@ async def test_an_unknown_word_is_no_answer(serve):
         await turn
         closed = (await face.http.get("/permission")).json()
     assert (wrong.status_code, still, closed) == (400, [question], [])
+
+
+async def test_always_stores_the_edited_pattern(serve):
+    async with serve(settings=RULES) as face, face.events() as events:
+        turn, question = await ask(face, events)
+        path = f"/permission/{question['id']}/reply"
+        wrong = await face.http.post(path, json={"reply": "always", "always": []})
+        given = await face.http.post(path, json={"reply": "always", "always": ["echo asked"]})
+        await turn
+        rules = (await face.http.get("/opencode-tui/rules")).json()
+    assert question["always"] == ["echo *"]
+    assert (wrong.status_code, given.json()) == (400, True)
+    assert [(one["permission"], one["pattern"]) for one in rules["grants"]] == [("bash", "echo asked")]

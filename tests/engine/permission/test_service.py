@@ -2,16 +2,29 @@
 
 import asyncio
 import contextlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from opencode_tui.engine.permission.decision import Query
+from opencode_tui.engine.permission.defaults import rule
+from opencode_tui.engine.permission.grants import Grants
 from opencode_tui.engine.permission.policy import AskPerson, AutoApprove, RefuseQuestions
-from opencode_tui.engine.permission.service import CallPermission
-from opencode_tui.schema.error import ApprovalUnavailableError, DeniedError, RejectedError, StorageError
+from opencode_tui.engine.permission.service import CallPermission, PermissionService
+from opencode_tui.schema.error import (
+    ApprovalUnavailableError,
+    ConfigError,
+    DeniedError,
+    OutsideRefusedError,
+    RejectedError,
+    StorageError,
+)
 from opencode_tui.schema.event.event import PermissionAsked, PermissionReplied
-from tests.engine.permission.conftest import ASKING, CALL, World
+from opencode_tui.schema.ids import Identifier
+from opencode_tui.schema.permission import Ruleset
+from tests.engine.permission.conftest import ASKING, CALL, NOW, World
 from tests.support.world.rules import rules
 
 
@@ -228,3 +241,87 @@ async def test_a_question_asked_while_a_grant_is_stored_is_not_asked_in_vain(wor
     await world.service.reply(request_id, "always")
     async with asyncio.timeout(2):
         await asyncio.gather(task, *later)
+
+
+async def test_an_edited_pattern_is_stored_instead_of_the_suggested_one(world: World) -> None:
+    task, request_id = await asked(world, "npm install x", always=["npm install *"])
+    await world.service.reply(request_id, "always", always=[" npm install x "])
+    await task
+    assert [grant.pattern for grant in await world.grants.listed()] == ["npm install x"]
+
+
+@pytest.mark.parametrize(("suggested", "edited"), [([], ["edit *"]), (["npm *"], []), (["npm *"], ["  "])])
+async def test_an_impossible_edit_leaves_the_request_open(
+    world: World, suggested: list[str], edited: list[str]
+) -> None:
+    task, request_id = await asked(world, "npm x", always=suggested)
+    with pytest.raises(ConfigError):
+        await world.service.reply(request_id, "always", always=edited)
+    assert [request.id for request in world.service.pending()] == [request_id]
+    await world.service.reply(request_id, "once")
+    await task
+    assert await world.grants.listed() == []
+
+
+async def test_built_in_rules_do_not_allow_what_the_user_must_allow(world: World) -> None:
+    built_in: Ruleset = [rule("bash", "*", "allow")]
+    own = rules("bash npm * allow")
+    with pytest.raises(ApprovalUnavailableError):
+        await world.ask("npm x", layers=[built_in], policy=RefuseQuestions(), by_user=["npm x"])
+    await world.ask("npm x", layers=[[*built_in, *own]], policy=RefuseQuestions(), by_user=["npm x"])
+    await world.grants.add("bash", ["npm *"])
+    await world.ask("npm x", layers=[built_in], policy=RefuseQuestions(), by_user=["npm x"])
+
+
+async def test_one_question_is_about_all_permissions_of_a_call(world: World) -> None:
+    path = Query(session_id="ses_1", permission="external_directory", patterns=["/x/*"], always=["/x/*"])
+    layers = [rules("bash * ask", "external_directory * ask")]
+    first, request_id = await asked(world, "ls /x", layers=layers, always=["ls *"], also=[path])
+    await world.service.reply(request_id, "always")
+    await first
+    second, request_id = await asked(world, "ls /x", layers=layers, always=["ls *"], also=[path])
+    [request] = world.service.pending()
+    assert (request.permission, request.always) == ("external_directory", ["/x/*"])
+    await world.service.reply(request_id, "once")
+    await second
+    assert len(world.told()) == 4
+
+
+async def test_a_rejected_option_rejects_nothing_else(world: World) -> None:
+    task, _ = await asked(world, "ls")
+    option, request_id = await asked(world, "npm x", is_optional=True)
+    await world.service.reply(request_id, "reject")
+    with pytest.raises(RejectedError):
+        await option
+    [left] = world.service.pending()
+    await world.service.reply(left.id, "once")
+    await task
+
+
+async def test_auto_refuses_what_leaves_the_sandbox(world: World) -> None:
+    metadata = {"sandbox": {"runs": "host", "tier": "bubblewrap", "reasons": ["Accesses the network."]}}
+    with pytest.raises(OutsideRefusedError, match="Accesses the network"):
+        await world.ask("curl x", policy=AutoApprove(RefuseQuestions()), metadata=metadata)
+    await world.ask("curl x", policy=AutoApprove(RefuseQuestions(), outside=True), metadata=metadata)
+    without = {"sandbox": {"runs": "host", "tier": "none", "reasons": []}}
+    await world.ask("curl x", policy=AutoApprove(RefuseQuestions()), metadata=without)
+
+
+async def test_auto_refuses_paths_outside_and_secrets_where_commands_are_confined(
+    open_grants: Callable[..., Grants],
+) -> None:
+    async def is_confined() -> bool:
+        return True
+
+    service = PermissionService(
+        publish=lambda event: None,
+        identifier=Identifier(lambda: NOW),
+        grants=open_grants(),
+        has_sandbox=is_confined,
+    )
+    auto, asking = AutoApprove(RefuseQuestions()), [rules("* * ask")]
+    for permission, pattern in (("external_directory", "/x/*"), ("read", "/w/.env")):
+        query = Query(session_id="ses_1", permission=permission, patterns=[pattern])
+        with pytest.raises(OutsideRefusedError):
+            await service.ask(query, layers=asking, policy=auto)
+    await service.ask(Query(session_id="ses_1", permission="edit", patterns=["a"]), layers=asking, policy=auto)

@@ -75,8 +75,10 @@ class Sandbox:
         paths: Paths,
         environ: Mapping[str, str],
         secrets: Secrets,
+        readable: Sequence[Path] = (),
     ) -> None:
-        """`environ` is that of this program."""
+        """`environ` is that of this program; `readable` are folders that may be read although they are among private ones."""
+        self._readable = readable
         self._environ = environ
         self._settings = settings or SandboxSettings()
         self._project = project
@@ -163,7 +165,7 @@ class Sandbox:
         temp = ensure(self._temp(session_id))
         os.utime(temp)
         return Policy(
-            read=(*tools.read, *listed["read"], *(project if is_read_only else ())),
+            read=(*tools.read, *listed["read"], *self._existing_readable(), *(project if is_read_only else ())),
             write=(*(() if is_read_only else project), *tools.caches.write, *listed["write"]),
             read_only=tuple(path for path in files.protected() if not is_read_only),
             hidden=(*files.secret(), *listed["hidden"], *private),
@@ -171,6 +173,18 @@ class Sandbox:
             network="full" if settings.network == "on" else "none",
             environ=tools.confined,
         )
+
+    def _existing_readable(self) -> list[Path]:
+        """Return the real paths of the folders that exist by now, outside the project, without those that contain private ones."""
+        real = [Path(os.path.realpath(path)) for path in self._readable]
+        private = [self._paths.home, *self._around.private()]
+        return [
+            path
+            for path in real
+            if path.exists()
+            and not path.is_relative_to(self._project.worktree)
+            and not any(one.is_relative_to(path) for one in private)
+        ]
 
     def _project_files(self) -> ProjectFiles:
         if self._files is None:

@@ -82,10 +82,9 @@ class FolderServices:
     def agents(self) -> AgentRegistry:
         """The agents with their rules."""
         core, config = self.core, self.config
-        outputs = core.paths.tool_output_of(self.project.worktree)
         skills = [skill.folder for skill in self.skills.all()]
         return build_registry(
-            folders=PermissionFolders(home=core.paths.home, tool_output=outputs, skills=skills),
+            folders=PermissionFolders(home=core.paths.home, tool_output=self.truncator.folder, skills=skills),
             entries=config.effective.get("agent") or {},
             permission=config.effective.get("permission") or {},
             default=config.settings.default_agent,
@@ -267,6 +266,7 @@ class FolderServices:
             paths=core.paths,
             environ=core.environ,
             secrets=self.secrets.get(),
+            readable=[self.truncator.folder, *(skill.folder for skill in self.skills.all())],
         )
 
     def _make_snapshots(self) -> "Snapshots":

@@ -91,7 +91,7 @@ class Truncator:
     """Cuts outputs and keeps their full texts in a folder."""
 
     def __init__(self, *, folder: Path, identifier: Identifier) -> None:
-        self._folder = folder
+        self.folder = folder
         self._identifier = identifier
 
     async def truncate(
@@ -112,7 +112,7 @@ class Truncator:
 
     def reserve(self) -> Path:
         """Return the path of a new full text that the caller will write with mode 0600; makes its folder."""
-        return ensure(self._folder) / self._identifier.ascending("tool")
+        return ensure(self.folder) / self._identifier.ascending("tool")
 
     def _save(self, text: str) -> Path:
         path = self.reserve()

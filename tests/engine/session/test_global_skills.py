@@ -49,6 +49,7 @@ async def test_every_change_of_a_global_skill_is_asked(environ: dict[str, str], 
         session = await prompt(client, "go")
         states = [part.state for part in await tool_parts(client, session.id)]
     assert [state.status for state in states] == ["completed"] * len(reading) + ["error"] * (len(calls) - len(reading))
+    assert ["old text" in state.output for state in states[: len(reading)]] == [True] * len(reading)
     assert [state.error for state in states[len(reading) :] if "--auto" not in state.error] == []
     assert [path.name for path in file.parent.iterdir()] == ["SKILL.md"]
     assert file.read_text() == SKILL

@@ -20,6 +20,7 @@ async def test_outputs_of_another_project_are_not_read_unasked(environ: dict[str
     (outputs / "tool_2").write_text(SECRET)
     calls = (
         Call("read", {"filePath": str(own / "tool_1")}),
+        Call("bash", {"command": f"cat {own}/tool_1", "description": "x"}),
         Call("read", {"filePath": str(other / "tool_1")}),
         Call("read", {"filePath": str(outputs / "tool_2")}),
         Call("grep", {"pattern": "OTHER", "path": str(outputs)}),
@@ -30,6 +31,7 @@ async def test_outputs_of_another_project_are_not_read_unasked(environ: dict[str
         client,
     ):
         session = await prompt(client, "go")
-        states = [part.state.status for part in await tool_parts(client, session.id)]
-        assert states == ["completed", "error", "error", "error", "error"]
+        states = [part.state for part in await tool_parts(client, session.id)]
+        assert [state.status for state in states] == ["completed", "completed", "error", "error", "error", "error"]
+        assert ["own output" in state.output for state in states[:2]] == [True, True]
         assert SECRET not in str(server.bodies)

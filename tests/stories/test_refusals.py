@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from opencode_tui.engine.sandbox.tier import probe
 from tests.support.provider.model_script import content_text
 
 
@@ -68,3 +69,19 @@ def test_a_denied_tool_is_not_sent_and_a_denied_pattern_is_reported_to_the_model
     state = done.parts("tool_use")[-1]["state"]
     assert done.code == 0 and state["status"] == "error" and "a.py" in state["error"]
     assert "a.py" in last_result(server) and (project.path / "a.py").read_text() == "x = 1\n"
+
+
+@pytest.mark.parametrize(("option", "exists"), [("--auto", False), ("--auto=outside", True)])
+def test_auto_leaves_the_sandbox_only_with_its_value(line, tmp_path, option, exists):
+    if not any(probe(tier, line.environ).works for tier in ("bubblewrap", "landlock")):
+        pytest.skip("no sandbox works here")
+    outside = tmp_path / "outside"
+    call = f'{{"command":"echo x > {outside}","description":"x"}}'
+    done = line.run("run", "-m", "fake/fake-model", option, f"do it <<tool bash {call}>>")
+    assert (done.code, outside.exists()) == (0, exists), done.stderr
+    assert ("--auto=outside" in done.stderr) == (not exists)
+
+
+def test_auto_has_two_values(line):
+    done = line.run("run", "--auto=always", "x")
+    assert done.code == 2 and "'inside'" in done.stderr and "'outside'" in done.stderr

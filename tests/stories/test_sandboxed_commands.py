@@ -17,7 +17,7 @@ from opencode_tui.engine.permission.policy import AskPerson, AutoApprove, Policy
 from opencode_tui.engine.sandbox.tier import Tier, probe
 from opencode_tui.schema.api.request import PromptInput, ShellInput, TextInput
 from opencode_tui.schema.event.event import PermissionAsked
-from opencode_tui.schema.permission import Reply
+from opencode_tui.schema.permission import Approvals, Reply
 from opencode_tui.schema.session.part import TextPart
 from opencode_tui.schema.session.session import SessionInfo
 from opencode_tui.storage.paths import find_paths
@@ -32,6 +32,7 @@ class Story:
     world: World
     folder: Path
     tier: str
+    approvals: Approvals | None = None
     asked: list[PermissionAsked] = field(default_factory=list[PermissionAsked])
 
     async def bash(self, command: str, *replies: Reply, agent: str = "build", message: str | None = None) -> Any:
@@ -43,6 +44,8 @@ class Story:
         self, command: str, *replies: Reply, agent: str = "build", message: str | None = None
     ) -> SessionInfo:
         session = await self.world.new_session()
+        if self.approvals is not None:
+            await self.world.client.permissions.set_approvals(session.id, self.approvals)
         text = f"go <<tool bash {json.dumps({'command': command, 'description': 'x'})}>>"
         answering = asyncio.create_task(self._answer(list(replies), message))
         await asyncio.sleep(0)
@@ -267,3 +270,23 @@ async def test_without_a_tier_unknown_programs_ask(environ, project: Repo):
         await story.bash("make all")
     assert [asked.always for asked in story.asked] == [["make *"]]
     assert story.sandbox["tier"] == "none" and state.metadata["sandbox"] == {"runs": "host", "tier": "none"}
+
+
+async def test_the_mode_ask_asks_for_every_command_and_edit(environ, project: Repo, tier: Tier):
+    async with confined(environ, project, tier) as story:
+        story.approvals = "ask"
+        state = await story.bash("ls", "always")
+        await story.bash("ls -l")
+    assert [asked.patterns for asked in story.asked] == [["ls"]]
+    assert story.sandbox["kind"] == "rule" and state.metadata["sandbox"]["runs"] == "sandbox"
+
+
+async def test_the_mode_auto_answers_inside_only(environ, project: Repo, tmp_path: Path, tier: Tier):
+    project.write("a.py", "x = 2\n")
+    async with confined(environ, project, tier) as story:
+        story.approvals = "auto"
+        inside = await story.bash("git reset --hard")
+        out = await story.bash(f"echo x > {tmp_path}/outside")
+    assert story.asked == [] and inside.status == "completed"
+    assert out.status == "error" and "--auto=outside" in out.error
+    assert not (tmp_path / "outside").exists()

@@ -70,7 +70,6 @@ _PREFIXES = frozenset({"sudo", "env", "time", "exec", "command", "nohup"})
 _SHELL_WORDS = frozenset({"for", "while", "until", "if", "case", "select", "function", "{", "[", "[[", "!", "(", "(("})
 
 _READ_LINE = re.compile(r"^\d+: ", re.MULTILINE)
-_ENTRIES = re.compile(r"<entries>\n(.*?)\n\n\(", re.DOTALL)
 _RESULT = re.compile(r"\b(\d+) (failed|passed|errors?)\b")
 _TESTS = re.compile(r"\b(?:\d+ (?:failed|passed|errors?)|test result|Tests:)\b")
 _LAST = 2_000
@@ -254,8 +253,10 @@ def changed_lines(tool: str, metadata: dict[str, Any]) -> tuple[int, int] | None
 
 def read_count(output: str) -> tuple[int, str]:
     """Return how much of a file or folder the model was shown: a number and `line` or `entry`; 0 for neither."""
-    if "<type>directory</type>" in output and (entries := _ENTRIES.search(output)):
-        return len(entries[1].splitlines()), "entry"
+    if "<type>directory</type>" in output:
+        entries, end, _ = output.partition("<entries>\n")[2].partition("\n\n(")
+        if end:
+            return len(entries.splitlines()), "entry"
     return len(_READ_LINE.findall(output)), "line"
 
 

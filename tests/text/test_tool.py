@@ -84,3 +84,9 @@ def test_a_command_says_where_it_ran_and_what_the_sandbox_stopped(sandbox: objec
     metadata = {"sandbox": sandbox, "exit": code}
     state = ToolStateCompleted(input={}, output="", title="", metadata=metadata, time=ToolTime(start=1, end=2))
     assert [fact.text for fact in facts_of("bash", state)] == facts
+
+
+def test_a_folder_that_repeats_its_mark_does_not_take_long() -> None:
+    entries = "<type>directory</type>" + "<entries>\n" * 100_000
+    assert read_count(entries) == (0, "line")
+    assert read_count(f"{entries}a\n\n(1 entry)") == (100_000, "entry")

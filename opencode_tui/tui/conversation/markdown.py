@@ -77,10 +77,10 @@ TABLE_ROWS = 60
 
 _FENCE = re.compile(r"(`{3,}|~{3,})\s*([^`]*)$")
 _MARK = re.compile(r"([-*+•]|\d{1,9}[.)])(?: +|$)")
-_HEADING = re.compile(r"(#{1,6})(?:[ ]+(.*?))?(?:\s+#+)?\s*$")
+_HEADING = re.compile(r"(#{1,6})(?:[ ]+(.*))?$")
 _RULE = re.compile(r"(?:(?:\*\s*){3,}|(?:-\s*){3,}|(?:_\s*){3,})$")
 _UNDERLINE = re.compile(r"(=+|-+)\s*$")
-_DELIMITER = re.compile(r"\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?\s*$")
+_DELIMITER = re.compile(r"\|?\s*+:?-++:?\s*+(?:\|\s*+:?-++:?\s*+)*+\|?\s*$")
 _QUOTE = re.compile(r" {0,3}((?:> ?)+)")
 
 
@@ -240,9 +240,9 @@ class BlockBuilder:
         indent = self._levels[-1].indent if self._levels else 0
         if fence := _FENCE.match(text):
             self._open_fence(fence, column, mark, indent)
-        elif heading := _HEADING.match(text):
+        elif heading := _HEADING.match(text.rstrip()):
             self._open = None
-            self._push(Paragraph(indent, self._quote, True, [heading[2] or ""], mark, len(heading[1])))
+            self._push(Paragraph(indent, self._quote, True, [_heading_text(heading[2] or "")], mark, len(heading[1])))
         elif isinstance(self._open, Table) and "|" in text:
             if len(self._open.lines) >= TABLE_ROWS:
                 self._open = Table(indent, self._quote, False, [], self._open.delimiter, self._open)
@@ -331,7 +331,13 @@ class BlockBuilder:
         self.blocks.append(block)
 
 
-_UNSURE = re.compile(r"\s*(?:[-=*_|:`~#>+\s]|\d{1,9}[.)]?)*$")
+def _heading_text(text: str) -> str:
+    """Return a heading without the signs that close it."""
+    core = text.rstrip("#")
+    return core.rstrip() if core != text and core[-1:].isspace() else text
+
+
+_UNSURE = re.compile(r"(?:[-=*_|:`~#>+\s\d]|(?<=\d)[.)])*$")
 """The start of a line that may become a rule, a fence or a list mark."""
 
 

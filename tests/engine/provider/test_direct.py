@@ -6,6 +6,7 @@ import json
 import pytest
 from msgspec.structs import replace
 
+from opencode_tui.engine.provider.decode.response import describe_text
 from opencode_tui.engine.provider.http import OPENAI, DirectLlm
 from opencode_tui.engine.provider.llm import FinishStep, ToolCall, Usage
 from opencode_tui.engine.provider.provider import Endpoint
@@ -245,3 +246,7 @@ async def test_two_answers_at_the_same_time_do_not_mix(server: ModelServer) -> N
     heard = await asyncio.gather(*(ask(llm, request(f"<<slow 2>> number {n}")) for n in range(8)))
     await llm.close()
     assert [answer.joined("text") for answer in heard] == [f"Echo: number {n}" for n in range(8)]
+
+
+def test_a_page_of_titles_that_never_end_does_not_take_long() -> None:
+    assert describe_text("<html>" + "<title" * 500_000) == "a web page"

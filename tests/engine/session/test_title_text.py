@@ -34,3 +34,8 @@ def test_a_message_of_the_programs_is_no_request() -> None:
     assert not is_real_request([text("go on", synthetic=True)])
     assert not is_real_request([compaction(), text("kept", synthetic=True)])
     assert is_real_request([text("hello")])
+
+
+def test_many_tags_of_thoughts_do_not_take_long() -> None:
+    assert clean_title("<think>" * 50_000 + "x</think>\nTitle") == "Title"
+    assert clean_title("Title\n" + "<think>" * 50_000) == "Title"

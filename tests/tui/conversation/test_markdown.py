@@ -203,3 +203,32 @@ def test_inline_pieces(text: str, pieces: list[tuple[str, str]]) -> None:
 def test_emphasis_nests() -> None:
     found = [(piece.text, piece.bold, piece.italic) for piece in parse_inline("**a *b* c** d") if piece.text]
     assert found == [("a ", True, False), ("b", True, True), (" c", True, False), (" d", False, False)]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "1234567890" * 40 + "x",
+        "# a" + " " * 3_900 + "x",
+        "# a" + " #" * 1_900 + "x",
+        "a | b\n--" + " " * 3_900 + "x",
+        "a | b\n" + "|-" * 1_900 + "x",
+        "- " * 1_900 + "x",
+    ],
+)
+def test_no_line_takes_long_to_draw(line: str) -> None:
+    markdown = Markdown()
+    for at in range(0, len(line), 500):
+        markdown.feed(line[at : at + 500])
+    markdown.close()
+    assert markdown.blocks
+
+
+@pytest.mark.parametrize(
+    ("line", "shown"),
+    [("# a #", "a"), ("## a ## ", "a"), ("# a#", "a#"), ("# #", "#"), ("#", ""), ("# a # b", "a # b")],
+)
+def test_the_signs_that_close_a_heading_are_left_out(line: str, shown: str) -> None:
+    [block] = blocks_of(line)
+    assert isinstance(block, Paragraph)
+    assert (block.level, block.lines) == (len(line.split()[0]), [shown])

@@ -145,6 +145,7 @@ class SseParser:
 
 
 _MAX_BYTES = 4 * 1024 * 1024
+_TITLE_WITHIN = 8_192
 _TITLE = re.compile(r"<title[^>]*>(.*?)</title>", re.IGNORECASE | re.DOTALL)
 
 
@@ -193,6 +194,6 @@ class ResponseBody:
 def describe_text(text: str) -> str:
     """Return a short description of a text: the title of a web page, else its beginning."""
     if "<html" in text[:2000].lower() or text[:200].lower().lstrip().startswith("<!doctype"):
-        title = _TITLE.search(text)
+        title = _TITLE.search(text[:_TITLE_WITHIN])
         return f"a web page ({' '.join(title.group(1).split())[:100]})" if title else "a web page"
     return " ".join(text.split())[:300]

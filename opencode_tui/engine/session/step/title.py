@@ -36,7 +36,10 @@ _THOUGHTS = re.compile(r"<think>.*?</think>\s*", re.DOTALL)
 
 def clean_title(text: str) -> str | None:
     """Return the title in a model's answer: its first line that is not blank, without reasoning; None without one."""
-    line = _first_line(_THOUGHTS.sub("", text))
+    thoughts, tag, rest = text.rpartition(
+        "</think>"
+    )  # each opening tag before it has an end, so that the search is linear
+    line = _first_line(_THOUGHTS.sub("", f"{thoughts}{tag}") + rest)
     if not line:
         return None
     return line if len(line) <= MAX_TITLE else line[: MAX_TITLE - 3] + "..."

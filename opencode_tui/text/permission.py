@@ -25,7 +25,6 @@ class SandboxFacts(Struct, frozen=True):
     kind: str
     tier: str = ""
     reasons: tuple[str, ...] = ()
-    path: str = ""
     host: str = ""
     folder: str = ""
     files: tuple[str, ...] = ()
@@ -54,7 +53,6 @@ def sandbox_of(request: PermissionRequest) -> SandboxFacts:
         text("kind"),
         text("tier"),
         _texts(facts.get("reasons")),
-        text("path"),
         text("host"),
         text("folder"),
         _texts(facts.get("files")),
@@ -68,6 +66,13 @@ def _texts(value: object) -> tuple[str, ...]:
 def is_command(request: PermissionRequest) -> bool:
     """Return whether a question is about a command, also where it asks for a path that the command uses."""
     return request.permission == "bash" or "sandbox" in request.metadata
+
+
+def has_parts(request: PermissionRequest, verdicts: Sequence[Verdict]) -> bool:
+    """Return whether the rules of the single parts say more than the reasons of a question."""
+    facts = sandbox_of(request)
+    explains_itself = facts.kind in ("outside", "discard") and bool(facts.reasons)
+    return len(verdicts) > 1 and not explains_itself and any(one.action != "allow" for one in verdicts)
 
 
 Act = Literal["once", "always", "edit", "reject", "leave"]
@@ -167,6 +172,8 @@ def once_of(request: PermissionRequest) -> str:
     """Return what the key for once does."""
     if sandbox_of(request).kind == "refused":
         return "run again outside"
+    if is_command(request):
+        return _ONCE["bash"]
     return _ONCE.get(request.permission, "allow once")
 
 
@@ -258,6 +265,8 @@ def _rule_reasons(
         sentences.append(f"{len(asking)} of {len(verdicts)} {noun} {need} approval.")
     elif asking:
         sentences.append(_sentence(asking[0], agent, places))
+    elif verdicts:  # the rules allow it
+        sentences.append("Approvals are set to ask for every edit and command.")
     return sentences
 
 
@@ -268,8 +277,6 @@ def _reasons_afterwards(facts: SandboxFacts) -> list[str]:
         return [*made, "Such files can start programs later."]
     if facts.host:
         return [f"It tried to reach {facts.host}."]
-    if facts.path:
-        return [f"It tried to use {facts.path}."]
     return list(facts.reasons) or ["The sandbox refused something that it did."]
 
 

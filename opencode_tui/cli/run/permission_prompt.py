@@ -23,6 +23,7 @@ from opencode_tui.schema.session.part import ToolPart
 from opencode_tui.text.cells import clip, pad, width, wrap
 from opencode_tui.text.permission import (
     choices_of,
+    has_parts,
     is_command,
     reason_of,
     reasons_of,
@@ -182,7 +183,7 @@ def render_question(question: Question, style: Style) -> str:
         *_subject_lines(question, style),
     ]
     lines += render_diff(str(request.metadata.get("diff") or ""), style, limit=_DIFF_LINES)
-    if len(question.verdicts) > 1 and is_command(request):
+    if is_command(request) and has_parts(request, question.verdicts):
         lines += _verdicts(question, style)
     for sentence in _why(question):
         lines += [style.paint(f"  {line}", "muted") for line in wrap(make_safe(sentence), (style.columns() or 80) - 2)]

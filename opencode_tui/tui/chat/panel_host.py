@@ -20,6 +20,9 @@ from opencode_tui.tui.prompt.box import PromptBox
 from opencode_tui.tui.state.controller import SessionController
 from opencode_tui.tui.state.facts import Asking
 
+BUILDER = "build"
+"""The agent that carries out a plan."""
+
 AskingPanel = PermissionPanel | QuestionPanel | PlanPanel
 
 
@@ -127,7 +130,7 @@ class PanelHost:
                     request,
                     plan,
                     place=place,
-                    build=lambda yes: self._answer_question(request, [[yes]]),
+                    build=lambda yes: self._screen.do(self._build(request, yes)),
                     keep=lambda no: self._ask_what_to_change(request, no),
                     edit=self._edit_plan if self._control.is_alone else None,
                 )
@@ -185,6 +188,13 @@ class PanelHost:
                 panel.write(words)
 
         self._open_word(TextAsk("Type your answer", "answer"), done)
+
+    async def _build(self, request: QuestionRequest, yes: str) -> None:
+        await self._send_answers(request, [[yes]])
+        choice = self._control.choice
+        if BUILDER in {one.name for one in choice.agents}:
+            choice.agent = BUILDER  # which works on the plan now
+        self._screen.refresh_chrome()
 
     def _ask_what_to_change(self, request: QuestionRequest, no: str) -> None:
         ask = TextAsk("Keep planning: what should change?", "keep planning", hint="leave empty to stop the turn")

@@ -18,6 +18,7 @@ from opencode_tui.text.permission import (
     Act,
     Choice,
     choices_of,
+    has_parts,
     is_command,
     reason_of,
     reasons_of,
@@ -220,7 +221,7 @@ class PermissionPanel(Panel):
             lines += draw(self._code, self.look, room, "surface")
         elif is_command(self.case.request) or self.case.request.permission != "edit":
             lines += self._subject(room)
-        if len(self.case.verdicts) > 1:
+        if has_parts(self.case.request, self.case.verdicts):
             lines += [[], *self._verdicts(room)]
         if why := self._sentence(self.case.why, room):
             lines += [[], *why]

@@ -71,7 +71,7 @@ OUTSIDE = asked("outside", "npm install *", reasons=["Accesses the network."])
         (OUTSIDE, "n reject and tell the agent why", ["n", "enter"], ("reject", None, None)),
         (asked("discard", reasons=["Discards all uncommitted changes."]), "Discards all", ["y"], ("once", None, None)),
         (asked("refused", "x", host="db.local:5432"), "It tried to reach db.local:5432.", ["y"], ("once", None, None)),
-        (asked("refused", "x *", path="/etc/x"), "It tried to use /etc/x.", ["a", "y"], ("always", None, None)),
+        (asked("refused", "x *", reasons=["Uses /etc/x."]), "Uses /etc/x.", ["a", "y"], ("always", None, None)),
         (asked("refused", host="db.local"), "Run it again outside the sandbox?", ["n"], ("reject", None, None)),
         (asked("protected", files=[".envrc"]), "Keep these protected files?", ["k"], ("once", None, None)),
         (asked("protected", files=[".envrc"]), ".envrc", ["r"], ("reject", None, None)),

@@ -200,7 +200,7 @@ async def test_a_line_with_an_exclamation_mark_runs_in_the_shell(environ: dict[s
     async with screen(environ, folder) as page:
         await page.send("!echo from-the-shell > out.txt")
         await page.sees("Bash")
-        await page.sees("echo from-the-shell")
+        await page.sees("✓ Done")
         assert (folder / "out.txt").read_text() == "from-the-shell\n"
 
 
@@ -614,6 +614,7 @@ async def test_the_persons_own_command_shows_its_output(environ: dict[str, str],
     async with screen(environ, folder) as page:
         await page.send("!ls")
         await page.sees("│ seen.txt")
+        await page.sees("✓ Done")
         await page.send("!seq 40")
         text = await page.sees("│ 40")
         assert "│ 29" in text and "│ 28\n" not in text and "28 lines more" in text
@@ -662,11 +663,13 @@ async def test_nothing_of_a_longer_session_stays_below_a_shorter_one(environ: di
 
 async def test_what_cannot_be_known_before_it_runs_is_said_once(environ: dict[str, str], folder: Path) -> None:
     call = Call("bash", {"command": "python3 -c 1", "description": "x"})
-    async with screen(environ, folder, Answer(calls=(call,))) as page:
+    settings = {"experimental": {"sandbox": {"mode": "off"}}}
+    async with screen(environ, folder, Answer(calls=(call,)), settings=settings) as page:
         await page.send("go")
         text = " ".join((await page.sees("run once")).replace("▎", "").split())
         assert text.count("arbitrary code") == 1
-        assert "This runs arbitrary code, so it needs your approval." in text
+        assert "needs your approval. No sandbox: experimental.sandbox.mode is off. Working directory" in text
+        assert "□ no sandbox: experimental.sandbox.mode is off" in text
 
 
 async def test_requests_that_are_sent_in_one_breath_are_all_answered(environ: dict[str, str], folder: Path) -> None:

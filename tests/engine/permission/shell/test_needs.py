@@ -27,6 +27,8 @@ from tests.support.shell.world import scanned
         ("kill -9 -1", ["signal"]),
         ("kill $(lsof -t -i:3000)", ["signal"]),
         ("cat ~/.ssh/id_rsa", ["path"]),
+        ("sed -i s/a/b/ /etc/hosts", ["path"]),
+        ("mvn -s /home/x/settings.xml test", ["path"]),
         ("find . -name x | xargs curl", ["network"]),
         ("bash -c 'npm install'", ["install"]),
     ],
@@ -40,6 +42,7 @@ def test_what_needs_the_outside(command: str, kinds: list[str]) -> None:
     [
         "npm test", "npm run build", "npx eslint .", "pip list", "uv run pytest", "cargo build", "go test ./...",
         "git fetch --help", "git remote -v", "git config user.name", "git branch -a", "git status", "sleep 9 & kill $!",
+        "mvn -o -s /etc/maven/settings-debian.xml compile",
         "ls /usr/include", "echo x > /tmp/x", "grep curl README.md", "echo git push", "rm -f src/a.py", "rm -rf dist",
         "git checkout src/a.py", "git restore src/a.py", "git reset HEAD src/a.py", "git stash pop", "git clean -n",
         "find . -name '*.pyc' -delete",

@@ -26,7 +26,7 @@ CALLS = (
 )
 TURNS = {
     "said": (Answer(reasoning=TEXT, text=TEXT, delta_size=7),),
-    "tools": (Answer(calls=CALLS), Answer(text="tried")),
+    "tools": (Answer(calls=CALLS[:101]), Answer(calls=CALLS[101:]), Answer(text="tried")),
     "failures": (failure(418, " ".join(ALL), kind=ALL[0]),),
 }
 LEAST = {"said": 480, "tools": 150, "failures": 5}

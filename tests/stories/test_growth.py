@@ -41,9 +41,12 @@ async def test_a_fast_answer_of_8000_deltas_is_written_at_most_twenty_times(line
     assert 2 <= len(files.times("write", f"{part.id}.json")) <= 20
 
 
-async def test_between_the_first_request_and_the_last_no_record_is_read_again(line, server):
+async def test_between_the_first_request_and_the_last_only_the_session_is_read_again(line, server):
+    """The session's record has the mode of approvals, which another process may change at any time."""
     files = LoggedFiles()
     await answer_of(line, files, 'look <<tool read {"filePath":"a.py"}>> <<tool list {}>>')
     begun, last = server.requests[0].time, server.requests[-1].time
     assert len(server.requests) == 3
-    assert [call for call in files.calls if call.act in ("read", "list") and begun <= call.time <= last] == []
+    read = [call for call in files.calls if call.act in ("read", "list") and begun <= call.time <= last]
+    assert {Path(call.path).parts[-3] for call in read} <= {"session"}
+    assert len(read) <= 2  # one for each call that needs a permission

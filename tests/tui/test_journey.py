@@ -104,7 +104,7 @@ def test_a_day_by_mouse(start: Open, project: Repo, server: ModelServer) -> None
         terminal.sees("1 of ")
         terminal.click(words)
 
-    with start("--prompt", "set x to 42") as terminal:
+    with start("--prompt", "set x to 42", size=(190, 40)) as terminal:
         terminal.sees("Edit this file?")
         terminal.read_for(0.6)
         terminal.click("edit once")

@@ -103,7 +103,7 @@ def test_40_columns_show_everything_that_matters(start: Open) -> None:
         terminal.sees("What do you want to do?")
         terminal.press("escape")
         terminal.resize(120, 30)
-        terminal.sees("ctrl+p commands")
+        terminal.sees("f1 help")
 
 
 def test_a_folder_that_is_not_trusted_starts_nothing_and_says_what_it_would_start(start: Open, folder: Path) -> None:
@@ -151,7 +151,7 @@ def test_a_mistake_in_a_region_is_told_in_a_line_and_the_session_goes_on(
     with ScreenTerminal(["-c", broken], folder=folder, environ=line.variables()) as terminal:
         terminal.sees("Ask anything")
         terminal.read_for(1)
-        terminal.click("ctrl+p commands")
+        terminal.click("f1 help")
         assert "log/opencode-tui.log" in terminal.sees("ValueError")
         terminal.type("hello\r")
         terminal.sees("Echo: hello")

@@ -68,7 +68,7 @@ def test_the_window_may_become_small_and_large_again(place: Place) -> None:
             screen.resize(*size)
             screen.read_for(0.4)
         screen.sees("Echo: hello")
-        screen.sees("ctrl+p commands")
+        screen.sees("f1 help")
 
 
 @pytest.mark.parametrize("term", ["dumb", "linux", "screen-256color", "tmux-256color"])

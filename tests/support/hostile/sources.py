@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
+from urllib.parse import quote
 
 from tests.support.hostile.settings import providers
 from tests.support.hostile.world import HostileWorld, leaks, marks
@@ -202,20 +203,23 @@ def permissions(world: HostileWorld) -> None:
     calls = [
         Call("bash", {"command": words, "description": world.strings[0]}),
         Call("bash", {"command": named, "description": world.strings[1]}),
-        *(Call("webfetch", {"url": "https://example.invalid/" + "/".join(part)}) for part in parts(few, 20)),
+        *(Call("webfetch", {"url": "https://example.invalid/" + quote("/".join(part))}) for part in parts(few, 20)),
         *(Call("read", {"filePath": _name(part) + ".env"}) for part in parts(few[: len(few) // 3 + 2], 8)),
     ]
     world.say(Answer(calls=tuple(calls)))
+    looked = 0
     for left in range(len(calls), 0, -1):
         if left > 1:
             world.terminal.sees(f"1 of {left}")
         world.terminal.listens("reject and tell")
         world.scroll_panel()
-        if left % 2 == 0:
+        if "always allow" in world.terminal.shown():  # not for names with wildcards
             _look_at_always(world)
+            looked += 1
         if left > 1:
             world.terminal.press("y")
             world.terminal.sees_no_more(f"1 of {left}")
+    assert looked
     world.terminal.press("n")
     world.terminal.paste("\n".join(world.strings[:30]))
     world.terminal.press("enter")

@@ -54,9 +54,10 @@ async def run_search(
     finally:
         if process.returncode is None:
             process.kill()
-            await process.wait()
+        # A pipe that was not read to its end stays open otherwise, and `wait` returns only when all pipes are closed.
         transport: asyncio.SubprocessTransport = process._transport  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownVariableType, reportPrivateUsage] - there is no public one
-        transport.close()  # a pipe that was not read to its end stays open otherwise
+        transport.close()
+        await process.wait()
 
 
 async def _start(command: Sequence[str], folder: Path) -> asyncio.subprocess.Process:

@@ -8,15 +8,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from opencode_tui.engine.tool.process.running_command import CommandOutput, Excerpt
+from opencode_tui.engine.tool.process.running_command import FILE_BYTES, CommandOutput, Excerpt
 
 
 def nowhere() -> Path:
     raise OSError(28, "No space left on device")
 
 
-def collected(data: bytes, reserve: Callable[[], Path], cuts: list[int] | None = None, **more: int) -> Excerpt:
-    output = CommandOutput(reserve, **more)
+def collected(
+    data: bytes, reserve: Callable[[], Path], cuts: list[int] | None = None, *, file_bytes: int = FILE_BYTES
+) -> Excerpt:
+    output = CommandOutput(reserve, file_bytes=file_bytes)
     places = [0, *sorted(cuts or []), len(data)]
     for start, end in itertools.pairwise(places):
         if end > start:

@@ -80,7 +80,7 @@ class Findings:
             return False
         for path in self._absolute(text, folders):
             if word.glob or not word.known:
-                self._note_pattern(path if word.known else path + "*", mode, follows=follows)
+                self._record_pattern(path if word.known else path + "*", mode, follows=follows)
             else:
                 self.absolute_path(path, mode, follows=follows)
         return word.known and (folders is not None or text.startswith("/"))
@@ -121,7 +121,7 @@ class Findings:
                 return
         real = self.real(path) if follows else self._real_entry(path)
         if not is_inside(real, self.root):
-            self._note_outside(real, mode)
+            self._record_outside(real, mode)
         elif real != self.root:
             self.inside[real] = _joined(self.inside.get(real), "r" if self.is_guess else mode)
         if is_secret(path) or (real != path and is_secret(real)) or (mode != "r" and self._is_protected(path, real)):
@@ -130,7 +130,7 @@ class Findings:
     def _is_protected(self, path: str, real: str) -> bool:
         return any(is_protected(one, self.root) for one in {real, posixpath.normpath(path)})
 
-    def _note_outside(self, path: str, mode: Mode) -> None:
+    def _record_outside(self, path: str, mode: Mode) -> None:
         self.external[path] = _joined(self.external.get(path), mode)
         self._users.setdefault(path, self.command)
 
@@ -175,14 +175,14 @@ class Findings:
             if is_secret(path) and fnmatch.fnmatchcase(posixpath.basename(path).casefold(), names):
                 self.swept[path] = None
 
-    def _note_pattern(self, path: str, mode: Mode, *, follows: bool) -> None:
+    def _record_pattern(self, path: str, mode: Mode, *, follows: bool) -> None:
         folder = self.real(glob_folder(path))
         if not is_inside(folder, self.root):
-            self._note_outside(folder, mode)
+            self._record_outside(folder, mode)
             return
         for one in self._expand(path):
             self.absolute_path(one, mode, follows=follows)
-        self._note_climb(path, mode)
+        self._record_climb(path, mode)
 
     def _expand(self, path: str) -> list[str]:
         known = self._expanded.get(path)
@@ -193,12 +193,12 @@ class Findings:
             known = self._expanded[path] = expand_glob(path, self.filesystem, loose=self.loose_globs)
         return known
 
-    def _note_climb(self, path: str, mode: Mode) -> None:
+    def _record_climb(self, path: str, mode: Mode) -> None:
         """Judge a glob followed by `..`, which leads outside even where nothing matches now."""
         real = self.real(path)
         if not is_inside(real, self.root):
             folder = self.real(glob_folder(real))
-            self._note_outside(folder, mode)
+            self._record_outside(folder, mode)
 
     def _absolute(self, text: str, folders: frozenset[str] | None) -> list[str]:
         if text.startswith("/"):

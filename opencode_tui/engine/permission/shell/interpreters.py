@@ -180,10 +180,10 @@ def run_sed(call: Call) -> None:
     for word in operands:
         call.use(word, mode)
     for program in programs:
-        _note_sed_program(call, program)
+        _record_sed_program(call, program)
 
 
-def _note_sed_program(call: Call, program: str) -> None:
+def _record_sed_program(call: Call, program: str) -> None:
     if len(program) > PROGRAM_LIMIT:
         call.opaque()
         return
@@ -271,13 +271,13 @@ def run_awk(call: Call) -> None:
     if any(re.match(r"-f|--file", text) for text in call.texts()):
         call.opaque()
     elif operands:
-        _note_awk_program(call, operands.pop(0))
+        _record_awk_program(call, operands.pop(0))
     for word in operands:
         if not re.match(r"[A-Za-z_]\w*=", word.text):
             call.use(word, "r")
 
 
-def _note_awk_program(call: Call, word: Word) -> None:
+def _record_awk_program(call: Call, word: Word) -> None:
     program = word.text
     if not word.known or len(program) > PROGRAM_LIMIT:
         call.opaque()

@@ -170,7 +170,7 @@ _CACHED_NAMES = 1_024
 
 def invoke(command: SimpleCommand, member: FoundMember, state: State, runner: Runner) -> None:
     """Analyze one command and everything that it starts."""
-    _note_assignments(command, state, runner)
+    _record_assignments(command, state, runner)
     words = command.words
     if not words:
         return
@@ -183,7 +183,7 @@ def invoke(command: SimpleCommand, member: FoundMember, state: State, runner: Ru
     _run_program(call, member)
 
 
-def _note_assignments(command: SimpleCommand, state: State, runner: Runner) -> None:
+def _record_assignments(command: SimpleCommand, state: State, runner: Runner) -> None:
     for name, value in command.assignments:
         if command.declares:
             runner.assign(name, value, state)

@@ -208,6 +208,16 @@ def always_of(request: PermissionRequest) -> str:
     return "always allow " + ", ".join(f'"{pattern}"' for pattern in request.always)
 
 
+def stored_words(request: PermissionRequest, edited: Sequence[str] | None) -> tuple[str, str]:
+    """Return what an answer for always has stored, and how to undo it; `edited` are the patterns if not those of the request."""
+    stored = request if edited is None else request.changed(always=list(edited))
+    pattern = f' {request.permission} "{stored.always[0]}"' if len(stored.always) == 1 else ""
+    return (
+        f"Always allowed{always_of(stored).removeprefix('always allow')}",
+        f"undo: opencode-tui permission revoke{pattern}",
+    )
+
+
 REJECT = "reject and tell the agent why"
 """The effect of the key for no."""
 

@@ -10,7 +10,9 @@ from textual.widget import Widget
 
 from opencode_tui.schema.api.question import QuestionRequest
 from opencode_tui.schema.permission import PermissionRequest, Reply
+from opencode_tui.text.permission import stored_words
 from opencode_tui.text.safe_text import screen_line
+from opencode_tui.tui.chrome.activity import Kind
 from opencode_tui.tui.dialogs.panel import Panel
 from opencode_tui.tui.dialogs.permission import PermissionPanel, load_case
 from opencode_tui.tui.dialogs.plan import PlanPanel, load_plan
@@ -35,6 +37,8 @@ class _PanelScreen(Protocol):
     def do(self, work: Coroutine[object, object, None]) -> None: ...
 
     def clear_note(self) -> None: ...
+
+    def show_note(self, kind: Kind, words: str, facts: str = "") -> None: ...
 
     def refresh_chrome(self) -> None: ...
 
@@ -64,14 +68,7 @@ class PanelHost:
     @property
     def closes_on_escape(self) -> bool:
         """Return whether escape closes the panel instead of interrupting the run."""
-        return (
-            self._own is not None
-            or self._word is not None
-            or (
-                isinstance(self._asked, PermissionPanel)
-                and any(key.key == "escape" for key in self._asked.keys_of_panel)
-            )
-        )
+        return self._own is not None or self._word is not None
 
     @property
     def _shown(self) -> Widget | None:
@@ -220,6 +217,8 @@ class PanelHost:
     ) -> None:
         self._drop_asked()
         await self._control.client.permissions.reply(request.id, reply, message, always=always)
+        if reply == "always":
+            self._screen.show_note("done", *stored_words(request, always))
 
     def _edit_plan(self, file: Path) -> None:
         self._screen.do(self._edit_and_show(file))

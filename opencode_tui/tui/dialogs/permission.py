@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -132,7 +131,7 @@ SPLIT = 100
 
 
 class PermissionPanel(Panel):
-    """Two pages: the question, and the list of what "always" would allow."""
+    """The question with its keys."""
 
     def __init__(
         self,
@@ -149,13 +148,11 @@ class PermissionPanel(Panel):
         self._place = place
         self._acts: Mapping[Act, Callable[[], None]] = {
             "once": lambda: answer("once"),
-            "always": lambda: self._turn("always"),
+            "always": lambda: answer("always"),
             "edit": edit,
             "reject": reject,
             "leave": lambda: answer("reject"),
         }
-        self._store = lambda: answer("always")
-        self._page: Literal["question", "always"] = "question"
         self._code = code_rows(case.diff, case.subject) if case.diff else []
         self._is_split = False
 
@@ -167,14 +164,13 @@ class PermissionPanel(Panel):
 
     @property
     def keys_of_panel(self) -> Sequence[PanelKey]:
-        """The keys: once, always, no; on the second page yes and back."""
-        if self._page == "always":
-            return (
-                PanelKey("y", "always allow", self._store),
-                PanelKey("escape", "back", lambda: self._turn("question")),
-            )
+        """The keys of the answers; a rule that is too long to be shown is edited before it is stored."""
         most = min(LONGEST_KEY, self.inside - 2)
-        keys = [PanelKey(one.key, clip(screen_line(one.words), most), self._acts[one.act]) for one in self.case.choices]
+        keys: list[PanelKey] = []
+        for choice in self.case.choices:
+            words = screen_line(choice.words)
+            act = "edit" if choice.act == "always" and width(words) > most else choice.act
+            keys.append(PanelKey(choice.key, clip(words, most), self._acts[act]))
         if self._code and self.size.width >= SPLIT:
             keys.append(PanelKey("d", "one column" if self._is_split else "side by side", self._split))
         return keys
@@ -184,16 +180,10 @@ class PermissionPanel(Panel):
         self.refresh(layout=True)
         self.redraw()
 
-    def _turn(self, page: Literal["question", "always"]) -> None:
-        self._page = page
-        self.guard_again()
-
     def title(self) -> tuple[Sequence[Piece], Sequence[Piece]]:
         """Return the question; at the right the number of waiting ones, or the changed lines."""
         palette = self.look.palette
         bold, muted = palette.style("text", "surface", bold=True), palette.style("muted", "surface")
-        if self._page == "always":
-            return [("Always allow in this project?", bold)], []
         left: list[Piece] = [(screen_line(self.case.title), bold)]
         if self.case.request.permission == "edit" and not is_command(self.case.request):
             left.append((f"  {screen_line(self.case.subject)}", palette.style("text", "surface")))
@@ -212,18 +202,15 @@ class PermissionPanel(Panel):
 
     def body(self, width: int) -> Sequence[Line]:
         """Return the subject and the reasons."""
-        return self._always(width) if self._page == "always" else self._question(width)
-
-    def _question(self, room: int) -> list[Line]:
         lines: list[Line] = []
         if self.case.diff:
             draw = two_columns if self._is_split else one_column
-            lines += draw(self._code, self.look, room, "surface")
+            lines += draw(self._code, self.look, width, "surface")
         elif is_command(self.case.request) or self.case.request.permission != "edit":
-            lines += self._subject(room)
+            lines += self._subject(width)
         if has_parts(self.case.request, self.case.verdicts):
-            lines += [[], *self._verdicts(room)]
-        if why := self._sentence(self.case.why, room):
+            lines += [[], *self._verdicts(width)]
+        if why := self._sentence(self.case.why, width):
             lines += [[], *why]
         return lines
 
@@ -264,13 +251,3 @@ class PermissionPanel(Panel):
         muted = self.look.palette.style("muted", "surface")
         line = screen_line(" ".join(text.split()))
         return [[(line[start:end], muted)] for start, end in breaks(line, room)] if line else []
-
-    def _always(self, room: int) -> list[Line]:
-        palette = self.look.palette
-        bold = palette.style("text", "surface", bold=True)
-        lines: list[Line] = [*self._sentence("You will not be asked again for:", room), []]
-        for pattern in self.case.request.always:
-            safe = screen_line(f"{self.case.request.permission}  {pattern}")
-            lines += [[("  " + safe[start:end], bold)] for start, end in breaks(safe, room - 2)]
-        notice = "Deny rules still apply. Undo with `opencode-tui permission revoke`."
-        return [*lines, [], *self._sentence(notice, room)]

@@ -228,8 +228,8 @@ def permissions(world: HostileWorld) -> None:
 
 
 def _look_at_always(world: HostileWorld) -> None:
-    """Look at what `always` would allow, and go back to the question."""
-    world.terminal.press("a")
+    """Look at the rule that `always` would store, and go back to the question."""
+    world.terminal.press("e")
     world.terminal.listens("always allow   esc")
     world.scroll_panel()
     world.terminal.press("escape")

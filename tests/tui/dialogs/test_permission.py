@@ -66,12 +66,12 @@ OUTSIDE = asked("outside", "npm install *", reasons=["Accesses the network."])
     ("request_", "sees", "keys", "reply"),
     [
         (OUTSIDE, "Run this outside the sandbox?", ["y"], ("once", None, None)),
-        (OUTSIDE, 'a always allow "npm install *"', ["a", "y"], ("always", None, None)),
+        (OUTSIDE, 'a always allow "npm install *"', ["a"], ("always", None, None)),
         (OUTSIDE, "e edit the rule", ["e", "enter"], ("always", None, ["npm install *"])),
         (OUTSIDE, "n reject and tell the agent why", ["n", "enter"], ("reject", None, None)),
         (asked("discard", reasons=["Discards all uncommitted changes."]), "Discards all", ["y"], ("once", None, None)),
         (asked("refused", "x", host="db.local:5432"), "It tried to reach db.local:5432.", ["y"], ("once", None, None)),
-        (asked("refused", "x *", reasons=["Uses /etc/x."]), "Uses /etc/x.", ["a", "y"], ("always", None, None)),
+        (asked("refused", "x *", reasons=["Uses /etc/x."]), "Uses /etc/x.", ["a"], ("always", None, None)),
         (asked("refused", host="db.local"), "Run it again outside the sandbox?", ["n"], ("reject", None, None)),
         (asked("protected", files=[".envrc"]), "Keep these protected files?", ["k"], ("once", None, None)),
         (asked("protected", files=[".envrc"]), ".envrc", ["r"], ("reject", None, None)),
@@ -100,6 +100,25 @@ async def test_the_edited_rule_is_stored_and_an_empty_one_is_not() -> None:
         await page.press("enter")
         await page.sees_no_more("Waiting for your approval")
         assert replies == [("always", None, ["npm *"])]
+
+
+async def test_a_stored_rule_is_named_with_its_undo() -> None:
+    async with question(OUTSIDE) as (page, _):
+        await page.sees("a always allow")
+        await page.answer("a")
+        await page.sees('Always allowed "npm install *"  undo: opencode-tui permission revoke bash "npm install *"')
+
+
+async def test_a_rule_that_is_too_long_for_its_key_is_shown_in_full_before_it_is_stored() -> None:
+    rule = f"npm install {'x' * 70} *"
+    async with question(asked("outside", rule)) as (page, replies):
+        await page.sees("a always allow")
+        await page.answer("a")
+        await page.sees("* is any text")
+        assert replies == []
+        await page.press("enter")
+        await page.sees_no_more("Waiting for your approval")
+        assert replies == [("always", None, [rule])]
 
 
 async def test_a_command_that_discards_can_only_be_allowed_once() -> None:

@@ -38,28 +38,14 @@ async def test_each_part_of_a_command_is_shown_with_its_verdict(environ: dict[st
         assert "2 of 3 parts need approval. Working directory:" in text
 
 
-async def test_always_is_written_out_before_it_counts(environ: dict[str, str], folder: Path) -> None:
+async def test_always_stores_the_rule_that_its_key_names(environ: dict[str, str], folder: Path) -> None:
     async with screen(environ, folder, Answer(calls=(TOUCH,)), Answer(text="Made."), settings=ASKS) as page:
         await page.send("make it")
-        await page.sees("run once")
+        await page.sees('a always allow "touch *"')
         await page.answer("a")
-        text = await page.sees("Always allow in this project?")
-        assert "bash  touch *" in text
-        assert not (folder / "made").exists()
-        await page.answer("y")
         await page.sees("Made.")
         assert (folder / "made").exists()
-
-
-async def test_escape_leads_back_from_always_without_an_answer(environ: dict[str, str], folder: Path) -> None:
-    async with screen(environ, folder, Answer(calls=(TOUCH,)), settings=ASKS) as page:
-        await page.send("make it")
-        await page.sees("run once")
-        await page.answer("a")
-        await page.sees("Always allow in this project?")
-        await page.answer("escape")
-        await page.sees("Run this command?")
-        assert len(await page.world.client.permissions.pending()) == 1
+        assert [one.pattern for one in await page.world.client.rules.grants("bash", None)] == ["touch *"]
 
 
 async def test_a_rejection_takes_a_word_to_the_agent(environ: dict[str, str], folder: Path) -> None:

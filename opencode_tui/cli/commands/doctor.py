@@ -19,7 +19,7 @@ from opencode_tui.cli.style import Style, Token, style_of
 from opencode_tui.client.client import Client
 from opencode_tui.config.auth import AuthStore
 from opencode_tui.engine.project.git import git_version
-from opencode_tui.engine.sandbox.tier import LIMITS, candidates, probe
+from opencode_tui.engine.sandbox.tier import candidates, probe
 from opencode_tui.engine.tool.search.ripgrep import find_ripgrep
 from opencode_tui.schema.error import ConfigError, GitMissingError, GitUnavailableError, OpencodeError
 from opencode_tui.storage.doctor import Doctor, Finding
@@ -169,7 +169,7 @@ def check_sandbox() -> Check:
         return Check("sandbox", "warning", f"none on {sys.platform}: commands run unconfined, opaque ones ask")
     statuses = [probe(tier, os.environ) for tier in candidates()]
     details: list[tuple[Level, str]] = [
-        ("ok", f"{status.tier} works; its limits: {'; '.join(LIMITS[status.tier])}")
+        ("ok", f"{status.tier} works; its limits: {'; '.join(status.limits)}")
         if status.works
         else ("warning", status.reason)
         for status in statuses

@@ -12,6 +12,9 @@ disk, except folders in that temp folder.
 - **Users**: with CAP_SYS_ADMIN (root), no user namespace is made, because inside one root could not write files of other users, as
   in a container with a mounted project; the command keeps the capabilities that concern owners and modes of files. Otherwise the
   command runs in a user namespace of its own, without capabilities.
+- **/proc**: a new one shows the command's own processes only. A container that masks parts of its own refuses to mount one; there,
+  `shares_proc` binds the present one read-only. The kernel then still refuses the environment, memory, root and descriptors of
+  processes outside, because the command is always in a user namespace of its own; command lines and states can be read.
 - **No seccomp filter**: the namespaces hold what tier B must filter (sockets, other processes, mounts). What they do not separate
   are the kernel's keyrings.
 """
@@ -35,8 +38,7 @@ _RESOLVER = Path("/etc/resolv.conf")
 
 _HOLD = """(exec "$@" </dev/null 2>&1)
 code=$?
-set -- /proc/[1-9]*
-[ $# -eq 1 ] || { echo "$code" >&2; exec >&-; read -r _; }
+kill -0 -1 2>/dev/null && { echo "$code" >&2; exec >&-; read -r _; }
 exit "$code"
 """
 """The supervisor, process 1 of the namespace: signals do not end it, and its end kills all other processes there."""
@@ -74,12 +76,14 @@ def arguments(policy: Policy, folder: Path) -> list[str]:
     access = dict(_accesses(policy))
     covers = _covers(access)
     hidden = [path for path in access if access[path] == "hide" and path.is_dir()]
+    keeps_user = has_admin_capability() and not policy.shares_proc
     # fmt: off
     return [
         "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--die-with-parent", "--new-session", "--as-pid-1",
         *([] if policy.network == "full" else ["--unshare-net"]),
-        *(_as_root(policy) if has_admin_capability() else ["--unshare-user", "--cap-drop", "ALL"]),
-        "--proc", "/proc", "--dev", "/dev", "--perms", "1777", "--tmpfs", "/dev/shm",
+        *(["--ro-bind", "/proc", "/proc"] if policy.shares_proc else ["--proc", "/proc"]),
+        *(_as_root(policy) if keeps_user else ["--unshare-user", "--cap-drop", "ALL"]),
+        "--dev", "/dev", "--perms", "1777", "--tmpfs", "/dev/shm",
         "--bind", str(policy.temp), str(TEMP), *(word for path in covers for word in ("--tmpfs", str(path))),
         *_links(access, policy, folder),
         *(word for path in sorted(access, key=_depth) for word in _mount(path, access)),

@@ -5,7 +5,7 @@ abstract Unix sockets, signals and devices; seccomp (`seccomp.py`) refuses what 
 capabilities that concern owners and modes of files: others would let it read the memory of processes outside, for example. Reading
 /proc is allowed; the kernel refuses what belongs to processes outside (memory, environment, descriptors) except command lines.
 
-What it cannot hold (`LIMITS` in `tier.py`): nothing inside a writable folder can be excepted, so protected files are compared
+What it cannot hold (`TierStatus.limits`): nothing inside a writable folder can be excepted, so protected files are compared
 afterwards and hidden files are left to the scanner; modes, owners, times and attributes of files outside can be changed by one
 who owns them; Unix sockets outside that have a path accept connections; /dev/shm is that of the machine. There are no
 pseudo-terminals: the folder that would hold them also holds the user's terminals, whose input a command could read.

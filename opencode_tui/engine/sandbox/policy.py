@@ -25,3 +25,5 @@ class Policy(Struct, frozen=True):
     network: Network
     environ: Mapping[str, str]
     """The complete environment of the command."""
+    shares_proc: bool = False
+    """Tier A without a `/proc` of its own: the command sees the command lines of processes outside."""

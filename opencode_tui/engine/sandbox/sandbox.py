@@ -42,6 +42,7 @@ class SandboxStatus(Struct, frozen=True):
     tier: Tier
     reason: str
     mode: Mode
+    shares_proc: bool = False
 
 
 class Confined(Struct, frozen=True):
@@ -132,7 +133,7 @@ class Sandbox:
         if found.works and found.tier == "landlock" and self._private:
             reason = "the project contains your home or other private folders, which Landlock cannot leave out; install bubblewrap"
             return SandboxStatus("none", reason, mode)
-        return SandboxStatus(found.tier if found.works else "none", found.reason, mode)
+        return SandboxStatus(found.tier if found.works else "none", found.reason, mode, found.shares_proc)
 
     def _confine(
         self,
@@ -172,6 +173,7 @@ class Sandbox:
             temp=temp,
             network="full" if settings.network == "on" else "none",
             environ=tools.confined,
+            shares_proc=self._status is not None and self._status.shares_proc,
         )
 
     def _existing_readable(self) -> list[Path]:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from opencode_tui.engine.sandbox.policy import Policy
 from opencode_tui.storage.paths import ensure
@@ -19,7 +20,7 @@ Tier = Literal["bubblewrap", "landlock", "seatbelt", "none"]
 Setting = Literal["auto", "bubblewrap", "landlock", "none"]
 
 _NEW_FILES = "new protected files are found afterwards"
-LIMITS: Mapping[Tier, tuple[str, ...]] = {
+_LIMITS: Mapping[Tier, tuple[str, ...]] = {
     "bubblewrap": (_NEW_FILES,),
     "landlock": (
         "protected files can be changed, which is found afterwards",
@@ -30,11 +31,13 @@ LIMITS: Mapping[Tier, tuple[str, ...]] = {
     ),
     "seatbelt": (_NEW_FILES,),
 }
-"""What a tier does not hold, as `doctor` says it."""
+_SHARED_PROC = ("command lines of other processes can be read, because this container masks parts of /proc",)
 
 _TIMEOUT_S = 10.0
 _SYSTEM = ("/usr", "/etc", "/lib", "/lib64", "/bin", "/sbin", "/nix", "/gnu")
 _CACHE_NAME = "sandbox-tier"
+_SHARED = "shares /proc\n"
+_MASKED_PROC = "bubblewrap cannot mount /proc: this container hides parts of its own (run it with an unmasked /proc)"
 
 
 class TierStatus(Struct, frozen=True):
@@ -43,17 +46,27 @@ class TierStatus(Struct, frozen=True):
     tier: Tier
     works: bool
     reason: str
+    shares_proc: bool = False
+    """Whether commands see the present /proc, because a new one cannot be mounted."""
+
+    @property
+    def limits(self) -> tuple[str, ...]:
+        """Return what the tier does not hold here, as `doctor` says it."""
+        return (*_LIMITS[self.tier], *(_SHARED_PROC if self.shares_proc else ()))
 
 
 def probe(tier: Tier, environ: Mapping[str, str]) -> TierStatus:
     """Return whether the tier works here: a process is started in it and tries what must be refused. Blocks, about 10 ms."""
     if tier == "none":
         return TierStatus("none", works=False, reason="switched off by experimental.sandbox.tier")
+    shares_proc = False
     try:
         reason = _PROBES[tier](environ)
+        if reason == _MASKED_PROC and not _probe_bubblewrap(environ, shares_proc=True):
+            reason, shares_proc = "", True
     except (OSError, subprocess.SubprocessError) as error:
         reason = f"{tier} does not start: {error}"
-    return TierStatus(tier, works=not reason, reason=reason)
+    return TierStatus(tier, works=not reason, reason=reason, shares_proc=shares_proc)
 
 
 def candidates() -> tuple[Tier, ...]:
@@ -82,14 +95,14 @@ def _probe_once(tier: Tier, environ: Mapping[str, str], cache: Path) -> TierStat
     path = cache / f"{_CACHE_NAME}-{tier}-{os.geteuid() if sys.platform != 'win32' else 0}"
     identity = _identity(tier, environ)
     with suppress(OSError, UnicodeDecodeError):
-        if path.read_text() == identity:
-            return TierStatus(tier, works=True, reason="")
+        if (known := path.read_text()) in (identity, identity + _SHARED):
+            return TierStatus(tier, works=True, reason="", shares_proc=known != identity)
     status = probe(tier, environ)
     if status.works:
         with suppress(OSError):  # without the cache, the next start probes again
             ensure(cache)
             with open(path, "w", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
-                file.write(identity)
+                file.write(identity + (_SHARED if status.shares_proc else ""))
     return status
 
 
@@ -111,7 +124,7 @@ def _identity(tier: Tier, environ: Mapping[str, str]) -> str:
     return "\n".join(parts) + "\n"
 
 
-def _probe_bubblewrap(environ: Mapping[str, str]) -> str:
+def _probe_bubblewrap(environ: Mapping[str, str], *, shares_proc: bool = False) -> str:
     from opencode_tui.engine.sandbox import bubblewrap
 
     if sys.platform != "linux":
@@ -119,7 +132,9 @@ def _probe_bubblewrap(environ: Mapping[str, str]) -> str:
     if bubblewrap.find_program(environ) is None:
         return "bubblewrap is not installed (apt install bubblewrap)"
     with tempfile.TemporaryDirectory() as name:
-        command = bubblewrap.command(_probe_policy(Path(name), environ), ("/bin/sh", "-c", "exit 0"), Path("/"))
+        policy = replace(_probe_policy(Path(name), environ), shares_proc=shares_proc)
+        text = f"! (: < /proc/{os.readlink('/proc/self')}/environ) 2> /dev/null" if shares_proc else "exit 0"
+        command = bubblewrap.command(policy, ("/bin/sh", "-c", text), Path("/"))
         done = subprocess.run(
             command, stdin=subprocess.DEVNULL, capture_output=True, timeout=_TIMEOUT_S, check=False, env=dict(environ)
         )
@@ -145,7 +160,7 @@ def _explain_bubblewrap(errors: str) -> str:
     last = lines[-1] if lines else "no message"
     lowered = last.lower()
     if "mount proc" in lowered:
-        return "bubblewrap cannot mount /proc: this container hides parts of its own (run it with an unmasked /proc)"
+        return _MASKED_PROC
     if "namespace" in lowered or "uid map" in lowered:
         return f"bubblewrap cannot create a user namespace: {_forbidden_by(Path('/proc/sys'))}"
     return f"bubblewrap does not start: {last}"

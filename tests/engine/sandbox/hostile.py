@@ -1,18 +1,19 @@
 """Scripts that try to get out of a tier, and what they reached; run by `test_hostile_scripts.py` inside an outer guard.
 
 `python -m tests.engine.sandbox.hostile TIER FOLDER` prints a JSON object: the name of each script with what it reached, which is
-nothing when the tier held it.
+nothing when the tier held it. Of `SHARED_PROC` only the scripts that look for other processes run.
 """
 
 import ctypes
 import json
 import os
+import re
 import shutil
 import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from tests.engine.sandbox.confined import Confined
@@ -20,6 +21,8 @@ from tests.engine.sandbox.confined import Confined
 CANARY = "CANARY-OUTSIDE-4417"
 HIDDEN = "CANARY-HIDDEN-4418"
 TRIED = "tried it"
+SHARED_PROC = "bubblewrap without a /proc of its own"
+"""The name of the variant of bubblewrap for containers that mask parts of `/proc`."""
 
 SCRIPTS: dict[str, str] = {
     "write a new file": "echo x > {outside}/new",
@@ -191,7 +194,9 @@ class World:
 
     def make_confined(self, base: Path) -> Confined:
         """Return what runs the scripts."""
-        return Confined("bubblewrap" if self.name == "bubblewrap" else "landlock", base)
+        confined = Confined("landlock" if self.name == "landlock" else "bubblewrap", base)
+        confined.limit(shares_proc=self.name == SHARED_PROC)
+        return confined
 
     def _start_victim(self) -> None:
         code = (
@@ -295,8 +300,8 @@ class World:
         return reached
 
 
-def run_all(make: Callable[[], World]) -> None:
-    """Run all scripts, with process numbers that no confined process gets, and print the results."""
+def run_all(make: Callable[[], World], scripts: Mapping[str, str] = SCRIPTS) -> None:
+    """Run scripts, with process numbers that no confined process gets, and print the results."""
     while (child := os.fork()) <= 500:
         if child == 0:
             break
@@ -307,10 +312,13 @@ def run_all(make: Callable[[], World]) -> None:
         os._exit(0)
     world = make()
     try:
-        json.dump({name: world.run(script) for name, script in SCRIPTS.items()}, sys.stdout)
+        json.dump({name: world.run(script) for name, script in scripts.items()}, sys.stdout)
     finally:
         world.victim.kill()
 
 
 if __name__ == "__main__":
-    run_all(lambda: World(sys.argv[1], Path(sys.argv[2])))
+    about_processes = {
+        name: text for name, text in SCRIPTS.items() if re.search(r"/proc|victim|parent|kill|unshare", text)
+    }
+    run_all(lambda: World(sys.argv[1], Path(sys.argv[2])), about_processes if sys.argv[1] == SHARED_PROC else SCRIPTS)

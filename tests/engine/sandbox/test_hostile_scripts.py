@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.engine.sandbox.conftest import require
-from tests.engine.sandbox.hostile import SCRIPTS
+from tests.engine.sandbox.hostile import SCRIPTS, SHARED_PROC
 
 NOT_HELD = {
     "bubblewrap": set[str](),
@@ -54,6 +54,13 @@ def _run_all(tier: str, base: str) -> dict[str, list[str]]:
     )
     assert done.returncode == 0, done.stderr[-2000:]
     return json.loads(done.stdout)
+
+
+def test_without_a_proc_of_its_own_bubblewrap_holds_what_looks_for_other_processes(tmp_path: Path) -> None:
+    require("bubblewrap", tmp_path)
+    reached = _run_all(SHARED_PROC, str(tmp_path / "guarded"))
+    assert len(reached) >= 15
+    assert {name: what for name, what in reached.items() if what} == {}
 
 
 @pytest.mark.parametrize("tier", ["bubblewrap", "landlock"])

@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -115,6 +116,16 @@ def test_what_failed_is_tried_again(program: Path, tmp_path: Path) -> None:
     assert choose("bubblewrap", {"PATH": ""}, tmp_path / "cache").tier == "bubblewrap"
 
 
+def test_that_proc_is_shared_is_remembered_with_what_worked(program: Path, tmp_path: Path) -> None:
+    count = tmp_path / "count"
+    write_program(
+        program, f'echo >> {count}; case "$*" in *--proc*) echo "bwrap: Can\'t mount proc" >&2; exit 1;; esac'
+    )
+    for _ in range(3):
+        assert choose("bubblewrap", ENVIRON, tmp_path / "cache").shares_proc
+    assert len(count.read_text()) == 2
+
+
 def test_a_program_that_a_command_could_have_written_is_not_started(program: Path, tmp_path: Path) -> None:
     confined = Confined("bubblewrap", tmp_path)
     tools = confined.project / "bin"
@@ -143,17 +154,24 @@ for name in ("bubblewrap", "landlock"):
     print(name, status.works, status.reason)
 """
 NAMESPACE = "echo 0 > /proc/sys/user/max_user_namespaces; "
+MASKED_PROC = "mount -t tmpfs none /proc/fs; exec setpriv --bounding-set -sys_admin --inh-caps -sys_admin"
+"""What a container's runtime does that hides parts of /proc: no user namespace inside can mount a new one."""
 
 
-def report_in(setup: str) -> list[str]:
-    """Return what is probed in a user namespace of its own after a setup that ends with the words before the command."""
+def run_in(setup: str, *command: str, options: Sequence[str] = ("-Ur",)) -> list[str]:
+    """Return the output of a command in a user namespace of its own after a setup that ends with the words before it."""
     if not all(shutil.which(name) for name in ("unshare", "setpriv")):
         pytest.skip("needs unshare and setpriv")
     if not probe("bubblewrap", os.environ).works:
         pytest.skip("needs user namespaces and bubblewrap")
-    command = ["unshare", "-Ur", "sh", "-c", f'{setup} "$0" -c "$1"', sys.executable, REPORT]
+    words = ["unshare", *options, "sh", "-c", f'{setup} "$0" "$@"', *command]
     root = Path(__file__).parents[3]
-    return subprocess.run(command, cwd=root, check=True, capture_output=True, text=True).stdout.splitlines()
+    return subprocess.run(words, cwd=root, check=True, capture_output=True, text=True).stdout.splitlines()
+
+
+def report_in(setup: str) -> list[str]:
+    """Return what is probed in a user namespace of its own."""
+    return run_in(setup, sys.executable, "-c", REPORT)
 
 
 def test_inside_a_user_namespace_that_allows_no_further_one_root_needs_none() -> None:
@@ -166,3 +184,24 @@ def test_inside_a_user_namespace_without_capabilities_landlock_remains() -> None
         "bubblewrap False bubblewrap cannot create a user namespace: none are allowed (sysctl user.max"
     )
     assert lines[1] == "landlock True "
+
+
+def test_where_proc_is_masked_bubblewrap_shares_it_and_the_environment_of_others_stays_unreadable(
+    environ: dict[str, str],
+) -> None:
+    inside = (
+        "for one in /proc/[1-9]*; do cat $one/environ $one/root/etc/hostname; done; cat /proc/*/cmdline | tr '\\0' ' '"
+    )
+    text = """CANARY=CANARY-$((40 + 2)) sleep 71.5 & "$0" -m opencode_tui debug sandbox -- bash -c "$1" 2> /dev/null; kill $!"""
+    command = ("env", "-i", *(f"{name}={value}" for name, value in environ.items()), "sh", "-c", text)
+    lines = run_in(
+        MASKED_PROC,
+        *command,
+        sys.executable,
+        inside,
+        options=("-Urm", "--pid", "--fork", "--kill-child", "--mount-proc"),
+    )
+    output = "\n".join(lines)
+    assert "sleep 71.5" in output
+    assert "CANARY-42" not in output
+    assert "PATH=" in output

@@ -57,7 +57,7 @@ class Identifier:
     """Makes ids that strictly increase within one process; thread-safe."""
 
     def __init__(self, clock: Clock = system_clock) -> None:
-        self._clock = clock
+        self.clock = clock
         self._last = 0
         self._lock = threading.Lock()
 
@@ -78,7 +78,7 @@ class Identifier:
         if field is None:
             return
         with self._lock:
-            now = self._clock() * _TICKS_PER_MS
+            now = self.clock() * _TICKS_PER_MS
             value = (now & ~_MASK) | field
             if value - now > _FIELD // 2:
                 value -= _FIELD
@@ -89,7 +89,7 @@ class Identifier:
 
     def _next(self) -> int:
         with self._lock:
-            self._last = max(self._clock() * _TICKS_PER_MS, self._last) + 1
+            self._last = max(self.clock() * _TICKS_PER_MS, self._last) + 1
             return self._last
 
 

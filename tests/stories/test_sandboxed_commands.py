@@ -14,8 +14,10 @@ import pytest
 from opencode_tui.config.trust.inspection import inspect_folder
 from opencode_tui.config.trust.store import TrustStore
 from opencode_tui.engine.permission.policy import AskPerson, AutoApprove, Policy, RefuseQuestions
+from opencode_tui.engine.sandbox.temp import temp_folder
 from opencode_tui.engine.sandbox.tier import Tier, probe
-from opencode_tui.schema.api.request import PromptInput, ShellInput, TextInput
+from opencode_tui.schema.api.request import PromptInput, ShellInput, TextInput, UpdateSession
+from opencode_tui.schema.error import BusyError
 from opencode_tui.schema.event.event import PermissionAsked
 from opencode_tui.schema.permission import Approvals, Reply
 from opencode_tui.schema.session.part import TextPart
@@ -112,6 +114,30 @@ async def test_unknown_programs_run_inside_without_a_question(environ, project: 
         state = await story.bash("bash build.sh")
     assert (story.asked, state.metadata["sandbox"]) == ([], {"runs": "sandbox", "tier": tier})
     assert (project.path / "out.txt").read_text() == "built\n" and not outside.exists()
+
+
+async def test_the_temp_folder_is_deleted_with_its_session_and_never_while_a_command_runs(
+    environ, project: Repo, tier: Tier
+):
+    async with confined(environ, project, tier) as story:
+        session = await story.session("touch $TMPDIR/first")
+        folder = temp_folder(find_paths(environ), session.id)
+        sessions, prompts = story.world.client.sessions, story.world.client.prompts
+        await sessions.update(session.id, UpdateSession(archived=7))
+        assert (folder / "first").exists()
+        text = f"go <<tool bash {json.dumps({'command': 'touch $TMPDIR/second; sleep 60', 'description': 'x'})}>>"
+        running = asyncio.create_task(
+            prompts.prompt(session.id, PromptInput(model=MODEL, parts=[TextInput(text=text)]))
+        )
+        while not (folder / "second").exists():
+            await asyncio.sleep(0.01)
+        with pytest.raises(BusyError):
+            await sessions.remove(session.id)
+        assert (folder / "second").exists()
+        await prompts.abort(session.id)
+        await asyncio.wait({running})
+        await sessions.remove(session.id)
+        assert running.exception() is not None and not folder.exists()
 
 
 async def test_what_needs_the_outside_is_asked_first_and_runs_there(environ, project: Repo, tmp_path: Path, tier: Tier):

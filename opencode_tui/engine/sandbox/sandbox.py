@@ -6,11 +6,9 @@ Source: SPEC, section 6.
 import asyncio
 import hashlib
 import os
-import shutil
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Literal
 
@@ -24,13 +22,11 @@ from opencode_tui.engine.sandbox.changes import AFTER_S, BEFORE_S, Change, Proje
 from opencode_tui.engine.sandbox.environment import Secrets
 from opencode_tui.engine.sandbox.launch import Launch, plan_launch
 from opencode_tui.engine.sandbox.policy import Policy
+from opencode_tui.engine.sandbox.temp import delete_abandoned, temp_folder
 from opencode_tui.engine.sandbox.tier import Tier, choose
 from opencode_tui.storage.paths import Paths, ensure
 
 Mode = Literal["auto", "off", "read-only"]
-
-TEMP_KEEP_S = 7 * 24 * 3600.0
-"""How long the temp folder of a session is kept after its last command."""
 
 _TOOLCHAIN_KEEP_S = 60.0
 _NAME_CHARS = 12
@@ -93,7 +89,7 @@ class Sandbox:
         self._files: ProjectFiles | None = None
         self._git: tuple[Path, ...] = ()
         self._toolchains: _Toolchains | None = None
-        self._cleaner = threading.Thread(target=_delete_old, args=(self._own / "temp",), name="old-temp", daemon=True)
+        self._cleaner = threading.Thread(target=delete_abandoned, args=(paths,), name="old-temp", daemon=True)
         self._undoable: dict[Path, tuple[Change, ProtectedState]] = {}
 
     async def status(self) -> SandboxStatus:
@@ -163,7 +159,7 @@ class Sandbox:
             for name, given in (("read", settings.readable), ("write", settings.writable), ("hidden", settings.hidden))
         }
         private = [path for path in self._private if path.exists()]
-        temp = ensure(self._temp(session_id))
+        temp = ensure(temp_folder(self._paths, session_id))
         os.utime(temp)
         return Policy(
             read=(*tools.read, *listed["read"], *self._existing_readable(), *(project if is_read_only else ())),
@@ -225,15 +221,3 @@ class Sandbox:
         """Return the real path of a setting: relative to the work tree, or to the home with `~`."""
         expanded = self._paths.home / written[2:] if written.startswith("~/") else self._project.worktree / written
         return Path(os.path.realpath(expanded))
-
-    def _temp(self, session_id: str) -> Path:
-        return self._own / "temp" / session_id[-_NAME_CHARS:]
-
-
-def _delete_old(folder: Path) -> None:
-    """Delete the temp folders of sessions that have run no command for a week."""
-    oldest = time.time() - TEMP_KEEP_S
-    with suppress(OSError), os.scandir(folder) as entries:
-        for entry in entries:
-            if entry.stat(follow_symlinks=False).st_mtime < oldest:
-                shutil.rmtree(entry.path, ignore_errors=True)

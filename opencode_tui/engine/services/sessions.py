@@ -69,8 +69,8 @@ class SessionServices:
             locks=core.locks,
             copies=core.copies,
             identifier=core.identifier,
-            clock=core.clock,
             project=self._folder.project,
+            paths=core.paths,
         )
 
     @cached_property

@@ -9,17 +9,19 @@ from decimal import Decimal
 from opencode_tui import __version__
 from opencode_tui.engine.project.discover import Project
 from opencode_tui.engine.project.repository import works_elsewhere
+from opencode_tui.engine.sandbox.temp import delete_temp
 from opencode_tui.engine.session.records.fork_copy import ForkQueue
 from opencode_tui.engine.session.records.store import SessionStore
 from opencode_tui.engine.session.runs import RunRegistry
 from opencode_tui.schema.api.request import CreateSession, UpdateSession
 from opencode_tui.schema.error import BusyError, SessionError
-from opencode_tui.schema.ids import Clock, Identifier, is_identifier
+from opencode_tui.schema.ids import Identifier, is_identifier
 from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.message import AssistantMessage
 from opencode_tui.schema.session.session import SessionInfo, SessionTime, default_title, fork_origin, hidden_cost
 from opencode_tui.schema.totals import SessionTotals
 from opencode_tui.storage.locks import Locks
+from opencode_tui.storage.paths import Paths
 
 # A short name of two words for a session, for file names; not unique. Source: reference, section 1.
 
@@ -70,20 +72,20 @@ class Sessions:
         locks: Locks,
         copies: ForkQueue,
         identifier: Identifier,
-        clock: Clock,
         project: Project,
+        paths: Paths,
     ) -> None:
         self._store = store
+        self._paths = paths
         self._runs = runs
         self._locks = locks
         self._copies = copies
         self._identifier = identifier
-        self._clock = clock
         self._project = project
 
     async def create(self, request: CreateSession) -> SessionInfo:
         """Create a session of this folder; without a title it gets a default one."""
-        now = self._clock()
+        now = self._identifier.clock()
         return await self._store.create(
             SessionInfo(
                 id=self._identifier.descending("ses"),
@@ -127,12 +129,13 @@ class Sessions:
         return await self._store.update(session_id, change, touch=False)
 
     async def remove(self, session_id: str) -> None:
-        """Delete a session and its children with all their records, after copying their forks completely.
+        """Delete a session and its children with all their records and temp folders, after copying their forks completely.
 
         Raises BusyError while one of them is running, StorageError when a fork cannot be copied: then nothing is deleted.
         """
         async with AsyncExitStack() as held:
-            for info in await self._family(await self.get(session_id)):
+            family = await self._family(await self.get(session_id))
+            for info in family:
                 if self._runs.get(info.id) is not None:
                     raise BusyError(f"session {info.id} is running; interrupt it first")
                 await self._runs.wait_released(info.id)
@@ -141,6 +144,8 @@ class Sessions:
                 held.callback(lock.release)
                 await held.enter_async_context(self._copies.abandoning_copy(info.id))
             await self._store.remove(session_id)
+            for info in family:
+                await asyncio.to_thread(delete_temp, self._paths, info.id)
 
     async def totals(self, session_id: str) -> SessionTotals:
         """Return the totals of the session and its subagent sessions; the cost includes titles and discarded summaries."""

@@ -182,12 +182,17 @@ async def test_a_mode_of_off_confines_nothing(world: World) -> None:
     assert await sandbox.confine(["true"], session_id="s", folder=world.project, environ={}, read_only=False) is None
 
 
-async def test_temp_folders_that_are_not_used_for_a_week_are_deleted(world: World) -> None:
-    await world.run("touch $TMPDIR/file")
-    await world.run("touch $TMPDIR/file", session="ses_new")
-    old = next(folder for folder in (world.paths.cache / "sandbox/temp").iterdir() if folder.name.endswith("one"))
-    os.utime(old, (1, 1))
+async def test_temp_folders_without_a_session_are_deleted_after_a_week(world: World) -> None:
+    kept = world.paths.storage / "session/project" / f"ses_{'0' * 14}archived.json"
+    kept.parent.mkdir(parents=True)
+    kept.write_text("{}")
+    for session in ("ses_one", kept.stem):
+        await world.run("mkdir $TMPDIR/a; touch $TMPDIR/a/b; chmod 500 $TMPDIR/a", session=session)
+    folders = list((world.paths.cache / "sandbox/temp").iterdir())
+    for folder in folders:
+        os.utime(folder, (1, 1))
     await world.run("true", session="ses_new")
+    old = next(folder for folder in folders if folder.name.endswith("one"))
     while old.exists():
         await asyncio.sleep(0.01)
-    assert [folder.name for folder in (world.paths.cache / "sandbox/temp").iterdir()] == ["ses_new"]
+    assert {folder.name for folder in old.parent.iterdir()} == {"ses_new", kept.stem[-12:]}

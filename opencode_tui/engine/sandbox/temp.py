@@ -1,0 +1,46 @@
+"""The temp folders of sessions: one for each, kept between its commands and deleted with the session. Source: SPEC, section 6.1."""
+
+import os
+import shutil
+import time
+from contextlib import suppress
+from pathlib import Path
+
+from opencode_tui.storage.paths import Paths
+
+KEEP_S = 7 * 24 * 3600.0
+"""How long a folder without a session, as of one that was deleted elsewhere, is kept after its last command."""
+
+_NAME_CHARS = 12
+
+
+def temp_folder(paths: Paths, session_id: str) -> Path:
+    """Return the temp folder of a session, which may not exist."""
+    return paths.cache / "sandbox/temp" / session_id[-_NAME_CHARS:]
+
+
+def delete_temp(paths: Paths, session_id: str) -> None:
+    """Delete the temp folder of a session, of which no command runs. Blocks."""
+    _delete(temp_folder(paths, session_id))
+
+
+def delete_abandoned(paths: Paths) -> None:
+    """Delete the temp folders without a session that no command has used for a week. Blocks."""
+    oldest = time.time() - KEEP_S
+    with suppress(OSError), os.scandir(temp_folder(paths, "_").parent) as entries:
+        old = [entry for entry in entries if entry.stat(follow_symlinks=False).st_mtime < oldest]
+        used = {path.stem[-_NAME_CHARS:] for path in paths.storage.glob("session/*/*.json")} if old else set[str]()
+        for entry in old:
+            if entry.name not in used:
+                _delete(Path(entry.path))
+
+
+def _delete(folder: Path) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
+    if not folder.exists():
+        return
+    for path, names, _ in os.walk(folder):  # folders that a command has made read-only
+        for name in names:
+            if not os.path.islink(child := os.path.join(path, name)):
+                os.chmod(child, 0o700)
+    shutil.rmtree(folder, ignore_errors=True)

@@ -44,6 +44,18 @@ class AuthStore:
 
     def __init__(self, *, paths: Paths) -> None:
         self._paths = paths
+        self._known: tuple[tuple[int, ...], Credentials] | None = None
+
+    def key(self, provider_id: str) -> str | None:
+        """Return the API key of a provider as stored now, None without one; reads the file when it changed. Raises as `read`."""
+        try:
+            status = os.stat(self._paths.auth)
+            version = (status.st_ino, status.st_mtime_ns, status.st_size)
+        except FileNotFoundError:
+            version = ()
+        if self._known is None or self._known[0] != version:
+            self._known = version, self.read()
+        return self._known[1].key(provider_id)
 
     def read(self) -> Credentials:
         """Return the credentials, and restrict the mode of the file; raises ConfigError when damaged. Blocks."""

@@ -48,7 +48,8 @@ class OpenCodeApp(App[Ending], inherit_bindings=False):
     ) -> None:
         self._flatten: Flatten | None = None
         self.look = look or first_look(os.environ, sys.stdout.encoding)
-        super().__init__()
+        # NO_COLOR: Textual's filter for colors of the terminal; the other one would turn its default color into black
+        super().__init__(ansi_color=self.look.palette.depth == "none" or None)
         self.options = options
         self.themes: Themes | None = None
         self._is_dark = self.look.palette.dark

@@ -33,6 +33,16 @@ def test_a_logout_forgets_one_provider(paths: Paths) -> None:
     assert list(store.read().entries) == ["groq"]
 
 
+def test_a_key_that_another_process_stores_is_the_key_from_then_on(paths: Paths) -> None:
+    store, other = AuthStore(paths=paths), AuthStore(paths=paths)
+    found = [store.key("openai")]
+    for key in ("first", "a-second"):
+        other.login("openai", key)
+        found.append(store.key("openai"))
+    other.logout("openai")
+    assert [*found, store.key("openai")] == [None, "first", "a-second", None]
+
+
 def test_an_unsafe_mode_is_corrected_and_reported_once(paths: Paths) -> None:
     write(paths, "{}", 0o644)
     store = AuthStore(paths=paths)

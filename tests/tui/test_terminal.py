@@ -1,7 +1,8 @@
 """The real command in a real pseudo-terminal: bytes in, a screen out."""
 
 import json
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,13 @@ class Place:
         self.server = server
         self._environ = environ
 
-    def open(self, *arguments: str, size: tuple[int, int] = (110, 34), term: str = "xterm-256color") -> ScreenTerminal:
+    def open(
+        self,
+        *arguments: str,
+        size: tuple[int, int] = (110, 34),
+        term: str = "xterm-256color",
+        environ: Mapping[str, str] | None = None,
+    ) -> ScreenTerminal:
         settings = {
             "provider": provider_config(self.server.base_url),
             "model": "fake/fake-model",
@@ -27,6 +34,7 @@ class Place:
         }
         environ = {
             **self._environ,
+            **(environ or {}),
             "OPENCODE_CONFIG_CONTENT": json.dumps(settings),
             "PYTHONPATH": str(PACKAGE_ROOT),
         }
@@ -77,6 +85,16 @@ def test_any_terminal_will_do(place: Place, term: str) -> None:
         screen.sees("Ask anything")
         screen.type("hello\r")
         screen.sees("Echo: hello")
+
+
+def test_without_colors_every_cell_has_the_terminals_own(place: Place) -> None:
+    with place.open(environ={"NO_COLOR": "1"}) as screen:
+        screen.sees("Ask anything")
+        screen.type("typed")
+        screen.sees("typed")
+        sequences = set(re.findall(rb"\x1b\[([0-9;]*)m", bytes(screen.raw)))
+    assert any(b"39;49" in one for one in sequences)
+    assert [one for one in sequences if b"38;" in one or b"48;" in one] == []
 
 
 def test_a_hang_up_ends_it_in_order(place: Place) -> None:

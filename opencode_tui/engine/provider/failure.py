@@ -255,6 +255,9 @@ def find_row(reported: Reported, *, fallback: Row) -> Row:
 _MAX_BODY = 4096
 _MAX_MESSAGE = 600
 _NEEDS_USER = frozenset({"auth", "overflow", "quota"})
+_NAMES_KEY = re.compile(r"key|token|credential|authenticat|unauthori", re.IGNORECASE)
+"""Words of a 403 that is about the key; any other one is about the account, the model or the country."""
+
 _CHILD_PREFIX = re.compile(r"^(?:litellm\.)?(?:\w+(?:Error|Exception)\s*(?::|-)\s*)+")
 """litellm's prefix of a provider's message, as in `litellm.RateLimitError: RateLimitError: OpenAIException - slow down`."""
 
@@ -406,7 +409,7 @@ def _error(reported: Reported, failure: Failure) -> ProviderError:
     )
     status = f" (HTTP {reported.status})" if reported.status else ""
     match failure.kind:
-        case "auth":
+        case "auth" if reported.status != 403 or _NAMES_KEY.search(f"{reported.code} {detail}"):
             text = f"{provider_id} rejected the API key: {detail}{status}; run `opencode-tui auth login {provider_id}`"
             return AuthError(text, provider_id=provider_id, failure=failure)
         case "overflow":

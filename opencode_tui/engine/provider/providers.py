@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from opencode_tui.engine.provider.catalog import Catalog
 from opencode_tui.engine.provider.llm import Llm
+from opencode_tui.engine.provider.provider import Endpoint
 from opencode_tui.schema.ids import Clock, system_clock
 from opencode_tui.schema.model import Adapter, Model
 
@@ -19,38 +20,44 @@ class Providers:
         self._catalog = catalog
         self._log = log
         self._clock = clock
-        self._open: dict[tuple[str, Adapter], Llm] = {}
+        self._open: dict[tuple[str, Adapter], tuple[Endpoint | None, Llm]] = {}
+        self._replaced: list[Llm] = []
+        """Adapters with an earlier key; a response may still use them."""
         self._worker: LitellmWorker | None = None
 
     def llm(self, model: Model) -> Llm:
-        """Return the adapter for this model. Raises AuthError when its provider needs a key and has none."""
+        """Return the adapter for this model, with the key as it is now. Raises AuthError when a required key is missing."""
         place = (model.provider_id, model.adapter)
-        if place not in self._open:
-            self._open[place] = self._make(model)
-        return self._open[place]
+        endpoint = None if model.adapter == "demo" else self._catalog.endpoint(model.provider_id)
+        known = self._open.get(place)
+        if known is not None and known[0] == endpoint:
+            return known[1]
+        if known is not None:
+            self._replaced.append(known[1])
+        llm = self._make(model.adapter, endpoint)
+        self._open[place] = endpoint, llm
+        return llm
 
     async def close(self) -> None:
         """Close all connections and end the child process; safe to call twice."""
-        opened, self._open = list(self._open.values()), {}
+        opened = [*self._replaced, *(llm for _, llm in self._open.values())]
+        self._open, self._replaced = {}, []
         for llm in opened:
             await llm.close()
         if self._worker is not None:
             await self._worker.close()
 
-    def _make(self, model: Model) -> Llm:
+    def _make(self, adapter: Adapter, endpoint: Endpoint | None) -> Llm:
         # Each adapter is imported on first use: most commands need none.
-        match model.adapter:
-            case "demo":
-                from opencode_tui.engine.provider.demo.llm import DemoLlm
+        if endpoint is None:
+            from opencode_tui.engine.provider.demo.llm import DemoLlm
 
-                return DemoLlm()
-            case "litellm":
-                from opencode_tui.engine.provider.litellm_worker import LitellmLlm, LitellmWorker
+            return DemoLlm()
+        if adapter == "litellm":
+            from opencode_tui.engine.provider.litellm_worker import LitellmLlm, LitellmWorker
 
-                self._worker = self._worker or LitellmWorker(log=self._log)
-                return LitellmLlm(self._catalog.endpoint(model.provider_id), self._worker, clock=self._clock)
-            case "openai" | "anthropic":
-                from opencode_tui.engine.provider.http import ANTHROPIC, OPENAI, DirectLlm
+            self._worker = self._worker or LitellmWorker(log=self._log)
+            return LitellmLlm(endpoint, self._worker, clock=self._clock)
+        from opencode_tui.engine.provider.http import ANTHROPIC, OPENAI, DirectLlm
 
-                dialect = ANTHROPIC if model.adapter == "anthropic" else OPENAI
-                return DirectLlm(self._catalog.endpoint(model.provider_id), dialect, clock=self._clock)
+        return DirectLlm(endpoint, ANTHROPIC if adapter == "anthropic" else OPENAI, clock=self._clock)

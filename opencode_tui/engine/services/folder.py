@@ -136,7 +136,7 @@ class FolderServices:
                 last_used=core.recent.last(),
             ),
             table=ModelTable(cache=core.paths.cache),
-            keys=AuthStore(paths=core.paths).read().key,
+            keys=AuthStore(paths=core.paths).key,
             environment=core.environ,
         )
 

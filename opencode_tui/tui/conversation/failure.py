@@ -28,19 +28,30 @@ from opencode_tui.tui.conversation.view_state import ViewState
 from opencode_tui.tui.state.items import ErrorItem
 
 STOPPED = "The turn stopped. Nothing is lost."
-_STATUS = re.compile(r"\b([45]\d\d)\b")
+_STATUS = re.compile(r" ?\((?:HTTP )?(\d{3})\)")
+_MISSING_MODEL = re.compile(
+    r"model.{0,80}(?:not exist|not found|not supported|unsupported|unknown|invalid|deprecated|retired)"
+    r"|(?:unknown|invalid|unsupported|no such|not found).{0,20}model",
+    re.IGNORECASE,
+)
 _LONG = 600
 MAX_ROWS = 6
 
 
 class Words:
-    """The texts for a failure: `fix` is a command or an action, `then` is whether the message can be sent again."""
+    """The texts for a failure: `detail` is the provider's message, `fix` a command or an action.
 
-    __slots__ = ("code", "fix", "meaning", "then", "title")
+    `then` is whether the message can be sent again.
+    """
 
-    def __init__(self, title: str, *, code: str = "", meaning: str = STOPPED, fix: str = "", then: bool = True) -> None:
+    __slots__ = ("code", "detail", "fix", "meaning", "then", "title")
+
+    def __init__(
+        self, title: str, *, code: str = "", detail: str = "", meaning: str = STOPPED, fix: str = "", then: bool = True
+    ) -> None:
         self.title = title
         self.code = code
+        self.detail = detail
         self.meaning = meaning
         self.fix = fix
         self.then = then
@@ -66,7 +77,7 @@ def draw_failure(item: ErrorItem, page: RenderContext, scene: ViewState) -> list
         if not number:
             pen.move(page.right + 1 - width(time)).put(time, page.style("muted"))
         lines.append(pen.line())
-    lines += _wrapped(words.meaning, page)
+    lines += [line for text in (words.detail, words.meaning) if text for line in _wrapped(text, page)]
     if words.fix:
         lines += _labeled("Fix", words.fix, "", page)
     if words.then:
@@ -79,21 +90,18 @@ def words_of(error: StoredError, provider: str) -> Words:
     match error:
         case StoredAuthError():
             name = error.data.provider_id or provider
-            found = _STATUS.search(error.data.message)
-            if (
-                found is None
-                and "refuse" not in error.data.message.lower()
-                and "invalid" not in error.data.message.lower()
-            ):
-                return Words(f"No API key for {name}", fix=f"opencode-tui auth login {name}")
-            return Words(
-                f"{name} rejected the API key", code=found[1] if found else "", fix=f"opencode-tui auth login {name}"
-            )
+            login = f"opencode-tui auth login {name}"
+            text, code = _without_status(error.data.message)
+            detail = text.partition("rejected the API key: ")[2].rpartition("; run ")[0]
+            if not (code or detail) and not re.search("refuse|invalid", text, re.IGNORECASE):
+                return Words(f"No API key for {name}", fix=login)
+            return Words(f"{name} rejected the API key", code=code, detail=_line(detail), fix=login)
         case StoredApiError():
             status = error.data.status_code
-            return Words(
-                _sentence(error.data.message), code="" if status is None else str(status), fix=_api_fix(status)
-            )
+            text, _ = _without_status(error.data.message)
+            title, found, remedy = text.rpartition("; check ")  # the error's own remedy, such as the provider's billing
+            fix = f"check {_line(remedy)}" if found else _api_fix(status, text)
+            return Words(_sentence(title or text), code="" if status is None else str(status), fix=fix)
         case StoredOverflowError():
             return Words(
                 "The conversation exceeds the model's context window", fix="/compact, or switch to a larger model"
@@ -108,17 +116,27 @@ def words_of(error: StoredError, provider: str) -> Words:
             return Words("The turn failed")
 
 
-def _api_fix(status: int | None) -> str:
+def _without_status(message: str) -> tuple[str, str]:
+    """Return an error's text without its HTTP status, and the status; empty without one."""
+    found = _STATUS.search(message)
+    return (message.replace(found[0], "", 1), found[1]) if found else (message, "")
+
+
+def _api_fix(status: int | None, message: str) -> str:
+    """Return the remedy; none where only the provider's message says what is wrong."""
     if status == 429:
         return "wait, or switch models (/models)"
     if status is None:
         return "check the network, or switch models (/models)"
-    return "switch models (/models)" if status in (400, 404) else ""
+    return "switch models (/models)" if status in (400, 404) and _MISSING_MODEL.search(message) else ""
+
+
+def _line(text: str) -> str:
+    return screen_line(" ".join(text.split())[:_LONG])
 
 
 def _sentence(text: str) -> str:
-    head = " ".join(text.split())[:_LONG]
-    return screen_line(head) or "The turn failed"
+    return _line(text) or "The turn failed"
 
 
 def _wrapped(text: str, page: RenderContext) -> list[Line]:

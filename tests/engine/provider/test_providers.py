@@ -5,11 +5,13 @@ import sys
 
 import pytest
 
+from opencode_tui.config.auth import AuthStore
 from opencode_tui.engine.provider.catalog import Catalog, CatalogSettings
 from opencode_tui.engine.provider.model_table import ModelTable
 from opencode_tui.engine.provider.providers import Providers
 from opencode_tui.schema.error import AuthError
 from opencode_tui.schema.model import ModelRef
+from opencode_tui.storage.paths import Paths
 from tests.engine.provider.asking import ask, request
 from tests.support.provider.model_server import ModelServer
 
@@ -38,6 +40,22 @@ async def test_a_model_of_the_settings_answers(server: ModelServer) -> None:
         ("openai", "fake-model"),
         ("anthropic", "fake-model"),
     ]
+
+
+async def test_a_key_that_changed_is_sent_with_the_next_request(server: ModelServer, paths: Paths) -> None:
+    store = AuthStore(paths=paths)
+    own = {"npm": "@ai-sdk/openai-compatible", "options": {"baseURL": server.url("openai")}}
+    settings = CatalogSettings(provider={"keyed": {**own, "models": {"fake-model": {}}}})
+    catalog = Catalog(settings=settings, table=TABLE, keys=AuthStore(paths=paths).key, environment={})
+    providers = Providers(catalog=catalog)
+    model = catalog.resolve(ModelRef(provider_id="keyed", model_id="fake-model"))
+    asked = request("hello")
+    for key in ("sk-first-key-000", "sk-second-key-00"):
+        store.login("keyed", key)
+        await ask(providers.llm(model), type(asked)(model=model, system=(), messages=asked.messages))
+    await providers.close()
+    sent = [one.headers["authorization"] for one in server.requests]
+    assert sent == ["Bearer sk-first-key-000", "Bearer sk-second-key-00"]
 
 
 async def test_the_demo_answers_without_a_server(server: ModelServer) -> None:

@@ -1,11 +1,14 @@
 """Lines stand on the grid and shrink in the order of the design; sums and colors are right."""
 
+import json
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from opencode_tui.engine.provider.failure import Reported, from_response
+from opencode_tui.schema.session.stored_error import to_stored
 from opencode_tui.tui.conversation.body import count_lines, output_tail
 from opencode_tui.tui.conversation.code import MAX_LETTERS, color_file, color_lines
 from opencode_tui.tui.conversation.drawing import draw_item
@@ -162,6 +165,9 @@ def test_spans_are_cut_where_the_text_is() -> None:
     assert [[text for text, _ in line] for line in lines] == [["hello"], ["wo"], ["rld"]]
 
 
+LOGIN, MODELS = "opencode-tui auth login fake", "switch models (/models)"
+
+
 def test_an_error_says_what_to_do() -> None:
     words = words_of(refused_key(), "anthropic")
     assert (words.title, words.code, words.fix) == (
@@ -169,6 +175,29 @@ def test_an_error_says_what_to_do() -> None:
         "401",
         "opencode-tui auth login anthropic",
     )
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "shown"),
+    [
+        (401, "No such key", ("fake rejected the API key", "401", "No such key", LOGIN)),
+        (
+            403,
+            "Your organization must be verified to use this model",
+            ("fake: Your organization must be verified to use this model", "403", "", ""),
+        ),
+        (403, "This key has no access", ("fake rejected the API key", "403", "This key has no access", LOGIN)),
+        (400, "max_tokens is too large", ("fake: max_tokens is too large", "400", "", "")),
+        (404, "The model nope does not exist", ("fake: The model nope does not exist", "404", "", MODELS)),
+        (402, "Pay first", ("fake: quota exceeded: Pay first", "402", "", "check billing with fake")),
+    ],
+)
+def test_a_failure_shows_the_providers_reason_once_and_a_remedy_that_fits(
+    status: int, body: str, shown: tuple[str, ...]
+) -> None:
+    reported = Reported("fake", status=status, body=json.dumps({"error": {"message": body}}))
+    words = words_of(to_stored(from_response(reported, now_ms=0)), "fake")
+    assert (words.title, words.code, words.detail, words.fix) == shown
 
 
 def test_a_long_plan_is_whole_when_it_is_opened() -> None:

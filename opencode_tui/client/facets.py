@@ -53,6 +53,10 @@ class SessionsFacet(Protocol):
         """Return all, newest first."""
         ...
 
+    async def everywhere(self) -> Sequence[SessionInfo]:
+        """Return those of all projects, the last used first."""
+        ...
+
     async def get(self, session_id: str) -> SessionInfo:
         """Return one; raises NotFoundError."""
         ...
@@ -66,7 +70,7 @@ class SessionsFacet(Protocol):
         ...
 
     async def update(self, session_id: str, request: UpdateSession) -> SessionInfo:
-        """Rename or archive."""
+        """Rename, archive or pin."""
         ...
 
     async def remove(self, session_id: str) -> None:

@@ -135,6 +135,7 @@ Stored = Callable[[str], None]
 
 class _Sessions:
     def __init__(self, engine: Engine, instance: Instance) -> None:
+        self._core = engine.core
         self._instance = instance
         self.create = instance.session.sessions.create
         self.list = instance.session.sessions.all
@@ -146,6 +147,10 @@ class _Sessions:
         self.wait_copied = engine.core.copies.wait_until_copied
         self.totals = instance.session.sessions.totals
         self.todos = instance.folder.todos.read
+
+    async def everywhere(self) -> Sequence[SessionInfo]:
+        found = [info for one in await self._core.projects.all() for info in await self._core.store.sessions(one.id)]
+        return sorted(found, key=lambda info: info.time.updated, reverse=True)
 
     async def diff(self, session_id: str, message_id: str | None = None) -> Sequence[FileDiff]:
         return await self._instance.session.summaries.get().diff(session_id, message_id)

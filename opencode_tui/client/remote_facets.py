@@ -93,6 +93,9 @@ class _Sessions(_Facet):
     async def list(self) -> Sequence[SessionInfo]:
         return await self._link.records(f"{OWN}/session", SessionInfo)
 
+    async def everywhere(self) -> Sequence[SessionInfo]:
+        return await self._link.records(f"{OWN}/session/everywhere", SessionInfo)
+
     async def get(self, session_id: str) -> SessionInfo:
         return await self._link.get(f"/session/{session_id}", SessionInfo)
 
@@ -104,9 +107,7 @@ class _Sessions(_Facet):
         return await self._link.records(f"/session/{session_id}/children", SessionInfo)
 
     async def update(self, session_id: str, request: UpdateSession) -> SessionInfo:
-        time = {"time": {"archived": request.archived}} if request.archived is not None else {}
-        title = {"title": request.title} if request.title is not None else {}
-        return await self._link.send("PATCH", f"/session/{session_id}", SessionInfo, {**title, **time})
+        return await self._link.send("PATCH", f"{OWN}/session/{session_id}", SessionInfo, request)
 
     async def remove(self, session_id: str) -> None:
         await self._link.value("DELETE", f"/session/{session_id}")

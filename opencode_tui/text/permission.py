@@ -11,6 +11,7 @@ from opencode_tui.schema.api.project import Places
 from opencode_tui.schema.permission import Approvals, PermissionRequest, Rule, Verdict
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.session.part import ToolPart
+from opencode_tui.text.quantity import short_path
 
 # A command's question: about the sandbox, about what it discards, or about rules.
 
@@ -328,5 +329,4 @@ def _sentence(verdict: Verdict, agent: str, places: Places | None) -> str:
 
 
 def _short_folder(folder: str, places: Places | None) -> str:
-    home = places.home.rstrip("/") if places is not None else ""
-    return f"~{folder[len(home) :]}" if home and (folder == home or folder.startswith(f"{home}/")) else folder
+    return short_path(folder, places.home if places is not None else "")

@@ -1,4 +1,4 @@
-"""Numbers as people read them. Source: design, visual, section 8."""
+"""Numbers and paths as people read them. Source: design, visual, section 8."""
 
 from decimal import Decimal
 
@@ -48,3 +48,9 @@ def money(usd: Decimal | float) -> str:
 def brief_duration(seconds: float) -> str:
     """Return a time as `1.4 s` below ten seconds, as `duration` does above."""
     return f"{seconds:.1f}".removesuffix(".0") + " s" if seconds < 9.95 else duration(seconds)
+
+
+def short_path(folder: str, home: str) -> str:
+    """Return a folder with `~` for the home folder."""
+    home = home.rstrip("/")
+    return f"~{folder[len(home) :]}" if home and (folder == home or folder.startswith(f"{home}/")) else folder

@@ -38,6 +38,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("terminal_suspend", "Suspend to shell", "app", "Program"),
     Action("sidebar_toggle", "Show or hide the sidebar", "chat", "Program"),
     Action("session_new", "New session"),
+    Action("session_browser", "Browse sessions in the sidebar"),
     Action("session_list", "All sessions"),
     Action("session_interrupt", "Interrupt (press twice)"),
     Action("session_compact", "Compact the context"),

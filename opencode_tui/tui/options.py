@@ -25,8 +25,12 @@ class StartOptions:
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """The result of the screen: the session to resume, and the error that ended it, if any."""
+    """The result of the screen: the session to resume, and the error that ended it, if any.
+
+    `reopen` is the folder to open next, with the session.
+    """
 
     session_id: str | None = None
     title: str = ""
     error: BaseException | None = None
+    reopen: Path | None = None

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import Protocol
 
 from textual.screen import Screen
@@ -9,6 +10,7 @@ from textual.timer import Timer
 from textual.widget import Widget
 
 from opencode_tui.tui.chrome.activity import Activity, Kind
+from opencode_tui.tui.chrome.session_browser import SessionBrowser
 from opencode_tui.tui.conversation.tools.tool import FullText
 from opencode_tui.tui.conversation.view import ConversationView
 from opencode_tui.tui.dialogs.listing import ListContent
@@ -148,6 +150,19 @@ class ChatApi(Protocol):
         """Show or hide the sidebar."""
         ...
 
+    @property
+    def browser(self) -> SessionBrowser | None:
+        """The session browser; None until the engine is open."""
+        ...
+
+    def open_browser(self) -> None:
+        """Show the session browser with the focus, or close it if it has the focus."""
+        ...
+
+    def close_browser(self) -> None:
+        """Show the sidebar again and focus the prompt or its panel."""
+        ...
+
     def refresh_chrome(self) -> None:
         """Update everything around the conversation."""
         ...
@@ -162,6 +177,10 @@ class ChatApi(Protocol):
 
     def leave(self) -> None:
         """End the app."""
+        ...
+
+    def leave_for(self, folder: Path, session_id: str) -> None:
+        """End the app to open a session of another folder."""
         ...
 
 

@@ -1,12 +1,13 @@
 """The tree of sessions as rows: forks and subagent sessions, grouped by day, each with its state."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from typing import Literal
 
-from opencode_tui.schema.session.session import RetryStatus, SessionInfo, is_default_title
+from opencode_tui.schema.session.session import PINNED_KEY, RetryStatus, SessionInfo, is_default_title
+from opencode_tui.text.quantity import short_path
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.text.session_tree import origin_of
 from opencode_tui.tui.state.facts import FolderState
@@ -37,24 +38,70 @@ class SessionRow:
     title: str
     state: State
     group: str
-    """The day of the root of its tree."""
+    """The day of the root of its tree, `Pinned`, or the folder of a session of another project."""
+
+    @property
+    def is_pinned(self) -> bool:
+        """Return whether the user pinned the session."""
+        return is_pinned(self.info)
 
 
-def session_rows(folder: FolderState, now: int, glyphs: Glyphs) -> list[SessionRow]:
-    """Return all sessions that are not archived, from top to bottom, on each level the latest first."""
-    infos = [info for info in folder.sessions.values() if info.time.archived is None]
+def is_pinned(info: SessionInfo) -> bool:
+    """Return whether the user pinned a session."""
+    return (info.metadata or {}).get(PINNED_KEY) is True
+
+
+def session_rows(
+    folder: FolderState, now: int, glyphs: Glyphs, infos: Iterable[SessionInfo] | None = None
+) -> list[SessionRow]:
+    """Return the sessions that are not archived, pinned ones first, on each level the latest first.
+
+    `infos` are those of the folder's project by default. Agent sessions are archived with the session that called them.
+    """
+    infos = _active(list(folder.sessions.values() if infos is None else infos))
     known = {info.id for info in infos}
     newest = sorted(infos, key=lambda info: info.time.updated, reverse=True)
     below: dict[str, list[SessionInfo]] = {}
     for info in newest:
         below.setdefault(origin_of(info) if origin_of(info) in known else "", []).append(info)
     grower = _Grower(below, folder, glyphs)
-    roots = sorted(below.get("", []), key=lambda info: grower.latest(info), reverse=True)
+    roots = sorted(below.get("", []), key=lambda info: (is_pinned(info), grower.latest(info)), reverse=True)
     rows: list[SessionRow] = []
     for info in [*roots, *newest]:  # sessions in a cycle of a damaged record are roots
         if info.id not in grower.seen:
-            rows.extend(grower.grow(info, day(grower.latest(info), now), lead="", branch=""))
+            group = "Pinned" if is_pinned(info) else day(grower.latest(info), now)
+            rows.extend(grower.grow(info, group, lead="", branch=""))
     return rows
+
+
+def rows_by_folder(
+    folder: FolderState, now: int, glyphs: Glyphs, infos: Iterable[SessionInfo], *, home: str
+) -> list[SessionRow]:
+    """Return the sessions of all projects, grouped by folder, the last used folder first."""
+    folders: dict[str, list[SessionInfo]] = {}
+    for info in sorted(infos, key=lambda info: info.time.updated, reverse=True):
+        folders.setdefault(info.directory, []).append(info)
+    return [
+        replace(row, group=screen_line(short_path(directory, home)))
+        for directory, members in folders.items()
+        for row in session_rows(folder, now, glyphs, members)
+    ]
+
+
+def _active(infos: Sequence[SessionInfo]) -> list[SessionInfo]:
+    """Return the sessions that are not archived, and whose callers are not."""
+    by_id = {info.id: info for info in infos}
+
+    def is_archived(info: SessionInfo | None) -> bool:
+        seen: set[str] = set()
+        while info is not None and info.id not in seen:
+            if info.time.archived is not None:
+                return True
+            seen.add(info.id)
+            info = by_id.get(info.parent_id or "")
+        return False
+
+    return [info for info in infos if not is_archived(info)]
 
 
 class _Grower:

@@ -45,6 +45,21 @@ async def test_a_session_is_renamed_and_put_away(api):
     assert (archived.title, archived.time.archived) == ("new", 7)
 
 
+async def test_a_session_is_used_again_and_pinned(api):
+    session = await api.new_session(title="kept")
+    await api.client.sessions.update(session.id, UpdateSession(archived=7, pinned=True))
+    again = await api.client.sessions.update(session.id, UpdateSession(archived=0))
+    assert (again.time.archived, again.metadata) == (None, {"pinned": True})
+    unpinned = await api.client.sessions.update(session.id, UpdateSession(pinned=False))
+    assert (unpinned.metadata, unpinned.title) == (None, "kept")
+
+
+async def test_the_sessions_of_all_projects_are_listed_last_used_first(api):
+    first, second = await api.new_session(), await api.new_session()
+    await api.say(first, "hello")
+    assert [info.id for info in await api.client.sessions.everywhere()] == [first.id, second.id]
+
+
 async def test_a_session_is_deleted_with_its_children(api):
     parent = await api.new_session()
     child = await api.new_session(parent_id=parent.id)

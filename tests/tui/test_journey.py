@@ -127,3 +127,27 @@ def test_a_day_by_mouse(start: Open, project: Repo, server: ModelServer) -> None
         session_id = way_back(terminal)
     with start("-s", session_id) as terminal:
         assert "Set x (fork #1)" in terminal.sees("≡ Compacted")
+
+
+def test_a_session_of_another_project_is_opened_in_its_folder(start: Open, server: ModelServer, tmp_path: Path) -> None:
+    server.script(Answer(text="It is far away."), Answer(text="Here I am."))
+    other = make_repo(tmp_path / "other")
+    other.write("far.txt", "far")
+    other.commit("begin")
+    with start(str(other.path), "--prompt", "where is it?") as terminal:
+        terminal.sees("It is far away.")
+        terminal.press("ctrl+x", "q")
+        far = way_back(terminal)
+    with start(size=(140, 36)) as terminal:
+        terminal.sees("fake-model")
+        terminal.press("ctrl+x", "s")
+        terminal.sees("tab all projects")
+        terminal.press("tab")
+        terminal.sees("this project")
+        terminal.press("end", "enter")
+        terminal.sees("It is far away.")
+        terminal.type("!pwd")
+        terminal.press("enter")
+        terminal.sees(str(other.path))
+        terminal.press("ctrl+x", "q")
+        assert way_back(terminal) == far

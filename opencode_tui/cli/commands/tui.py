@@ -65,7 +65,12 @@ def attach_tui(url: str, options: Mapping[str, Any], log_level: str | None) -> i
     own_process.erase_keys([options["password"]] if options["password"] else [])
     password = own_process.read_password(options["password_file"])
     given = options["password"] or password
-    return _open(start, log_level, lambda access, _: access.open_there(url, given, options["folder"]))
+    folder = options["folder"]
+
+    def opening(access: Any, now: StartOptions) -> "AbstractAsyncContextManager[Client]":
+        return access.open_there(url, given, folder if now is start else str(now.directory))
+
+    return _open(start, log_level, opening)
 
 
 def _open(start: StartOptions, log_level: str | None, opening: "Opening") -> int:
@@ -77,6 +82,11 @@ def _open(start: StartOptions, log_level: str | None, opening: "Opening") -> int
     is_expected = False
     try:
         ending = asyncio.run(_show(start, log_level, opening))
+        while ending is not None and ending.reopen is not None:
+            start = StartOptions(ending.reopen, session_id=ending.session_id, server=start.server, state=start.state)
+            if start.server is None:
+                os.chdir(ending.reopen)
+            ending = asyncio.run(_show(start, log_level, opening))
         if ending is not None:
             _print_resume_command(ending, start.server)
             if ending.error is not None:

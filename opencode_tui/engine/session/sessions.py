@@ -18,7 +18,14 @@ from opencode_tui.schema.error import BusyError, SessionError
 from opencode_tui.schema.ids import Identifier, is_identifier
 from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.message import AssistantMessage
-from opencode_tui.schema.session.session import SessionInfo, SessionTime, default_title, fork_origin, hidden_cost
+from opencode_tui.schema.session.session import (
+    PINNED_KEY,
+    SessionInfo,
+    SessionTime,
+    default_title,
+    fork_origin,
+    hidden_cost,
+)
 from opencode_tui.schema.totals import SessionTotals
 from opencode_tui.storage.locks import Locks
 from opencode_tui.storage.paths import Paths
@@ -117,13 +124,16 @@ class Sessions:
         return await asyncio.to_thread(self._first_here, roots)
 
     async def update(self, session_id: str, request: UpdateSession) -> SessionInfo:
-        """Rename or archive a session; does not change `time.updated`."""
+        """Rename, archive or pin a session; does not change `time.updated`."""
 
         def change(info: SessionInfo) -> SessionInfo:
             if request.title is not None:
                 info = info.changed(title=request.title)
             if request.archived is not None:
-                info = info.changed(time=info.time.changed(archived=request.archived))
+                info = info.changed(time=info.time.changed(archived=request.archived or None))
+            if request.pinned is not None:
+                others = {key: value for key, value in (info.metadata or {}).items() if key != PINNED_KEY}
+                info = info.changed(metadata={**others, PINNED_KEY: True} if request.pinned else others or None)
             return info
 
         return await self._store.update(session_id, change, touch=False)

@@ -1,7 +1,7 @@
 """The default keys of each action that keys can be bound to.
 
 Source: reference, section 38; `context_view` and the actions after it are not in OpenCode.
-Its `agent_cycle_reverse` has shift+tab.
+Its `agent_cycle_reverse` has shift+tab, its `status_view` `<leader>s`.
 """
 
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ DEFAULT_KEYS: Mapping[str, str] = {
     "app_exit": "ctrl+c,ctrl+d,<leader>q",
     "command_list": "ctrl+p",
     "theme_list": "<leader>t",
-    "status_view": "<leader>s",
+    "status_view": "none",
     "terminal_suspend": "ctrl+z",
     "sidebar_toggle": "<leader>b",
     "session_new": "<leader>n",
@@ -96,6 +96,7 @@ DEFAULT_KEYS: Mapping[str, str] = {
     "attachment_open": "<leader>v",
     "messages_focus": "ctrl+up",
     "prompt_queue_edit": "<leader>k",
+    "session_browser": "<leader>s",
     "prompt_stash": "none",
     "prompt_stash_pop": "none",
     "trust_view": "<leader>w",

@@ -105,10 +105,11 @@ class CreateSession(Record):
 
 
 class UpdateSession(Record):
-    """Fields of a session that a client may change."""
+    """Fields of a session that a client may change; `archived` is in ms since 1970, 0 for a session in use again."""
 
     title: str | None = absent()
     archived: int | None = absent()
+    pinned: bool | None = absent()
 
 
 class ForkSession(Record):

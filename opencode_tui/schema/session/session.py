@@ -17,6 +17,8 @@ UNDO_KEY = "undo"
 """The key of `metadata` for an `UndoNote`."""
 APPROVALS_KEY = "approvals"
 """The key of `metadata` for the session's mode of approvals."""
+PINNED_KEY = "pinned"
+"""The key of `metadata` for a session that lists show first."""
 
 
 class SessionTime(Record):

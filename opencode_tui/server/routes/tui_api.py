@@ -15,7 +15,7 @@ from opencode_tui.schema.api.context import (
     RequestView,
 )
 from opencode_tui.schema.api.file import LineMatch
-from opencode_tui.schema.api.request import PROMPT_PARTS, ForkSession, PromptInput, PromptPart
+from opencode_tui.schema.api.request import PROMPT_PARTS, ForkSession, PromptInput, PromptPart, UpdateSession
 from opencode_tui.schema.api.trust import TrustGrant, TrustReport
 from opencode_tui.schema.http_headers import OWN
 from opencode_tui.schema.model import Model, ModelRef
@@ -50,6 +50,18 @@ async def get_latest_session(client: FolderClient) -> Response:
     """Return the most recently used session, null when there is none."""
     latest = await client.sessions.latest()
     return answer_value(None) if latest is None else answer_record(latest)
+
+
+@router.get("/session/everywhere", response_model=list[SessionInfo])
+async def list_all_sessions(client: FolderClient) -> Response:
+    """List the sessions of all projects, the last used first."""
+    return answer_records(await client.sessions.everywhere())
+
+
+@router.patch("/session/{sessionID}", response_model=SessionInfo)
+async def change_session(client: FolderClient, session_id: SessionId, change: UpdateSession) -> Response:
+    """Rename, archive or pin a session."""
+    return answer_record(await client.sessions.update(session_id, change))
 
 
 @router.get("/session/cost", response_model=dict[str, float])

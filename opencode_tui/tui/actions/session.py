@@ -56,7 +56,9 @@ class SessionActions:
         )
 
     async def _rename(self, session_id: str, title: str) -> None:
-        await self._control.client.sessions.update(session_id, UpdateSession(title=title))
+        self._control.replace(
+            session_id, await self._control.client.sessions.update(session_id, UpdateSession(title=title))
+        )
 
     def delete(self, info: SessionInfo) -> None:
         """Delete a session and its subagent sessions after a confirmation."""
@@ -78,6 +80,7 @@ class SessionActions:
     async def _delete(self, info: SessionInfo) -> None:
         self._panels.close()
         await self._control.client.sessions.remove(info.id)
+        self._control.replace(info.id, None)
         if self._control.session_id == info.id:
             self._control.leave()
         self._screen.show_note("note", "Deleted", info.title)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
+from opencode_tui.tui.actions.browser import BrowserActions
 from opencode_tui.tui.actions.lists import ListActions
 from opencode_tui.tui.actions.pages import PageActions
 from opencode_tui.tui.actions.prompt import PromptActions
@@ -23,10 +24,12 @@ class ActionTable:
         self.session = SessionActions(screen, panels, control)
         self.undo = UndoActions(screen, panels, control)
         self.prompt = PromptActions(screen, app, control, self.do)
+        self.browser = BrowserActions(screen, control, self.session)
         self._scroll = ScrollActions(screen)
         self._table: Mapping[str, Callable[[], object]] = {
             **self.run.table(),
             **self.session.table(),
+            **self.browser.table(),
             **self.undo.table(),
             **self.prompt.table(),
             **ListActions(screen, app, control, can=self.can, run=self.do).table(),

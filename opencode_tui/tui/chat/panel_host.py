@@ -13,6 +13,7 @@ from opencode_tui.schema.permission import PermissionRequest, Reply
 from opencode_tui.text.permission import stored_words
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.tui.chrome.activity import Kind
+from opencode_tui.tui.chrome.session_browser import SessionBrowser
 from opencode_tui.tui.dialogs.panel import Panel
 from opencode_tui.tui.dialogs.permission import PermissionPanel, load_case
 from opencode_tui.tui.dialogs.plan import PlanPanel, load_plan
@@ -33,6 +34,10 @@ class _PanelScreen(Protocol):
 
     ask: Container
     prompt: PromptBox
+    browser: SessionBrowser | None
+
+    @property
+    def is_browsing(self) -> bool: ...
 
     def do(self, work: Coroutine[object, object, None]) -> None: ...
 
@@ -258,8 +263,15 @@ class PanelHost:
             if panel is not None:
                 panel.display = panel is shown
         self._screen.prompt.display = shown is None
-        target = shown or self._screen.prompt.editor
+        if self._screen.is_browsing and self._screen.browser is not None and self._own is None:
+            self._screen.browser.focus()  # keys of the browser must not answer a question that appears
+        else:
+            self.focus()
+        self._screen.refresh_chrome_soon()
+
+    def focus(self) -> None:
+        """Focus the shown panel, which accepts no key before it can be read, or the prompt."""
+        target = self._shown or self._screen.prompt.editor
         if isinstance(target, Panel) and target.is_mounted:
             target.guard_again()
         target.focus()
-        self._screen.refresh_chrome_soon()

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from opencode_tui.tui.actions.table import ActionTable
     from opencode_tui.tui.chat.panel_host import PanelHost
     from opencode_tui.tui.chrome.refresh import ChromeRefresh
+    from opencode_tui.tui.chrome.session_browser import SessionBrowser
     from opencode_tui.tui.chrome.sidebar import Sidebar
     from opencode_tui.tui.chrome.status_line import Pressed
     from opencode_tui.tui.chrome.welcome import Welcome
@@ -51,6 +52,7 @@ class ChatScreen(ErrorBoundary, Screen[None], inherit_bindings=False):
     action_table: "ActionTable | None" = None
     panels: "PanelHost | None" = None
     sidebar: "Sidebar | None" = None
+    browser: "SessionBrowser | None" = None
     view: "ConversationView | None" = None
     welcome: "Welcome | None" = None
     _chrome: "ChromeRefresh | None" = None
@@ -78,6 +80,11 @@ class ChatScreen(ErrorBoundary, Screen[None], inherit_bindings=False):
         """Return whether the sidebar is hidden."""
         return not (self.has_class("-wide") or self.has_class("-middle")) or self.has_class("-hidden")
 
+    @property
+    def is_browsing(self) -> bool:
+        """Return whether the session browser is in the place of the sidebar."""
+        return self.has_class("-browsing")
+
     def compose(self) -> ComposeResult:
         """Yield the rows from top to bottom."""
         with Vertical(id="page"):
@@ -100,6 +107,7 @@ class ChatScreen(ErrorBoundary, Screen[None], inherit_bindings=False):
         self.set_class(height < 26 or width < 80, "-compact")
         self.set_class(width >= WIDE, "-wide")
         self.set_class(NARROW <= width < WIDE, "-middle")
+        self.set_class(width < NARROW, "-narrow")
         if width >= NARROW:
             self.remove_class("-over")
         self.refresh_chrome()
@@ -109,17 +117,44 @@ class ChatScreen(ErrorBoundary, Screen[None], inherit_bindings=False):
         self.toggle_class("-hidden" if self.size.width >= NARROW else "-over")
         self.call_after_refresh(self.refresh_chrome)
 
+    def open_browser(self) -> None:
+        """Show the session browser with the focus, or close it if it has the focus."""
+        if self.browser is None or self.control is None:
+            return
+        if self.browser.has_focus:
+            self.close_browser()
+            return
+        if not self.is_browsing:
+            self.add_class("-browsing")
+            self.browser.reset()
+            self.browser.select(self.control.session_id or "")
+        self.browser.focus()
+        self.call_after_refresh(self.refresh_chrome)
+
+    def close_browser(self) -> None:
+        """Show the sidebar again and focus the prompt or its panel."""
+        self.remove_class("-browsing")
+        if self.panels is not None:
+            self.panels.focus()
+        self.call_after_refresh(self.refresh_chrome)
+
+    def on_descendant_focus(self, event: events.DescendantFocus) -> None:
+        """Close the browser when the prompt gets the focus."""
+        if self.is_browsing and event.widget is self.prompt.editor:
+            self.close_browser()
+
     def attach(self, client: "Client") -> None:
         """Connect the screen to the engine."""
         from opencode_tui.tui.actions.table import ActionTable  # loaded after the first frame
         from opencode_tui.tui.chat.panel_host import PanelHost
         from opencode_tui.tui.chat.remote_commands import on_screen_event
         from opencode_tui.tui.chrome.refresh import ChromeRefresh
+        from opencode_tui.tui.chrome.session_browser import SessionBrowser
         from opencode_tui.tui.chrome.sidebar import Sidebar
         from opencode_tui.tui.state.controller import Pump, SessionController
 
-        self.sidebar = Sidebar()
-        self.mount(self.sidebar)
+        self.sidebar, self.browser = Sidebar(), SessionBrowser()
+        self.mount(self.sidebar, self.browser)
         opened, lagged, requested = self.show_conversation, self._reload, partial(on_screen_event, self)
         control = self.control = SessionController(
             client, opened=opened, lagged=lagged, requested=requested, clock=self._clock
@@ -272,9 +307,16 @@ class ChatScreen(ErrorBoundary, Screen[None], inherit_bindings=False):
 
     def leave(self, error: BaseException | None = None) -> None:
         """End the app with the session to resume."""
-        self.prompt.keep_unsent()
         facts = self.control.facts if self.control else None
-        self.app.exit(Ending(facts.info.id if facts else None, facts.title if facts else "", error))
+        self._end(Ending(facts.info.id if facts else None, facts.title if facts else "", error))
+
+    def leave_for(self, folder: Path, session_id: str) -> None:
+        """End the app to open a session of another folder."""
+        self._end(Ending(session_id, reopen=folder))
+
+    def _end(self, ending: Ending) -> None:
+        self.prompt.keep_unsent()
+        self.app.exit(ending)
 
     def can(self, action: Action) -> bool:
         """Return whether an action is available now: the focused editor comes first, a panel keeps escape and tab."""
@@ -286,6 +328,8 @@ class ChatScreen(ErrorBoundary, Screen[None], inherit_bindings=False):
         if action.id == "help_view" and self._app_api.last_key == "question_mark":
             return False  # the prompt decides by the text before it
         if action.id == "session_interrupt" and self._is_reading:
+            return False
+        if self.browser is not None and self.browser.keeps(self._app_api.last_key):
             return False
         if self.panels is not None and self.panels.is_open:
             is_kept = action.id == "session_interrupt" and self.panels.closes_on_escape
@@ -358,6 +402,15 @@ class ChatScreen(ErrorBoundary, Screen[None], inherit_bindings=False):
     def on_sidebar_chosen(self, event: "Sidebar.Chosen") -> None:
         """Open a session."""
         self.open_session(event.session_id)
+
+    def on_session_browser_acted(self, event: "SessionBrowser.Acted") -> None:
+        """Run an action of the session browser."""
+        if self.action_table is not None:
+            self.action_table.browser.act(event.action, event.session_id)
+
+    def on_session_browser_left(self, _event: "SessionBrowser.Left") -> None:
+        """Close the session browser."""
+        self.close_browser()
 
     def on_revert_requested(self, event: "requests.RevertRequested") -> None:
         """Preview an undo from a message on."""

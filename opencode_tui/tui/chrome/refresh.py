@@ -1,7 +1,7 @@
 """Updates the title row, activity line, status line and sidebar: at once for questions, else after a short delay."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from textual.geometry import Size
@@ -14,12 +14,14 @@ from opencode_tui.text.retry import waiting_reason
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.tui.chrome.activity import Activity, ActivityLine
 from opencode_tui.tui.chrome.header import Header, Title
+from opencode_tui.tui.chrome.session_browser import SessionBrowser
 from opencode_tui.tui.chrome.sidebar import Sidebar, sidebar_facts
 from opencode_tui.tui.chrome.status_line import Status, StatusLine
 from opencode_tui.tui.chrome.welcome import Welcome
 from opencode_tui.tui.keymap import Keymap
 from opencode_tui.tui.prompt.box import PromptBox
 from opencode_tui.tui.prompt.editor import HINTS
+from opencode_tui.tui.session_tree import SessionRow, rows_by_folder, session_rows
 from opencode_tui.tui.state.controller import SessionController
 from opencode_tui.tui.state.facts import SessionFacts
 from opencode_tui.tui.state.items import RetryItem
@@ -156,6 +158,7 @@ class _ChromeHost(Protocol):
     prompt: PromptBox
     status: StatusLine
     sidebar: Sidebar | None
+    browser: SessionBrowser | None
     welcome: Welcome | None
 
     @property
@@ -237,10 +240,20 @@ class ChromeRefresh:
         screen.prompt.editor.show_hints(prompt_hints(control, has_examples=screen.prompt.has_examples))
         if screen.welcome is not None and screen.welcome.display:
             screen.welcome.show(control)
-        if screen.sidebar is not None and screen.sidebar.display:
-            screen.sidebar.show(sidebar_facts(control, screen.sidebar.look.glyphs, home=os.path.expanduser("~")))
+        home = os.path.expanduser("~")
+        if screen.browser is not None and screen.browser.display:
+            screen.browser.update_rows(self._browsed(screen.browser, now, home), now)
+        elif screen.sidebar is not None and screen.sidebar.display:
+            screen.sidebar.show(sidebar_facts(control, screen.sidebar.look.glyphs, home=home))
         if control.is_busy and self._timer is None:
             self._timer = screen.set_timer(1, self.refresh)
+
+    def _browsed(self, browser: SessionBrowser, now: int, home: str) -> Sequence[SessionRow]:
+        folder, glyphs = self._control.folder, browser.look.glyphs
+        if not browser.is_everywhere:
+            return session_rows(folder, now, glyphs)
+        everywhere = {info.id: info for info in self._control.everywhere}
+        return rows_by_folder(folder, now, glyphs, {**everywhere, **folder.sessions}.values(), home=home)
 
     def _show_status(self) -> None:
         screen = self._screen

@@ -12,7 +12,7 @@ from textual.strip import Strip
 from opencode_tui.schema.session.diff import FileDiff
 from opencode_tui.schema.session.session import Todo
 from opencode_tui.text.cells import clip_front
-from opencode_tui.text.quantity import age, amount, money
+from opencode_tui.text.quantity import age, amount, money, short_path
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.tui.session_tree import HUES, SessionRow, session_rows, sign_of
 from opencode_tui.tui.state.controller import SessionController
@@ -40,8 +40,6 @@ class SidebarFacts:
 def sidebar_facts(control: SessionController, glyphs: Glyphs, *, home: str) -> SidebarFacts:
     """Return the current content of the sidebar."""
     facts, now = control.facts, control.now()
-    directory = str(control.client.directory)
-    is_home = directory == home or directory.startswith(home.rstrip("/") + "/")
     return SidebarFacts(
         used=facts.context if facts else 0,
         limit=control.choice.limit,
@@ -51,7 +49,7 @@ def sidebar_facts(control: SessionController, glyphs: Glyphs, *, home: str) -> S
         sessions=session_rows(control.folder, now, glyphs),
         shown=control.session_id,
         now=now - now % 1000,
-        folder=f"~{directory[len(home.rstrip('/')) :]}" if is_home else directory,
+        folder=short_path(str(control.client.directory), home),
         branch=control.folder.branch or "",
     )
 
@@ -152,40 +150,44 @@ class Sections:
         path = clip_front(screen_line(diff.file), room, glyphs.ellipsis)
         return self.line([(f"{letter} ", self.style("muted")), (path, self.style("text"))], right)
 
-    def sessions(self, facts: SidebarFacts) -> list[tuple[Strip, str]]:
-        """Return the sessions by day, each row with the id of its session, headings with an empty id."""
-        if not facts.sessions:
-            return []
-        asking = sum(one.state == "asks" for one in facts.sessions)
-        words = f"{asking} need{'s' if asking == 1 else ''} you" if asking else ""
-        rows = [(self.head("Sessions", [(words, self.style("warning"))] if words else ()), "")]
+    def sessions(self, rows: Sequence[SessionRow], selected: str | None, now: int) -> list[tuple[Strip, str]]:
+        """Return the sessions by group, each row with the id of its session, headings and empty rows with an empty id."""
+        drawn: list[tuple[Strip, str]] = []
         group = ""
-        for one in facts.sessions:
+        for one in rows:
             if one.group != group:
                 if group:
-                    rows.append((self.line([]), ""))
+                    drawn.append((self.line([]), ""))
                 group = one.group
-                rows.append((self.line([(group, self.style("muted"))]), ""))
-            rows.append((self._session(one, facts), one.info.id))
-        return rows
+                name = clip_front(group, self._width - 2 * MARGIN, self._look.glyphs.ellipsis)
+                drawn.append((self.line([(name, self.style("muted"))]), ""))
+            drawn.append((self.session(one, now, is_selected=one.info.id == selected), one.info.id))
+        return drawn
 
-    def _session(self, one: SessionRow, facts: SidebarFacts) -> Strip:
+    def waiting(self, rows: Sequence[SessionRow]) -> list[Piece]:
+        """Return how many sessions need an answer; nothing when none does."""
+        asking = sum(one.state == "asks" for one in rows)
+        return [(f"{asking} need{'s' if asking == 1 else ''} you", self.style("warning"))] if asking else []
+
+    def session(self, one: SessionRow, now: int, *, is_selected: bool) -> Strip:
+        """Return the row of a session."""
         palette, glyphs = self._look.palette, self._look.glyphs
-        is_shown = one.info.id == facts.shown
-        area = "selection" if is_shown else PANEL
-        is_loud = is_shown or one.state in ("running", "asks")
+        area = "selection" if is_selected else PANEL
+        is_loud = is_selected or one.state in ("running", "asks")
         meta = Style(meta={"session": one.info.id})
         fill = palette.area(area) + meta
         left: list[Piece] = [
             (f"{sign_of(one.state, glyphs)} ", palette.style(HUES[one.state], area, bold=is_loud) + meta),
             (one.branch, palette.style("guide", area) + meta),
             (f"{one.kind} " if one.kind else "", palette.style("muted", area) + meta),
-            (one.title, palette.style("text", area, bold=is_shown) + meta),
+            (one.title, palette.style("text", area, bold=is_selected) + meta),
         ]
-        updated = "" if one.branch else f" {age(one.info.time.updated, facts.now)}"
+        updated = "" if one.branch else f" {age(one.info.time.updated, now)}"
         right = [(updated, palette.style("muted", area) + meta)] if updated else []
+        if one.is_pinned:
+            right.append((f" {glyphs.pinned}", palette.style("accent", area) + meta))
         inside = row(self._width - 2 * MARGIN, left, right, fill=fill, mark=glyphs.ellipsis)
-        bar = (glyphs.user_bar, palette.style("accent", area) + meta) if is_shown else (" ", fill)
+        bar = (glyphs.user_bar, palette.style("accent", area) + meta) if is_selected else (" ", fill)
         return Strip([Segment(*bar), Segment(" ", fill), *inside, Segment("  ", fill)], self._width)
 
     def foot(self, facts: SidebarFacts) -> Strip:
@@ -277,10 +279,11 @@ class Sidebar(Rows):
         return rows
 
     def _sessions(self, sections: Sections, room: int) -> list[Strip]:
-        found = sections.sessions(self.facts)
-        if not found:
+        facts = self.facts
+        if not facts.sessions:
             return []
-        head, rest = found[0][0], [one for one, _ in found[1:]]
+        head = sections.head("Sessions", sections.waiting(facts.sessions))
+        rest = [one for one, _ in sections.sessions(facts.sessions, facts.shown, facts.now)]
         self._most = max(0, len(rest) - room + 1)
         self._top = min(self._top, self._most)
         return [head, *rest[self._top : self._top + max(0, room - 1)]]

@@ -88,6 +88,8 @@ class SessionController:
         self.is_read_only = False
         self.is_stacked = False
         """Whether diffs use one column even where two fit."""
+        self.everywhere: Sequence[SessionInfo] = ()
+        """The sessions of all projects, as they were when the user asked for them."""
         self.wheel = Wheel()
         self.is_alone = True
         """Whether the engine runs in this process: changes by other processes cause no events."""
@@ -222,6 +224,11 @@ class SessionController:
         """Show an empty conversation; its session is created with the first request."""
         self.facts, self.transcript, self.is_elsewhere = None, Transcript(), False
         self._opened()
+
+    def replace(self, session_id: str, info: SessionInfo | None) -> None:
+        """Show a change of a session of any project, whose events may not arrive here; None for a deleted session."""
+        others = [one for one in self.everywhere if one.id != session_id]
+        self.everywhere = others if info is None or len(others) == len(self.everywhere) else [*others, info]
 
     def apply(self, event: Event) -> None:
         """Apply an event of the folder."""

@@ -17,6 +17,7 @@ class Glyphs:
     undone: str = "↶"
     sandbox: str = "▣"
     no_sandbox: str = "□"
+    pinned: str = "★"
     retried: str = "↻"
     compacted: str = "≡"
     user_bar: str = "▎"
@@ -61,6 +62,7 @@ ASCII = Glyphs(
     undone="<",
     sandbox="#",
     no_sandbox="!",
+    pinned="*",
     retried="~",
     compacted="=",
     user_bar="|",

@@ -9,7 +9,14 @@ from opencode_tui.schema.permission import Action, PermissionReport, PermissionR
 from opencode_tui.schema.session.diff import FileDiff
 from opencode_tui.schema.session.message import Tokens, UserSummary
 from opencode_tui.schema.session.part import PatchPart, ToolPart
-from opencode_tui.schema.session.session import AnyStatus, BusyStatus, RevertState, SessionInfo, SessionSummary
+from opencode_tui.schema.session.session import (
+    PINNED_KEY,
+    AnyStatus,
+    BusyStatus,
+    RevertState,
+    SessionInfo,
+    SessionSummary,
+)
 from opencode_tui.schema.session.undo import RevertPreview, RevertReport, UndoFile, UndoNote, UndoScope
 from tests.support.terminal.conversation import NOON, ROOT, SESSION, Story, edit
 from tests.support.terminal.scripted_client import Script, session
@@ -71,6 +78,15 @@ def many_sessions() -> Script:
         "ses_cjk": 0.08, "ses_asv": 0.33, "ses_retry": 0.74, "ses_jitter": 0.05, "ses_hints": 0.29, "ses_slow": 0.004,
         "ses_split": 0.38, "ses_release": 0.16,
     }  # fmt: skip
+    return script
+
+
+def many_sessions_pinned() -> Script:
+    """The same with a pinned session."""
+    script = many_sessions()
+    script.sessions = [
+        one.changed(metadata={PINNED_KEY: True}) if one.id == "ses_release" else one for one in script.sessions
+    ]
     return script
 
 
@@ -213,6 +229,15 @@ SITUATIONS: dict[str, Situation] = {
     "timeline-of-five-turns-light": Situation(long_timeline, (140, 33), LIGHT, TIMELINE),
     "timeline-in-60-columns": Situation(long_timeline, (60, 33), DARK, TIMELINE),
     "timeline-in-16-colors-and-ascii": Situation(long_timeline, (120, 33), PLAIN, TIMELINE),
+    "session-browser": Situation(many_sessions_pinned, (140, 40), DARK, press("ctrl+x", "s")),
+    "session-browser-light-with-a-filter": Situation(
+        many_sessions_pinned, (160, 40), LIGHT, press("ctrl+x", "s", "slash", "r", "e", "t", "r", "y")
+    ),
+    "session-browser-in-100-columns": Situation(many_sessions_pinned, (100, 30), DARK, press("ctrl+x", "s", "down")),
+    "session-browser-in-60-columns": Situation(many_sessions_pinned, (60, 26), DARK, press("ctrl+x", "s", "end")),
+    "session-browser-in-16-colors-and-ascii": Situation(
+        many_sessions_pinned, (120, 34), PLAIN, press("ctrl+x", "s", "down", "down")
+    ),
     "sessions-in-16-colors-and-ascii": Situation(many_sessions, (120, 30), PLAIN, LIST),
 }
 

@@ -53,8 +53,12 @@ PARSE_SECONDS = 0.03
 SECONDS_PER_BYTE = 1e-6
 """Additional processor time for each byte of a text; a text without an error takes a fifth of it."""
 
-CHUNK = 4_096
-"""Number of bytes that an interruptible parser is given at once."""
+CHUNK = 256
+"""Number of bytes that an interruptible parser is given at once, at the end of the text one by one.
+
+The binding never frees what its callback returns, tens of megabytes for a hostile text: it is given one buffer, and bytes of
+length 1, which Python never frees.
+"""
 
 SHORT = 1_000
 """Maximum size in bytes of a text that is parsed without a limit."""
@@ -116,12 +120,20 @@ def _tree(source: bytes) -> "Node":
 def _try(parser: "Parser", source: bytes) -> None:
     """Raise `_Spent` if the text takes too long. Only a parser that reads by a callback can be interrupted; its tree is slower."""
     end = time.thread_time() + PARSE_SECONDS + SECONDS_PER_BYTE * len(source)
+    chunk = bytearray(CHUNK)
+    whole = len(source) - CHUNK
+
+    def read(place: int, _: object) -> bytes | bytearray:
+        if place > whole:
+            return source[place : place + 1]
+        chunk[:] = source[place : place + CHUNK]
+        return chunk
 
     def is_spent(_: int, has_error: bool) -> bool:
         return (has_error and len(source) > REPAIR_LIMIT) or time.thread_time() > end
 
     try:
-        parser.parse(lambda place, _: source[place : place + CHUNK], progress_callback=is_spent)
+        parser.parse(read, progress_callback=is_spent)
     except ValueError as error:  # the callback ended it
         raise _Spent from error
 

@@ -89,3 +89,21 @@ def test_a_text_made_to_be_slow_ends_within_limits_of_processor_time_and_memory(
     command = [sys.executable, "-c", SCANNING, unit, around]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert (done.stdout, done.returncode) == ("done\n", 0), done.stderr
+
+
+REPEATED = """
+import resource
+from tests.support.shell.world import scanned
+def peak():
+    scanned("a=(" * 5_000)
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+first = peak()
+for _ in range(8):
+    last = peak()
+print((last - first) * 1_000 // first)
+"""
+
+
+def test_texts_whose_parse_was_interrupted_leave_no_memory_behind() -> None:
+    done = subprocess.run([sys.executable, "-c", REPEATED], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert int(done.stdout) < 150  # thousandths of the first peak; what the callback returned would be more than 350

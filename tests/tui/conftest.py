@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.support.provider.model_server import ModelServer
+from tests.support.terminal.clock import jump_over_waits
 from tests.support.terminal.screen_terminal import Open, ScreenTerminal
 from tests.support.world.cli import CommandLine
 
@@ -41,3 +42,9 @@ def start(folder: Path, environ: dict[str, str], server: ModelServer, settings: 
         return ScreenTerminal(words, folder=folder, environ=line.variables(), **options)
 
     return open_screen
+
+
+@pytest.fixture
+def jumping_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing waits for the real clock: for screens with a scripted client."""
+    jump_over_waits(monkeypatch)

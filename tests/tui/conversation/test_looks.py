@@ -27,6 +27,8 @@ from tests.support.terminal.conversation import (
 )
 from tests.support.terminal.scripted_client import session
 
+pytestmark = pytest.mark.usefixtures("jumping_clock")
+
 Act = Callable[[Pilot[Any]], Awaitable[None]]
 
 

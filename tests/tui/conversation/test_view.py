@@ -31,6 +31,8 @@ from tests.support.terminal.conversation import (
     revert_preview,
 )
 
+pytestmark = pytest.mark.usefixtures("jumping_clock")
+
 SIZE = (100, 20)
 
 

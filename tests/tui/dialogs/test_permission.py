@@ -18,6 +18,8 @@ from tests.support.terminal.conversation import NOON, ROOT, SESSION, Story
 from tests.support.terminal.screen import Page, look
 from tests.support.terminal.scripted_client import Script, ScriptedClient, as_client, session
 
+pytestmark = pytest.mark.usefixtures("jumping_clock")
+
 COMMAND = "npm install left-pad"
 
 

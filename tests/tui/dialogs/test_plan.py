@@ -14,6 +14,8 @@ from tests.support.terminal.screen import Page, look
 from tests.support.terminal.scripted_client import Script, ScriptedClient, as_client
 from tests.tui.screens.test_looks import asks_to_build
 
+pytestmark = pytest.mark.usefixtures("jumping_clock")
+
 
 def _with_plan(folder: Path, text: str) -> Path:
     """Write the plan into a folder and return it."""

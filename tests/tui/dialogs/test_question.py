@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from opencode_tui.schema.api.question import Question, QuestionOption, QuestionRequest
 from opencode_tui.tui import preload
 from opencode_tui.tui.app import OpenCodeApp
@@ -9,6 +11,8 @@ from opencode_tui.tui.options import StartOptions
 from tests.support.terminal.conversation import NOON, ROOT, SESSION, Story
 from tests.support.terminal.screen import Page, look
 from tests.support.terminal.scripted_client import Script, ScriptedClient, as_client, session
+
+pytestmark = pytest.mark.usefixtures("jumping_clock")
 
 
 async def test_the_chosen_row_of_a_long_list_stays_in_sight() -> None:

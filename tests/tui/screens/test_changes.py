@@ -10,6 +10,8 @@ from tests.support.terminal.screen import Page
 from tests.tui.screens.test_looks import Situation, opened_app, press
 from tests.tui.screens.test_looks_shown import changes
 
+pytestmark = pytest.mark.usefixtures("jumping_clock")
+
 TAIL = "mode w"
 """What stands at the end of the long line."""
 

@@ -22,6 +22,8 @@ from tests.tui.screens.test_looks import (
     working,
 )
 
+pytestmark = pytest.mark.usefixtures("jumping_clock")
+
 
 def streaming() -> Script:
     """An answer while it is written."""

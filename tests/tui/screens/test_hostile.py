@@ -20,6 +20,8 @@ from tests.support.terminal.conversation import NOON, ROOT, SESSION, Story
 from tests.support.terminal.screen import look
 from tests.support.terminal.scripted_client import SONNET, Script, ScriptedClient, as_client, session
 
+pytestmark = pytest.mark.usefixtures("jumping_clock")
+
 EVIL = " ".join(HOSTILE)
 PLACES = {
     "chat": (),

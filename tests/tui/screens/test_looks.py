@@ -28,6 +28,8 @@ from tests.support.terminal.conversation import NOON, ROOT, SESSION, Story
 from tests.support.terminal.screen import look
 from tests.support.terminal.scripted_client import SONNET, Script, ScriptedClient, as_client, session
 
+pytestmark = pytest.mark.usefixtures("jumping_clock")
+
 NOW_MS = NOON + (5 * 60 + 12) * 1000
 MINUTE, HOUR = 60_000, 3_600_000
 Act = Callable[[Pilot[Any]], Awaitable[None]]

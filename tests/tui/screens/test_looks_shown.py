@@ -14,6 +14,8 @@ from tests.support.terminal.conversation import ROOT
 from tests.support.terminal.scripted_client import Script
 from tests.tui.screens.test_looks import DARK, LIGHT, Act, Situation, asked, chat_of, idle, opened_app, paste, press
 
+pytestmark = pytest.mark.usefixtures("jumping_clock")
+
 BEFORE = """\
 import csv
 from collections.abc import Iterable, Sequence

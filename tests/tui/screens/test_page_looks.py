@@ -37,6 +37,8 @@ from tests.tui.screens.test_looks import (
     working,
 )
 
+pytestmark = pytest.mark.usefixtures("jumping_clock")
+
 DAY = 24 * HOUR
 
 

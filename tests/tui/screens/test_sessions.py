@@ -2,7 +2,6 @@
 
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,12 +11,12 @@ from opencode_tui.tui.actions.lists import help_choices
 from opencode_tui.tui.app import OpenCodeApp
 from opencode_tui.tui.keymap import Keymap
 from opencode_tui.tui.screens.sessions import SessionsScreen
-from tests.support.provider.model_script import Answer
 from tests.support.terminal.conversation import SESSION
-from tests.support.terminal.screen import screen
 from tests.support.terminal.scripted_client import Script
 from tests.tui.screens.test_looks import Situation, opened_app
 from tests.tui.screens.test_page_looks import many_sessions
+
+pytestmark = pytest.mark.usefixtures("jumping_clock")
 
 
 class Opened:
@@ -149,16 +148,3 @@ async def test_new_costs_are_seen_while_one_looks() -> None:
         script.costs["ses_release"] = 1.5
         await opened.page._read_costs()
         assert "1.50" in await opened.text()
-
-
-async def test_the_status_line_tells_the_cost_that_the_list_tells(environ: dict[str, str], tmp_path: Path) -> None:
-    async with screen(environ, tmp_path, Answer(text="Hi.", usage=(400_000, 0, 0)), size=(110, 34)) as page:
-        await page.send("hello")
-        await page.sees("$0.40")
-        await page.press("ctrl+x", "f")
-        await page.sees("Forked")
-        assert "$0.40" not in page.text().splitlines()[-1]
-        await page.press("ctrl+x", "l")
-        text = await page.sees("0.40")
-        assert [line.split()[-3] for line in text.splitlines() if "done" in line] == ["0.40"]
-        assert "2 sessions · $0.40" in text

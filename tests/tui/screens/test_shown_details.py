@@ -1,4 +1,4 @@
-"""Thoughts and finished tools can be opened all at once; rows of a long prompt have edges of their own."""
+"""Thoughts and finished tools can be opened all at once, rows of a long prompt have edges, a fork costs nothing yet."""
 
 from pathlib import Path
 
@@ -45,3 +45,16 @@ async def test_the_edges_of_a_row_are_not_those_of_its_line(environ: dict[str, s
         assert 0 < start < 75 < end < 149
         await page.press("alt+shift+a")
         assert editor.selected_text == editor.text[start:end]
+
+
+async def test_the_status_line_tells_the_cost_that_the_list_tells(environ: dict[str, str], tmp_path: Path) -> None:
+    async with screen(environ, tmp_path, Answer(text="Hi.", usage=(400_000, 0, 0)), size=(110, 34)) as page:
+        await page.send("hello")
+        await page.sees("$0.40")
+        await page.press("ctrl+x", "f")
+        await page.sees("Forked")
+        assert "$0.40" not in page.text().splitlines()[-1]
+        await page.press("ctrl+x", "l")
+        text = await page.sees("0.40")
+        assert [line.split()[-3] for line in text.splitlines() if "done" in line] == ["0.40"]
+        assert "2 sessions · $0.40" in text

@@ -1,14 +1,17 @@
-"""What confining a command costs: `true` unconfined, in tier B and in tier A, in turns of one run.
+"""What confining a command costs: `true` unconfined, in tier B and in tier A, in turns of one run; the search for protected files.
 
-Run: python -m tests.benchmarks.bench_sandbox (Linux). Goals: tier B at most 1 ms more than unconfined, tier A at most 12 ms.
+Run: python -m tests.benchmarks.bench_sandbox (Linux). Goals: tier B at most 1 ms more than unconfined, tier A at most 12 ms. In a
+project of 50,000 files the search after a command finds everything within 100 ms, and within 1 s where each folder has changed.
 """
 
 import os
 import sys
 import tempfile
+import time
 from functools import partial
 from pathlib import Path
 
+from opencode_tui.engine.sandbox.changes import ProjectFiles, compare
 from opencode_tui.engine.sandbox.folders import Surroundings, system_folders, toolchain_folders
 from opencode_tui.engine.sandbox.launch import plan_launch
 from opencode_tui.engine.sandbox.policy import Policy
@@ -58,6 +61,42 @@ def measure(base: Path) -> list[Figure]:
     ]
 
 
+def search(project: Path) -> list[Figure]:
+    """Return what the search after a command misses in a large project, and how long it takes."""
+    folders = [project / f"package{first}/module{second}" for first in range(100) for second in range(50)]
+    for folder in folders:
+        folder.mkdir(parents=True)
+        for number in range(10):
+            (folder / f"file{number}.py").touch()
+    files = ProjectFiles(project)
+    files.refresh()
+    before, last = files.record(), folders[-1]
+    created = [
+        last / "deep/.envrc",
+        last / "nested/.git/config",
+        last / "nested/.git/hooks/pre-commit",
+        last / ".husky/x",
+    ]
+    for path in created:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    begin = time.perf_counter()
+    files.refresh()
+    found = [change.path for change in compare(before, files.record())]
+    few_ms = (time.perf_counter() - begin) * 1000
+    for folder in folders:
+        (folder / "new.py").touch()
+    begin = time.perf_counter()
+    files.refresh()
+    all_ms = (time.perf_counter() - begin) * 1000
+    return [
+        Figure("protected files missed of 4", float(len(set(created) - set(found))), 0, ""),
+        Figure("search in 50,000 files", few_ms, 100),
+        Figure("search, each folder changed", all_ms, 1000),
+    ]
+
+
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as name:
-        sys.exit(report(measure(Path(os.path.realpath(name)))))
+        base = Path(os.path.realpath(name))
+        sys.exit(report([*measure(base), *search(base / "large")]))

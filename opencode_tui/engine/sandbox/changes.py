@@ -1,7 +1,7 @@
 """Protected files and files with secrets in the project: which exist, and which of them a command created or changed.
 
-The folders of the project are listed once; later only those whose modification time differs are listed again. Folders of installed
-packages are left out, and of git's folders only what names programs counts. Source: SPEC, section 6.5.
+The folders of the project are listed once; later only those whose change time differs, which no command can set back, are listed
+again. Folders of installed packages are left out, and of git's folders only what names programs counts. Source: SPEC, section 6.5.
 """
 
 import os
@@ -20,12 +20,15 @@ from opencode_tui.engine.permission.protected import fold, is_protected, is_secr
 from opencode_tui.engine.permission.protected_files import SKIPPED, git_folder_files, is_repository
 from opencode_tui.engine.project.repository import read_small
 
-FOLDER_LIMIT = 20_000
-BEFORE_S, AFTER_S = 0.003, 0.2
-"""How long the searches before and after a command may compare known folders with the disk."""
+FOLDER_LIMIT = 50_000
+BEFORE_S = 0.1
+"""How long the search before a command may compare known folders with the disk; the one after it is complete."""
 
 _KEPT_BYTES = 64 * 1024
-_FILE_LIMIT = 2_000
+_KEPT_FILES = 2_000
+_FILE_LIMIT = 20_000
+_TICK_NS = 20_000_000
+"""A change this soon after another one may leave the same time behind."""
 _ENDINGS = (".json", ".jsonc", ".yml", ".yaml", ".code-workspace", ".", " ")
 _INERT = ".sample"
 """The ending of git's examples of hooks."""
@@ -48,7 +51,7 @@ class Change(Struct, frozen=True):
 
 
 class _Folder(Struct, frozen=True):
-    """What is known of one folder: its modification time, the folders in it, and its entries that count."""
+    """What is known of one folder: its change time when it was listed, the folders in it, and its entries that count."""
 
     changed_ns: int
     folders: tuple[str, ...]
@@ -97,11 +100,12 @@ class ProjectFiles:
 
         Files by which a worktree and this repository name each other are left out while they do: git removes them with it.
         """
-        found = [Path(path) for folder in self._known.values() for path in folder.protected]
+        found: list[Path] = []
         repositories = [Path(path) for folder in self._known.values() for path in folder.repositories]
         if self._git_folder is not None:
             repositories.append(self._git_folder)
         found += [path for one in repositories for path in git_folder_files(one)]
+        found += [Path(path) for folder in self._known.values() for path in folder.protected]
         return tuple(path for path in found if not self._is_own_worktree(path))
 
     def record(self) -> ProtectedState:
@@ -123,7 +127,7 @@ class ProjectFiles:
         if kept is not None and kept[0] == signature:
             return
         self._contents.pop(path, None)
-        if stat.S_ISREG(signature[0]) and signature[1] <= _KEPT_BYTES:
+        if stat.S_ISREG(signature[0]) and signature[1] <= _KEPT_BYTES and len(self._contents) < _KEPT_FILES:
             self._contents[path] = signature, Path(path).read_bytes()
 
     def _is_own_worktree(self, path: Path) -> bool:
@@ -137,9 +141,11 @@ class ProjectFiles:
 
     def _listed(self, path: str, known: _Folder | None) -> _Folder | None:
         try:
-            changed_ns = os.stat(path, follow_symlinks=False).st_mtime_ns
+            changed_ns = os.stat(path, follow_symlinks=False).st_ctime_ns
             if known is not None and known.changed_ns == changed_ns:
                 return known
+            if time.time_ns() < changed_ns + _TICK_NS:
+                changed_ns = 0
             with os.scandir(path) as entries:
                 found = _classified(path, list(entries), changed_ns, self._root)
         except OSError:

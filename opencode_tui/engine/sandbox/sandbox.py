@@ -18,7 +18,7 @@ from opencode_tui.config.settings.settings import SandboxSettings
 from opencode_tui.engine.project.discover import Project
 from opencode_tui.engine.sandbox import folders
 from opencode_tui.engine.sandbox.caches import Caches, find_caches
-from opencode_tui.engine.sandbox.changes import AFTER_S, BEFORE_S, Change, ProjectFiles, ProtectedState, compare, undo
+from opencode_tui.engine.sandbox.changes import BEFORE_S, Change, ProjectFiles, ProtectedState, compare, undo
 from opencode_tui.engine.sandbox.environment import Secrets
 from opencode_tui.engine.sandbox.launch import Launch, plan_launch
 from opencode_tui.engine.sandbox.policy import Policy
@@ -210,7 +210,7 @@ class Sandbox:
     def _compare(self, confined: Confined) -> list[Change]:
         with self._guard:
             files = self._project_files()
-            files.refresh(limit_s=AFTER_S)
+            files.refresh()
             found = compare(confined.before, files.record())
         hidden = confined.policy.hidden  # written by others, such as this program: the command cannot reach it
         changes = [one for one in found if not any(one.path.is_relative_to(path) for path in hidden)]

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from opencode_tui.engine.permission.protected import is_protected
+from opencode_tui.engine.sandbox import changes
 from opencode_tui.engine.sandbox.changes import ProjectFiles, compare, undo
 from tests.support.world.repo import Repo, make_repo
 
@@ -88,6 +89,27 @@ def test_a_search_with_a_limit_lists_new_folders_and_compares_known_ones_later(r
     assert named(files.secret(), repo.path) == ["src/deep/.env", "src/deep/b.env"]
 
 
+def test_a_folder_whose_time_was_set_back_is_listed_again(repo: Repo) -> None:
+    files = ProjectFiles(repo.path)
+    files.refresh()
+    before, times = files.record(), os.stat(repo.path / "src/deep")
+    repo.write("src/deep/.envrc", "x")
+    os.utime(repo.path / "src/deep", ns=(times.st_atime_ns, times.st_mtime_ns))
+    files.refresh()
+    assert [change.path for change in compare(before, files.record())] == [repo.path / "src/deep/.envrc"]
+
+
+def test_a_new_hook_is_found_beside_any_number_of_protected_files(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(changes, "_FILE_LIMIT", 10)
+    for number in range(20):
+        repo.write(f".vscode/{number}.json", "{}")
+    files = ProjectFiles(repo.path)
+    files.refresh()
+    before = files.record()
+    repo.write(".git/hooks/post-commit", "x")
+    assert [change.path for change in compare(before, files.record())] == [repo.path / ".git/hooks/post-commit"]
+
+
 def test_of_git_folders_what_names_programs_is_protected(repo: Repo) -> None:
     make_repo(repo.path / "n/m")
     files = ProjectFiles(repo.path)
@@ -123,11 +145,11 @@ def test_changes_of_protected_files_are_found_and_undone(repo: Repo, name: str) 
     before = files.record()
     act(repo)
     files.refresh()
-    changes = compare(before, files.record())
-    found = {str(change.path.relative_to(repo.path)): change.kind for change in changes}
+    changed = compare(before, files.record())
+    found = {str(change.path.relative_to(repo.path)): change.kind for change in changed}
     assert {path: found.get(path) for path in expected} == expected
     assert [path for path in found if path not in expected and not path.startswith("n/.git/")] == []
-    assert undo(changes, before) == []
+    assert undo(changed, before) == []
     files.refresh()
     assert compare(before, files.record()) == []
 

@@ -156,7 +156,13 @@ def _covers(access: Mapping[Path, Access]) -> list[Path]:
 def _links(access: Mapping[Path, Access], policy: Policy, folder: Path) -> Iterator[str]:
     """Yield the symbolic links by which the system, the folder and the folders of PATH and HOME are reached, as /bin."""
     environ = policy.environ
-    names = [str(folder), environ.get("HOME", ""), *environ.get("PATH", "").split(os.pathsep), *_root_links()]
+    names = [
+        str(folder),
+        *map(str, policy.links),
+        environ.get("HOME", ""),
+        *environ.get("PATH", "").split(os.pathsep),
+        *_root_links(),
+    ]
     found: dict[Path, str] = {}
     for name in filter(os.path.isabs, dict.fromkeys(map(os.path.normpath, names))):
         if os.path.realpath(name) != name and os.path.exists(name):  # a loop of links does not exist

@@ -5,6 +5,7 @@ in the project count only where they lead to an installation of Python. `/dev`, 
 Source: SPEC, section 6.1.
 """
 
+import glob
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -225,6 +226,16 @@ def _existing(paths: Iterable[Path]) -> tuple[Path, ...]:
     """Return the paths that exist, with links resolved, once each and without those below another."""
     real = dict.fromkeys(Path(os.path.realpath(path)) for path in paths if os.path.exists(path))
     return without_nested(list(real))
+
+
+def find_named(written: Iterable[str], home: Path, worktree: Path) -> list[Path]:
+    """Return the existing paths that settings name: relative to the work tree, with `~`, `*` and `**`. Links stay. Blocks."""
+    found: dict[str, None] = {}
+    for text in written:
+        name = os.path.normpath(home / text[2:] if text == "~" or text.startswith("~/") else worktree / text)
+        matches = [name] if os.path.exists(name) else glob.glob(name, recursive=True, include_hidden=True)
+        found |= dict.fromkeys(match for match in matches if os.path.exists(match))
+    return [Path(name) for name in found]
 
 
 def without_nested(paths: Sequence[Path]) -> tuple[Path, ...]:

@@ -6,15 +6,15 @@ capabilities that concern owners and modes of files: others would let it read th
 /proc is allowed; the kernel refuses what belongs to processes outside (memory, environment, descriptors) except command lines.
 
 What it cannot hold (`TierStatus.limits`): nothing inside a writable folder can be excepted, so protected files are compared
-afterwards and hidden files are left to the scanner; modes, owners, times and attributes of files outside can be changed by one
-who owns them; Unix sockets outside that have a path accept connections; /dev/shm is that of the machine. There are no
+afterwards and hidden files there are left to the scanner; modes, owners, times and attributes of files outside can be changed
+by one who owns them; Unix sockets outside that have a path accept connections; /dev/shm is that of the machine. There are no
 pseudo-terminals: the folder that would hold them also holds the user's terminals, whose input a command could read.
 """
 
 import os
 import stat
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -110,9 +110,23 @@ def _rules(policy: Policy) -> Iterator[tuple[Path, int]]:
         yield Path("/dev", name), _READ_FILE | _WRITE_FILE | _TRUNCATE | _IOCTL_DEV
     yield _SHARED_MEMORY, _READ_FILE | _READ_DIR | _WRITE_FILE | _REMOVE_FILE | _MAKE_REG | _TRUNCATE
     for path in policy.read:
-        yield path, _READ
+        yield from _readable(path, policy.hidden)
     for path in (*policy.write, policy.temp):
         yield path, _WRITE
+
+
+def _readable(path: Path, hidden: Sequence[Path]) -> Iterator[tuple[Path, int]]:
+    """Yield the rule to read a path; where hidden ones are below, the names there, and the rules of the other entries."""
+    if path in hidden:
+        return
+    if not any(path in one.parents for one in hidden):
+        yield path, _READ
+        return
+    yield path, _READ_DIR
+    with os.scandir(path) as entries:
+        others = [Path(entry.path) for entry in entries if not entry.is_symlink()]
+    for other in others:
+        yield from _readable(other, hidden)
 
 
 @cache

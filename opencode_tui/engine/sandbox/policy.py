@@ -25,5 +25,7 @@ class Policy(Struct, frozen=True):
     network: Network
     environ: Mapping[str, str]
     """The complete environment of the command."""
+    links: tuple[Path, ...] = ()
+    """Names of readable and writable paths that lead through links."""
     shares_proc: bool = False
     """Tier A without a `/proc` of its own: the command sees the command lines of processes outside."""

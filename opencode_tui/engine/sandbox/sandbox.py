@@ -126,8 +126,11 @@ class Sandbox:
         if mode == "off":
             return SandboxStatus("none", "experimental.sandbox.mode is off", mode)
         found = choose(self._settings.tier or "auto", self._environ, self._paths.cache)
-        if found.works and found.tier == "landlock" and self._private:
-            reason = "the project contains your home or other private folders, which Landlock cannot leave out; install bubblewrap"
+        if found.works and found.tier == "landlock" and (self._private or self._own_below(self._named("writable"))):
+            reason = (
+                "the project or a writable folder contains your home or other private folders, which Landlock cannot leave out; "
+                "install bubblewrap"
+            )
             return SandboxStatus("none", reason, mode)
         return SandboxStatus(found.tier if found.works else "none", found.reason, mode, found.shares_proc)
 
@@ -154,23 +157,31 @@ class Sandbox:
     ) -> Policy:
         settings, tools = self._settings, self._find_toolchains(environ)
         project = (self._project.worktree, *self._git)
-        listed = {
-            name: [path for one in given or () if (path := self._path(one)).exists()]
-            for name, given in (("read", settings.readable), ("write", settings.writable), ("hidden", settings.hidden))
-        }
-        private = [path for path in self._private if path.exists()]
+        readable, writable = self._named("readable"), self._named("writable")
+        private = [path for path in (*self._private, *self._own_below(readable | writable)) if path.exists()]
         temp = ensure(temp_folder(self._paths, session_id))
         os.utime(temp)
         return Policy(
-            read=(*tools.read, *listed["read"], *self._existing_readable(), *(project if is_read_only else ())),
-            write=(*(() if is_read_only else project), *tools.caches.write, *listed["write"]),
+            read=(*tools.read, *readable.values(), *self._existing_readable(), *(project if is_read_only else ())),
+            write=(*(() if is_read_only else project), *tools.caches.write, *writable.values()),
             read_only=tuple(path for path in files.protected() if not is_read_only),
-            hidden=(*files.secret(), *listed["hidden"], *private),
+            hidden=(*files.secret(), *self._named("hidden").values(), *private),
             temp=temp,
             network="full" if settings.network == "on" else "none",
             environ=tools.confined,
+            links=tuple(path for path, real in (*readable.items(), *writable.items()) if real != path),
             shares_proc=self._status is not None and self._status.shares_proc,
         )
+
+    def _named(self, setting: Literal["readable", "writable", "hidden"]) -> dict[Path, Path]:
+        """Return the existing paths of a setting with their real paths."""
+        written: list[str] = getattr(self._settings, setting) or []
+        found = folders.find_named(written, self._paths.home, self._project.worktree)
+        return {path: Path(os.path.realpath(path)) for path in found}
+
+    def _own_below(self, named: Mapping[Path, Path]) -> list[Path]:
+        """Return our folders that paths of a setting contain."""
+        return [one for one in self._around.own if any(one.is_relative_to(path) for path in named.values())]
 
     def _existing_readable(self) -> list[Path]:
         """Return the real paths of the folders that exist by now, outside the project, without those that contain private ones."""
@@ -216,8 +227,3 @@ class Sandbox:
         changes = [one for one in found if not any(one.path.is_relative_to(path) for path in hidden)]
         self._undoable.update({change.path: (change, confined.before) for change in changes})
         return changes
-
-    def _path(self, written: str) -> Path:
-        """Return the real path of a setting: relative to the work tree, or to the home with `~`."""
-        expanded = self._paths.home / written[2:] if written.startswith("~/") else self._project.worktree / written
-        return Path(os.path.realpath(expanded))

@@ -24,7 +24,7 @@ _LIMITS: Mapping[Tier, tuple[str, ...]] = {
     "bubblewrap": (_NEW_FILES,),
     "landlock": (
         "protected files can be changed, which is found afterwards",
-        ".env files can be read by commands that cannot be read through",
+        ".env files can be read by commands that cannot be read through, and hidden files in the project by all",
         "modes, owners and times of files outside can be changed",
         "Unix sockets that have a path and /dev/shm can be reached",
         "commands have no sockets, UDP and localhost included, and no pseudo-terminals",

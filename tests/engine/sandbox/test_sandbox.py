@@ -138,6 +138,58 @@ async def test_the_settings_open_and_hide_paths(world: World) -> None:
         assert "Permission denied" in output
 
 
+NAMES = ["~/data", "../data", "~/work/../data", "~/d*", "{home}/data", "~/link", "../../li*k", "~/none", "~/*/none"]
+
+
+@pytest.mark.parametrize("setting", ["readable", "writable"])
+@pytest.mark.parametrize("name", NAMES)
+async def test_a_setting_names_paths_by_home_link_and_wildcard(world: World, setting: str, name: str) -> None:
+    (world.home / "data").mkdir()
+    (world.home / "data/file").write_text("DATA")
+    (world.home / "link").symlink_to("data")
+    (world.project.parent / "data").symlink_to(world.home / "data")
+    world.settings[setting] = [name.replace("{home}", str(world.home))]
+    path = (
+        world.home / "link"
+        if "li" in name
+        else world.project.parent / "data"
+        if name == "../data"
+        else world.home / "data"
+    )
+    output = await world.run(f"cat {path}/file; echo x > {path}/new; cat ~/.netrc")
+    assert (("DATA" in output), "CANARY" in output) == ("none" not in name, False)
+    assert (world.home / "data/new").exists() == (setting == "writable" and "none" not in name)
+
+
+@pytest.mark.parametrize("name", ["keys", "./keys", "~/work/project/keys", "k*s", "**/*.pem", "link", "none"])
+async def test_what_is_hidden_in_the_project_is_held_where_nothing_writes_there(world: World, name: str) -> None:
+    (world.project / "keys/deep").mkdir(parents=True)
+    (world.project / "keys/deep/a.pem").write_text("CANARY")
+    (world.project / "link").symlink_to("keys")
+    world.settings["hidden"] = [name]
+    for read_only in (True, False):
+        is_held = name != "none" and (read_only or world.tier == "bubblewrap")
+        output = await world.run("cat keys/deep/a.pem link/deep/a.pem; cat a.txt; ls", read_only=read_only)
+        assert ("CANARY" in output, "a\n" in output, "keys\n" in output) == (not is_held, True, True)
+
+
+async def test_what_is_hidden_outside_the_project_is_held(world: World) -> None:
+    (world.home / "data").mkdir()
+    for name in ("a.txt", "b.txt"):
+        (world.home / "data" / name).write_text(f"CONTENT-{name}")
+    world.settings.update(readable=["~/data"], hidden=["~/data/b*"])
+    output = await world.run("cat ~/data/*")
+    assert ("CONTENT-a.txt" in output, "CONTENT-b.txt" in output) == (True, False)
+
+
+async def test_our_own_folders_stay_hidden_in_a_home_that_a_setting_opens(world: World) -> None:
+    world.settings["readable"] = ["~"]
+    output = await world.run("cat ~/.netrc; cat ~/.local/share/opencode-tui/auth.json; touch $TMPDIR/x && echo temp")
+    assert (output.count("CANARY"), output.endswith("temp\n")) == (1, True)
+    world.settings["writable"] = ["~"]
+    assert (await world.sandbox().status()).tier == ("none" if world.tier == "landlock" else world.tier)
+
+
 async def test_a_new_hook_is_reported_and_removed(world: World) -> None:
     hook = world.project / ".git/hooks/post-commit"
     await world.run(f"mkdir -p n; git init -q n; mkdir -p .husky; echo x > .husky/pre-commit; echo x > {hook}")

@@ -35,10 +35,16 @@ ACTIONS: tuple[Action, ...] = (
     Action("theme_list", "Choose a theme", "app", "Program"),
     Action("status_view", "Status of this folder", "app", "Program"),
     Action("trust_view", "Folder trust", "chat", "Program"),
+    Action("login_view", "Connect a provider (API key)", "chat", "Program"),
+    Action("cost_view", "Cost and tokens of this session"),
+    Action("permissions_view", "Permission rules", "chat", "Program"),
+    Action("config_view", "Effective settings", "chat", "Program"),
+    Action("doctor_view", "Check the installation", "chat", "Program"),
+    Action("memory_edit", "Edit instructions (AGENTS.md)", "chat", "Program"),
     Action("terminal_suspend", "Suspend to shell", "app", "Program"),
     Action("sidebar_toggle", "Show or hide the sidebar", "chat", "Program"),
     Action("session_new", "New session"),
-    Action("session_browser", "Browse sessions in the sidebar"),
+    Action("session_browser", "Browse sessions"),
     Action("session_list", "All sessions"),
     Action("session_interrupt", "Interrupt (press twice)"),
     Action("session_compact", "Compact the context"),
@@ -78,6 +84,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("model_cycle_recent_reverse", "Previous recent model", group="Agent and model"),
     Action("variant_cycle", "Cycle model variant", group="Agent and model"),
     Action("approvals_cycle", "Cycle approvals: ask, normal, auto", group="Agent and model"),
+    Action("history_search", "Search earlier prompts", group="Prompt"),
     Action("editor_open", "Write the prompt in your editor", group="Prompt"),
     Action("prompt_stash", "Stash prompt", group="Prompt"),
     Action("prompt_stash_pop", "Restore stashed prompt", group="Prompt"),
@@ -201,6 +208,12 @@ class Keymap:
     def is_leader(self, key: str) -> bool:
         """Return whether the key starts a sequence."""
         return bool(self._led) and normal(key) == self.leader
+
+    def led(self) -> Sequence[tuple[str, Action]]:
+        """Return the keys after the leader in readable form, each with its first action, by group."""
+        found = [(shown(key, self.leader), actions[0]) for key, actions in self._led.items()]
+        order = {action.id: at for at, action in enumerate(ACTIONS)}
+        return sorted(found, key=lambda one: order[one[1].id])
 
     def keys(self, action_id: str) -> Sequence[str]:
         """Return the keys of an action in readable form."""

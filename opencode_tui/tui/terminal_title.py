@@ -17,14 +17,17 @@ class TerminalTitle:
 
     def __init__(self, write: Callable[[str], object]) -> None:
         self._write = write
+        self._title = self._sign = ""
         self._wanted = ""
         self._shown = ""
         self.is_on = os.environ.get("OPENCODE_DISABLE_TERMINAL_TITLE", "").lower() not in ("1", "true")
 
-    def show(self, title: str) -> None:
-        """Show the title of the open session, empty for none. The text may be unsafe."""
+    def show(self, title: str, sign: str = "") -> None:
+        """Show the title of the open session, empty for none, after a sign of its state. The title may be unsafe."""
+        self._title, self._sign = title, sign
         safe = screen_line(" ".join(title.split()))[:MOST]
-        self._wanted = f"{safe} · {NAME}" if safe else NAME
+        words = f"{safe} · {NAME}" if safe else NAME
+        self._wanted = f"{sign} {words}" if sign else words
         if self.is_on and self._wanted != self._shown:
             self._write(f"{'' if self._shown else _KEEP}\x1b]2;{self._wanted}\x07")
             self._shown = self._wanted
@@ -33,7 +36,7 @@ class TerminalTitle:
         """Turn the title off or on."""
         self.is_on = not self.is_on
         if self.is_on:
-            self.show(self._wanted.rpartition(" · ")[0])
+            self.show(self._title, self._sign)
         else:
             self.end()
 

@@ -10,7 +10,10 @@ from pathlib import Path
 from opencode_tui.schema.error import OpencodeError
 from opencode_tui.schema.session.message import AssistantMessage
 from opencode_tui.schema.session.part import FilePart, TextPart
+from opencode_tui.text.safe_text import screen_line
 from opencode_tui.tui.actions.external_editor import edit_file
+from opencode_tui.tui.actions.memory import is_rule
+from opencode_tui.tui.dialogs.listing import Choice, ListContent
 from opencode_tui.tui.prompt.desktop import read_image, read_text
 from opencode_tui.tui.prompt.draft import Attachment, Draft
 from opencode_tui.tui.prompt.slash import SLASH, parse
@@ -24,11 +27,19 @@ EVENTS_S = 0.05
 class PromptActions:
     """Actions of the prompt."""
 
-    def __init__(self, screen: ChatApi, app: AppApi, control: SessionController, do: Callable[[str], object]) -> None:
+    def __init__(
+        self,
+        screen: ChatApi,
+        app: AppApi,
+        control: SessionController,
+        do: Callable[[str], object],
+        add_rule: Callable[[str], object],
+    ) -> None:
         self._screen = screen
         self._app = app
         self._control = control
         self._do = do
+        self._add_rule = add_rule
 
     def table(self) -> Mapping[str, Callable[[], object]]:
         """Return the actions by id."""
@@ -41,10 +52,27 @@ class PromptActions:
             "attachment_open": lambda: self.open_attachment(self._screen.prompt.chosen_marker),
             "prompt_queue_edit": lambda: self._screen.do(self._edit_queued()),
             "messages_copy": lambda: self._screen.do(self._copy()),
+            "history_search": self._search_history,
         }
 
+    def _search_history(self) -> None:
+        """Choose an earlier prompt from a list, the latest first."""
+        box = self._screen.prompt
+        entries = list(dict.fromkeys(reversed(box.history.entries)))
+        if not entries:
+            self._screen.show_note("note", "No earlier prompts")
+            return
+        choices = [Choice(str(at), screen_line(" ".join(text.split()))) for at, text in enumerate(entries)]
+
+        def done(chosen: str | None) -> None:
+            if chosen is not None:
+                box.clear()
+                box.editor.put(entries[int(chosen)])
+
+        self._app.open_overlay(ListContent(choices, hint="Search earlier prompts", enter="use"), done)
+
     def submit(self) -> None:
-        """Send the prompt; a built-in slash command runs at once."""
+        """Send the prompt; a built-in slash command runs at once, `#` and a line asks to add a rule."""
         box = self._screen.prompt
         draft = box.pop_draft()
         if not draft.text.strip():
@@ -54,6 +82,9 @@ class PromptActions:
         command = parse(draft.text)
         if command is not None and command[0] in SLASH:
             self._do(SLASH[command[0]])
+            return
+        if is_rule(draft.text) and self._control.is_alone:
+            self._add_rule(draft.text)
             return
         self._screen.do(self._send(draft))
 

@@ -3,7 +3,10 @@
 from collections.abc import Callable, Mapping
 
 from opencode_tui.tui.actions.browser import BrowserActions
+from opencode_tui.tui.actions.facts import FactActions
 from opencode_tui.tui.actions.lists import ListActions
+from opencode_tui.tui.actions.login import LoginActions
+from opencode_tui.tui.actions.memory import MemoryActions
 from opencode_tui.tui.actions.pages import PageActions
 from opencode_tui.tui.actions.prompt import PromptActions
 from opencode_tui.tui.actions.run import RunActions
@@ -23,7 +26,8 @@ class ActionTable:
         self.run = RunActions(screen, app, panels, control)
         self.session = SessionActions(screen, panels, control)
         self.undo = UndoActions(screen, panels, control)
-        self.prompt = PromptActions(screen, app, control, self.do)
+        self.memory = MemoryActions(screen, app, panels, control)
+        self.prompt = PromptActions(screen, app, control, self.do, self.memory.add)
         self.browser = BrowserActions(screen, control, self.session)
         self._scroll = ScrollActions(screen)
         self._table: Mapping[str, Callable[[], object]] = {
@@ -32,6 +36,9 @@ class ActionTable:
             **self.browser.table(),
             **self.undo.table(),
             **self.prompt.table(),
+            **self.memory.table(),
+            **LoginActions(screen, app, panels, control).table(),
+            **FactActions(screen, control).table(),
             **ListActions(screen, app, control, can=self.can, run=self.do).table(),
             **PageActions(screen, app, control, self.session, self.undo).table(),
             **self._scroll.table(),

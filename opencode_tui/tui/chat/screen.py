@@ -11,6 +11,7 @@ from textual import events
 from textual.app import ComposeResult
 from textual.containers import Container, Vertical
 from textual.screen import Screen
+from textual.timer import Timer
 from textual.widgets import Static
 
 from opencode_tui.tui.chrome.activity import Activity, ActivityLine, Kind
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from opencode_tui.schema.event.screen_event import ScreenToastShown
     from opencode_tui.tui.actions.table import ActionTable
     from opencode_tui.tui.chat.panel_host import PanelHost
+    from opencode_tui.tui.chrome.leader_keys import LeaderKeys
     from opencode_tui.tui.chrome.refresh import ChromeRefresh
     from opencode_tui.tui.chrome.session_browser import SessionBrowser
     from opencode_tui.tui.chrome.sidebar import Sidebar
@@ -44,6 +46,9 @@ _log = logging.getLogger(__name__)
 WIDE, NARROW = 140, 120
 """Cells from which the sidebar is wide, and under which it is hidden."""
 
+LEADER_DELAY_S = 0.4
+"""Seconds after the leader key until the keys are listed; who knows the second key presses it earlier."""
+
 
 class ChatScreen(ErrorBoundary, Screen[None], inherit_bindings=False):
     """The main screen; `attach` adds what the first frame does not need."""
@@ -53,6 +58,7 @@ class ChatScreen(ErrorBoundary, Screen[None], inherit_bindings=False):
     panels: "PanelHost | None" = None
     sidebar: "Sidebar | None" = None
     browser: "SessionBrowser | None" = None
+    leader_keys: "LeaderKeys | None" = None
     view: "ConversationView | None" = None
     welcome: "Welcome | None" = None
     _chrome: "ChromeRefresh | None" = None
@@ -69,6 +75,7 @@ class ChatScreen(ErrorBoundary, Screen[None], inherit_bindings=False):
         self.ask = Container(id="ask")
         self.status = StatusLine()
         self._is_submitted = False
+        self._leader_timer: Timer | None = None
 
     @property
     def keymap(self) -> Keymap:
@@ -148,6 +155,7 @@ class ChatScreen(ErrorBoundary, Screen[None], inherit_bindings=False):
         from opencode_tui.tui.actions.table import ActionTable  # loaded after the first frame
         from opencode_tui.tui.chat.panel_host import PanelHost
         from opencode_tui.tui.chat.remote_commands import on_screen_event
+        from opencode_tui.tui.chrome.leader_keys import LeaderKeys
         from opencode_tui.tui.chrome.refresh import ChromeRefresh
         from opencode_tui.tui.chrome.session_browser import SessionBrowser
         from opencode_tui.tui.chrome.sidebar import Sidebar
@@ -155,6 +163,9 @@ class ChatScreen(ErrorBoundary, Screen[None], inherit_bindings=False):
 
         self.sidebar, self.browser = Sidebar(), SessionBrowser()
         self.mount(self.sidebar, self.browser)
+        self.leader_keys = LeaderKeys()
+        self.leader_keys.display = False
+        self.query_one("#page").mount(self.leader_keys)
         opened, lagged, requested = self.show_conversation, self._reload, partial(on_screen_event, self)
         control = self.control = SessionController(
             client, opened=opened, lagged=lagged, requested=requested, clock=self._clock
@@ -352,7 +363,8 @@ class ChatScreen(ErrorBoundary, Screen[None], inherit_bindings=False):
         if action_id in ("history_previous", "history_next"):
             self.prompt.recall(action_id)
         elif action_id == "input_submit" and editor is self.prompt.editor:
-            self.submit()  # at once: characters after the key belong to the next prompt
+            if not self.prompt.editor.continue_line():
+                self.submit()  # at once: characters after the key belong to the next prompt
         elif action_id == "input_clear" and editor is self.prompt.editor:
             self.prompt.clear()
         elif isinstance(editor, Editor) and editor.can(action_id):
@@ -383,8 +395,21 @@ class ChatScreen(ErrorBoundary, Screen[None], inherit_bindings=False):
             self.prompt.editor.put_in("?")
 
     def show_leader(self, is_pending: bool) -> None:
-        """Show or hide that the second key of a sequence is expected."""
+        """Show or hide that the second key of a sequence is expected; after a moment list the keys."""
         self.show_aside(Activity(key=self.keymap.leader, act="…", action_id="") if is_pending else Activity())
+        if self._leader_timer is not None:
+            self._leader_timer.stop()
+            self._leader_timer = None
+        if is_pending and self.leader_keys is not None:
+            self._leader_timer = self.set_timer(LEADER_DELAY_S, self._list_leader_keys)
+        elif self.leader_keys is not None:
+            self.leader_keys.show(())
+
+    def _list_leader_keys(self) -> None:
+        if self.leader_keys is not None:
+            self.leader_keys.show(
+                [(key, action.name, action.id) for key, action in self.keymap.led() if self.can(action)]
+            )
 
     # Requests of the conversation, the sidebar and the prompt.
 

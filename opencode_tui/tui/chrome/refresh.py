@@ -232,7 +232,7 @@ class ChromeRefresh:
         self._follow_run(now)
         self._panels.sync()
         self._notifier.follow(len(control.questions()))
-        self._title.show(control.facts.title if control.facts is not None else "")
+        self._title.show(control.facts.title if control.facts is not None else "", self._state_sign())
         screen.header.show(title_of(control, is_folded=screen.is_folded))
         doing = activity_of(control, now, interrupt_key=screen.keymap.first("session_interrupt"))
         screen.activity.show(doing if self._note is None else self._note)
@@ -254,6 +254,15 @@ class ChromeRefresh:
             return session_rows(folder, now, glyphs)
         everywhere = {info.id: info for info in self._control.everywhere}
         return rows_by_folder(folder, now, glyphs, {**everywhere, **folder.sessions}.values(), home=home)
+
+    def _state_sign(self) -> str:
+        """Return a sign for the window title: a session needs an answer, works, or has finished since the last key."""
+        glyphs, folder = self._screen.header.look.glyphs, self._control.folder
+        if folder.asking:
+            return glyphs.asks
+        if folder.statuses:
+            return glyphs.running
+        return glyphs.done if self._note is not None and self._note.kind == "done" else ""
 
     def _show_status(self) -> None:
         screen = self._screen

@@ -58,7 +58,10 @@ class _Keys(Rows):
 
 @dataclass(frozen=True, slots=True)
 class TextAsk:
-    """The question: `text` is the initial text, `hint` is at the right, `enter` and `escape` describe the keys."""
+    """The question: `text` is the initial text, `hint` is at the right, `enter` and `escape` describe the keys.
+
+    The characters of a secret are drawn as bullets.
+    """
 
     title: str
     enter: str
@@ -66,6 +69,7 @@ class TextAsk:
     hint: str = ""
     escape: str = "back"
     bar: str = "accent"
+    is_secret: bool = False
 
 
 class TextPanel(ErrorBoundary, Horizontal):
@@ -75,6 +79,7 @@ class TextPanel(ErrorBoundary, Horizontal):
         super().__init__()
         self.editor = Editor()
         self.editor.hints = ()
+        self.editor.is_secret = ask.is_secret
         self._ask = ask
         self._done = done
         self._back = back

@@ -79,6 +79,9 @@ class Editor(ErrorBoundary, TextArea, inherit_bindings=False):
     can_request_help = False
     """Whether `?` in the empty editor shows help; checked here to preserve the order of characters."""
 
+    is_secret = False
+    """Whether characters are drawn as bullets, and pastes are never attachments."""
+
     hints: tuple[str, ...] = HINTS
     """The hints that the empty editor shows."""
 
@@ -117,6 +120,8 @@ class Editor(ErrorBoundary, TextArea, inherit_bindings=False):
 
     def get_line(self, line_index: int) -> Text:
         """Return a line for drawing, exactly as typed; flags are drawn as characters."""
+        if self.is_secret:
+            return Text(look_of(self).glyphs.bullet * len(self.document.get_line(line_index)), end="", no_wrap=True)
         return Text(spell_flags(self.document.get_line(line_index)), end="", no_wrap=True)
 
     def show_hints(self, hints: tuple[str, ...]) -> None:
@@ -172,6 +177,15 @@ class Editor(ErrorBoundary, TextArea, inherit_bindings=False):
         line, column = self.cursor_location
         return self.document.get_line(line)[:column]
 
+    def continue_line(self) -> bool:
+        """Replace a backslash before the cursor at the end of the text by a new line; return whether there was one."""
+        line, column = self.cursor_location
+        if not self.before_cursor.endswith("\\") or self.cursor_location != self.document.end:
+            return False
+        self.replace("\n", (line, column - 1), (line, column))
+        self.move_cursor(self.document.end)
+        return True
+
     def put(self, text: str) -> None:
         """Replace the text and move the cursor to the end; can be undone."""
         self.replace(clean(text), (0, 0), self.document.end)
@@ -189,7 +203,7 @@ class Editor(ErrorBoundary, TextArea, inherit_bindings=False):
 
     def paste(self, text: str) -> None:
         """Insert a pasted text; a large one becomes an attachment, unless the settings disable that."""
-        if self.writes_out_pastes:
+        if self.writes_out_pastes or self.is_secret:
             self.put_in(text)
             return
         if len(text) > BIG_PASTE_LENGTH or text.count("\n") >= BIG_PASTE_LINES or text.count("\r") >= BIG_PASTE_LINES:

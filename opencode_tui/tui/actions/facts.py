@@ -1,0 +1,114 @@
+"""Actions that show facts on a page: cost, permission rules, settings, the check of the installation."""
+
+import asyncio
+import json
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
+
+from opencode_tui.schema.api.project import Places
+from opencode_tui.schema.permission import PermissionRules, Rule
+from opencode_tui.schema.session.history import MessageWithParts
+from opencode_tui.schema.session.message import AssistantMessage
+from opencode_tui.schema.totals import SessionTotals
+from opencode_tui.text.cells import pad
+from opencode_tui.text.permission import short_source
+from opencode_tui.text.quantity import amount, money, plural
+from opencode_tui.tui.conversation.tools.tool import FullText
+from opencode_tui.tui.screen_api import ChatApi
+from opencode_tui.tui.state.controller import SessionController
+
+
+class FactActions:
+    """Loads the facts and shows them as text."""
+
+    def __init__(self, screen: ChatApi, control: SessionController) -> None:
+        self._screen = screen
+        self._control = control
+
+    def table(self) -> Mapping[str, Callable[[], object]]:
+        """Return the actions by id."""
+        return {
+            "cost_view": lambda: self._screen.do(self._cost()),
+            "permissions_view": lambda: self._screen.do(self._permissions()),
+            "config_view": lambda: self._screen.do(self._settings()),
+            "doctor_view": lambda: self._screen.do(self._doctor()),
+        }
+
+    async def _cost(self) -> None:
+        session_id = self._control.session_id
+        if session_id is None:
+            self._screen.show_note("note", "No session yet", "send a message to start one")
+            return
+        client = self._control.client
+        text = cost_text(await client.messages.list(session_id), await client.sessions.totals(session_id))
+        self._screen.open_text(FullText("Cost", text))
+
+    async def _permissions(self) -> None:
+        rules = await self._control.client.rules.list(self._control.choice.agent)
+        places = await self._control.client.project.places()
+        self._screen.open_text(FullText("Permissions", rules_text(rules, places)))
+
+    async def _settings(self) -> None:
+        settings = await self._control.client.settings.effective()
+        lines = [json.dumps(settings, indent=2, ensure_ascii=False)]
+        for head, entries in (("Warnings", self._control.warnings), ("Inactive", self._control.ignored)):
+            lines += ["", head, *(f"  {' '.join(one.split())}" for one in entries)] if entries else []
+        self._screen.open_text(FullText("Settings", "\n".join(lines)))
+
+    async def _doctor(self) -> None:
+        if not self._control.is_alone:
+            self._screen.show_note("note", "Not available here", "run `opencode-tui doctor` on the server")
+            return
+        self._screen.show_note("note", "Checking the installation")
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-P", "-m", "opencode_tui", "doctor"),
+            cwd=self._control.client.directory,
+            env={**os.environ, "NO_COLOR": "1"},
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+        )
+        output, _ = await process.communicate()
+        self._screen.clear_note()
+        self._screen.open_text(FullText("Doctor", output.decode("utf-8", "replace").rstrip()))
+
+
+def cost_text(messages: Sequence[MessageWithParts], totals: SessionTotals) -> str:
+    """Return the requests, tokens and cost of a session by model, and the totals with its subagent sessions."""
+    rows: dict[str, list[Decimal]] = {}
+    for message in messages:
+        info = message.info
+        if isinstance(info, AssistantMessage):
+            row = rows.setdefault(f"{info.provider_id}/{info.model_id}", [Decimal(0)] * 5)
+            cached = info.tokens.cache.read + info.tokens.cache.write
+            figures = (1, info.tokens.input, info.tokens.output, cached, Decimal(str(info.cost)))
+            rows[f"{info.provider_id}/{info.model_id}"] = [a + b for a, b in zip(row, figures, strict=True)]
+    width = max([len("with subagents"), *(len(name) for name in rows)]) + 2
+
+    def line(name: str, steps: object, given: str, answered: str, cached: str, cost: str) -> str:
+        return pad(name, width) + "".join(
+            pad(text, 12, is_right=True) for text in (str(steps), given, answered, cached, cost)
+        )
+
+    lines = [line("Model", "requests", "input", "output", "cached", "cost")]
+    for name, (steps, given, answered, cached, cost) in rows.items():
+        tokens = (amount(int(given)), amount(int(answered)), amount(int(cached)))
+        lines.append(line(name, int(steps), *tokens, money(cost)))
+    sums = (amount(totals.input), amount(totals.output), amount(totals.cached), money(totals.cost))
+    return "\n".join([*lines, "", line("with subagents", totals.steps, *sums)])
+
+
+def rules_text(rules: PermissionRules, places: Places) -> str:
+    """Return the rules of an agent, of which the last match wins, and what is always allowed in this project."""
+    sources = [*rules.sources, *[""] * len(rules.rules)]
+    lines = [f"Rules for agent {rules.agent} (last match wins)"]
+    lines += [_rule(one, source, places) for one, source in zip(rules.rules, sources, strict=False)]
+    lines += ["", f"Always allowed in this project ({plural(len(rules.grants), 'rule')})"]
+    lines += [_rule(one, "", places) for one in rules.grants]
+    return "\n".join([*lines, "", "Revoke one with `opencode-tui permission revoke PERMISSION PATTERN`."])
+
+
+def _rule(rule: Rule, source: str, places: Places) -> str:
+    return f"  {pad(rule.permission, 20)}{pad(rule.pattern, 40)} {pad(rule.action, 7)}{short_source(source, places)}"

@@ -1,0 +1,75 @@
+"""The action that stores the API key of a provider."""
+
+from collections.abc import Callable, Mapping
+
+from opencode_tui.schema.api.catalog import ProviderSummary
+from opencode_tui.text.quantity import plural
+from opencode_tui.text.safe_text import screen_line
+from opencode_tui.tui.dialogs.listing import Choice, ListContent
+from opencode_tui.tui.dialogs.text_panel import TextAsk, TextPanel
+from opencode_tui.tui.screen_api import AppApi, ChatApi, PanelApi
+from opencode_tui.tui.state.controller import SessionController
+
+COMMON = ("anthropic", "openai", "google", "gemini", "openrouter", "deepseek", "mistral", "groq", "xai")
+"""Providers that are listed first."""
+
+
+class LoginActions:
+    """Lists the providers and asks for a key, which is used at once."""
+
+    def __init__(self, screen: ChatApi, app: AppApi, panels: PanelApi, control: SessionController) -> None:
+        self._screen = screen
+        self._app = app
+        self._panels = panels
+        self._control = control
+
+    def table(self) -> Mapping[str, Callable[[], object]]:
+        """Return the actions by id."""
+        return {"login_view": lambda: self._screen.do(self._choose())}
+
+    async def _choose(self) -> None:
+        catalog = self._control.client.catalog
+        ready = {one.id for one in await catalog.providers(only_ready=True)}
+        choices = provider_choices([one for one in await catalog.providers() if one.id != "demo"], ready)
+
+        def done(chosen: str | None) -> None:
+            if chosen is not None:
+                self._ask_key(chosen)
+
+        self._app.open_overlay(ListContent(choices, hint="Connect a provider", enter="enter key"), done)
+
+    def _ask_key(self, provider_id: str) -> None:
+        def done(key: str) -> None:
+            self._panels.close()
+            if key:
+                self._screen.do(self._store(provider_id, key))
+
+        name = screen_line(provider_id)
+        ask = TextAsk(f"API key for {name}", "save", hint="stored in auth.json, readable by you only", is_secret=True)
+        self._panels.open(TextPanel(ask, done=done, back=self._panels.close))
+
+    async def _store(self, provider_id: str, key: str) -> None:
+        await self._control.client.settings.store_key(provider_id, key)
+        await self._control.choice.load_models()
+        models = [one for one in self._control.choice.models if one.provider_id == provider_id]
+        chosen = self._control.choice.model
+        if models and (chosen is None or chosen.provider_id == "demo"):
+            self._control.choice.model = (await self._control.client.catalog.default_model()) or models[0].ref
+        self._screen.refresh_chrome()
+        self._screen.show_note("done", f"Connected {provider_id}", f"{plural(len(models), 'model')} available")
+
+
+def provider_choices(providers: list[ProviderSummary], ready: set[str]) -> list[Choice]:
+    """Return the providers, common ones first, then by ID; `ready` ones have a key."""
+    order = {name: at for at, name in enumerate(COMMON)}
+    listed = sorted(providers, key=lambda one: (order.get(one.id, len(order)), one.id))
+    return [
+        Choice(
+            one.id,
+            screen_line(one.name or one.id),
+            "connected" if one.id in ready else "",
+            group="Common" if one.id in order else "All",
+            is_current=one.id in ready,
+        )
+        for one in listed
+    ]

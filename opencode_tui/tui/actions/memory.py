@@ -1,0 +1,118 @@
+"""Instructions of the user: `#` adds a rule to AGENTS.md after a preview, `/memory` edits the file."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from opencode_tui.schema.error import OpencodeError
+from opencode_tui.text.quantity import short_path
+from opencode_tui.tui.actions.external_editor import edit_file
+from opencode_tui.tui.dialogs.confirm import ConfirmPanel, Question
+from opencode_tui.tui.dialogs.listing import Choice, ListContent
+from opencode_tui.tui.dialogs.panel import PanelKey
+from opencode_tui.tui.screen_api import AppApi, ChatApi, PanelApi
+from opencode_tui.tui.state.controller import SessionController
+
+FILE = "AGENTS.md"
+
+_SHOWN_LINES = 4
+"""Lines of the file's end in the preview."""
+
+
+def is_rule(text: str) -> bool:
+    """Return whether a prompt is a rule to keep: one line that starts with a single `#`, such as `# use tabs`."""
+    stripped = text.strip()
+    return stripped.startswith("#") and not stripped.startswith("##") and "\n" not in stripped and len(stripped) > 1
+
+
+class MemoryActions:
+    """Adds to and edits the files with instructions. Works on local files only."""
+
+    def __init__(self, screen: ChatApi, app: AppApi, panels: PanelApi, control: SessionController) -> None:
+        self._screen = screen
+        self._app = app
+        self._panels = panels
+        self._control = control
+
+    def table(self) -> Mapping[str, Callable[[], object]]:
+        """Return the actions by id."""
+        return {"memory_edit": lambda: self._screen.do(self._choose())}
+
+    def add(self, text: str) -> None:
+        """Ask to which file a rule is added, with a preview."""
+        self._screen.do(self._ask(text))
+
+    async def _files(self) -> tuple[Path, Path, str]:
+        """Return the file of the project, the file of the user, and the user's home folder."""
+        places = await self._control.client.project.places()
+        return Path(places.worktree) / FILE, Path(places.config) / FILE, places.home
+
+    async def _ask(self, text: str) -> None:
+        project, own, home = await self._files()
+        rule = text.strip()[1:].strip()
+        end = await asyncio.to_thread(_last_lines, project)
+
+        def choose(path: Path) -> Callable[[], object]:
+            return lambda: self._screen.do(self._append(path, rule))
+
+        def back() -> None:
+            self._panels.close()
+            self._screen.prompt.editor.put(text)
+
+        about = [*(f"  {line}" for line in end), f"+ - {rule}"]
+        answers = (
+            PanelKey("y", f"add to {short_path(str(project), home)}", choose(project)),
+            PanelKey("g", f"for all projects: {short_path(str(own), home)}", choose(own)),
+            PanelKey("escape", "cancel", back),
+        )
+        sentence = "Instructions are sent with every request."
+        self._panels.open(ConfirmPanel(Question("Keep this rule?", about, sentence, answers)))
+
+    async def _append(self, path: Path, rule: str) -> None:
+        self._panels.close()
+        await asyncio.to_thread(_append_rule, path, rule)
+        self._screen.show_note("done", "Rule added", f"{path} · /memory edits it")
+
+    async def _choose(self) -> None:
+        if not self._control.is_alone:
+            self._screen.show_note("note", "Not available here", "the instructions are files of the server")
+            return
+        project, own, home = await self._files()
+        choices = [
+            Choice(str(path), short_path(str(path), home), "" if path.exists() else "new file", group=group)
+            for path, group in ((project, "This project"), (own, "All projects"))
+        ]
+
+        def done(chosen: str | None) -> None:
+            if chosen is not None:
+                self._screen.do(self._edit(Path(chosen)))
+
+        self._app.open_overlay(ListContent(choices, hint="Edit instructions", enter="edit"), done)
+
+    async def _edit(self, path: Path) -> None:
+        await asyncio.to_thread(path.parent.mkdir, parents=True, exist_ok=True)
+        edit_file(self._app, path)
+        self._screen.refresh_all()
+
+
+def _last_lines(path: Path) -> list[str]:
+    """Return the last lines of a file that are not empty; none of a missing file. Blocks."""
+    try:
+        lines = path.read_text("utf-8", "replace").splitlines()
+    except OSError:
+        return []
+    return [line for line in lines if line.strip()][-_SHOWN_LINES:]
+
+
+def _append_rule(path: Path, rule: str) -> None:
+    """Append a list item to a file. Blocks. Raises OpencodeError for a link, which a repository may have made."""
+    if path.is_symlink():
+        raise OpencodeError(f"{path} is a link; edit the file it leads to yourself")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        present = path.read_bytes() if path.exists() else b""
+        gap = b"" if not present or present.endswith(b"\n") else b"\n"
+        with path.open("ab") as file:
+            file.write(gap + f"- {rule}\n".encode("utf-8", "surrogateescape"))
+    except OSError as error:
+        raise OpencodeError(f"{path} cannot be written ({error.strerror})") from error

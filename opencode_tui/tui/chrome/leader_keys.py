@@ -1,0 +1,68 @@
+"""The list of keys that can follow the leader key."""
+
+from collections.abc import Sequence
+
+from textual import events
+from textual.geometry import Size
+from textual.strip import Strip
+
+from opencode_tui.text.cells import clip, pad
+from opencode_tui.tui.chrome.status_line import Pressed, pressed, pressing
+from opencode_tui.tui.widgets.row import Piece, Rows, row
+
+COLUMN = 36
+"""Cells of a column: the key, the name, a gap."""
+
+KEY = 7
+"""Cells of a key."""
+
+
+class LeaderKeys(Rows):
+    """Keys and names of the available actions, in columns; a click runs one."""
+
+    area = "surface"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._keys: Sequence[tuple[str, str, str]] = ()
+
+    def show(self, keys: Sequence[tuple[str, str, str]]) -> None:
+        """Show (key, name, action ID) triples; without any, hide the list."""
+        self._keys = keys
+        self.display = bool(keys)
+        self.refresh(layout=True)
+        self.redraw()
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        """Return the height of the columns and an empty row above and below."""
+        return min(self._height(width) + 2, max(4, viewport.height - 8))
+
+    def _height(self, width: int) -> int:
+        columns = max(1, (width - 2) // COLUMN)
+        return -(-len(self._keys) // columns)
+
+    def on_click(self, event: events.Click) -> None:
+        """Run the action of the clicked key."""
+        if act := pressed(event):
+            event.stop()
+            self.post_message(Pressed(act))
+
+    def rows(self, width: int, height: int) -> Sequence[Strip]:
+        """Return the keys from top to bottom, then from left to right."""
+        fill = self.look.palette.area(self.area)
+        high = self._height(width)
+        empty = Strip.blank(width, fill)
+        rows = [self._row(self._keys[at::high], width) for at in range(min(high, height - 2))]
+        return [empty, *rows, empty]
+
+    def _row(self, keys: Sequence[tuple[str, str, str]], width: int) -> Strip:
+        palette, mark = self.look.palette, self.look.glyphs.ellipsis
+        pieces: list[Piece] = [("  ", palette.area(self.area))]
+        for key, name, action_id in keys:
+            meta = pressing(action_id)
+            words = pad(clip(name, COLUMN - KEY - 2, mark), COLUMN - KEY)
+            pieces += [
+                (pad(key, KEY), palette.style("accent", self.area, bold=True) + meta),
+                (words, palette.style("text", self.area) + meta),
+            ]
+        return row(width, pieces, fill=palette.area(self.area), mark=mark)

@@ -1,0 +1,121 @@
+"""Comforts of the chat: keys after the leader, earlier prompts, rules, keys of providers, facts, the window title."""
+
+from pathlib import Path
+
+from tests.support.provider.model_script import Answer
+from tests.support.terminal.screen import screen
+
+
+async def test_the_keys_after_the_leader_are_listed_after_a_moment(environ: dict[str, str], folder: Path) -> None:
+    async with screen(environ, folder) as page:
+        await page.press("ctrl+x")
+        text = await page.sees("Browse sessions")
+        assert "New session" in text and "Choose a model" in text
+        await page.press("l")
+        await page.sees("Type to filter by title")
+        await page.press("escape")
+        await page.sees_no_more("Browse sessions")
+
+
+async def test_an_earlier_prompt_is_found_by_its_characters(environ: dict[str, str], folder: Path) -> None:
+    async with screen(environ, folder, Answer(text="one"), Answer(text="two")) as page:
+        await page.send("write the parser")
+        await page.sees("one")
+        await page.send("run the tests")
+        await page.sees("two")
+        page.app.chat.prompt.editor.put("half a thought")
+        await page.press("ctrl+r")
+        await page.sees("Search earlier prompts")
+        await page.type("pars")
+        await page.sees("1 of 2")
+        await page.press("enter")
+        await page.sees_no_more("1 of 2")
+        assert page.app.chat.prompt.editor.text == "write the parser"
+        await page.press("up")
+        assert page.app.chat.prompt.editor.text == "half a thought"
+
+
+async def test_a_backslash_before_enter_is_a_new_line(environ: dict[str, str], folder: Path) -> None:
+    async with screen(environ, folder) as page:
+        page.app.chat.prompt.editor.put("first\\")
+        await page.press("enter")
+        await page.type("second")
+        assert page.app.chat.prompt.editor.text == "first\nsecond"
+        assert page.session_id is None
+
+
+async def test_a_rule_is_added_to_the_instructions_after_a_preview(environ: dict[str, str], folder: Path) -> None:
+    (folder / "AGENTS.md").write_text("# Rules\n- no tabs")
+    async with screen(environ, folder) as page:
+        await page.send("# run the tests with pytest -q")
+        text = await page.sees("Keep this rule?")
+        assert "- no tabs" in text and "+ - run the tests with pytest -q" in text
+        await page.answer("escape")
+        await page.sees_no_more("Keep this rule?")
+        assert page.app.chat.prompt.editor.text == "# run the tests with pytest -q"
+        assert (folder / "AGENTS.md").read_text() == "# Rules\n- no tabs"
+        await page.press("enter")
+        await page.sees("Keep this rule?")
+        await page.answer("y")
+        await page.sees("Rule added")
+        assert (folder / "AGENTS.md").read_text() == "# Rules\n- no tabs\n- run the tests with pytest -q\n"
+        assert page.session_id is None
+
+
+async def test_a_rule_is_not_written_through_a_link(environ: dict[str, str], folder: Path, tmp_path: Path) -> None:
+    target = tmp_path / "target"
+    target.write_text("mine")
+    (folder / "AGENTS.md").symlink_to(target)
+    async with screen(environ, folder) as page:
+        await page.send("# x")
+        await page.sees("Keep this rule?")
+        await page.answer("y")
+        await page.sees("is a link")
+        assert target.read_text() == "mine"
+
+
+async def test_a_markdown_text_is_sent_and_no_rule(environ: dict[str, str], folder: Path) -> None:
+    async with screen(environ, folder, Answer(text="read")) as page:
+        await page.send("# Task\n\nfix it")
+        await page.sees("read")
+
+
+async def test_a_key_is_typed_unseen_and_used_at_once(environ: dict[str, str], folder: Path) -> None:
+    async with screen(environ, folder) as page:
+        await page.send("/login")
+        await page.sees("Connect a provider")
+        await page.type("openrouter")
+        await page.press("enter")
+        await page.sees("API key for")
+        await page.type("sk-secret")
+        text = await page.sees("•••••••••")
+        assert "sk-secret" not in text
+        await page.press("enter")
+        await page.sees("Connected openrouter")
+        ready = await page.world.client.catalog.providers(only_ready=True)
+        assert "openrouter" in [one.id for one in ready]
+        assert "sk-secret" not in "".join(page.app.chat.prompt.history.entries)
+
+
+async def test_cost_permissions_and_settings_are_pages(environ: dict[str, str], folder: Path) -> None:
+    settings = {"permission": {"bash": {"git push *": "ask"}}}
+    async with screen(environ, folder, Answer(text="hello"), settings=settings) as page:
+        await page.send("/cost")
+        await page.sees("No session yet")
+        await page.send("hi")
+        await page.sees("hello")
+        await page.send("/cost")
+        assert "with subagents" in await page.sees("fake/fake-model")
+        await page.press("escape")
+        await page.send("/permissions")
+        assert "git push *" in await page.sees("Rules for agent build")
+        await page.press("escape")
+        await page.send("/config")
+        assert '"apiKey": "[hidden]"' in await page.sees('"baseURL"')
+
+
+async def test_the_check_of_the_installation_is_a_page(environ: dict[str, str], folder: Path) -> None:
+    async with screen(environ, folder) as page:
+        await page.send("/doctor")
+        text = await page.sees("esc back")
+        assert "git" in text and "Doctor" in text

@@ -20,6 +20,7 @@ LOOSER: list[dict[str, Any]] = [
     {"tier": "none"},
     {"tier": "landlock"},
     {"network": "on"},
+    {"network": "hosts"},
     {"writable": ["/"]},
     {"readable": ["/home"]},
     {"hosts": ["x.example"]},
@@ -51,10 +52,17 @@ def test_a_repository_cannot_replace_the_users_hidden_files(world: SettingsWorld
     assert world.load().effective == sandbox({"hidden": ["~/mine", "theirs"]})
 
 
-def test_single_hosts_are_refused_in_one_line(world: SettingsWorld) -> None:
-    world.person(sandbox({"network": "hosts"}))
-    with pytest.raises(
-        ConfigError, match=r"experimental\.sandbox\.network.*single hosts cannot be allowed yet"
-    ) as error:
+@pytest.mark.parametrize(
+    "host", ["pypi.org", "*.npmjs.org", "db.local:5432", "10.0.0.5", "[::1]:80", "::1", "localhost"]
+)
+def test_a_host_is_a_name_or_an_address_with_or_without_a_port(world: SettingsWorld, host: str) -> None:
+    world.person(sandbox({"network": "hosts", "hosts": [host]}))
+    assert world.load().effective == sandbox({"network": "hosts", "hosts": [host]})
+
+
+@pytest.mark.parametrize("host", ["", "*", "*.", "https://pypi.org", "pypi.org/simple", "a b", "*.*", "a:b", "x:"])
+def test_what_is_not_a_host_is_refused_in_one_line(world: SettingsWorld, host: str) -> None:
+    world.person(sandbox({"network": "hosts", "hosts": [host]}))
+    with pytest.raises(ConfigError, match=r"experimental\.sandbox\.hosts.*a host \(such as pypi\.org") as error:
         world.load()
     assert len(str(error.value).splitlines()) == 1

@@ -16,6 +16,10 @@ URL_PATTERN = r"^https?://[^\s/]+\S*$"
 COLOR_PATTERN = r"^#[0-9a-fA-F]{6}$|^[a-z]+$"
 ORIGIN_PATTERN = r"^[A-Za-z][A-Za-z0-9+.-]*://[^\s/*?#@]+$"
 HOST_PATTERN = r"^[A-Za-z0-9._:%\[\]-]+$"
+HOST_RULE_PATTERN = (
+    r"^(?:(?:\*\.)?[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*(?::[0-9]{1,5})?|[0-9A-Fa-f.]*:[0-9A-Fa-f.]*:[0-9A-Fa-f:.]*"
+    r"|\[[0-9A-Fa-f:.]+\](?::[0-9]{1,5})?)$"
+)
 KEY_PATTERN = r"^[!-~]*$"
 HEADER_NAME_PATTERN = r"^[A-Za-z0-9!#$%&'*+.^_`|~-]+$"
 VARIABLE_PATTERN = r"^[^=\s]+$"
@@ -58,12 +62,6 @@ def _check_off(value: object) -> object:
     return value
 
 
-def _check_network(value: object) -> object:
-    if value not in ("off", "on"):
-        raise _expected("off or on (single hosts cannot be allowed yet)")
-    return value
-
-
 def _check_program(words: list[str]) -> list[str]:
     if not words[0].strip():
         raise _expected("a program as the first member")
@@ -90,7 +88,8 @@ Variables = dict[Annotated[str, Field(pattern=VARIABLE_PATTERN)], str]
 Words = Annotated[list[str], Field(min_length=1), AfterValidator(_check_program)]
 """A command: the program and its arguments."""
 VariableName = Annotated[str, Field(pattern=VARIABLE_PATTERN)]
-SandboxNetwork = Annotated[Literal["off", "on"], BeforeValidator(_check_network)]
+HostRule = Annotated[str, Field(pattern=HOST_RULE_PATTERN)]
+"""A host that confined commands may reach."""
 Tokens = Annotated[int, Field(ge=0, le=1_000_000_000)]
 Milliseconds = Annotated[int, Field(gt=0, le=2_147_483_647)]
 Off = Annotated[bool, BeforeValidator(_check_off), WithJsonSchema({"type": "boolean", "const": False})]

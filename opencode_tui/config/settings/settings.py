@@ -11,13 +11,13 @@ from opencode_tui.config.settings.agent import AgentSettings, CommandSettings
 from opencode_tui.config.settings.provider import ProviderSettings
 from opencode_tui.config.settings.section import (
     Action,
+    HostRule,
     Line,
     Milliseconds,
     ModelName,
     Name,
     Off,
     ProviderName,
-    SandboxNetwork,
     Section,
     Text,
     Tokens,
@@ -95,16 +95,16 @@ class SandboxSettings(Section):
     """`auto` confines commands where the system can, `off` never, `read-only` also keeps them from writing in the project."""
     tier: Literal["auto", "bubblewrap", "landlock", "none"] | None = None
     """How commands are confined; `auto` is the best way that works here."""
-    network: SandboxNetwork | None = None
-    """Whether confined commands have a network: `off` (the default) or `on`."""
+    network: Literal["off", "hosts", "on"] | None = None
+    """Whether confined commands have a network: `off`, the `hosts` only, or `on`; by default `hosts` if any."""
     writable: list[Text] | None = None
     """Further files and folders that confined commands may read and write."""
     readable: list[Text] | None = None
     """Further files and folders that confined commands may read."""
     hidden: list[Text] | None = None
     """Further files and folders that confined commands may not read; lists of several files are joined."""
-    hosts: list[Text] | None = None
-    """Hosts that confined commands may reach (not supported yet)."""
+    hosts: list[HostRule] | None = None
+    """Hosts that confined commands may reach over HTTP: names, `*.suffix` or addresses, with or without `:port`."""
     env: list[VariableName] | None = None
     """Variables that commands get although they look like keys or name sockets."""
     auto: Literal["inside", "outside"] | None = None
@@ -208,7 +208,6 @@ class Settings(Section):
 UNSUPPORTED = (
     "mcp", "lsp", "formatter", "share", "autoupdate", "watcher", "enterprise", "layout", "shell", "skills.urls",
     "server.mdns", "server.mdnsDomain", "experimental.openTelemetry", "experimental.batch_tool", "experimental.mcp_timeout",
-    "experimental.sandbox.hosts",
     "provider.*.options.setCacheKey", "provider.*.models.*.interleaved",
 )  # fmt: skip
 """OpenCode's keys that are not supported yet; each is reported once when its value would have an effect."""

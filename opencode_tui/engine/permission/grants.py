@@ -20,6 +20,9 @@ from opencode_tui.schema.ids import Clock
 from opencode_tui.schema.permission import Rule
 from opencode_tui.schema.record import JsonObject
 
+NETWORK = "network"
+"""The permission of grants whose patterns are hosts that confined commands may reach."""
+
 logger = logging.getLogger(__name__)
 
 Lock = Callable[[], AbstractAsyncContextManager[object]]
@@ -66,6 +69,10 @@ class Grants:
         except StorageError as error:
             logger.warning("cannot read the grants, asking instead: %s", error)
             return []
+
+    async def hosts(self) -> list[str]:
+        """Return the hosts that confined commands may reach."""
+        return [grant.pattern for grant in await self.rules() if grant.permission == NETWORK]
 
     async def listed(self) -> list[Grant]:
         """Return the grants of this worktree, oldest first. Raises StorageError when the record cannot be read."""

@@ -22,14 +22,17 @@ disk, except folders in that temp folder.
 import os
 import shutil
 import stat
+import sys
 from collections.abc import Container, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
-from opencode_tui.engine.sandbox.policy import Policy
+from opencode_tui.engine.sandbox.policy import RELAY_PORT, Policy
 
 PROGRAM_FOLDERS = "/usr/bin:/usr/local/bin:/bin:/run/current-system/sw/bin"
 TEMP = Path("/tmp")
+_PROXY = "/.sandbox-proxy"
+"""Where the socket of the proxy is mounted."""
 
 _CAP_SYS_ADMIN = 21
 _FILE_CAPABILITIES = ("CAP_CHOWN", "CAP_FOWNER", "CAP_FSETID")
@@ -59,7 +62,8 @@ def command(policy: Policy, argv: Sequence[str], folder: Path) -> list[str]:
     program = find_program(policy.environ)
     if program is None or any(Path(program).resolve().is_relative_to(path) for path in policy.write):
         raise FileNotFoundError(f"bwrap is not found outside of the writable folders ({program or 'not installed'})")
-    return [program, *arguments(policy, folder), "--", *hold(argv)]
+    held = hold(argv) if policy.proxy is None else _hold_with_relay(argv)
+    return [program, *arguments(policy, folder), "--", *held]
 
 
 def hold(argv: Sequence[str]) -> list[str]:
@@ -69,6 +73,12 @@ def hold(argv: Sequence[str]) -> list[str]:
     and waits until standard input is closed or it is killed; else it ends at once with the exit code (128 + n for a signal n).
     """
     return ["/bin/sh", "-c", _HOLD, "sh", *argv]
+
+
+def _hold_with_relay(argv: Sequence[str]) -> list[str]:
+    """Return the same for a policy with a proxy: programs reach it at `RELAY_PORT`."""
+    source = Path(__file__).with_name("relay.py").read_text()
+    return [os.path.realpath(sys.executable), "-I", "-S", "-c", source, _PROXY, str(RELAY_PORT), *argv]
 
 
 def arguments(policy: Policy, folder: Path) -> list[str]:
@@ -87,6 +97,7 @@ def arguments(policy: Policy, folder: Path) -> list[str]:
         "--bind", str(policy.temp), str(TEMP), *(word for path in covers for word in ("--tmpfs", str(path))),
         *_links(access, policy, folder),
         *(word for path in sorted(access, key=_depth) for word in _mount(path, access)),
+        *([] if policy.proxy is None else ["--ro-bind", str(policy.proxy), _PROXY]),
         *(word for path in (*hidden, *covers, Path("/")) for word in ("--remount-ro", str(path))),
         "--chdir", str(folder),
     ]
@@ -117,9 +128,11 @@ def _accesses(policy: Policy) -> Iterator[tuple[Path, Access]]:
 
     A readable path inside a writable one is left out: it would become read-only, as a virtual environment of the project on PATH.
     """
+    needed = [_RESOLVER.resolve()] if policy.network == "full" else []
+    needed += [] if policy.proxy is None else [Path(sys.base_prefix).resolve()]
     protected = dict.fromkeys(path for path in policy.read_only if path.exists())
     write = dict.fromkeys(path for path in policy.write if path.exists() and not _is_below(path, protected))
-    read = dict.fromkeys((*policy.read, _RESOLVER.resolve()) if policy.network == "full" else policy.read)
+    read = dict.fromkeys((*policy.read, *needed))
     for path in read:
         if path.exists() and not _is_below(path, read | write) and not _is_file_in_temp(path):
             yield path, "read"

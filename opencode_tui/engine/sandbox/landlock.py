@@ -24,9 +24,10 @@ import psutil
 from opencode_tui.engine.sandbox import seccomp
 from opencode_tui.engine.sandbox.policy import Policy
 from opencode_tui.engine.sandbox.seccomp import call, call_prctl
+from opencode_tui.engine.sandbox.sockets import SocketMaker
 
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446  # the same on all architectures
-_VERSION_FLAG, _PATH_BENEATH, _NO_NEW_PRIVILEGES = 1, 1, 38
+_VERSION_FLAG, _PATH_BENEATH, _NET_PORT, _NO_NEW_PRIVILEGES = 1, 1, 2, 38
 _HAS_CAPABILITY, _DROP_CAPABILITY = 23, 24
 _FILE_CAPABILITIES, _MOST_CAPABILITIES = (0, 1, 3, 4), 64
 """CAP_CHOWN, CAP_DAC_OVERRIDE, CAP_FOWNER, CAP_FSETID."""
@@ -35,7 +36,7 @@ _EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR, _REMOVE_DIR, _REMOVE_FILE = (1 << 
 _MAKE_CHAR, _MAKE_DIR, _MAKE_REG, _MAKE_SOCK, _MAKE_FIFO, _MAKE_BLOCK, _MAKE_SYM = (1 << bit for bit in range(6, 13))
 _REFER, _TRUNCATE, _IOCTL_DEV = (1 << bit for bit in range(13, 16))
 _RIGHTS_BY_VERSION = ((1, (1 << 13) - 1), (2, _REFER), (3, _TRUNCATE), (5, _IOCTL_DEV))
-_TCP, _TCP_VERSION = 3, 4
+_TCP, _CONNECT_TCP, _TCP_VERSION = 3, 2, 4
 _SCOPES, _SCOPES_VERSION = 3, 6
 
 _READ = _EXECUTE | _READ_FILE | _READ_DIR
@@ -55,6 +56,13 @@ def version() -> int:
         return 0
 
 
+def no_hosts() -> str:
+    """Return why commands cannot be limited to single hosts, in one line; empty where they can."""
+    if version() >= _TCP_VERSION:
+        return ""
+    return "this kernel's Landlock cannot limit connections (Linux 6.7 or newer can); install bubblewrap"
+
+
 def confinement(policy: Policy) -> Callable[[], None]:
     """Return a function that confines the calling thread, and what it starts, for good.
 
@@ -63,19 +71,27 @@ def confinement(policy: Policy) -> Callable[[], None]:
     supported = version()
     if not supported:
         raise OSError("the kernel has no Landlock")
-    has_network = policy.network == "full"
+    has_network, reports_tcp = policy.network == "full", policy.proxy is not None
+    if reports_tcp and supported < _TCP_VERSION:
+        raise OSError(no_hosts())
     signals = () if supported >= _SCOPES_VERSION else tuple(_present_processes())
     program = seccomp.assemble(
-        os.uname().machine, has_network=has_network, has_truncate=supported >= _truncate_version(), unsignaled=signals
+        os.uname().machine,
+        has_network=has_network,
+        has_truncate=supported >= _truncate_version(),
+        unsignaled=signals,
+        reports_tcp=reports_tcp,
     )
-
+    maker = SocketMaker() if reports_tcp else None
     dropped = _droppable_capabilities() if os.geteuid() == 0 else ()  # no program of another user gains any
 
     def confine() -> None:
         for capability in dropped:
             call_prctl(_DROP_CAPABILITY, capability)
         _restrict(policy, supported)
-        seccomp.install(program)
+        listener = seccomp.install(program, with_listener=maker is not None)
+        if maker is not None:
+            maker.serve(listener)
 
     return confine
 
@@ -88,7 +104,7 @@ def _restrict(policy: Policy, supported: int) -> None:
     handled = 0
     for since, rights in _RIGHTS_BY_VERSION:
         handled |= rights if supported >= since else 0
-    network = _TCP if supported >= _TCP_VERSION and policy.network == "none" else 0
+    network = _TCP if supported >= _TCP_VERSION and policy.network != "full" else 0
     scopes = _SCOPES if supported >= _SCOPES_VERSION else 0
     attributes = [handled]
     attributes += [network] if supported >= _TCP_VERSION else []
@@ -98,6 +114,8 @@ def _restrict(policy: Policy, supported: int) -> None:
     try:
         for path, rights in _rules(policy):
             _allow(ruleset, path, rights & handled)
+        if isinstance(policy.proxy, int):
+            call(_ADD_RULE, ruleset, _NET_PORT, struct.pack("=QQ", _CONNECT_TCP, policy.proxy), 0)
         call_prctl(_NO_NEW_PRIVILEGES, 1)
         call(_RESTRICT_SELF, ruleset, 0)
     finally:

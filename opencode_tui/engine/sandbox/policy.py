@@ -6,7 +6,10 @@ from typing import Literal
 
 from msgspec import Struct
 
-Network = Literal["none", "full"]
+Network = Literal["none", "hosts", "full"]
+
+RELAY_PORT = 3128
+"""Where programs in a network namespace of their own reach the proxy."""
 
 
 class Policy(Struct, frozen=True):
@@ -23,9 +26,12 @@ class Policy(Struct, frozen=True):
     temp: Path
     """The session's own temp folder: mounted as /tmp where mounts are possible, named by TMPDIR elsewhere."""
     network: Network
+    """With "hosts", hosts are reached through the proxy alone."""
     environ: Mapping[str, str]
     """The complete environment of the command."""
     links: tuple[Path, ...] = ()
     """Names of readable and writable paths that lead through links."""
     shares_proc: bool = False
     """Tier A without a `/proc` of its own: the command sees the command lines of processes outside."""
+    proxy: Path | int | None = None
+    """The Unix socket of the proxy, or its port on 127.0.0.1."""

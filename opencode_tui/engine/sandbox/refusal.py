@@ -166,14 +166,21 @@ class HostView(Struct, frozen=True):
 
 
 def find_refusal(
-    tier: Tier, exit_code: int | None, output: str, policy: Policy, view: HostView | None = None
+    tier: Tier,
+    exit_code: int | None,
+    output: str,
+    policy: Policy,
+    view: HostView | None = None,
+    refused_hosts: Sequence[str] = (),
 ) -> Refusal | None:
     """Return what the sandbox probably refused to a command, None when it succeeded or its failure looks like an ordinary one.
 
-    Asks the file system about the paths in the output.
+    `refused_hosts` are those that the proxy is known to have refused. Asks the file system about the paths in the output.
     """
     if not exit_code or tier == "none":
         return None
+    if refused_hosts:
+        return Refusal(f"Connects to {refused_hosts[0]}, which the sandbox does not allow.", host=refused_hosts[0])
     lines = output[-_READ_CHARS:].splitlines()
     reach = _Reach(policy, view or HostView(), mounts_temp=tier == "bubblewrap")
     for index, line in enumerate(lines):
@@ -278,7 +285,8 @@ def _by_network(tier: Tier, line: str, lines: Sequence[str], index: int, policy:
     for pattern in _NETWORK_WITH_HOST:
         match = pattern.search(line)
         if match is not None and not _LOCAL.fullmatch(match["host"]) and not _ANSWERED.search(line):
-            return Refusal(f"Connects to {match['host']}; the sandbox has no network.", host=match["host"])
+            why = "the sandbox has no network" if policy.network == "none" else "not through the proxy of the sandbox"
+            return Refusal(f"Connects to {match['host']}; {why}.", host=match["host"])
     address = _ADDRESS.search(line)
     host = address["host"] if address and not _LOCAL.fullmatch(address["host"]) else None
     if _NETWORK.search(line) or (_REFUSED_CONNECTION.search(line) and host is not None):

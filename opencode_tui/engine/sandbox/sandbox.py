@@ -6,13 +6,16 @@ Source: SPEC, section 6.
 import asyncio
 import hashlib
 import os
+import socket
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Literal
+from secrets import token_hex
+from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from opencode_tui.config.settings.settings import SandboxSettings
 from opencode_tui.engine.project.discover import Project
@@ -21,10 +24,13 @@ from opencode_tui.engine.sandbox.caches import Caches, find_caches
 from opencode_tui.engine.sandbox.changes import BEFORE_S, Change, ProjectFiles, ProtectedState, compare, undo
 from opencode_tui.engine.sandbox.environment import Secrets
 from opencode_tui.engine.sandbox.launch import Launch, plan_launch
-from opencode_tui.engine.sandbox.policy import Policy
+from opencode_tui.engine.sandbox.policy import RELAY_PORT, Policy
 from opencode_tui.engine.sandbox.temp import delete_abandoned, temp_folder
 from opencode_tui.engine.sandbox.tier import Tier, choose
 from opencode_tui.storage.paths import Paths, ensure
+
+if TYPE_CHECKING:
+    from opencode_tui.engine.sandbox.proxy import HostAccess, HostProxy
 
 Mode = Literal["auto", "off", "read-only"]
 
@@ -42,12 +48,13 @@ class SandboxStatus(Struct, frozen=True):
 
 
 class Confined(Struct, frozen=True):
-    """A confined command that can be started; `before` are the protected files before it."""
+    """A confined command that can be started; `before` are the protected files before it, `access` its way to single hosts."""
 
     launch: Launch
     tier: Tier
     policy: Policy
     before: ProtectedState
+    access: "HostAccess | None" = None
 
 
 class _Toolchains(Struct, frozen=True):
@@ -73,8 +80,16 @@ class Sandbox:
         environ: Mapping[str, str],
         secrets: Secrets,
         readable: Sequence[Path] = (),
+        granted_hosts: Callable[[], Awaitable[Sequence[str]]] | None = None,
     ) -> None:
-        """`environ` is that of this program; `readable` are folders that may be read although they are among private ones."""
+        """`environ` is that of this program; `readable` are folders that may be read although they are among private ones.
+
+        `granted_hosts` returns the hosts that the user always allows here.
+        """
+        self._granted_hosts = granted_hosts
+        self._proxy: HostProxy | None = None
+        self._proxy_address: Path | int = 0
+        self._proxy_start = asyncio.Lock()
         self._readable = readable
         self._environ = environ
         self._settings = settings or SandboxSettings()
@@ -109,10 +124,15 @@ class Sandbox:
         if status.tier == "none":
             return None
         is_read_only = read_only or status.mode == "read-only"
-        return await asyncio.to_thread(self._confine, status.tier, argv, session_id, folder, environ, is_read_only)
+        access = await self._access(status.tier)
+        return await asyncio.to_thread(
+            self._confine, status.tier, argv, session_id, folder, environ, is_read_only, access
+        )
 
     async def changes(self, confined: Confined) -> list[Change]:
-        """Return the protected files that differ from those before the command."""
+        """Return the protected files that differ from those before the command, which has ended."""
+        if confined.access is not None:
+            confined.access.close()
         return await asyncio.to_thread(self._compare, confined)
 
     async def remove(self, paths: Sequence[Path]) -> list[Path]:
@@ -120,6 +140,70 @@ class Sandbox:
         chosen = [self._undoable.pop(path) for path in paths if path in self._undoable]
         left = [await asyncio.to_thread(undo, [change], before) for change, before in chosen]
         return [path for one in left for path in one]
+
+    async def allows(self, host: str) -> bool:
+        """Return whether confined commands may reach a host; without a way to limit them to hosts, they may not."""
+        from opencode_tui.engine.sandbox.proxy import HostList
+
+        return HostList(await self._hosts()).allows(host) and not await self.no_hosts()
+
+    async def no_hosts(self) -> str:
+        """Return why commands cannot be limited to single hosts here, in one line; empty where they can."""
+        tier = (await self.status()).tier
+        if tier == "landlock":
+            from opencode_tui.engine.sandbox import landlock
+
+            return landlock.no_hosts()
+        return "no sandbox works here" if tier == "none" else ""
+
+    async def close(self) -> None:
+        """End the connections of commands."""
+        if self._proxy is not None:
+            await self._proxy.close()
+
+    async def _hosts(self) -> list[str]:
+        settings = self._settings
+        if settings.network == "on":
+            return []
+        hosts = list(settings.hosts or ()) if settings.network != "off" else []
+        return [*hosts, *(await self._granted_hosts() if self._granted_hosts is not None else ())]
+
+    async def _access(self, tier: Tier) -> "HostAccess | None":
+        """Return a new access to the hosts that commands may reach, None without any. Raises OSError where that is not possible."""
+        hosts = await self._hosts()
+        if not hosts:
+            return None
+        if reason := await self.no_hosts():
+            if self._settings.network == "hosts":
+                raise OSError(f"experimental.sandbox.network is hosts, but {reason}, or set it to off")
+            return None
+        async with self._proxy_start:
+            if self._proxy is None:
+                self._proxy = await self._start_proxy(tier)
+        if isinstance(self._proxy_address, Path):
+            os.utime(self._proxy_address.parent)
+        return self._proxy.access(hosts)
+
+    async def _start_proxy(self, tier: Tier) -> "HostProxy":
+        """Return the proxy, listening at a Unix socket or at a port of localhost."""
+        from opencode_tui.engine.sandbox.proxy import HostProxy
+
+        if tier == "bubblewrap":
+            bound = socket.socket(socket.AF_UNIX)
+            self._proxy_address = ensure(temp_folder(self._paths, f"proxy-{token_hex(3)}")) / "socket"
+            folder = os.open(self._proxy_address.parent, os.O_PATH)
+            try:
+                bound.bind(f"/proc/self/fd/{folder}/{self._proxy_address.name}")  # the path may be too long
+            finally:
+                os.close(folder)
+            self._proxy_address.chmod(0o600)
+        else:
+            bound = socket.socket()
+            bound.bind(("127.0.0.1", 0))
+            self._proxy_address = bound.getsockname()[1]
+        proxy = HostProxy()
+        await proxy.listen(bound)
+        return proxy
 
     def _find_status(self) -> SandboxStatus:
         mode: Mode = self._settings.mode or "auto"
@@ -142,6 +226,7 @@ class Sandbox:
         folder: Path,
         environ: Mapping[str, str],
         is_read_only: bool,
+        access: "HostAccess | None",
     ) -> Confined:
         with self._guard:
             if not self._cleaner.ident:
@@ -149,8 +234,12 @@ class Sandbox:
             files = self._project_files()
             files.refresh(limit_s=BEFORE_S)
             policy = self._policy(session_id, environ, files, is_read_only=is_read_only)
+            if access is not None:
+                port = self._proxy_address if isinstance(self._proxy_address, int) else RELAY_PORT
+                variables = {**policy.environ, **access.variables(port)}
+                policy = replace(policy, network="hosts", proxy=self._proxy_address, environ=variables)
             before = files.record()
-        return Confined(plan_launch(tier, policy, argv, folder), tier, policy, before)
+        return Confined(plan_launch(tier, policy, argv, folder), tier, policy, before, access)
 
     def _policy(
         self, session_id: str, environ: Mapping[str, str], files: ProjectFiles, *, is_read_only: bool

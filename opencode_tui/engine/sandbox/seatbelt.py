@@ -37,6 +37,7 @@ def profile(policy: Policy) -> str:
         _rule("deny", "file-read* file-write*", policy.hidden),
         _rule("allow", "file-read-metadata", policy.hidden),
         "(allow network*)\n" if policy.network == "full" else _local_sockets(policy),
+        f'(allow network-outbound (remote ip "localhost:{policy.proxy}"))\n' if policy.proxy else "",
     ]
     return _BASE + "".join(rules)
 

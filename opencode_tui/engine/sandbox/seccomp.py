@@ -11,24 +11,33 @@ import struct
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
-_LOAD, _IF_EQUAL, _IF_AT_LEAST, _IF_ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
+_LOAD, _AND, _IF_EQUAL, _IF_AT_LEAST, _IF_ANY_BIT, _RETURN = 0x20, 0x54, 0x15, 0x35, 0x45, 0x06
 _NUMBER_AT, _ARCHITECTURE_AT, _FIRST_ARGUMENT_AT, _SECOND_ARGUMENT_AT = 0, 4, 16, 24  # little endian: the low half
-_ALLOW, _KILL_PROCESS, _ERROR = 0x7FFF0000, 0x80000000, 0x00050000
+_THIRD_ARGUMENT_AT, _FOURTH_ARGUMENT_AT = 32, 40
+_ALLOW, _KILL_PROCESS, _ERROR, _REPORT = 0x7FFF0000, 0x80000000, 0x00050000, 0x7FC00000
 _NAMESPACES = 0x7E020000
 """CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET."""
 _X32 = 0x40000000
-_UNIX = 1
+_UNIX, _IPV4, _IPV6 = 1, 2, 10
+_STREAM, _TYPE_BITS = 1, 0xF
+_FAST_OPEN = 0x20000000
+"""The flag of MSG_FASTOPEN, which connects a socket unseen by Landlock."""
 _FAKED_INPUT = (0x5412, 0x541C)
 """The requests of `ioctl` that type into a terminal: TIOCSTI, TIOCLINUX."""
 _MOST_PROCESSES = 900
 """A filter has at most 4,096 instructions, four of which each process needs."""
 _SET_FILTER, _SPECULATE, _NO_NEW_PRIVILEGES = 1, 4, 38
+_WITH_LISTENER = 0x28
+"""Reports go to a new listener; a call that was reported is not interrupted by a signal."""
 
 # Names and numbers of the calls: x86-64, aarch64.
 _CALLS: dict[str, tuple[int, int]] = {
     "ioctl": (16, 29),
     "socket": (41, 198),
     "socketpair": (53, 199),
+    "sendto": (44, 206),
+    "sendmsg": (46, 211),
+    "sendmmsg": (307, 269),
     "clone": (56, 220),
     "kill": (62, 129),
     "tkill": (200, 130),
@@ -107,20 +116,25 @@ def numbers(machine: str) -> dict[str, int]:
 
 
 @lru_cache(maxsize=8)
-def assemble(machine: str, *, has_network: bool, has_truncate: bool, unsignaled: tuple[int, ...]) -> bytes:
+def assemble(
+    machine: str, *, has_network: bool, has_truncate: bool, unsignaled: tuple[int, ...], reports_tcp: bool = False
+) -> bytes:
     """Return the filter as the kernel reads it.
 
-    With `has_truncate`, Landlock watches `truncate` itself; `unsignaled` are processes that must get no signal, where Landlock does
-    not watch signals. Raises OSError for an architecture without a table.
+    With `reports_tcp` it reports the creation of TCP sockets to a listener (`sockets.py`). With `has_truncate`, Landlock watches
+    `truncate` itself; `unsignaled` are processes that must get no signal, where Landlock does not watch signals. Raises OSError
+    for an architecture without a table.
     """
     if machine not in MACHINES:
         raise OSError(f"no table of system calls for {machine}")
-    program = _instructions(machine, has_network=has_network, has_truncate=has_truncate, unsignaled=unsignaled)
+    program = _instructions(
+        machine, has_network=has_network, has_truncate=has_truncate, unsignaled=unsignaled, reports_tcp=reports_tcp
+    )
     return b"".join(struct.pack("=HBBI", *instruction) for instruction in program)
 
 
 def _instructions(
-    machine: str, *, has_network: bool, has_truncate: bool, unsignaled: Sequence[int]
+    machine: str, *, has_network: bool, has_truncate: bool, unsignaled: Sequence[int], reports_tcp: bool
 ) -> Iterator[Instruction]:
     known = numbers(machine)
     refuse = (_RETURN, 0, 0, _ERROR | errno.EPERM)
@@ -145,8 +159,16 @@ def _instructions(
         [step for request in _FAKED_INPUT for step in ((_IF_EQUAL, 0, 1, request), refuse)],
     )
     if not has_network:
-        for name in ("socket", "socketpair"):
-            yield from _on_argument(known[name], _FIRST_ARGUMENT_AT, [(_IF_EQUAL, 1, 0, _UNIX), refuse])
+        unix_only = [(_IF_EQUAL, 1, 0, _UNIX), refuse]
+        yield from _on_argument(known["socketpair"], _FIRST_ARGUMENT_AT, unix_only)
+        yield from _on_argument(known["socket"], _FIRST_ARGUMENT_AT, _tcp_rules(refuse) if reports_tcp else unix_only)
+    if reports_tcp:
+        for name, at in (
+            ("sendto", _FOURTH_ARGUMENT_AT),
+            ("sendmsg", _THIRD_ARGUMENT_AT),
+            ("sendmmsg", _FOURTH_ARGUMENT_AT),
+        ):
+            yield from _on_argument(known[name], at, [(_IF_ANY_BIT, 0, 1, _FAST_OPEN), refuse])
     if unsignaled:
         yield from _signal_rules(known, unsignaled[-_MOST_PROCESSES:], refuse)
     yield (_RETURN, 0, 0, _ALLOW)
@@ -158,6 +180,20 @@ def _on_argument(number: int, offset: int, steps: Sequence[Instruction]) -> Iter
     yield (_LOAD, 0, 0, offset)
     yield from steps
     yield (_RETURN, 0, 0, _ALLOW)
+
+
+def _tcp_rules(refuse: Instruction) -> list[Instruction]:
+    """Return the steps that allow Unix sockets, report TCP sockets, and refuse others."""
+    return [
+        (_IF_EQUAL, 7, 0, _UNIX),
+        (_IF_EQUAL, 1, 0, _IPV4),
+        (_IF_EQUAL, 0, 4, _IPV6),
+        (_LOAD, 0, 0, _SECOND_ARGUMENT_AT),
+        (_AND, 0, 0, _TYPE_BITS),
+        (_IF_EQUAL, 0, 1, _STREAM),
+        (_RETURN, 0, 0, _REPORT),
+        refuse,
+    ]
 
 
 def _signal_rules(known: dict[str, int], processes: Sequence[int], refuse: Instruction) -> Iterator[Instruction]:
@@ -203,10 +239,14 @@ class _Program(ctypes.Structure):
     _fields_ = (("length", ctypes.c_ushort), ("instructions", ctypes.c_void_p))
 
 
-def install(program: bytes) -> None:
-    """Apply the filter to the calling thread and to what it starts, for good. Raises OSError where the kernel refuses."""
+def install(program: bytes, *, with_listener: bool = False) -> int:
+    """Apply the filter to the calling thread and to what it starts, for good. Raises OSError where the kernel refuses.
+
+    Returns the descriptor of the listener, 0 without one.
+    """
     buffer = ctypes.create_string_buffer(program, len(program))
     described = _Program(len(program) // 8, ctypes.addressof(buffer))
     number = numbers(os.uname().machine)["seccomp"]
     call_prctl(_NO_NEW_PRIVILEGES, 1)
-    call(number, _SET_FILTER, _SPECULATE, ctypes.addressof(described))
+    flags = _SPECULATE | (_WITH_LISTENER if with_listener else 0)
+    return call(number, _SET_FILTER, flags, ctypes.addressof(described))

@@ -260,14 +260,17 @@ class FolderServices:
         from opencode_tui.engine.sandbox.sandbox import Sandbox
 
         core = self.core
-        return Sandbox(
+        sandbox = Sandbox(
             settings=self._sandbox_settings,
             project=self.project,
             paths=core.paths,
             environ=core.environ,
             secrets=self.secrets.get(),
             readable=[self.truncator.folder, *(skill.folder for skill in self.skills.all())],
+            granted_hosts=self.grants.hosts,
         )
+        self.background.at_close(sandbox.close)
+        return sandbox
 
     def _make_snapshots(self) -> "Snapshots":
         from opencode_tui.engine.snapshot.objects.quota import SnapshotSettings

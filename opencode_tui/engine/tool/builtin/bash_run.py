@@ -162,7 +162,9 @@ class CommandRun:
 
 def _find_refusal(confined: "Confined", ended: Ended, output: CommandOutput) -> Refusal | None:
     excerpt = output.excerpt(is_final=True)
-    return find_refusal(confined.tier, ended.exit_code, f"{excerpt.head}\n{excerpt.tail}", confined.policy)
+    text = f"{excerpt.head}\n{excerpt.tail}"
+    refused = confined.access.refused if confined.access is not None else ()
+    return find_refusal(confined.tier, ended.exit_code, text, confined.policy, refused_hosts=refused)
 
 
 async def _undo_changes(confined: "Confined", sandbox: "Sandbox") -> None:

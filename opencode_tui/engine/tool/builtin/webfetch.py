@@ -19,14 +19,13 @@ from pydantic import Field
 from opencode_tui import __version__
 from opencode_tui.engine.permission.decision import Query, open_patterns
 from opencode_tui.engine.provider.inflate import unpacker
+from opencode_tui.engine.sandbox.address import is_local_address, resolve
 from opencode_tui.engine.tool.builtin.web_address import (
     LOCAL_REASON,
     check_url,
     has_proxy,
     host_of,
-    is_local_address,
     is_local_name,
-    resolve,
 )
 from opencode_tui.engine.tool.tool import Parameters, ToolContext, ToolResult, read_description
 from opencode_tui.schema.error import ToolError

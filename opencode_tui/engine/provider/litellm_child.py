@@ -1,6 +1,6 @@
 """The child process that calls providers through litellm; the only importer of litellm.
 
-Two separate pipes carry JSON lines, one object each; stdout and stderr are left to the output of libraries.
+Two separate pipes carry JSON lines, one object each; stdout and stderr are left to the output of libraries, until it is ready.
 
     in    {"op": "start", "id", "call"}   {"op": "cancel", "id"}                     `call` are litellm's arguments
     out   {"op": "ready"}   {"op": "batch", "id", "chunks"}   {"op": "end", "id"}   {"op": "failed", "id", …}
@@ -57,6 +57,14 @@ def main(input_fd: int, output_fd: int) -> None:
     litellm.num_retries = 0
     litellm.callbacks = []
     asyncio.run(_Server(output_fd, litellm.acompletion).serve(inbox))
+
+
+def _discard_output() -> None:
+    """Discard what libraries print from now on: calls contain keys and prompts, which the log must not."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for stream in (1, 2):
+        os.dup2(nowhere, stream)
+    os.close(nowhere)
 
 
 def _refuse_redirects() -> None:
@@ -138,6 +146,7 @@ class _Server:
         def deliver(command: Command) -> None:
             loop.call_soon_threadsafe(self._obey, command)
 
+        _discard_output()
         self._write({"op": "ready"})
         if not inbox.connect(deliver):
             with contextlib.suppress(Exception):  # only a warm-up

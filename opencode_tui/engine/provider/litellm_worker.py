@@ -44,7 +44,7 @@ _GONE: _Message = {"op": "gone"}
 
 
 class LitellmWorker:
-    """Owns the child process and exchanges messages with it. `log` receives the child's output."""
+    """Owns the child process and exchanges messages with it. `log` receives the child's output until it is ready."""
 
     def __init__(self, *, log: Path | None = None) -> None:
         self._log = log

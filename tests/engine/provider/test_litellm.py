@@ -152,6 +152,16 @@ async def test_a_dead_child_can_be_tried_again_and_another_starts(server: ModelS
     assert worker.process_id not in (None, first)
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+async def test_what_the_child_prints_is_in_the_log_only_before_it_can_know_a_key(
+    server: ModelServer, worker: LitellmWorker
+) -> None:
+    assert worker._log is not None and worker.process_id is not None
+    assert (await ask(reach(server, worker, "openai"), asked("openai", "again"))).joined("text") == "Echo: again"
+    assert {os.readlink(f"/proc/{worker.process_id}/fd/{stream}") for stream in (1, 2)} == {os.devnull}
+    assert KEY not in worker._log.read_text()
+
+
 async def test_closing_ends_the_child_even_while_it_is_importing(tmp_path: Path) -> None:
     owned = LitellmWorker(log=tmp_path / "logs" / "child.log")
     starting = asyncio.create_task(owned.start())

@@ -3,6 +3,7 @@ from typing import Any
 import pytest
 
 from opencode_tui.engine.provider.demo.llm import INTRODUCTION
+from opencode_tui.engine.provider.demo.turn import split_reminders
 from opencode_tui.engine.provider.llm import TextBlock, UserEntry
 from opencode_tui.engine.session.compaction.summary_request import conversation_text
 from tests.support.provider.scripted_tools import Answer, Conversation, Refused, numbered
@@ -227,3 +228,16 @@ async def test_summary_lists_what_was_asked_and_called() -> None:
     talk.messages = list(conversation_text(talk.messages, room=None, measure=len, instruction=" "))
     summary = await talk.say("Please summarize the conversation now.")
     assert summary.startswith("## Goal\n- list files\n- run ls\n\n## Done\n- list\n- bash ls (failed)\n")
+
+
+def test_reminder_without_an_end_is_part_of_the_text() -> None:
+    assert split_reminders("a<system-reminder>b</system-reminder>c</system-reminder>") == (
+        "ac</system-reminder>",
+        ["b"],
+    )
+    assert split_reminders("a<system-reminder>b") == ("a<system-reminder>b", [])
+
+
+def test_many_reminders_without_an_end_are_read_in_linear_time() -> None:
+    hostile = "<system-reminder>" * 200_000
+    assert split_reminders(hostile) == (hostile, [])

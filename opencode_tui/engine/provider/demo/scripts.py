@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from opencode_tui.engine.provider.demo.intent import Goal, read_goals
 from opencode_tui.engine.provider.demo.programs import INTERPRETERS
-from opencode_tui.engine.provider.demo.turn import Turn, one_line
+from opencode_tui.engine.provider.demo.turn import Turn, one_line, split_reminders
 from opencode_tui.engine.provider.llm import ResultBlock
 
 _QUOTED_LINES, _QUOTED_WIDTH = 30, 160
@@ -370,11 +370,7 @@ def _read_paths(turn: Turn, output: str) -> list[str]:
 
 def read_lines(output: str) -> tuple[list[str], bool]:
     """Return the lines of a file in the read tool's output, and whether they are all; none for a folder or an image."""
-    body = (
-        re.sub(r"<system-reminder>.*?</system-reminder>", "", output, flags=re.DOTALL)
-        .replace("<content>", "")
-        .split("\n")
-    )
+    body = split_reminders(output)[0].replace("<content>", "").split("\n")
     numbered = [(int(match[1]), match[2]) for line in body if (match := re.match(r"\s*(\d+): ?(.*)", line))]
     lines = [text for at, (number, text) in enumerate(numbered) if number == numbered[0][0] + at]
     while lines and not lines[-1]:

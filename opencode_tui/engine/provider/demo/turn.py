@@ -18,11 +18,9 @@ from opencode_tui.engine.provider.llm import (
     UserEntry,
 )
 
-_REMINDER = re.compile(r"<system-reminder>.*?</system-reminder>", re.DOTALL)
-_LATE = re.compile(
-    r"<system-reminder>\s*The user sent the following message:\n(?P<text>.*?)\n\s*Please address this message.*?</system-reminder>",
-    re.DOTALL,
-)
+_REMINDER, _REMINDER_END = "<system-reminder>", "</system-reminder>"
+_TAGS = re.compile(f"({_REMINDER}|{_REMINDER_END})")  # linear, unlike an expression for a whole reminder
+_LATE, _LATE_END = "The user sent the following message:\n", "\nPlease address this message"
 _ATTACHED = re.compile(r"Called the \w+ tool|<(?:path|file|content|directories)>", re.IGNORECASE)
 _DIRECTORY = re.compile(r"^\s*Working directory: (.+)$", re.MULTILINE)
 _TITLE_LENGTH = 50
@@ -57,7 +55,8 @@ def read_turn(request: LlmRequest) -> Turn:
     start = max((at for at, entry in enumerate(request.messages) if plain_texts(entry)), default=len(request.messages))
     before, now = request.messages[:start], request.messages[start:]
     asked = ["\n".join(plain_texts(now[0]))] if now else []
-    asked += [match["text"].strip() for entry in now for text in _texts(entry) for match in _LATE.finditer(text)]
+    reminders = (reminder for entry in now for text in _texts(entry) for reminder in split_reminders(text)[1])
+    asked += [text for reminder in reminders if (text := _late_text(reminder))]
     described = _DIRECTORY.search("\n".join(request.system))
     worked = [done for done in _done(before) if not done.result.is_error]
     files = [str(done.call.input["filePath"]) for done in worked if "filePath" in done.call.input]
@@ -77,8 +76,30 @@ def read_turn(request: LlmRequest) -> Turn:
 
 def plain_texts(entry: ModelMessage) -> list[str]:
     """Return the user's texts in an entry by block, without reminders and attached files."""
-    texts = [_REMINDER.sub("", text).strip() for text in _texts(entry)]
+    texts = [split_reminders(text)[0].strip() for text in _texts(entry)]
     return [text for text in texts if text and not _ATTACHED.match(text)]
+
+
+def split_reminders(text: str) -> tuple[str, list[str]]:
+    """Return a text without the program's reminders, and their texts; one without an end is part of the text."""
+    kept: list[str] = []
+    reminders: list[str] = []
+    opened: list[str] | None = None
+    for piece in _TAGS.split(text):
+        if opened is None and piece == _REMINDER:
+            opened = []
+        elif opened is not None and piece == _REMINDER_END:
+            reminders.append("".join(opened))
+            opened = None
+        else:
+            (kept if opened is None else opened).append(piece)
+    return "".join(kept if opened is None else [*kept, _REMINDER, *opened]), reminders
+
+
+def _late_text(reminder: str) -> str:
+    """Return the message of the user that a reminder wraps, else an empty text."""
+    _, _, wrapped = reminder.partition(_LATE)
+    return wrapped.rpartition(_LATE_END)[0].strip()
 
 
 def asks_for_summary(request: LlmRequest) -> bool:

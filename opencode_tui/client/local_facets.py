@@ -146,6 +146,7 @@ class _Sessions:
         self.remove = instance.session.sessions.remove
         self.wait_copied = engine.core.copies.wait_until_copied
         self.totals = instance.session.sessions.totals
+        self.costs = instance.session.sessions.costs
         self.todos = instance.folder.todos.read
 
     async def everywhere(self) -> Sequence[SessionInfo]:
@@ -160,9 +161,6 @@ class _Sessions:
 
     async def preview_fork(self, session_id: str, request: ForkSession) -> "ForkPreview":
         return await self._instance.session.forks.get().preview(session_id, request)
-
-    async def costs(self) -> dict[str, float]:
-        return await self._instance.session.costs.get().read()
 
     async def recover_all(self) -> int:
         return await self._instance.session.sessions.recover_all(self._instance.session.maintenance.recover)

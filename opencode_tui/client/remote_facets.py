@@ -1,8 +1,12 @@
 """The facets over HTTP: which route of the server answers each method. The methods are documented in `facets`."""
 
+import asyncio
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
 
+from opencode_tui.bus import Bus, Subscription
 from opencode_tui.client.facets import (
     CatalogFacet,
     ContextFacet,
@@ -19,7 +23,7 @@ from opencode_tui.client.facets import (
     UndoFacet,
 )
 from opencode_tui.client.remote_events import RemoteEvents
-from opencode_tui.client.remote_link import Link, answer_failure, body_error
+from opencode_tui.client.remote_link import Link, answer_failure, body_error, open_link
 from opencode_tui.schema.api.catalog import (
     AgentSummary,
     CommandSummary,
@@ -54,7 +58,7 @@ from opencode_tui.schema.api.request import (
 from opencode_tui.schema.api.trust import TrustGrant, TrustReport
 from opencode_tui.schema.error import NotFoundError, OpencodeError
 from opencode_tui.schema.event.screen_event import ScreenEvent
-from opencode_tui.schema.http_headers import MESSAGE_HEADER, OWN
+from opencode_tui.schema.http_headers import DEFAULT_USERNAME, MESSAGE_HEADER, OWN
 from opencode_tui.schema.model import Model, ModelRef
 from opencode_tui.schema.permission import (
     Approvals,
@@ -428,3 +432,46 @@ def _parse_answer(body: bytes) -> MessageWithParts:
 
 def _choice(part_ids: Sequence[str] | None, dry_run: bool) -> PartChoice:
     return PartChoice(parts=None if part_ids is None else list(part_ids), dry_run=dry_run)
+
+
+class RemoteClient(RemoteFacets):
+    """The client of one folder of a server."""
+
+    def __init__(self, link: Link, events: RemoteEvents, *, bus: Bus, directory: Path) -> None:
+        super().__init__(link, events)
+        self._bus = bus
+        self._link = link
+        self.directory = directory
+
+    def events(self) -> Subscription:
+        """Return a reader of the folder's events from now on."""
+        return self._bus.subscribe()
+
+    async def reopen(self) -> None:
+        """Make the server open the folder again."""
+        await self._link.value("POST", "/instance/dispose")
+
+
+@asynccontextmanager
+async def open_remote(
+    url: str, *, password: str | None = None, username: str = DEFAULT_USERNAME, directory: str | None = None
+) -> AsyncGenerator[RemoteClient]:
+    """Yield the client of a folder of the server at `url`, by default the folder that it was started in.
+
+    On leaving only the connection ends: runs continue. Raises OpencodeError when there is no server or it refuses.
+    """
+    async with open_link(url, password=password, username=username, directory=directory) as link:
+        bus = Bus()
+        events = RemoteEvents(link, bus)
+        folder = Path((await link.get("/path", Places)).directory)
+        reading = asyncio.create_task(events.run(), name="remote events")
+        connected = asyncio.create_task(events.connected())
+        try:
+            await asyncio.wait({reading, connected}, return_when=asyncio.FIRST_COMPLETED)
+            if reading.done():
+                reading.result()
+            yield RemoteClient(link, events, bus=bus, directory=folder)
+        finally:
+            for task in (reading, connected):
+                task.cancel()
+            await asyncio.gather(reading, connected, return_exceptions=True)

@@ -7,8 +7,6 @@ the session is not running; any other pid without a process means that the run w
 
 import json
 import logging
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
 
 from msgspec import Struct
 
@@ -88,15 +86,6 @@ class RunLock:
             _logger.warning("%s", storage_error(error, "write", self._owner_path))
         finally:
             self._lock.release()
-
-    @asynccontextmanager
-    async def hold(self, timeout_ms: int) -> AsyncGenerator[RunGrant, None]:
-        """Wait for the lock, yield the grant, and release the lock at the end."""
-        grant = await self.acquire(timeout_ms)
-        try:
-            yield grant
-        finally:
-            self.release()
 
     def _sign(self) -> RunGrant:
         """Record this process as the holder; releases the lock when that fails."""

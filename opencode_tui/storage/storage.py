@@ -59,12 +59,8 @@ class Storage:
         """Do the same as `list`, blocking."""
         return self._reader.list(prefix)
 
-    async def read_folder(self, prefix: Key) -> FolderRecords:
-        """Return all records directly inside a folder, such as the parts of a message, and the errors of damaged ones."""
-        return await asyncio.to_thread(self._reader.read_folder, prefix)
-
-    def read_folder_sync(self, prefix: Key) -> FolderRecords:
-        """Do the same as `read_folder`, blocking; the fast way to load many records."""
+    def read_folder(self, prefix: Key) -> FolderRecords:
+        """Return all records directly inside a folder, such as the parts of a message, and the errors of damaged ones. Blocks."""
         return self._reader.read_folder(prefix)
 
     async def write(self, key: Key, data: bytes, *, durable: bool = False) -> None:

@@ -80,12 +80,12 @@ def measure_loading(paths: Paths, folder: Path) -> list[Figure]:
     storage = Storage(paths)
 
     def load_whole() -> list[object]:
-        return [json.loads(data) for name in names for _, data in storage.read_folder_sync(("part", name)).records]
+        return [json.loads(data) for name in names for _, data in storage.read_folder(("part", name)).records]
 
     def load_tail() -> None:
         for key in storage.list_sync(("message", SESSION_ID))[-20:]:
             MESSAGE.validate_json(storage.read_sync(key))
-            for _, data in storage.read_folder_sync(("part", key[-1])).records:
+            for _, data in storage.read_folder(("part", key[-1])).records:
                 PART.validate_json(data)
 
     ours, theirs, tail = median_ms(load_whole, floor.load, load_tail)

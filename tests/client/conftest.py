@@ -11,7 +11,7 @@ import pytest_asyncio
 
 from opencode_tui.client.client import Client
 from opencode_tui.client.local import open_client
-from opencode_tui.client.remote import open_remote
+from opencode_tui.client.remote_facets import open_remote
 from opencode_tui.schema.api.request import CreateSession, PromptInput, TextInput
 from opencode_tui.schema.model import ModelRef
 from opencode_tui.schema.session.session import SessionInfo

@@ -37,20 +37,19 @@ async def test_every_holder_raises_the_generation(locks: Locks):
     run = locks.session_run("s")
     grants: list[RunGrant] = []
     for _ in range(3):
-        async with run.hold(100) as grant:
-            grants.append(grant)
+        grants.append(await run.acquire(100))
+        run.release()
     assert grants == [RunGrant(number, was_elsewhere=False) for number in (1, 2, 3)]
 
 
-async def test_run_of_another_process_in_between_is_noticed_once(paths: Paths, locks: Locks):
+def test_run_of_another_process_in_between_is_noticed_once(paths: Paths, locks: Locks):
     run = locks.session_run("s")
-    async with run.hold(100):
-        pass
+    run.try_acquire()
+    run.release()
     run_elsewhere(paths, "s")
-    async with run.hold(100) as grant:
-        assert grant == RunGrant(3, was_elsewhere=True)
-    async with run.hold(100) as grant:
-        assert grant == RunGrant(4, was_elsewhere=False)
+    assert run.try_acquire() == RunGrant(3, was_elsewhere=True)
+    run.release()
+    assert run.try_acquire() == RunGrant(4, was_elsewhere=False)
 
 
 def test_first_run_here_of_a_session_that_others_ran_is_elsewhere(paths: Paths, locks: Locks):

@@ -110,7 +110,7 @@ async def test_folder_is_read_whole_and_a_damaged_record_hides_no_other(storage:
     for name, data in (("prt_1", b'{"n":1}'), ("prt_2", b""), ("prt_4", b'{"n":4}')):
         await storage.write(("part", "m", name), data)
     put_folder_in_place_of(storage.path_of(("part", "m", "prt_3")))
-    found = await storage.read_folder(("part", "m"))
+    found = storage.read_folder(("part", "m"))
     assert found.records == [(("part", "m", "prt_1"), b'{"n":1}'), (("part", "m", "prt_4"), b'{"n":4}')]
     assert [str(failure).split(" is damaged")[0] for failure in found.failures] == [
         storage.path_of(("part", "m", "prt_2")),

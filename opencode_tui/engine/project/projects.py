@@ -41,27 +41,24 @@ class OpenedProject(Struct, frozen=True):
     warnings: tuple[str, ...] = ()
 
 
-class Projects:
+class Projects(Struct, frozen=True):
     """The project records of one store."""
 
-    def __init__(
-        self, *, storage: Storage, locks: Locks, clock: Clock, publish: Callable[[ProjectUpdated], None]
-    ) -> None:
-        self._storage = storage
-        self._locks = locks
-        self._clock = clock
-        self._publish = publish
+    storage: Storage
+    locks: Locks
+    clock: Clock
+    publish: Callable[[ProjectUpdated], None]
 
     async def open(self, project: Project) -> OpenedProject:
         """Return the project's record, created or refreshed if necessary; read and write failures become warnings."""
-        now = self._clock()
+        now = self.clock()
         fresh = self._describe(project, now)
         key = ("project", project.id)
         try:
             known = await self._read(key)
             if known is not None and not await asyncio.to_thread(_is_due, known, fresh, now):
                 return OpenedProject(known)
-            adopted, warnings = await _adopt_sessions(project, storage=self._storage, locks=self._locks)
+            adopted, warnings = await _adopt_sessions(project, storage=self.storage, locks=self.locks)
             info = await self._refresh(key, fresh, now)
         except StorageError as error:
             return OpenedProject(fresh, warnings=(str(error),))
@@ -69,7 +66,7 @@ class Projects:
 
     async def mark_initialized(self, project: Project) -> None:
         """Record that the command `init` wrote the project's AGENTS.md. Raises StorageError."""
-        now = self._clock()
+        now = self.clock()
         fresh = self._describe(project, now)
         await self._update(
             ("project", project.id), fresh, lambda known: known.changed(time=known.time.changed(initialized=now))
@@ -78,7 +75,7 @@ class Projects:
     async def all(self) -> list[ProjectInfo]:
         """Return the readable records of all projects by ID."""
         found: list[ProjectInfo] = []
-        for key in await self._storage.list(("project",)):
+        for key in await self.storage.list(("project",)):
             with suppress(StorageError):
                 info = await self._read(key)
                 found += [info] if info is not None else []
@@ -94,12 +91,12 @@ class Projects:
 
     async def _read(self, key: Key) -> ProjectInfo | None:
         try:
-            return ProjectInfo.model_validate_json(await self._storage.read(key))
+            return ProjectInfo.model_validate_json(await self.storage.read(key))
         except NotFoundError:
             return None
         except ValidationError:
             raise StorageError(
-                f"{self._storage.path_of(key)} is not a valid project record; repair with `opencode-tui doctor --fix`"
+                f"{self.storage.path_of(key)} is not a valid project record; repair with `opencode-tui doctor --fix`"
             ) from None
 
     async def _refresh(self, key: Key, fresh: ProjectInfo, now: int) -> ProjectInfo:
@@ -122,9 +119,9 @@ class Projects:
         def change_fields(fields: JsonObject) -> JsonObject:
             return change(ProjectInfo.model_validate(fields)).to_dict()
 
-        fields = await self._storage.update(key, change_fields, self._locks.store(), default=default.to_dict())
+        fields = await self.storage.update(key, change_fields, self.locks.store(), default=default.to_dict())
         info = ProjectInfo.model_validate(fields)
-        self._publish(ProjectUpdated.model_validate(info.to_dict()))
+        self.publish(ProjectUpdated.model_validate(info.to_dict()))
         return info
 
 
@@ -169,7 +166,7 @@ async def _adopt_sessions(
 
 def _find_sessions(project: Project, storage: Storage) -> list[str]:
     """Return the IDs of global sessions whose folder belongs to the project; skips damaged ones. Blocks."""
-    found = storage.read_folder_sync(("session", GLOBAL_PROJECT)).records
+    found = storage.read_folder(("session", GLOBAL_PROJECT)).records
     return [key[-1] for key, data in found if _belongs(_directory(data), project)]
 
 

@@ -41,21 +41,13 @@ class DefaultModel(Struct, frozen=True):
     source: Literal["settings", "last used", "key", "demo"]
 
 
-class Catalog:
+class Catalog(Struct, frozen=True):
     """Finds models and the endpoints of their providers."""
 
-    def __init__(
-        self,
-        *,
-        settings: CatalogSettings,
-        table: ModelTable,
-        keys: Callable[[str], str | None],
-        environment: Mapping[str, str],
-    ) -> None:
-        self._settings = settings
-        self._table = table
-        self._keys = keys
-        self._environment = environment
+    settings: CatalogSettings
+    table: ModelTable
+    keys: Callable[[str], str | None]
+    environment: Mapping[str, str]
 
     def resolve(self, ref: ModelRef) -> Model:
         """Return a model. Raises ModelNotFoundError with similar names when it is unknown or its provider is disabled."""
@@ -75,10 +67,6 @@ class Catalog:
     def all_models(self) -> list[Model]:
         """Return the models of every provider, with or without a key."""
         return [model for provider in self._providers() for model in provider.models()] + [DEMO_MODEL]
-
-    def provider_ids(self) -> list[str]:
-        """Return every enabled provider: those of the settings first, then the known ones."""
-        return [provider.id for provider in self._providers()]
 
     def providers(self, *, only_ready: bool = False) -> list[ProviderSummary]:
         """Return every enabled provider, or only the usable ones; the demo is the last."""
@@ -109,9 +97,9 @@ class Catalog:
 
         Raises ModelNotFoundError when the model of the settings does not exist.
         """
-        if self._settings.model:
-            return DefaultModel(self._named(self._settings.model), "settings")
-        last = self._settings.last_used
+        if self.settings.model:
+            return DefaultModel(self._named(self.settings.model), "settings")
+        last = self.settings.last_used
         if last is not None and self._is_usable(last):
             return DefaultModel(last, "last used")
         for provider in self._providers():
@@ -121,8 +109,8 @@ class Catalog:
 
     def small_model(self, ref: ModelRef) -> ModelRef:
         """Return the model for titles with `ref`: that of the settings, else a cheap one of the same provider, else `ref`."""
-        if self._settings.small_model:
-            return self._named(self._settings.small_model)
+        if self.settings.small_model:
+            return self._named(self.settings.small_model)
         provider = self._provider(ref.provider_id)
         listed = provider.model_ids() if provider else []
         for part in SMALL_MODELS:
@@ -147,7 +135,7 @@ class Catalog:
 
     def _provider(self, provider_id: str) -> Provider | None:
         """Return an enabled provider, None when it is unknown."""
-        settings = self._settings
+        settings = self.settings
         if provider_id in settings.disabled_providers:
             return None
         if settings.enabled_providers is not None and provider_id not in settings.enabled_providers:
@@ -155,20 +143,20 @@ class Catalog:
         given = settings.provider.get(provider_id)
         known = find_known(as_text((given or {}).get("id")) or provider_id)
         if given is None and known is None:
-            if provider_id not in self._table.provider_ids():
+            if provider_id not in self.table.provider_ids():
                 return None
             known = through_litellm(provider_id)
         return Provider(
             provider_id,
             known,
             given or {},
-            table=self._table,
-            stored_key=lambda: self._keys(provider_id),
-            environment=self._environment,
+            table=self.table,
+            stored_key=lambda: self.keys(provider_id),
+            environment=self.environment,
         )
 
     def _providers(self) -> Iterator[Provider]:
-        for provider_id in dict.fromkeys([*self._settings.provider, *(known.id for known in KNOWN)]):
+        for provider_id in dict.fromkeys([*self.settings.provider, *(known.id for known in KNOWN)]):
             if provider := self._provider(provider_id):
                 yield provider
 

@@ -21,12 +21,12 @@ from opencode_tui.engine.provider.catalog import Catalog, CatalogSettings
 from opencode_tui.engine.provider.model_table import ModelTable
 from opencode_tui.engine.provider.providers import Providers
 from opencode_tui.engine.services.core import Core
-from opencode_tui.engine.session.approvals import SessionApprovals
 from opencode_tui.engine.session.background import Background
 from opencode_tui.engine.session.plugin_hooks import advise_permission, change_environment
 from opencode_tui.engine.session.question import QuestionService
 from opencode_tui.engine.session.references import ReferenceScope
 from opencode_tui.engine.session.request.instruction import DirectoryInstructions
+from opencode_tui.engine.session.sessions import SessionApprovals
 from opencode_tui.engine.session.step.tool_calls import SessionOutputs
 from opencode_tui.engine.session.todo_store import SessionTodos
 from opencode_tui.engine.skill.skills import Skills

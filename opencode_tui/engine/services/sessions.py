@@ -9,11 +9,11 @@ from opencode_tui.engine.services.folder import FolderServices
 from opencode_tui.engine.session.command import CommandServices, SessionCommands
 from opencode_tui.engine.session.compaction.policy import CompactionPolicy, CompactionRules, Compactions
 from opencode_tui.engine.session.compaction.state import OverflowRules
-from opencode_tui.engine.session.loop import LoopServices, SessionLoop
+from opencode_tui.engine.session.loop import SessionLoop
 from opencode_tui.engine.session.maintenance import SessionMaintenance
 from opencode_tui.engine.session.prompt import SessionPrompt
 from opencode_tui.engine.session.request.attachment import Attachments
-from opencode_tui.engine.session.request.builder import RequestBuilder, RequestServices
+from opencode_tui.engine.session.request.builder import RequestBuilder
 from opencode_tui.engine.session.request.instruction import Instructions, RemoteInstructions
 from opencode_tui.engine.session.request.system import SystemPrompts
 from opencode_tui.engine.session.request.user_message import UserMessages
@@ -30,11 +30,11 @@ from opencode_tui.engine.session.subagent import SubagentServices
 if TYPE_CHECKING:
     from opencode_tui.engine.session.compaction.prune import SessionPruning
     from opencode_tui.engine.session.context.report import SessionContext
-    from opencode_tui.engine.session.costs import SessionCosts
     from opencode_tui.engine.session.fork.fork import SessionForks
     from opencode_tui.engine.session.manual_compaction import ManualCompaction
     from opencode_tui.engine.session.revert.revert import SessionRevert
     from opencode_tui.engine.session.revert.summary import SessionSummaries
+    from opencode_tui.storage.cost_index import CostIndex
 
 
 class SessionServices:
@@ -49,7 +49,6 @@ class SessionServices:
         self.summaries = Lazy(self._make_summaries)
         self.revert = Lazy(self._make_revert)
         self.forks = Lazy(self._make_forks)
-        self.costs = Lazy(self._make_costs)
         self.compaction = Lazy(self._make_compaction)
         self.pruning = Lazy(self._make_pruning)
         self.context = Lazy(self._make_context)
@@ -71,6 +70,7 @@ class SessionServices:
             identifier=core.identifier,
             project=self._folder.project,
             paths=core.paths,
+            cost_index=Lazy(self._make_cost_index),
         )
 
     @cached_property
@@ -179,13 +179,11 @@ class SessionServices:
     def _requests(self) -> RequestBuilder:
         folder = self._folder
         return RequestBuilder(
-            RequestServices(
-                tools=folder.tools,
-                system=self._system,
-                subagents=self._subagents,
-                hooks=folder.plugins.hooks,
-                output_token_max=self._core.flags.output_token_max,
-            )
+            tools=folder.tools,
+            system=self._system,
+            subagents=self._subagents,
+            hooks=folder.plugins.hooks,
+            output_token_max=self._core.flags.output_token_max,
         )
 
     @cached_property
@@ -241,19 +239,17 @@ class SessionServices:
             background=folder.background,
         )
         return SessionLoop(
-            LoopServices(
-                step=self._step,
-                requests=self._requests,
-                titles=titles,
-                keeper=self._keeper,
-                pruning=self.pruning,
-                subagents=self._subagents,
-                catalog=folder.catalog,
-                providers=folder.providers,
-                directory=folder.project.directory,
-                worktree=folder.project.worktree,
-                continues_after_rejection=bool(experimental and experimental.continue_loop_on_deny),
-            )
+            step=self._step,
+            requests=self._requests,
+            titles=titles,
+            keeper=self._keeper,
+            pruning=self.pruning,
+            subagents=self._subagents,
+            catalog=folder.catalog,
+            providers=folder.providers,
+            directory=folder.project.directory,
+            worktree=folder.project.worktree,
+            continues_after_rejection=bool(experimental and experimental.continue_loop_on_deny),
         )
 
     @cached_property
@@ -330,12 +326,10 @@ class SessionServices:
             project=folder.project,
         )
 
-    def _make_costs(self) -> "SessionCosts":
-        from opencode_tui.engine.session.costs import SessionCosts
+    def _make_cost_index(self) -> "CostIndex":
         from opencode_tui.storage.cost_index import CostIndex
 
-        core, project = self._core, self._folder.project
-        return SessionCosts(store=core.store, index=CostIndex(core.storage, project.id), project_id=project.id)
+        return CostIndex(self._core.storage, self._folder.project.id)
 
     def _make_compactions(self) -> Compactions:
         from opencode_tui.engine.session.compaction.compaction import CompactionServices, SessionCompaction
@@ -367,19 +361,17 @@ class SessionServices:
         return Compactions(SessionCompaction(services), requests, prepared)
 
     def _make_compaction(self) -> "ManualCompaction":
-        from opencode_tui.engine.session.manual_compaction import ManualCompaction, ManualServices
+        from opencode_tui.engine.session.manual_compaction import ManualCompaction
 
         core, compactions = self._core, self._compactions.get()
         return ManualCompaction(
-            ManualServices(
-                compaction=compactions.compaction,
-                requests=compactions.requests,
-                store=core.store,
-                runs=core.runs,
-                loop=self._loop,
-                maintenance=self.maintenance,
-                estimator=core.estimator,
-            )
+            compaction=compactions.compaction,
+            requests=compactions.requests,
+            store=core.store,
+            runs=core.runs,
+            loop=self._loop,
+            maintenance=self.maintenance,
+            estimator=core.estimator,
         )
 
     def _make_pruning(self) -> "SessionPruning":
@@ -394,16 +386,14 @@ class SessionServices:
         )
 
     def _make_context(self) -> "SessionContext":
-        from opencode_tui.engine.session.context.report import ContextServices, SessionContext
+        from opencode_tui.engine.session.context.report import SessionContext
 
         core, folder = self._core, self._folder
         return SessionContext(
-            ContextServices(
-                store=core.store,
-                agents=folder.agents,
-                requests=self._requests,
-                catalog=folder.catalog,
-                estimator=core.estimator,
-                rules=self._overflow,
-            )
+            store=core.store,
+            agents=folder.agents,
+            requests=self._requests,
+            catalog=folder.catalog,
+            estimator=core.estimator,
+            rules=self._overflow,
         )

@@ -9,8 +9,5 @@ RETRY_ATTEMPTS = 8
 RETRY_BURST_MS = 300_000
 """Maximum sum of the waits of one series of retries, in milliseconds."""
 
-CHECKPOINT_INTERVAL_MS = 250
-"""Minimum milliseconds between two writes of a growing part."""
-
 STREAM_SLICE_MS = 8
 """Milliseconds after which a stream without pauses yields to the event loop."""

@@ -42,25 +42,6 @@ MAX_UNKNOWN = 2
 """Consecutive answers with an unknown finish reason and no tool call before the turn ends."""
 
 
-class LoopServices(Struct, frozen=True):
-    """The services that the loop needs in the instance of one folder.
-
-    With `continues_after_rejection` the model is called again after the user rejected a call; else the turn ends.
-    """
-
-    step: StepServices
-    requests: RequestBuilder
-    titles: SessionTitles
-    keeper: CompactionPolicy
-    pruning: "Lazy[SessionPruning]"
-    catalog: Catalog
-    providers: Providers
-    subagents: SubagentServices
-    directory: Path
-    worktree: Path
-    continues_after_rejection: bool = False
-
-
 class _Task(Struct, frozen=True):
     """The input of one step."""
 
@@ -80,11 +61,23 @@ def _for_step(run: Run, messages: Sequence[MessageWithParts]) -> list[MessageWit
     return left
 
 
-class SessionLoop:
-    """Runs a session until its newest request is answered."""
+class SessionLoop(Struct, frozen=True):
+    """Runs a session until its newest request is answered.
 
-    def __init__(self, services: LoopServices) -> None:
-        self._services = services
+    With `continues_after_rejection` the model is called again after the user rejected a call; else the turn ends.
+    """
+
+    step: StepServices
+    requests: RequestBuilder
+    titles: SessionTitles
+    keeper: CompactionPolicy
+    pruning: "Lazy[SessionPruning]"
+    catalog: Catalog
+    providers: Providers
+    subagents: SubagentServices
+    directory: Path
+    worktree: Path
+    continues_after_rejection: bool = False
 
     async def run(self, run: Run, session: SessionInfo, prompter: Prompter) -> MessageWithParts:
         """Run steps until the request is answered, then prune; returns the last assistant message. Raises the error of the turn.
@@ -92,11 +85,11 @@ class SessionLoop:
         `prompter` runs the sessions of agents that a step starts.
         """
         answer = await self._answer(run, session, prompter)
-        await self._services.pruning.get().after_turn(session.id)
+        await self.pruning.get().after_turn(session.id)
         return answer
 
     async def _answer(self, run: Run, session: SessionInfo, prompter: Prompter) -> MessageWithParts:
-        store, statuses = self._services.step.store, self._services.step.statuses
+        store, statuses = self.step.store, self.step.statuses
         unknown = steps = 0
         form: StructuredAnswer | None = None
         is_asked_again = False
@@ -111,12 +104,12 @@ class SessionLoop:
                 return _last_assistant(messages, where)
             steps += 1
             if steps == 1 and state.request is None:
-                self._services.titles.schedule(session, messages)
+                self.titles.schedule(session, messages)
             user = request_of(messages)
             if form is None:
                 form = structured_answer(user.format)
-            agent = self._services.requests.agent(user)
-            step = StepProcessor(self._services.step, self._new_message(session, user, agent))
+            agent = self.requests.agent(user)
+            step = StepProcessor(self.step, self._new_message(session, user, agent))
             run.finalize = step.finalize
             if steps > 1:
                 messages = wrap_late(messages, where.last_finished)
@@ -125,26 +118,26 @@ class SessionLoop:
             outcome = await (self._run_step(step, task) if work is None else self._run_subtasks(step, task, work))
             if outcome == "compact":
                 steps -= 1
-                await self._services.keeper.compact(run, state)
+                await self.keeper.compact(run, state)
                 continue
             run.finalize = None
             is_asked_again = form is not None and await _store_structured_answer(form, step)
             if form is not None and form.is_final:
                 return _last_assistant(await store.messages(session.id), None)
             unknown = unknown + 1 if step.message.finish == "unknown" and not step.has_calls else 0
-            is_stopped = outcome == "stop" and not self._services.continues_after_rejection
+            is_stopped = outcome == "stop" and not self.continues_after_rejection
             if is_stopped or _is_last(agent, steps):
                 return _last_assistant(await store.messages(session.id), None)
 
     def interrupt(self, session_id: str) -> None:
         """Cancel background work for the session's next turns; the registry interrupts the run itself."""
-        self._services.keeper.interrupt(session_id)
+        self.keeper.interrupt(session_id)
 
     async def _run_step(self, step: StepProcessor, task: _Task) -> Outcome | Literal["compact"]:
         """Call the model; returns `compact`, after removing the step, when the history must be compacted first."""
-        model = self._services.catalog.resolve(request_of(task.messages).model)
+        model = self.catalog.resolve(request_of(task.messages).model)
         scope = await self._scope(step, task, position(task.messages).last_user)
-        built = await self._services.requests.build(
+        built = await self.requests.build(
             RequestTask(
                 messages=task.messages,
                 agent=scope.agent,
@@ -154,15 +147,15 @@ class SessionLoop:
                 is_last=task.is_last,
             )
         )
-        session_id, keeper = task.session.id, self._services.keeper
+        session_id, keeper = task.session.id, self.keeper
         request = await keeper.fit_request(session_id, built.request, task.state)
         if request is None:
             return "compact"
         try:
-            outcome = await step.run(self._services.providers.llm(model), request, scope)
+            outcome = await step.run(self.providers.llm(model), request, scope)
         except ContextOverflowError as error:
             await keeper.on_overflow(session_id, request, error, task.state)
-            await self._services.step.store.remove_message(session_id, step.message.id)
+            await self.step.store.remove_message(session_id, step.message.id)
             return "compact"
         task.state.refusals = 0
         return outcome
@@ -179,18 +172,18 @@ class SessionLoop:
             model_id=model.model_id,
         )
         scope = await self._scope(step, task, task.messages.index(work))
-        return await run_subtasks(step, work, scope, self._services.step)
+        return await run_subtasks(step, work, scope, self.step)
 
     async def _scope(self, step: StepProcessor, task: _Task, last_user: int | None) -> CallScope:
         """Return the scope of a step's calls; `last_user` is the index of the request that they serve."""
-        agent = self._services.requests.agent(request_of(task.messages))
+        agent = self.requests.agent(request_of(task.messages))
         return CallScope(
             session_id=task.session.id,
             message_id=step.message.id,
             agent=agent,
-            directory=self._services.directory,
-            worktree=self._services.worktree,
-            layers=await self._services.requests.rules(task.session, agent),
+            directory=self.directory,
+            worktree=self.worktree,
+            layers=await self.requests.rules(task.session, agent),
             policy=task.run.policy,
             earlier=calls_of_turn(task.messages, -1 if last_user is None else last_user),
             subagents=self._subagents(task, last_user),
@@ -204,13 +197,11 @@ class SessionLoop:
         if last_user is None:
             return None
         request = task.messages[last_user]
-        return SessionSubagents(
-            self._services.subagents, prompter=task.prompter, request=request, policy=task.run.policy
-        )
+        return SessionSubagents(self.subagents, prompter=task.prompter, request=request, policy=task.run.policy)
 
     def _new_message(self, session: SessionInfo, user: UserMessage, agent: AgentInfo) -> AssistantMessage:
         return AssistantMessage(
-            id=self._services.step.identifier.ascending("msg"),
+            id=self.step.identifier.ascending("msg"),
             session_id=session.id,
             parent_id=user.id,
             model_id=user.model.model_id,
@@ -218,8 +209,8 @@ class SessionLoop:
             mode=agent.name,
             agent=agent.name,
             variant=user.variant,
-            path=MessagePath(cwd=str(self._services.directory), root=str(self._services.worktree)),
-            time=MessageTime(created=self._services.step.clock()),
+            path=MessagePath(cwd=str(self.directory), root=str(self.worktree)),
+            time=MessageTime(created=self.step.clock()),
         )
 
 

@@ -6,6 +6,8 @@ Most turns have nothing to recover, no active undo and no changed file, so the c
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+
 from opencode_tui.engine.lazy import Lazy
 from opencode_tui.engine.session.records.store import SessionStore
 from opencode_tui.schema.ids import Clock
@@ -85,30 +87,23 @@ def _is_open(part: AnyPart) -> bool:
             return False
 
 
-class SessionMaintenance:
-    """Recovers, prepares and summarizes sessions of one folder. Each method needs the session's run lock."""
+class SessionMaintenance(Struct, frozen=True):
+    """Recovers, prepares and summarizes sessions of one folder. Each method needs the session's run lock.
 
-    def __init__(
-        self,
-        *,
-        store: SessionStore,
-        clock: Clock,
-        recover_files: Callable[[str], Awaitable[None]],
-        revert: "Lazy[SessionRevert]",
-        summaries: "Lazy[SessionSummaries]",
-    ) -> None:
-        """`recover_files` records the changes of files by commands of a dead process."""
-        self._store = store
-        self._clock = clock
-        self._recover_files = recover_files
-        self._revert = revert
-        self._summaries = summaries
+    `recover_files` records the changes of files by commands of a dead process.
+    """
+
+    store: SessionStore
+    clock: Clock
+    recover_files: Callable[[str], Awaitable[None]]
+    revert: "Lazy[SessionRevert]"
+    summaries: "Lazy[SessionSummaries]"
 
     async def recover(self, session_id: str) -> int:
         """Close what a dead process left open, files included, and return the number of repaired messages."""
-        repaired = await repair(self._store, session_id, clock=self._clock)
+        repaired = await repair(self.store, session_id, clock=self.clock)
         if repaired:
-            await self._recover_files(session_id)
+            await self.recover_files(session_id)
         return repaired
 
     async def prepare(self, session_id: str) -> None:
@@ -117,10 +112,10 @@ class SessionMaintenance:
         Raises as `SessionRevert.cleanup`.
         """
         await self.recover(session_id)
-        info = await self._store.get(session_id)
+        info = await self.store.get(session_id)
         if info.revert is not None or UNDO_KEY in (info.metadata or {}):
-            await self._revert.get().cleanup(session_id)
+            await self.revert.get().cleanup(session_id)
 
     async def summarize(self, session_id: str) -> None:
         """Summarize the changes of files of the last turn and of the session; after a run, while its lock is held."""
-        await self._summaries.get().refresh_last(session_id)
+        await self.summaries.get().refresh_last(session_id)

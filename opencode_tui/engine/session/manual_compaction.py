@@ -26,8 +26,8 @@ from opencode_tui.schema.session.message import AssistantMessage
 from opencode_tui.schema.session.part import AnyPart, TextPart
 
 
-class ManualServices(Struct, frozen=True):
-    """The services that manual compaction needs in the instance of one folder."""
+class ManualCompaction(Struct, frozen=True):
+    """Compacts sessions on request."""
 
     compaction: SessionCompaction
     requests: SummaryRequests
@@ -37,13 +37,6 @@ class ManualServices(Struct, frozen=True):
     maintenance: SessionMaintenance
     estimator: TokenEstimator
 
-
-class ManualCompaction:
-    """Compacts sessions on request."""
-
-    def __init__(self, services: ManualServices) -> None:
-        self._services = services
-
     async def compact(
         self, session_id: str, wish: CompactSession, *, prompter: Prompter, policy: Policy | None = None
     ) -> CompactionReport:
@@ -52,53 +45,50 @@ class ManualCompaction:
         Raises BusyError while the session is running, SessionError when there is nothing to summarize, RunAborted when it is
         interrupted, and the errors of a model call.
         """
-        services = self._services
         if wish.dry_run:
             return await self._look(session_id, wish)
-        if services.runs.get(session_id) is not None:
+        if self.runs.get(session_id) is not None:
             raise BusyError(f"session {session_id} is running; interrupt it first, or wait until it ends")
         reports: list[CompactionReport] = []
 
         async def body(run: Run) -> MessageWithParts:
-            await services.maintenance.prepare(session_id)
+            await self.maintenance.prepare(session_id)
             before = await self._look(session_id, wish)
             order = CompactionTask(session_id, is_automatic=wish.auto, model=wish.model)
-            summary = await services.compaction.compact(run, order)
-            answer = with_parts(summary, services.store.parts(session_id, summary.id))
+            summary = await self.compaction.compact(run, order)
+            answer = with_parts(summary, self.store.parts(session_id, summary.id))
             reports.append(await self._report(before, summary, answer.parts))
             if wish.auto:
-                answer = await services.loop.run(run, await services.store.get(session_id), prompter)
+                answer = await self.loop.run(run, await self.store.get(session_id), prompter)
             return answer
 
-        await services.runs.start(session_id, body, policy=policy or AskPerson()).answer()
+        await self.runs.start(session_id, body, policy=policy or AskPerson()).answer()
         return reports[0]
 
     async def _look(self, session_id: str, wish: CompactSession) -> CompactionReport:
         """Return a preview of a compaction. Raises SessionError when there is nothing to summarize."""
-        services = self._services
-        info = await services.store.get(session_id)
-        messages = visible(await services.store.messages(session_id), info.revert)
+        info = await self.store.get(session_id)
+        messages = visible(await self.store.messages(session_id), info.revert)
         sent = filter_compacted(messages)
         if not new_messages(sent):
             raise SessionError(f"session {session_id} has nothing to summarize since its last compaction")
         user = newest_request(messages)
-        model = services.requests.model(user, wish.model)
+        model = self.requests.model(user, wish.model)
         return CompactionReport(
             session_id=session_id,
             model=model.ref,
             messages=len(sent),
-            before=self._size(sent, services.requests.model(user, user.model)),
-            kept=await services.compaction.kept(messages, session_id, model, None),
+            before=self._size(sent, self.requests.model(user, user.model)),
+            kept=await self.compaction.kept(messages, session_id, model, None),
         )
 
     async def _report(
         self, before: CompactionReport, summary: AssistantMessage, parts: Sequence[AnyPart]
     ) -> CompactionReport:
-        services = self._services
-        messages = await services.store.messages(before.session_id)
+        messages = await self.store.messages(before.session_id)
         user = newest_request(messages)
         return before.changed(
-            after=self._size(filter_compacted(messages), services.requests.model(user, user.model)),
+            after=self._size(filter_compacted(messages), self.requests.model(user, user.model)),
             summary="".join(part.text for part in parts if isinstance(part, TextPart)),
             message_id=summary.id,
             cost=summary.cost,
@@ -106,4 +96,4 @@ class ManualCompaction:
 
     def _size(self, sent: Sequence[MessageWithParts], model: Model) -> int:
         entries = to_model_messages(sent, model)
-        return self._services.estimator.estimate(LlmRequest(model=model, system=(), messages=entries))
+        return self.estimator.estimate(LlmRequest(model=model, system=(), messages=entries))

@@ -33,31 +33,20 @@ class _Request(Struct, frozen=True):
     stored: Stored | None
 
 
-class SessionPrompt:
+class SessionPrompt(Struct, frozen=True):
     """Accepts requests for the sessions of one folder's instance."""
 
-    def __init__(
-        self,
-        *,
-        store: SessionStore,
-        runs: RunRegistry,
-        loop: SessionLoop,
-        users: UserMessages,
-        recent: RecentModels,
-        commands: SessionCommands,
-        maintenance: SessionMaintenance,
-    ) -> None:
-        self._maintenance = maintenance
-        self._commands = commands
-        self._store = store
-        self._runs = runs
-        self._loop = loop
-        self._users = users
-        self._recent = recent
+    store: SessionStore
+    runs: RunRegistry
+    loop: SessionLoop
+    users: UserMessages
+    recent: RecentModels
+    commands: SessionCommands
+    maintenance: SessionMaintenance
 
     def check(self, request: PromptInput) -> None:
         """Raise ConfigError or ModelNotFoundError when a request for a new session could not be answered."""
-        self._users.check(request)
+        self.users.check(request)
 
     async def prompt(
         self, session_id: str, request: PromptInput, *, policy: Policy | None = None, stored: Stored | None = None
@@ -69,8 +58,8 @@ class SessionPrompt:
         user does); `stored` is called with the request's id when it is on disk. Raises the error of the turn, RunAborted
         when it was interrupted, BusyError when another process has the session.
         """
-        target = await self._users.address(session_id, request)
-        active = self._runs.get(session_id)
+        target = await self.users.address(session_id, request)
+        active = self.runs.get(session_id)
         if active is None:
             return await self._start(session_id, _Request(request, stored), target, policy).answer()
         message = await self._store_request(session_id, _Request(request, stored), target)
@@ -88,61 +77,61 @@ class SessionPrompt:
 
         Raises ConfigError for an unknown command or agent, PermissionRefused when a snippet of it may not run.
         """
-        request = await self._commands.prepare(session_id, given, policy=policy or AskPerson())
+        request = await self.commands.prepare(session_id, given, policy=policy or AskPerson())
         answer = await self.prompt(session_id, request, policy=policy, stored=stored)
-        await self._commands.report_executed(session_id, given, answer)
+        await self.commands.report_executed(session_id, given, answer)
         return answer
 
     async def withdraw(self, session_id: str, message_id: str) -> bool:
         """Withdraw a request that waits for the turn before it; returns False when a step has already read it."""
-        messages = [message.info for message in await self._store.messages(session_id)]
+        messages = [message.info for message in await self.store.messages(session_id)]
         wanted = next((info for info in messages if info.id == message_id), None)
         begun = max((info.id for info in messages if isinstance(info, AssistantMessage)), default="")
-        run = self._runs.get(session_id)
+        run = self.runs.get(session_id)
         if not isinstance(wanted, UserMessage) or run is None or message_id <= max(begun, run.read_up_to):
             return False
         run.withdrawn.add(message_id)
-        await self._store.withdraw_message(session_id, message_id)
+        await self.store.withdraw_message(session_id, message_id)
         return True
 
     def cancel(self, session_id: str) -> bool:
         """Interrupt the session's run, or the command that would start one; returns whether there was any. Does not block."""
-        was_preparing = self._commands.cancel(session_id)
-        self._loop.interrupt(session_id)
-        return self._runs.abort(session_id) or was_preparing
+        was_preparing = self.commands.cancel(session_id)
+        self.loop.interrupt(session_id)
+        return self.runs.abort(session_id) or was_preparing
 
     def _start(self, session_id: str, request: "_Request | None", target: Target, policy: Policy | None) -> Run:
-        active = self._runs.get(session_id)
+        active = self.runs.get(session_id)
         if active is not None and request is None:
             return active
 
         async def body(run: Run) -> MessageWithParts:
-            await self._maintenance.prepare(session_id)
+            await self.maintenance.prepare(session_id)
             if request is not None:
                 message = await self._store_request(session_id, request, target)
                 if request.prompt.no_reply:
                     return await self._stored(message)
-            run.after_run = partial(self._maintenance.summarize, session_id)
-            return await self._loop.run(run, await self._store.get(session_id), self)
+            run.after_run = partial(self.maintenance.summarize, session_id)
+            return await self.loop.run(run, await self.store.get(session_id), self)
 
-        return self._runs.start(session_id, body, policy=policy or AskPerson())
+        return self.runs.start(session_id, body, policy=policy or AskPerson())
 
     async def _store_request(self, session_id: str, request: "_Request", target: Target) -> UserMessage:
-        message = await self._users.create(session_id, request.prompt, target)
+        message = await self.users.create(session_id, request.prompt, target)
         if request.stored is not None:
             request.stored(message.id)
         if target.model != DEMO:
-            await asyncio.to_thread(self._recent.remember, target.model)
+            await asyncio.to_thread(self.recent.remember, target.model)
         switches = request.prompt.tools or {}
         # Also without changes: this session is now the latest one.
-        await self._store.update(session_id, lambda info: _switched(info, switches))
+        await self.store.update(session_id, lambda info: _switched(info, switches))
         return message
 
     async def _stored(self, message: UserMessage) -> MessageWithParts:
-        return with_parts(message, self._store.parts(message.session_id, message.id))
+        return with_parts(message, self.store.parts(message.session_id, message.id))
 
     async def _is_answered(self, session_id: str) -> bool:
-        messages = filter_compacted(await self._store.messages(session_id))
+        messages = filter_compacted(await self.store.messages(session_id))
         return is_answered(messages, position(messages))
 
 

@@ -3,6 +3,8 @@
 from collections.abc import AsyncGenerator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
+from msgspec import Struct
+
 from opencode_tui.engine.session.records.fork_copy import ForkQueue
 from opencode_tui.engine.session.records.store import SessionStore
 from opencode_tui.engine.session.runs import RunRegistry
@@ -11,14 +13,13 @@ from opencode_tui.schema.session.part import AnyPart
 from opencode_tui.storage.locks import Locks
 
 
-class SessionLock:
+class SessionLock(Struct, frozen=True):
     """Acquires the run lock of a session for one change, once no fork reads its records any more."""
 
-    def __init__(self, *, store: SessionStore, runs: RunRegistry, locks: Locks, copies: ForkQueue) -> None:
-        self._store = store
-        self._runs = runs
-        self._locks = locks
-        self._copies = copies
+    store: SessionStore
+    runs: RunRegistry
+    locks: Locks
+    copies: ForkQueue
 
     @asynccontextmanager
     async def hold(self, session_id: str) -> AsyncGenerator[None]:
@@ -26,13 +27,13 @@ class SessionLock:
 
         Raises NotFoundError, StorageError, and BusyError while the session is running in this process or another.
         """
-        await self._store.get(session_id)
-        if self._runs.get(session_id) is not None:
+        await self.store.get(session_id)
+        if self.runs.get(session_id) is not None:
             raise BusyError(f"session {session_id} is running; interrupt it first")
-        await self._runs.wait_released(session_id)
-        lock = self._locks.session_run(session_id)
+        await self.runs.wait_released(session_id)
+        lock = self.locks.session_run(session_id)
         if lock.try_acquire().was_elsewhere:
-            self._store.drop(session_id)
+            self.store.drop(session_id)
         try:
             async with self.wait_for_forks(session_id):
                 yield
@@ -41,31 +42,30 @@ class SessionLock:
 
     def wait_for_forks(self, session_id: str) -> AbstractAsyncContextManager[None]:
         """Wait for forks that still read the records; no new one begins inside the context. Needs the run lock."""
-        return self._copies.no_new_forks(session_id)
+        return self.copies.no_new_forks(session_id)
 
 
-class PartEdits:
+class PartEdits(Struct, frozen=True):
     """Edits parts; each edit holds the session's lock. Raises BusyError while the session is running."""
 
-    def __init__(self, *, store: SessionStore, lock: SessionLock) -> None:
-        self._store = store
-        self._lock = lock
+    store: SessionStore
+    lock: SessionLock
 
     async def update(self, part: AnyPart) -> AnyPart:
         """Replace the part of the same id, and publish it. Raises NoSuchMessageError."""
-        async with self._lock.hold(part.session_id):
+        async with self.lock.hold(part.session_id):
             await self._find(part.session_id, part.message_id, part.id)
-            await self._store.update_part(part)
-            await self._store.sync()
+            await self.store.update_part(part)
+            await self.store.sync()
         return part
 
     async def remove(self, session_id: str, message_id: str, part_id: str) -> None:
         """Delete a part, and publish that. Raises NoSuchMessageError."""
-        async with self._lock.hold(session_id):
+        async with self.lock.hold(session_id):
             await self._find(session_id, message_id, part_id)
-            await self._store.remove_part(session_id, message_id, part_id)
+            await self.store.remove_part(session_id, message_id, part_id)
 
     async def _find(self, session_id: str, message_id: str, part_id: str) -> None:
-        await self._store.open(session_id)
-        if not any(part.id == part_id for part in self._store.parts(session_id, message_id)):
+        await self.store.open(session_id)
+        if not any(part.id == part_id for part in self.store.parts(session_id, message_id)):
             raise NoSuchMessageError(f"message {message_id} of session {session_id} has no part {part_id}")

@@ -5,8 +5,12 @@ import secrets
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import AsyncExitStack
 from decimal import Decimal
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from opencode_tui import __version__
+from opencode_tui.engine.lazy import Lazy
 from opencode_tui.engine.project.discover import Project
 from opencode_tui.engine.project.repository import works_elsewhere
 from opencode_tui.engine.sandbox.temp import delete_temp
@@ -14,11 +18,13 @@ from opencode_tui.engine.session.records.fork_copy import ForkQueue
 from opencode_tui.engine.session.records.store import SessionStore
 from opencode_tui.engine.session.runs import RunRegistry
 from opencode_tui.schema.api.request import CreateSession, UpdateSession
-from opencode_tui.schema.error import BusyError, SessionError
+from opencode_tui.schema.error import BusyError, NotFoundError, SessionError
 from opencode_tui.schema.ids import Identifier, is_identifier
+from opencode_tui.schema.permission import APPROVALS, Approvals
 from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.message import AssistantMessage
 from opencode_tui.schema.session.session import (
+    APPROVALS_KEY,
     PINNED_KEY,
     SessionInfo,
     SessionTime,
@@ -29,6 +35,9 @@ from opencode_tui.schema.session.session import (
 from opencode_tui.schema.totals import SessionTotals
 from opencode_tui.storage.locks import Locks
 from opencode_tui.storage.paths import Paths
+
+if TYPE_CHECKING:
+    from opencode_tui.storage.cost_index import CostIndex
 
 # A short name of two words for a session, for file names; not unique. Source: reference, section 1.
 
@@ -68,38 +77,28 @@ def _add_up(conversations: Iterable[tuple[SessionInfo, Iterable[MessageWithParts
     return SessionTotals(steps=steps, input=input_tokens, output=output, cached=cached, cost=float(cost))
 
 
-class Sessions:
+class Sessions(Struct, frozen=True):
     """The operations on whole sessions."""
 
-    def __init__(
-        self,
-        *,
-        store: SessionStore,
-        runs: RunRegistry,
-        locks: Locks,
-        copies: ForkQueue,
-        identifier: Identifier,
-        project: Project,
-        paths: Paths,
-    ) -> None:
-        self._store = store
-        self._paths = paths
-        self._runs = runs
-        self._locks = locks
-        self._copies = copies
-        self._identifier = identifier
-        self._project = project
+    store: SessionStore
+    runs: RunRegistry
+    locks: Locks
+    copies: ForkQueue
+    identifier: Identifier
+    project: Project
+    paths: Paths
+    cost_index: "Lazy[CostIndex]"
 
     async def create(self, request: CreateSession) -> SessionInfo:
         """Create a session of this folder; without a title it gets a default one."""
-        now = self._identifier.clock()
-        return await self._store.create(
+        now = self.identifier.clock()
+        return await self.store.create(
             SessionInfo(
-                id=self._identifier.descending("ses"),
+                id=self.identifier.descending("ses"),
                 slug=new_slug(),
                 version=__version__,
-                project_id=self._project.id,
-                directory=str(self._project.directory),
+                project_id=self.project.id,
+                directory=str(self.project.directory),
                 parent_id=request.parent_id,
                 title=request.title or default_title(now, is_child=request.parent_id is not None),
                 permission=request.permission or None,
@@ -109,13 +108,13 @@ class Sessions:
 
     async def all(self) -> list[SessionInfo]:
         """Return the project's sessions, newest first."""
-        return await self._store.sessions(self._project.id)
+        return await self.store.sessions(self.project.id)
 
     async def get(self, session_id: str) -> SessionInfo:
         """Return one session, of any project. Raises NotFoundError."""
         if not is_identifier(session_id, "ses"):
             raise SessionError(f"{session_id!r} is not a session id; see `opencode-tui session list`")
-        return await self._store.get(session_id)
+        return await self.store.get(session_id)
 
     async def latest(self) -> SessionInfo | None:
         """Return the latest session of this worktree, without child sessions."""
@@ -136,7 +135,7 @@ class Sessions:
                 info = info.changed(metadata={**others, PINNED_KEY: True} if request.pinned else others or None)
             return info
 
-        return await self._store.update(session_id, change, touch=False)
+        return await self.store.update(session_id, change, touch=False)
 
     async def remove(self, session_id: str) -> None:
         """Delete a session and its children with all their records and temp folders, after copying their forks completely.
@@ -146,27 +145,37 @@ class Sessions:
         async with AsyncExitStack() as held:
             family = await self._family(await self.get(session_id))
             for info in family:
-                if self._runs.get(info.id) is not None:
+                if self.runs.get(info.id) is not None:
                     raise BusyError(f"session {info.id} is running; interrupt it first")
-                await self._runs.wait_released(info.id)
-                lock = self._locks.session_run(info.id)
+                await self.runs.wait_released(info.id)
+                lock = self.locks.session_run(info.id)
                 lock.try_acquire()
                 held.callback(lock.release)
-                await held.enter_async_context(self._copies.abandoning_copy(info.id))
-            await self._store.remove(session_id)
+                await held.enter_async_context(self.copies.abandoning_copy(info.id))
+            await self.store.remove(session_id)
             for info in family:
-                await asyncio.to_thread(delete_temp, self._paths, info.id)
+                await asyncio.to_thread(delete_temp, self.paths, info.id)
 
     async def totals(self, session_id: str) -> SessionTotals:
         """Return the totals of the session and its subagent sessions; the cost includes titles and discarded summaries."""
         family = await self._family(await self.get(session_id))
-        return _add_up([(info, await self._store.messages(info.id)) for info in family])
+        return _add_up([(info, await self.store.messages(info.id)) for info in family])
+
+    async def costs(self) -> dict[str, float]:
+        """Return the cost of each session of the project in USD, without those that cost nothing. Raises StorageError.
+
+        Titles and discarded summaries are included; subagent sessions and messages that a fork copied are not.
+        """
+        infos = await self.all()
+        shown = await asyncio.to_thread(self.cost_index.get().read, infos)
+        sums = {info.id: shown.get(info.id, Decimal(0)) + hidden_cost(info) for info in infos}
+        return {session_id: float(cost) for session_id, cost in sums.items() if cost}
 
     async def recover_all(self, recover: Callable[[str], Awaitable[int]]) -> int:
         """Call `recover` for every session that a killed process left open; returns the number of repaired messages."""
         recovered = 0
-        for session_id in await asyncio.to_thread(self._locks.killed_runs):
-            lock = self._locks.session_run(session_id)
+        for session_id in await asyncio.to_thread(self.locks.killed_runs):
+            lock = self.locks.session_run(session_id)
             try:
                 lock.try_acquire()
             except BusyError:
@@ -178,11 +187,42 @@ class Sessions:
         return recovered
 
     def _first_here(self, infos: Sequence[SessionInfo]) -> SessionInfo | None:
-        worktree = self._project.worktree
+        worktree = self.project.worktree
         return next((info for info in infos if not works_elsewhere(info.directory, worktree)), None)
 
     async def _family(self, info: SessionInfo) -> list[SessionInfo]:
         family = [info]
-        for child in await self._store.children(info.id):
+        for child in await self.store.children(info.id):
             family.extend(await self._family(child))
         return family
+
+
+class SessionApprovals(Struct, frozen=True):
+    """The mode of approvals of a session, in its metadata; `default` is that of sessions without one.
+
+    An agent's session has the mode of the session that started it.
+    """
+
+    store: SessionStore
+    default: Approvals
+
+    async def approvals(self, session_id: str) -> Approvals:
+        """Return the mode of a session. Raises NotFoundError."""
+        info = await self.store.get(session_id)
+        seen = {info.id}
+        while info.parent_id is not None and info.parent_id not in seen:
+            seen.add(info.parent_id)
+            try:
+                info = await self.store.get(info.parent_id)
+            except NotFoundError:  # the parent was deleted
+                break
+        found = (info.metadata or {}).get(APPROVALS_KEY)
+        return APPROVALS[APPROVALS.index(found)] if found in APPROVALS else self.default
+
+    async def set_approvals(self, session_id: str, mode: Approvals) -> None:
+        """Change the mode of a session; calls that ask from now on follow it. Raises NotFoundError, StorageError."""
+
+        def change(info: SessionInfo) -> SessionInfo:
+            return info.changed(metadata={**(info.metadata or {}), APPROVALS_KEY: mode})
+
+        await self.store.update(session_id, change, touch=False)

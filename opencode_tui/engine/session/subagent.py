@@ -55,34 +55,31 @@ class SubagentServices(Struct, frozen=True):
     primary_tools: Sequence[str] = ()
 
 
-class SessionSubagents:
+class SessionSubagents(Struct, frozen=True):
     """Starts subagents for one run; `request` is the user's message, `policy` also answers the children's requests."""
 
-    def __init__(
-        self, services: SubagentServices, *, prompter: Prompter, request: MessageWithParts, policy: Policy
-    ) -> None:
-        self._services = services
-        self._prompter = prompter
-        self._request = request
-        self._policy = policy
+    services: SubagentServices
+    prompter: Prompter
+    request: MessageWithParts
+    policy: Policy
 
     def available(self, caller: str) -> Sequence[tuple[str, str]]:
         """Return the agents that the caller may start by its rules."""
-        agent = self._services.agents.get(caller)
+        agent = self.services.agents.get(caller)
         rules = agent.permission if agent else []
-        return [(one.name, one.description or "") for one in self._services.agents.subagents(rules)]
+        return [(one.name, one.description or "") for one in self.services.agents.subagents(rules)]
 
     def is_invited(self, agent: str) -> bool:
         """Return whether the request mentions the agent."""
         return any(
             (isinstance(part, AgentPart) and part.name == agent)
             or (isinstance(part, SubtaskPart) and part.agent == agent)
-            for part in self._request.parts
+            for part in self.request.parts
         )
 
     async def run(self, assignment: SubagentTask, context: ToolContext) -> SubagentResult:
         """Run an agent in a child session of the caller's session."""
-        agent = self._services.agents.get(assignment.agent)
+        agent = self.services.agents.get(assignment.agent)
         if agent is None:
             raise ToolError(f"there is no agent {assignment.agent!r}")
         child = await self._child(assignment, agent, context)
@@ -92,7 +89,7 @@ class SessionSubagents:
             agent=agent.name,
             model=model,
             parts=[TextInput(text=assignment.prompt)],
-            tools=dict.fromkeys(self._services.primary_tools, False) or None,
+            tools=dict.fromkeys(self.services.primary_tools, False) or None,
         )
         tools: dict[str, str] = {}
         answer = await self._work(child, request, assignment, context, tools)
@@ -107,12 +104,12 @@ class SessionSubagents:
         tools: dict[str, str],
     ) -> MessageWithParts:
         follower = asyncio.create_task(self._follow(child, assignment, context, tools))
-        work = asyncio.create_task(self._prompter.prompt(child.id, request, policy=self._policy))
+        work = asyncio.create_task(self.prompter.prompt(child.id, request, policy=self.policy))
         work.add_done_callback(lambda done: done.cancelled() or done.exception())
         try:
             return await asyncio.shield(work)
         except asyncio.CancelledError:
-            self._prompter.cancel(child.id)
+            self.prompter.cancel(child.id)
             await asyncio.wait({work})
             raise
         except OpencodeError as error:
@@ -125,7 +122,7 @@ class SessionSubagents:
         self, child: SessionInfo, assignment: SubagentTask, context: ToolContext, ended: dict[str, str]
     ) -> None:
         """Report the tools that the child has run as the call's progress, and collect them in `ended` by call."""
-        with self._services.bus.subscribe(child.directory) as events:
+        with self.services.bus.subscribe(child.directory) as events:
             async for envelope in events:
                 event = envelope.event
                 if not isinstance(event, PartUpdated) or event.part.session_id != child.id:
@@ -138,7 +135,7 @@ class SessionSubagents:
     async def _child(self, assignment: SubagentTask, agent: AgentInfo, context: ToolContext) -> SessionInfo:
         if assignment.task_id:
             return await self._earlier(assignment.task_id, context)
-        return await self._services.sessions.create(
+        return await self.services.sessions.create(
             CreateSession(
                 parent_id=context.session_id,
                 title=f"{assignment.description} (@{agent.name} subagent)",
@@ -149,7 +146,7 @@ class SessionSubagents:
     async def _earlier(self, task_id: str, context: ToolContext) -> SessionInfo:
         if is_identifier(task_id, "ses"):
             try:
-                child = await self._services.store.get(task_id)
+                child = await self.services.store.get(task_id)
             except NotFoundError:
                 child = None
             if child is not None and child.parent_id == context.session_id:
@@ -158,13 +155,13 @@ class SessionSubagents:
 
     def _model_of_subtask(self, assignment: SubagentTask) -> ModelRef | None:
         """Return the model that the request names for this subtask."""
-        for part in self._request.parts:
+        for part in self.request.parts:
             if isinstance(part, SubtaskPart) and (part.agent, part.prompt) == (assignment.agent, assignment.prompt):
                 return part.model
         return None
 
     async def _model_of_caller(self, context: ToolContext) -> ModelRef:
-        for message in await self._services.store.messages(context.session_id):
+        for message in await self.services.store.messages(context.session_id):
             info = message.info
             if info.id == context.message_id and isinstance(info, AssistantMessage):
                 return ModelRef(provider_id=info.provider_id, model_id=info.model_id)

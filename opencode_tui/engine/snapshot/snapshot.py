@@ -14,13 +14,22 @@ import threading
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from opencode_tui.engine.snapshot.objects.changes import changed, is_certain, without_made_folders
+from opencode_tui.engine.snapshot.entry import Entry
+from opencode_tui.engine.snapshot.objects.changes import (
+    changed,
+    is_certain,
+    is_partial,
+    known_paths,
+    without_made_folders,
+)
 from opencode_tui.engine.snapshot.objects.diff import file_diffs
 from opencode_tui.engine.snapshot.objects.quota import SnapshotSettings, Usage, clean, left_by_clean, usage_of
 from opencode_tui.engine.snapshot.objects.store import VerifyResult
-from opencode_tui.engine.snapshot.objects.view import open_view
+from opencode_tui.engine.snapshot.objects.view import View, open_view
 from opencode_tui.engine.snapshot.report import Patch, Preview, Report, Snapshot
 from opencode_tui.engine.snapshot.reporting import combine, preview_of, report_of, unrecorded_paths
+from opencode_tui.engine.snapshot.revert.plan import Plan, Step
+from opencode_tui.engine.snapshot.revert.restore import Restore
 from opencode_tui.engine.snapshot.worktree import Reverted
 from opencode_tui.engine.snapshot.worktree_lock import LockedWorktree, WorktreeLock
 from opencode_tui.schema.error import SnapshotError
@@ -29,6 +38,8 @@ from opencode_tui.schema.session.diff import FileDiff
 from opencode_tui.storage.locks import Locks
 from opencode_tui.storage.paths import Paths
 from opencode_tui.storage.safe_folder import Disk
+
+_TEMPORARY = ".opencode-tui-unpack.tmp"
 
 
 class Snapshots:
@@ -156,6 +167,26 @@ class Snapshots:
 
         return await self.lock.run(work)
 
+    async def unpack(self, snapshot: str, folder: Path) -> int:
+        """Write all paths of a snapshot into another folder, verify them, and return their number.
+
+        Bytes, modes and links are unchanged; existing files are not overwritten, and a link keeps its target text. Raises
+        SnapshotError with the first path that could not be written.
+        """
+
+        def work(opened: LockedWorktree, stop: threading.Event) -> int:
+            store = opened.worktree.store
+            view = open_view(store, snapshot)
+            if is_partial(view):
+                raise SnapshotError(f"the files were not recorded: {view.manifest.skipped['']}")
+            plan = _creation_of(view)
+            outcome = Restore(plan, disk=Disk(str(folder)), store=store, temporary=_TEMPORARY).apply()
+            for path, reason in {**outcome.failed, **outcome.conflicts}.items():
+                raise SnapshotError(f"{folder / path} cannot be written: {reason}")
+            return len(plan.steps)
+
+        return await self.lock.run(work)
+
     async def verify(self) -> VerifyResult:
         """Read every stored object, compare it with its id, and return the result."""
         return await self.lock.run(lambda opened, stop: opened.worktree.store.verify())
@@ -184,3 +215,14 @@ class Snapshots:
             return usage_of(store, opened.paths, self._settings)
 
         return await self.lock.run(work)
+
+
+def _creation_of(view: View) -> Plan:
+    plan = Plan()
+    for path in sorted(known_paths(view)):
+        state = view.state(path)
+        if isinstance(state, Entry):
+            plan.steps.append(Step(path, None, state))
+            if state.kind == "folder":
+                plan.folder_modes[path] = state.mode
+    return plan

@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
+from msgspec import Struct
+
 from opencode_tui.schema.api.catalog import CommandSummary
 from opencode_tui.schema.model import parse_model_ref
 from opencode_tui.text.permission import approvals_words
@@ -109,30 +111,21 @@ def _line(text: str | None) -> str:
     return screen_line(" ".join((text or "").split()))
 
 
-class ListActions:
+class ListActions(Struct, frozen=True):
     """Opens lists and applies the choice."""
 
-    def __init__(
-        self,
-        screen: ChatApi,
-        app: AppApi,
-        control: SessionController,
-        *,
-        can: Callable[[Action], bool],
-        run: Callable[[str], object],
-    ) -> None:
-        self._screen = screen
-        self._control = control
-        self._app = app
-        self._can = can
-        self._run = run
+    screen: ChatApi
+    app: AppApi
+    control: SessionController
+    can: Callable[[Action], bool]
+    run: Callable[[str], object]
 
     def table(self) -> Mapping[str, Callable[[], object]]:
         """Return the actions by id."""
         return {
-            "command_list": lambda: self._screen.do(self._commands()),
+            "command_list": lambda: self.screen.do(self._commands()),
             "help_view": self._help,
-            "model_list": lambda: self._screen.do(self._models()),
+            "model_list": lambda: self.screen.do(self._models()),
             "agent_list": self._agents,
             "theme_list": self._themes,
             "agent_cycle": lambda: self._cycle_agent(1),
@@ -140,55 +133,55 @@ class ListActions:
             "model_cycle_recent": lambda: self._cycle_model(1),
             "model_cycle_recent_reverse": lambda: self._cycle_model(-1),
             "variant_cycle": self._cycle_variant,
-            "approvals_cycle": lambda: self._screen.do(self._cycle_approvals()),
+            "approvals_cycle": lambda: self.screen.do(self._cycle_approvals()),
         }
 
     def _open(self, content: ListContent, done: Callable[[str], object]) -> None:
-        self._app.open_overlay(content, lambda chosen: done(chosen) if chosen is not None else None)
+        self.app.open_overlay(content, lambda chosen: done(chosen) if chosen is not None else None)
 
     async def _commands(self) -> None:
-        own = await self._control.client.catalog.commands()
-        choices = command_choices(self._app.keymap, self._can, own)
+        own = await self.control.client.catalog.commands()
+        choices = command_choices(self.app.keymap, self.can, own)
 
         def run(chosen: str) -> None:
             if chosen.startswith("/"):
-                self._screen.prompt.editor.put(f"{chosen} ")
+                self.screen.prompt.editor.put(f"{chosen} ")
             else:
-                self._run(chosen)
+                self.run(chosen)
 
         self._open(ListContent(choices, hint="What do you want to do?", enter="run"), run)
 
     def _help(self) -> None:
-        choices = help_choices(self._app.keymap)
+        choices = help_choices(self.app.keymap)
 
         def run(chosen: str) -> None:
             action = BY_ID.get(chosen)
-            if action is not None and self._can(action):
-                self._run(chosen)
+            if action is not None and self.can(action):
+                self.run(chosen)
 
         self._open(ListContent(choices, hint="Keyboard shortcuts", enter="run"), run)
 
     async def _models(self) -> None:
-        await self._control.choice.load_models()
+        await self.control.choice.load_models()
 
         def use(chosen: str) -> None:
             ref = parse_model_ref(chosen)
             if ref is not None:
-                self._control.choice.use(ref)
-                self._screen.refresh_chrome()
+                self.control.choice.use(ref)
+                self.screen.refresh_chrome()
 
-        self._open(ListContent(model_choices(self._control.choice), hint="Filter models", enter="use"), use)
+        self._open(ListContent(model_choices(self.control.choice), hint="Filter models", enter="use"), use)
 
     def _agents(self) -> None:
         def use(chosen: str) -> None:
-            self._control.choice.agent = chosen
-            self._screen.refresh_chrome()
+            self.control.choice.agent = chosen
+            self.screen.refresh_chrome()
 
-        self._open(agent_list(self._control.choice), use)
+        self._open(agent_list(self.control.choice), use)
 
     def _themes(self) -> None:
         """Preview the selected theme; closing the list restores the previous one."""
-        app = self._app
+        app = self.app
         if app.themes is None:
             return
         before = app.look
@@ -199,22 +192,22 @@ class ListActions:
                 app.apply_look(before)
             else:
                 app.apply_theme(chosen)
-                self._screen.show_note("note", "To make it permanent", f'set "theme": "{chosen}" in opencode.json')
+                self.screen.show_note("note", "To make it permanent", f'set "theme": "{chosen}" in opencode.json')
 
         app.open_overlay(ListContent(choices, hint="Filter themes", enter="apply", moved=app.apply_theme), done)
 
     def _cycle_agent(self, step: int) -> None:
-        self._control.choice.cycle_agent(step)
-        self._screen.refresh_chrome()
+        self.control.choice.cycle_agent(step)
+        self.screen.refresh_chrome()
 
     def _cycle_model(self, step: int) -> None:
-        self._control.choice.cycle_model(step)
-        self._screen.refresh_chrome()
+        self.control.choice.cycle_model(step)
+        self.screen.refresh_chrome()
 
     async def _cycle_approvals(self) -> None:
-        mode = await self._control.cycle_approvals()
-        self._screen.show_note("note", f"Approvals: {mode}", approvals_words(mode, self._control.sandbox))
+        mode = await self.control.cycle_approvals()
+        self.screen.show_note("note", f"Approvals: {mode}", approvals_words(mode, self.control.sandbox))
 
     def _cycle_variant(self) -> None:
-        self._control.choice.cycle_variant()
-        self._screen.refresh_chrome()
+        self.control.choice.cycle_variant()
+        self.screen.refresh_chrome()

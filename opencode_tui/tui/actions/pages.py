@@ -3,6 +3,8 @@
 import asyncio
 from collections.abc import Callable, Mapping
 
+from msgspec import Struct
+
 from opencode_tui import __version__
 from opencode_tui.tui.actions.session import SessionActions
 from opencode_tui.tui.actions.undo import UndoActions
@@ -10,48 +12,40 @@ from opencode_tui.tui.screen_api import AppApi, ChatApi
 from opencode_tui.tui.state.controller import SessionController
 
 
-class PageActions:
+class PageActions(Struct, frozen=True):
     """Loads the content of a page and opens it unless it is empty."""
 
-    def __init__(
-        self,
-        screen: ChatApi,
-        app: AppApi,
-        control: SessionController,
-        session: SessionActions,
-        undo: UndoActions,
-    ) -> None:
-        self._screen = screen
-        self._control = control
-        self._app = app
-        self._session = session
-        self._undo = undo
+    screen: ChatApi
+    app: AppApi
+    control: SessionController
+    session: SessionActions
+    undo: UndoActions
 
     def table(self) -> Mapping[str, Callable[[], object]]:
         """Return the actions by id."""
         return {
             "session_list": self._sessions,
-            "context_view": lambda: self._screen.do(self._context()),
-            "diff_view": lambda: self._screen.do(self._diff()),
-            "session_timeline": lambda: self._screen.do(self._timeline()),
-            "status_view": lambda: self._screen.do(self._status()),
+            "context_view": lambda: self.screen.do(self._context()),
+            "diff_view": lambda: self.screen.do(self._diff()),
+            "session_timeline": lambda: self.screen.do(self._timeline()),
+            "status_view": lambda: self.screen.do(self._status()),
         }
 
     def _sessions(self) -> None:
         from opencode_tui.tui.screens.sessions import SessionsScreen  # pages load on demand
 
-        self._screen.open_page(SessionsScreen(self._control, self._app.keymap, self._from_sessions))
+        self.screen.open_page(SessionsScreen(self.control, self.app.keymap, self._from_sessions))
 
     def _from_sessions(self, what: str, chosen: str) -> None:
-        info = self._control.folder.sessions.get(chosen)
-        actions = self._session
+        info = self.control.folder.sessions.get(chosen)
+        actions = self.session
         if info is None:
             return
         match what:
             case "open":
                 actions.open(chosen)
             case "fork":
-                self._screen.do(actions.fork(chosen))
+                self.screen.do(actions.fork(chosen))
             case "rename":
                 actions.rename(info)
             case "export":
@@ -64,8 +58,8 @@ class PageActions:
 
         session_id = self._session_id()
         if session_id is not None:
-            view = await self._control.client.context.items(session_id)
-            self._screen.open_page(ContextScreen(self._control, view, self._jump))
+            view = await self.control.client.context.items(session_id)
+            self.screen.open_page(ContextScreen(self.control, view, self._jump))
 
     async def _diff(self) -> None:
         from opencode_tui.tui.screens.diff import DiffScreen
@@ -73,11 +67,11 @@ class PageActions:
         session_id = self._session_id()
         if session_id is None:
             return
-        diffs = await self._control.client.sessions.diff(session_id)
+        diffs = await self.control.client.sessions.diff(session_id)
         if diffs:
-            self._screen.open_page(DiffScreen(diffs, is_stacked=self._control.is_stacked))
+            self.screen.open_page(DiffScreen(diffs, is_stacked=self.control.is_stacked))
         else:
-            self._screen.show_note("note", "No file changes", "in this session so far")
+            self.screen.show_note("note", "No file changes", "in this session so far")
 
     async def _timeline(self) -> None:
         from opencode_tui.tui.screens.timeline import TimelineScreen
@@ -86,43 +80,43 @@ class PageActions:
         session_id = self._session_id()
         if session_id is None:
             return
-        branches = branches_of(self._control.folder.sessions, session_id)
-        root = str(self._control.client.directory)
-        messages = await self._control.client.messages.list(session_id)
+        branches = branches_of(self.control.folder.sessions, session_id)
+        root = str(self.control.client.directory)
+        messages = await self.control.client.messages.list(session_id)
         found = await asyncio.to_thread(moments, messages, branches, root=root)
-        self._screen.open_page(TimelineScreen(self._control, found, self._from_timeline))
+        self.screen.open_page(TimelineScreen(self.control, found, self._from_timeline))
 
     def _from_timeline(self, what: str, chosen: str) -> None:
-        session_id = self._control.session_id
+        session_id = self.control.session_id
         match what:
             case "jump":
                 self._jump(chosen)
             case "revert":
-                self._screen.do(self._undo.ask(chosen))
+                self.screen.do(self.undo.ask(chosen))
             case "fork" if session_id is not None:
-                self._screen.do(self._session.fork(session_id, chosen))
+                self.screen.do(self.session.fork(session_id, chosen))
             case "diff":
-                self._screen.do(self._diff())
+                self.screen.do(self._diff())
             case "open":
-                self._session.open(chosen)
+                self.session.open(chosen)
             case _:
                 pass
 
     def _jump(self, item_id: str) -> None:
-        if self._screen.view is not None:
-            self._screen.view.scroll_to_item(item_id)
+        if self.screen.view is not None:
+            self.screen.view.scroll_to_item(item_id)
 
     async def _status(self) -> None:
         """Show the facts of the folder that help with support."""
         from opencode_tui.tui.conversation.tools.tool import FullText
 
-        text = await folder_status(self._control)
-        self._screen.open_text(FullText("Status", text))
+        text = await folder_status(self.control)
+        self.screen.open_text(FullText("Status", text))
 
     def _session_id(self) -> str | None:
-        if self._control.session_id is None:
-            self._screen.show_note("note", "No session yet", "send a message to start one")
-        return self._control.session_id
+        if self.control.session_id is None:
+            self.screen.show_note("note", "No session yet", "send a message to start one")
+        return self.control.session_id
 
 
 async def folder_status(control: SessionController) -> str:

@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
+from msgspec import Struct
+
 from opencode_tui.schema.api.trust import TrustItem, TrustReport
 from opencode_tui.tui.dialogs.confirm import ConfirmPanel, Question
 from opencode_tui.tui.dialogs.panel import PanelKey
@@ -10,43 +12,42 @@ from opencode_tui.tui.start import apply_settings
 from opencode_tui.tui.state.controller import SessionController
 
 
-class TrustActions:
+class TrustActions(Struct, frozen=True):
     """Shows what needs trust and asks for confirmation."""
 
-    def __init__(self, screen: ChatApi, app: AppApi, panels: PanelApi, control: SessionController) -> None:
-        self._screen = screen
-        self._app = app
-        self._panels = panels
-        self._control = control
+    screen: ChatApi
+    app: AppApi
+    panels: PanelApi
+    control: SessionController
 
     def table(self) -> Mapping[str, Callable[[], object]]:
         """Return the actions by id."""
-        return {"trust_view": lambda: self._screen.do(self._ask())}
+        return {"trust_view": lambda: self.screen.do(self._ask())}
 
     async def _ask(self) -> None:
-        report = await self._control.client.settings.trust_report()
+        report = await self.control.client.settings.trust_report()
         waiting = [one for one in report.items if one.verdict != "trusted"]
         if not waiting:
-            self._screen.show_note("note", "Nothing needs your trust")
+            self.screen.show_note("note", "Nothing needs your trust")
             return
         answers = (
-            PanelKey("y", "trust", lambda: self._screen.do(self._trust(report))),
-            PanelKey("escape", "don't trust", self._panels.close),
+            PanelKey("y", "trust", lambda: self.screen.do(self._trust(report))),
+            PanelKey("escape", "don't trust", self.panels.close),
         )
         hint = "It can start programs as you. Changes must be trusted again."
-        self._panels.open(ConfirmPanel(Question("Trust this folder?", lines_of(waiting), hint, answers)))
+        self.panels.open(ConfirmPanel(Question("Trust this folder?", lines_of(waiting), hint, answers)))
 
     async def _trust(self, report: TrustReport) -> None:
-        self._panels.close()
-        if self._control.folder.statuses:
-            self._screen.show_note("note", "A session is running", "interrupt it first, then trust the folder")
+        self.panels.close()
+        if self.control.folder.statuses:
+            self.screen.show_note("note", "A session is running", "interrupt it first, then trust the folder")
             return
-        await self._control.client.settings.trust(report.seen)
-        await self._control.client.reopen()
-        await apply_settings(self._screen, self._app, self._control)
-        await self._control.load(self._screen.options)
-        self._screen.show_conversation()
-        self._screen.show_note("done", "Folder trusted")
+        await self.control.client.settings.trust(report.seen)
+        await self.control.client.reopen()
+        await apply_settings(self.screen, self.app, self.control)
+        await self.control.load(self.screen.options)
+        self.screen.show_conversation()
+        self.screen.show_note("done", "Folder trusted")
 
 
 def lines_of(items: Sequence[TrustItem]) -> list[str]:

@@ -123,7 +123,7 @@ def test_lists_of_the_settings_hide_models_and_providers() -> None:
         with pytest.raises(ModelNotFoundError):
             hidden.resolve(ref(name))
     assert hidden.resolve(ref("anthropic/claude-sonnet-4-5")).provider_id == "anthropic"
-    assert catalog(enabled_providers=["openai"]).provider_ids() == ["openai"]
+    assert [one.id for one in catalog(enabled_providers=["openai"]).providers()] == ["openai", "demo"]
 
 
 @pytest.mark.parametrize(

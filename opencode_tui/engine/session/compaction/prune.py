@@ -6,6 +6,8 @@ Only a mark is set: the output stays on disk, the model can read it with `recall
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+
 from opencode_tui.engine.session.records.store import SessionStore
 from opencode_tui.engine.session.session_lock import SessionLock
 from opencode_tui.engine.session.tokens.characters import tokens_by_length
@@ -86,20 +88,19 @@ def _completed(message: MessageWithParts) -> list[tuple[ToolPart, ToolStateCompl
     ]
 
 
-class SessionPruning:
+class SessionPruning(Struct, frozen=True):
     """Prunes and restores; `is_automatic` is false when settings or flags switch automatic pruning off."""
 
-    def __init__(self, *, store: SessionStore, lock: SessionLock, clock: Clock, is_automatic: bool) -> None:
-        self._store = store
-        self._lock = lock
-        self._clock = clock
-        self._is_automatic = is_automatic
+    store: SessionStore
+    lock: SessionLock
+    clock: Clock
+    is_automatic: bool
 
     async def after_turn(self, session_id: str) -> None:
         """Prune by the rules, unless that is switched off. Needs the run lock; waits for forks that still read the session."""
-        parts = prunable(await self._messages(session_id))[::-1] if self._is_automatic else []
+        parts = prunable(await self._messages(session_id))[::-1] if self.is_automatic else []
         if parts:
-            async with self._lock.wait_for_forks(session_id):
+            async with self.lock.wait_for_forks(session_id):
                 await self._mark(parts)
 
     async def prune(
@@ -137,25 +138,25 @@ class SessionPruning:
     ) -> "PruneReport":
         if change is None:
             return _report(session_id, choose(await self._messages(session_id)))
-        async with self._lock.hold(session_id):
+        async with self.lock.hold(session_id):
             parts = choose(await self._messages(session_id))
             await change(parts)
         return _report(session_id, parts)
 
     async def _mark(self, parts: Sequence[ToolPart]) -> None:
         """Mark calls, the oldest first: the rules stop at a marked one, and so continue after a crash."""
-        now = self._clock()
+        now = self.clock()
         for part in parts:
-            await self._store.update_part(part.changed(state=prune(part.state, now=now)))
-        await self._store.sync()
+            await self.store.update_part(part.changed(state=prune(part.state, now=now)))
+        await self.store.sync()
 
     async def _lift(self, parts: Sequence[ToolPart]) -> None:
         for part in parts:
-            await self._store.update_part(part.changed(state=restore(part.state)))
-        await self._store.sync()
+            await self.store.update_part(part.changed(state=restore(part.state)))
+        await self.store.sync()
 
     async def _messages(self, session_id: str) -> list[MessageWithParts]:
-        info, messages = await self._store.get(session_id), await self._store.messages(session_id)
+        info, messages = await self.store.get(session_id), await self.store.messages(session_id)
         if info.revert is None:
             return messages
         from opencode_tui.engine.session.revert.range import visible  # most sessions have no active undo

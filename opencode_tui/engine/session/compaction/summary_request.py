@@ -206,22 +206,19 @@ class SummaryRequest(Struct, frozen=True):
         return None
 
 
-class SummaryRequests:
+class SummaryRequests(Struct, frozen=True):
     """Builds requests for summaries of one folder's sessions."""
 
-    def __init__(
-        self, *, agents: AgentRegistry, catalog: Catalog, hooks: Hooks, estimator: TokenEstimator, rules: OverflowRules
-    ) -> None:
-        self._agents = agents
-        self._catalog = catalog
-        self._hooks = hooks
-        self._estimator = estimator
-        self._rules = rules
+    agents: AgentRegistry
+    catalog: Catalog
+    hooks: Hooks
+    estimator: TokenEstimator
+    rules: OverflowRules
 
     def model(self, user: UserMessage, wanted: ModelRef | None = None) -> Model:
         """Return the model for summaries: the wanted one, else the compaction agent's, else that of the conversation."""
-        agent = self._agents.get(AGENT)
-        return self._catalog.resolve(wanted or (agent.model if agent else None) or user.model)
+        agent = self.agents.get(AGENT)
+        return self.catalog.resolve(wanted or (agent.model if agent else None) or user.model)
 
     async def attempts(
         self, old: Sequence[MessageWithParts], user: UserMessage, model: Model, *, limit: int | None = None
@@ -240,14 +237,14 @@ class SummaryRequests:
         share: float = 1.0,
     ) -> SummaryRequest:
         """Return the request for a summary of these messages, shortened to `share` of the model's available context."""
-        agent = self._agents.get(AGENT)
+        agent = self.agents.get(AGENT)
         output, words = self._sizes(model)
         system = (agent.prompt if agent else None) or read_prompt(AGENT)
         entries = _without_continue(to_model_messages(old, model))
         instruction = await self._instruction(user.session_id, words)
 
         def measure(text: str) -> int:
-            return self._estimator.estimate_text(text, model) + 1
+            return self.estimator.estimate_text(text, model) + 1
 
         room = _room(model, output, limit) - measure(system)
         request = LlmRequest(
@@ -265,20 +262,20 @@ class SummaryRequests:
             top_p=agent.top_p if agent else None,
             options=agent.options if agent else {},
         )
-        request = await change_request(self._hooks, request, user, AGENT)
-        size = max(_SHORT, min(output, self._estimator.estimate(request)))
-        return SummaryRequest(request, size, self._estimator)
+        request = await change_request(self.hooks, request, user, AGENT)
+        size = max(_SHORT, min(output, self.estimator.estimate(request)))
+        return SummaryRequest(request, size, self.estimator)
 
     async def _instruction(self, session_id: str, words: int) -> str:
-        added, replaced = await advise_compaction(self._hooks, session_id)
+        added, replaced = await advise_compaction(self.hooks, session_id)
         prompt = replaced or read_prompt("compaction_request").replace("{words}", str(words))
         return "\n\n".join([prompt, *added])
 
     def _sizes(self, model: Model) -> tuple[int, int]:
         """Return the maximum tokens of the answer, reasoning included, and the number of words to ask for."""
-        room = usable(model, self._rules) or _UNKNOWN_ROOM
+        room = usable(model, self.rules) or _UNKNOWN_ROOM
         summary = min(_MOST_SUMMARY, max(_LEAST_SUMMARY, room // _SUMMARY_SHARE))
-        most = min(model.limit.output or self._rules.output_max, self._rules.output_max)
+        most = min(model.limit.output or self.rules.output_max, self.rules.output_max)
         return min(most, summary * 2 if model.reasoning else summary), min(_MOST_WORDS, max(_LEAST_WORDS, summary // 3))
 
 

@@ -42,17 +42,6 @@ _KNOWN = 5
 """Reports after which a model counts as known."""
 
 
-class ContextServices(Struct, frozen=True):
-    """The services that `SessionContext` needs in the instance of one folder."""
-
-    store: SessionStore
-    agents: AgentRegistry
-    requests: RequestBuilder
-    catalog: Catalog
-    estimator: TokenEstimator
-    rules: OverflowRules
-
-
 class _Next(Struct, frozen=True):
     """The next request of a session, and the messages that it is built from."""
 
@@ -64,11 +53,15 @@ class _Next(Struct, frozen=True):
     sent: Sequence[MessageWithParts]
 
 
-class SessionContext:
+class SessionContext(Struct, frozen=True):
     """Shows the next requests of one folder's sessions."""
 
-    def __init__(self, services: ContextServices) -> None:
-        self._services = services
+    store: SessionStore
+    agents: AgentRegistry
+    requests: RequestBuilder
+    catalog: Catalog
+    estimator: TokenEstimator
+    rules: OverflowRules
 
     async def view(self, session_id: str) -> ContextView:
         """Return the next request item by item. Raises NotFoundError, ConfigError when its agent is gone, ModelNotFoundError."""
@@ -77,7 +70,7 @@ class SessionContext:
 
     def with_room(self, models: Sequence[Model]) -> Sequence[Model]:
         """Return the models with the usable context of each."""
-        return [model.changed(usable=usable(model, self._services.rules)) for model in models]
+        return [model.changed(usable=usable(model, self.rules)) for model in models]
 
     async def request(self, session_id: str) -> RequestView:
         """Return the next request as it would be sent; raises as `view` does."""
@@ -94,7 +87,7 @@ class SessionContext:
         )
 
     async def _next(self, session_id: str) -> _Next:
-        store, requests = self._services.store, self._services.requests
+        store, requests = self.store, self.requests
         info, stored = await store.get(session_id), await store.messages(session_id)
         shown = visible(stored, info.revert)
         sent = filter_compacted(shown)
@@ -105,7 +98,7 @@ class SessionContext:
         task = RequestTask(
             messages=sent if asked is not None else [with_parts(user, [])],
             agent=agent,
-            model=self._services.catalog.resolve(user.model),
+            model=self.catalog.resolve(user.model),
             rules=await requests.rules(info, agent),
             form=structured_answer(user.format) if is_open else None,
             is_last=agent.steps == 1,
@@ -114,8 +107,8 @@ class SessionContext:
         return _Next(info, agent.name, replace(built, request=_without_continue(built.request)), stored, shown, sent)
 
     def _view(self, following: _Next) -> ContextView:
-        request, services = following.built.request, self._services
-        estimate = services.estimator.of_model(request.model)
+        request = following.built.request
+        estimate = self.estimator.of_model(request.model)
         newest = _reported(following, request.model)
         most = _LEARNED_FACTOR if estimate.reports >= _KNOWN else _MOST_FACTOR
         factor = 1.0 if newest is None else _factor(following, newest, estimate)
@@ -133,7 +126,7 @@ class SessionContext:
             model=request.model.ref,
             agent=following.agent,
             tokens=sum(item.tokens for item in items),
-            usable=usable(request.model, services.rules),
+            usable=usable(request.model, self.rules),
             context=request.model.limit.context or None,
             reported=None if newest is None else newest.tokens.context,
             factor=round(factor, 4),
@@ -147,19 +140,19 @@ class SessionContext:
         if model.adapter == "demo":
             return None
         try:
-            return self._services.catalog.endpoint(model.provider_id)
+            return self.catalog.endpoint(model.provider_id)
         except AuthError:
             return None  # the body can be shown without a key
 
     def _placeholder_request(self, session_id: str) -> UserMessage:
         """Return an empty request, for a session that has none yet."""
-        agent: AgentInfo = self._services.agents.default()
+        agent: AgentInfo = self.agents.default()
         return UserMessage(
             id="msg_",
             session_id=session_id,
             time=MessageTime(created=0),
             agent=agent.name,
-            model=agent.model or self._services.catalog.default_model(),
+            model=agent.model or self.catalog.default_model(),
         )
 
 

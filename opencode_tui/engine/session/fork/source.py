@@ -4,6 +4,8 @@ import asyncio
 import time
 from collections.abc import KeysView
 
+from msgspec import Struct
+
 from opencode_tui.engine.session.maintenance import is_unfinished, repair
 from opencode_tui.engine.session.records.store import SessionStore
 from opencode_tui.engine.session.records.stored_history import copied_messages, open_history, ordered
@@ -18,35 +20,25 @@ from opencode_tui.storage.storage import Storage
 _POLL_S = 0.01
 
 
-class ForkRange:
+class ForkRange(Struct, frozen=True):
     """Computes the range of sessions to fork."""
 
-    def __init__(
-        self,
-        *,
-        store: SessionStore,
-        storage: Storage,
-        runs: RunRegistry,
-        statuses: SessionStatuses,
-        locks: Locks,
-        clock: Clock,
-    ) -> None:
-        self._store = store
-        self._storage = storage
-        self._runs = runs
-        self._statuses = statuses
-        self._locks = locks
-        self._clock = clock
+    store: SessionStore
+    storage: Storage
+    runs: RunRegistry
+    statuses: SessionStatuses
+    locks: Locks
+    clock: Clock
 
     def is_free(self, session_id: str) -> bool:
         """Return whether a fork may start: the session is not locked, or only by a run of this process that is still running."""
-        if self._runs.get(session_id) is not None and session_id in self._statuses.all():
+        if self.runs.get(session_id) is not None and session_id in self.statuses.all():
             return True
-        return not self._locks.is_running(session_id)
+        return not self.locks.is_running(session_id)
 
     async def wait(self, session_id: str, *, deadline: float) -> None:
         """Return when `is_free`; raises BusyError at the deadline (monotonic seconds)."""
-        await self._runs.wait_released(session_id)
+        await self.runs.wait_released(session_id)
         while not self.is_free(session_id):
             if time.monotonic() > deadline:
                 raise BusyError(f"session {session_id} is in use by another process; fork it when that process is done")
@@ -57,7 +49,7 @@ class ForkRange:
 
         Raises NoSuchMessageError, BusyError when a message of the range is still being written.
         """
-        is_busy = self._runs.get(source.id) is not None
+        is_busy = self.runs.get(source.id) is not None
         if not is_busy:
             await self._repair(source.id)
         taken = await self._copied_range(source, message_id, is_busy=is_busy)
@@ -67,27 +59,27 @@ class ForkRange:
 
     def names(self, source: SessionInfo, taken: CopyRange | None) -> list[str]:
         """Return the ids of the messages to copy, or all, in the session's order. Blocks."""
-        history = open_history(self._storage, ("session", source.project_id, source.id), source.id)
+        history = open_history(self.storage, ("session", source.project_id, source.id), source.id)
         return ordered(history) if taken is None else copied_messages(history, taken)
 
     async def _repair(self, session_id: str) -> None:
         """Close what a killed run left open: a fork of it would never be repaired."""
-        owner = self._locks.read_owner(session_id)
+        owner = self.locks.read_owner(session_id)
         if owner is None or not owner.is_set or is_alive(owner.process):
             return
-        lock = self._locks.session_run(session_id)
+        lock = self.locks.session_run(session_id)
         if lock.try_acquire().was_elsewhere:
-            self._store.drop(session_id)
+            self.store.drop(session_id)
         try:
-            await repair(self._store, session_id, clock=self._clock)
+            await repair(self.store, session_id, clock=self.clock)
         finally:
             lock.release()
 
     async def _copied_range(self, source: SessionInfo, message_id: str | None, *, is_busy: bool) -> CopyRange:
         if message_id is not None and not is_identifier(message_id, "msg"):
             raise _unknown(source, message_id)
-        known = self._store.message_ids(source.id)
-        if known is None or not (is_busy or self._locks.session_run(source.id).is_current()):
+        known = self.store.message_ids(source.id)
+        if known is None or not (is_busy or self.locks.session_run(source.id).is_current()):
             if source.revert is None and message_id is None:
                 return CopyRange(whole=True)
             if source.revert is None and self._is_stored(source, str(message_id)):
@@ -98,10 +90,10 @@ class ForkRange:
         return visible_range(known, message_id, source.revert)
 
     def _is_stored(self, source: SessionInfo, message_id: str) -> bool:
-        return self._storage.files.exists(self._storage.path_of(("message", source.id, message_id)))
+        return self.storage.files.exists(self.storage.path_of(("message", source.id, message_id)))
 
     async def _check_written(self, source: SessionInfo, taken: CopyRange) -> None:
-        for message in await self._store.messages(source.id):
+        for message in await self.store.messages(source.id):
             if message.info.id == taken.before:
                 return
             if is_unfinished(message):

@@ -13,6 +13,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+
 from opencode_tui.engine.lazy import Lazy
 from opencode_tui.engine.project.discover import Project
 from opencode_tui.engine.project.linked_worktree import LinkedWorktree, LinkedWorktrees
@@ -30,13 +32,12 @@ _MISSED = frozenset({HUGE, LARGE, SPECIAL, UNREADABLE})
 """Reasons for which a file that the user would expect is not copied."""
 
 
-class ForkWorktrees:
+class ForkWorktrees(Struct, frozen=True):
     """Makes worktrees of one folder's project."""
 
-    def __init__(self, *, project: Project, snapshots: "Lazy[Snapshots]", environ: Mapping[str, str]) -> None:
-        self._project = project
-        self._snapshots = snapshots
-        self._environ = environ
+    project: Project
+    snapshots: "Lazy[Snapshots]"
+    environ: Mapping[str, str]
 
     async def choose(self, source: SessionInfo) -> LinkedWorktree:
         """Return the worktree for a fork of a session. Raises ConfigError without a repository or a commit."""
@@ -61,20 +62,18 @@ class ForkWorktrees:
 
         A failure here or in the context removes it. Raises GitUnavailableError, SnapshotError.
         """
-        from opencode_tui.engine.snapshot.unpack import unpack  # it imports the whole restore
-
         chosen = await self.choose(source)
         state, linked = await self._record(), self._linked()
         await linked.add(chosen)
         try:
-            await unpack(self._snapshots.get().lock, state.id, chosen.path)
+            await self.snapshots.get().unpack(state.id, chosen.path)
             yield await asyncio.to_thread(self._folder_in, chosen.path)
         except BaseException:
             await linked.remove(chosen)
             raise
 
     async def _record(self) -> Snapshot:
-        snapshots = self._snapshots.get()
+        snapshots = self.snapshots.get()
         if snapshots.unavailable is not None:
             raise SnapshotError(f"a worktree is filled from a snapshot, and there is none: {snapshots.unavailable}")
         state = await snapshots.track()
@@ -84,12 +83,12 @@ class ForkWorktrees:
         return state
 
     def _linked(self) -> LinkedWorktrees:
-        if self._project.repository is None or self._project.vcs is None:
-            raise ConfigError(f"{self._project.directory} is not in a git repository; fork without --worktree")
-        return LinkedWorktrees(self._project.repository, environ=self._environ)
+        if self.project.repository is None or self.project.vcs is None:
+            raise ConfigError(f"{self.project.directory} is not in a git repository; fork without --worktree")
+        return LinkedWorktrees(self.project.repository, environ=self.environ)
 
     def _folder_in(self, top: Path) -> Path:
-        inner = top / os.path.relpath(self._project.directory, self._project.worktree)
+        inner = top / os.path.relpath(self.project.directory, self.project.worktree)
         return Path(os.path.realpath(inner if inner.is_dir() else top))
 
 

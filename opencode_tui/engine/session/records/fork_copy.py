@@ -10,6 +10,8 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from functools import cached_property
 
+from msgspec import Struct
+
 from opencode_tui.engine.session.records.store import Publisher
 from opencode_tui.engine.session.records.stored_history import ForkHistory, find_session, open_fork, unfinished
 from opencode_tui.schema.error import CorruptRecordError, NotFoundError, OpencodeError, StorageError
@@ -160,41 +162,40 @@ COPY_WAIT_MS = 600_000
 """Seconds to wait for another process that copies the same fork."""
 
 
-class ForkCopying:
+class ForkCopying(Struct, frozen=True):
     """Copies forks of one store. Raises StorageError; completed batches stay, and the next attempt skips them."""
 
-    def __init__(self, *, storage: Storage, locks: Locks, pending: PendingCopies, publisher: Publisher) -> None:
-        self._storage = storage
-        self._locks = locks
-        self._pending = pending
-        self._publisher = publisher
+    storage: Storage
+    locks: Locks
+    pending: PendingCopies
+    publisher: Publisher
 
     async def copy(self, fork_id: str) -> None:
         """Complete a fork, unless another process has done so meanwhile."""
-        lock = self._locks.session_copy(fork_id)
+        lock = self.locks.session_copy(fork_id)
         await lock.acquire(COPY_WAIT_MS)
         try:
             await self.fix_end(fork_id)
-            key = await asyncio.to_thread(find_session, self._storage, fork_id)
-            history = await asyncio.to_thread(_open_unfinished, self._storage, key) if key else None
+            key = await asyncio.to_thread(find_session, self.storage, fork_id)
+            history = await asyncio.to_thread(_open_unfinished, self.storage, key) if key else None
             if key is None or history is None:
                 return
             if not history.inherited:
                 _logger.warning("fork %s has nothing to copy: its source is empty or deleted", fork_id)
             for start in range(0, len(history.inherited), _BATCH):
                 names = history.inherited[start : start + _BATCH]
-                await self._storage.write_missing(await asyncio.to_thread(_records, history, fork_id, names))
+                await self.storage.write_missing(await asyncio.to_thread(_records, history, fork_id, names))
             await self._mark_whole(key)
         finally:
             lock.release()
 
     async def fix_end(self, fork_id: str) -> None:
         """Store the last message of a fork that copies everything."""
-        key = await asyncio.to_thread(find_session, self._storage, fork_id)
-        origin = await asyncio.to_thread(unfinished, self._storage, key) if key else None
+        key = await asyncio.to_thread(find_session, self.storage, fork_id)
+        origin = await asyncio.to_thread(unfinished, self.storage, key) if key else None
         if key is None or origin is None or origin.copying is None or not origin.copying.whole:
             return
-        history = await asyncio.to_thread(_open_unfinished, self._storage, key)
+        history = await asyncio.to_thread(_open_unfinished, self.storage, key)
         last = await asyncio.to_thread(history.last_origin) if history else None
 
         def change(data: JsonObject) -> JsonObject:
@@ -204,7 +205,7 @@ class ForkCopying:
                 return data
             return with_origin(info, now.changed(copying=now.copying.changed(whole=None, last=last))).to_dict()
 
-        await self._storage.update(key, change, self._locks.session_write(fork_id))
+        await self.storage.update(key, change, self.locks.session_write(fork_id))
 
     async def _mark_whole(self, key: Key) -> None:
         source_id = ""
@@ -218,15 +219,15 @@ class ForkCopying:
             source_id = origin.session_id
             return with_origin(info, origin.changed(copying=None)).to_dict()
 
-        data = await self._storage.update(key, change, self._locks.session_write(key[-1]))
+        data = await self.storage.update(key, change, self.locks.session_write(key[-1]))
         if source_id:
-            self._pending.remove(source_id, key[-1])
-        self._publisher.publish(SessionUpdated(info=SessionInfo.model_validate(data)))
+            self.pending.remove(source_id, key[-1])
+        self.publisher.publish(SessionUpdated(info=SessionInfo.model_validate(data)))
 
     def source_of(self, session_id: str) -> str | None:
         """Return the source of an incomplete fork, None for any other session. Blocks."""
-        key = find_session(self._storage, session_id)
-        origin = unfinished(self._storage, key) if key else None
+        key = find_session(self.storage, session_id)
+        origin = unfinished(self.storage, key) if key else None
         return origin.session_id if origin else None
 
 

@@ -142,7 +142,7 @@ class OwnHistory(Struct, frozen=True):
 
     def parts(self, message: str) -> FolderRecords:
         """Return the records of a message's parts."""
-        return self.storage.read_folder_sync(("part", message))
+        return self.storage.read_folder(("part", message))
 
 
 def open_history(storage: Storage, session: Key | None, session_id: str) -> StoredHistory:

@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, unquote, unquote_to_bytes, urlsplit
 
+from msgspec import Struct
+
 from opencode_tui.config.sources.project_file import find_objection
 from opencode_tui.engine.permission.decision import Query
 from opencode_tui.engine.tool.registry import ToolRegistry
@@ -41,14 +43,13 @@ def file_input(path: Path) -> FileInput:
     return FileInput(mime=mime, filename=path.name, url=path.absolute().as_uri())
 
 
-class Attachments:
+class Attachments(Struct, frozen=True):
     """Expands the files of prompts for the instance of one folder."""
 
-    def __init__(self, *, tools: ToolRegistry, identifier: Identifier, directory: Path, worktree: Path) -> None:
-        self._tools = tools
-        self._identifier = identifier
-        self._directory = directory
-        self._worktree = worktree
+    tools: ToolRegistry
+    identifier: Identifier
+    directory: Path
+    worktree: Path
 
     async def expand(self, given: FileInput, message: UserMessage) -> list[AnyPart]:
         """Return the parts for one attachment, in order; stores nothing."""
@@ -102,15 +103,15 @@ class Attachments:
     def _find_objection(self, path: Path) -> str | None:
         """Return why a file of the project is not what its name says: a repository chooses where its links lead."""
         written = Path(os.path.normpath(path))
-        if not written.is_relative_to(self._worktree) or os.path.realpath(path) == str(written):
+        if not written.is_relative_to(self.worktree) or os.path.realpath(path) == str(written):
             return None
-        return find_objection(path, self._worktree)
+        return find_objection(path, self.worktree)
 
     async def _read(self, message: UserMessage, arguments: dict[str, Any]) -> str:
-        tool = self._tools.get("read")
+        tool = self.tools.get("read")
         if tool is None:
             raise OpencodeError("the read tool is switched off")
-        valid = self._tools.validate(tool, arguments)
+        valid = self.tools.validate(tool, arguments)
         if isinstance(valid, str):
             raise OpencodeError(valid)
         return (await tool.run(valid, self._context(message))).output
@@ -121,15 +122,15 @@ class Attachments:
             message_id=message.id,
             call_id="attachment",
             agent=message.agent,
-            directory=self._directory,
-            worktree=self._worktree,
+            directory=self.directory,
+            worktree=self.worktree,
             ask=_Allowed(),
             progress=lambda _title, _metadata: None,
         )
 
     def _note(self, message: UserMessage, text: str) -> TextPart:
         return TextPart(
-            id=self._identifier.ascending("prt"),
+            id=self.identifier.ascending("prt"),
             session_id=message.session_id,
             message_id=message.id,
             text=text,
@@ -138,7 +139,7 @@ class Attachments:
 
     def _part(self, message: UserMessage, given: FileInput, url: str, mime: str) -> FilePart:
         return FilePart(
-            id=given.id or self._identifier.ascending("prt"),
+            id=given.id or self.identifier.ascending("prt"),
             session_id=message.session_id,
             message_id=message.id,
             mime=mime,

@@ -28,16 +28,6 @@ from opencode_tui.schema.session.message import UserMessage
 from opencode_tui.schema.session.session import SessionInfo
 
 
-class RequestServices(Struct, frozen=True):
-    """The services that building requests needs in the instance of one folder."""
-
-    tools: ToolRegistry
-    system: SystemPrompts
-    subagents: SubagentServices
-    hooks: Hooks
-    output_token_max: int = OUTPUT_TOKEN_MAX
-
-
 class RequestTask(Struct, frozen=True):
     """The input of one request; `rules` are those of the session, then of its parents."""
 
@@ -57,15 +47,18 @@ class BuiltRequest(Struct, frozen=True):
     messages: Sequence[MessageWithParts]
 
 
-class RequestBuilder:
+class RequestBuilder(Struct, frozen=True):
     """Builds requests."""
 
-    def __init__(self, services: RequestServices) -> None:
-        self._services = services
+    tools: ToolRegistry
+    system: SystemPrompts
+    subagents: SubagentServices
+    hooks: Hooks
+    output_token_max: int = OUTPUT_TOKEN_MAX
 
     def agent(self, user: UserMessage) -> AgentInfo:
         """Return the agent that answers. Raises ConfigError when it no longer exists."""
-        agent = self._services.subagents.agents.get(user.agent)
+        agent = self.subagents.agents.get(user.agent)
         if agent is None:
             raise ConfigError(f"agent {user.agent!r} of this request no longer exists; name another with --agent")
         return agent
@@ -73,18 +66,18 @@ class RequestBuilder:
     async def rules(self, session: SessionInfo, agent: AgentInfo) -> list[Ruleset]:
         """Return the effective rules, the session's last, so that they win; then those of each parent."""
         own: Ruleset = [*agent.permission, *(session.permission or [])]
-        services = self._services.subagents
+        services = self.subagents
         return [own, *await parent_layers(session, store=services.store, agents=services.agents)]
 
     async def build(self, task: RequestTask) -> BuiltRequest:
         """Return the request that answers the newest user message, changes by plugins included."""
         user, agent, model = request_of(task.messages), task.agent, task.model
-        limit, hooks = self._services.output_token_max, self._services.hooks
+        limit, hooks = self.output_token_max, self.hooks
         messages = remind_of_mode(task.messages, agent.name)
         if task.is_last:
             messages = with_reminder(messages, LAST_STEP)
         messages = await change_history(hooks, messages)
-        layers = [*await self._services.system.layers(agent=agent, model=model), *_own_layers(user, task.form)]
+        layers = [*await self.system.layers(agent=agent, model=model), *_own_layers(user, task.form)]
         request = LlmRequest(
             model=model,
             system=system_prompt(layers),
@@ -102,11 +95,11 @@ class RequestBuilder:
         form = () if task.form is None else (task.form.spec,)
         if not task.model.tool_call:
             return form
-        names = self._services.tools.names
+        names = self.tools.names
         hidden = {name for name, is_on in (user.tools or {}).items() if not is_on}
         for rules in task.rules:
             hidden |= disabled(names, rules)
-        return (*self._services.tools.specs(lambda name: name not in hidden), *form)
+        return (*self.tools.specs(lambda name: name not in hidden), *form)
 
 
 def request_of(messages: Sequence[MessageWithParts]) -> UserMessage:

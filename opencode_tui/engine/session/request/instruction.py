@@ -112,25 +112,22 @@ def render(files: Sequence[RulesFile]) -> list[str]:
     return [f"Instructions from: {path}\n{text}" for path, text in texts.items() if text]
 
 
-class Instructions:
+class Instructions(Struct, frozen=True):
     """The instruction files that apply: the project's, the user's, those in the settings."""
 
-    def __init__(
-        self, *, config_dir: Path, home: Path, extra_dir: str | None, use_claude: bool, patterns: list[str]
-    ) -> None:
-        self._config_dir = config_dir
-        self._home = home
-        self._extra_dir = extra_dir
-        self._use_claude = use_claude
-        self._patterns = patterns
+    config_dir: Path
+    home: Path
+    extra_dir: str | None
+    use_claude: bool
+    patterns: list[str]
 
     def blocks(self, directory: Path, worktree: Path) -> list[str]:
         """Return the texts in order. Blocks on the disk."""
         files = [RulesFile(path, worktree) for path in project_files(directory, worktree)]
-        own = global_file(self._config_dir, self._home, extra=self._extra_dir, use_claude=self._use_claude)
+        own = global_file(self.config_dir, self.home, extra=self.extra_dir, use_claude=self.use_claude)
         if own is not None:
             files.append(RulesFile(own))
-        return render([*files, *configured_files(self._patterns, directory, worktree, self._home)])
+        return render([*files, *configured_files(self.patterns, directory, worktree, self.home)])
 
 
 # Instruction files near a file that the model reads: sent with it, once. Source: reference, section 25.

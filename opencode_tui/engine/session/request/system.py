@@ -56,43 +56,33 @@ def environment(*, model: Model, directory: Path, worktree: Path, is_git: bool, 
     return "\n".join(lines)
 
 
-class SystemPrompts:
+class SystemPrompts(Struct, frozen=True):
     """Builds the system prompt of a step for the instance of one folder.
 
     Reads the instruction files for each step, so that an edit applies at once.
     """
 
-    def __init__(
-        self,
-        *,
-        directory: Path,
-        worktree: Path,
-        is_git: bool,
-        clock: Clock,
-        instructions: Instructions,
-        remote: RemoteInstructions,
-    ) -> None:
-        self._directory = directory
-        self._worktree = worktree
-        self._is_git = is_git
-        self._clock = clock
-        self._instructions = instructions
-        self._remote = remote
+    directory: Path
+    worktree: Path
+    is_git: bool
+    clock: Clock
+    instructions: Instructions
+    remote: RemoteInstructions
 
     async def layers(self, *, agent: AgentInfo, model: Model) -> list[SystemLayer]:
         """Return the layers that every request of this agent has, in order."""
-        blocks = await asyncio.to_thread(self._instructions.blocks, self._directory, self._worktree)
-        blocks += await self._remote.blocks()
+        blocks = await asyncio.to_thread(self.instructions.blocks, self.directory, self.worktree)
+        blocks += await self.remote.blocks()
         about = environment(
             model=model,
-            directory=self._directory,
-            worktree=self._worktree,
-            is_git=self._is_git,
-            now=self._clock(),
+            directory=self.directory,
+            worktree=self.worktree,
+            is_git=self.is_git,
+            now=self.clock(),
         )
         return [
             SystemLayer("agent", agent.name, agent.prompt or read_prompt("default")),
-            SystemLayer("environment", str(self._directory), about),
+            SystemLayer("environment", str(self.directory), about),
             *(SystemLayer("instruction", _origin(block), block) for block in blocks),
         ]
 

@@ -38,33 +38,22 @@ class Target(Struct, frozen=True):
     model: ModelRef
 
 
-class UserMessages:
+class UserMessages(Struct, frozen=True):
     """Creates user messages."""
 
-    def __init__(
-        self,
-        *,
-        store: SessionStore,
-        agents: AgentRegistry,
-        catalog: Catalog,
-        attachments: Attachments,
-        identifier: Identifier,
-        clock: Clock,
-        hooks: Hooks,
-    ) -> None:
-        self._hooks = hooks
-        self._store = store
-        self._agents = agents
-        self._catalog = catalog
-        self._attachments = attachments
-        self._identifier = identifier
-        self._clock = clock
+    store: SessionStore
+    agents: AgentRegistry
+    catalog: Catalog
+    attachments: Attachments
+    identifier: Identifier
+    clock: Clock
+    hooks: Hooks
 
     def check(self, prompt: PromptInput) -> None:
         """Raise as `address` does when the agent or the model that a prompt names does not exist."""
         agent = self._agent(prompt.agent)
         self._check_named(prompt)
-        self._catalog.resolve(prompt.model or agent.model or self._catalog.default_model())
+        self.catalog.resolve(prompt.model or agent.model or self.catalog.default_model())
 
     async def address(self, session_id: str, prompt: PromptInput) -> Target:
         """Return the agent and model: of the prompt, else of the agent, else of the session's newest request, else the defaults.
@@ -76,8 +65,8 @@ class UserMessages:
         last = await self._last_user(session_id)
         agent = self._agent(prompt.agent)
         self._check_named(prompt)
-        model = prompt.model or agent.model or (last.model if last else None) or self._catalog.default_model()
-        self._catalog.resolve(model)
+        model = prompt.model or agent.model or (last.model if last else None) or self.catalog.default_model()
+        self.catalog.resolve(model)
         return Target(agent, model)
 
     async def create(self, session_id: str, prompt: PromptInput, target: Target) -> UserMessage:
@@ -85,7 +74,7 @@ class UserMessages:
         message = UserMessage(
             id=self._message_id(prompt),
             session_id=session_id,
-            time=MessageTime(created=self._clock()),
+            time=MessageTime(created=self.clock()),
             agent=target.agent.name,
             model=target.model,
             system=prompt.system,
@@ -94,24 +83,24 @@ class UserMessages:
             format=prompt.format,
         )
         parts = await self._parts(message, prompt.parts, target.agent)
-        message, parts = await change_message(self._hooks, message, parts)
-        await self._store.update_message(message)
+        message, parts = await change_message(self.hooks, message, parts)
+        await self.store.update_message(message)
         for part in parts:
-            await self._store.update_part(part)
+            await self.store.update_part(part)
         return message
 
     async def _last_user(self, session_id: str) -> UserMessage | None:
-        for message in reversed(await self._store.tail(session_id, 20)):
+        for message in reversed(await self.store.tail(session_id, 20)):
             if isinstance(message.info, UserMessage):
                 return message.info
         return None
 
     def _agent(self, name: str | None) -> AgentInfo:
         if name is None:
-            return self._agents.default()
-        agent = self._agents.get(name)
+            return self.agents.default()
+        agent = self.agents.get(name)
         if agent is None:
-            known = ", ".join(other.name for other in self._agents.all() if not other.hidden)
+            known = ", ".join(other.name for other in self.agents.all() if not other.hidden)
             raise ConfigError(f"no agent {name!r}; known agents: {known}")
         return agent
 
@@ -123,15 +112,15 @@ class UserMessages:
 
     def _message_id(self, prompt: PromptInput) -> str:
         if prompt.message_id is None:
-            return self._identifier.ascending("msg")
-        self._identifier.observe(prompt.message_id)
+            return self.identifier.ascending("msg")
+        self.identifier.observe(prompt.message_id)
         return prompt.message_id
 
     async def _parts(self, message: UserMessage, inputs: Sequence[PromptPart], target: AgentInfo) -> list[AnyPart]:
         parts: list[AnyPart] = []
         for given in inputs:
             if isinstance(given, FileInput):
-                parts.extend(await self._attachments.expand(given, message))
+                parts.extend(await self.attachments.expand(given, message))
             else:
                 parts.append(self._part(message, given))
             if isinstance(given, AgentInput):
@@ -145,8 +134,8 @@ class UserMessages:
 
     def _part_id(self, given: TextInput | AgentInput | SubtaskInput) -> str:
         if given.id is None:
-            return self._identifier.ascending("prt")
-        self._identifier.observe(given.id)
+            return self.identifier.ascending("prt")
+        self.identifier.observe(given.id)
         return given.id
 
 

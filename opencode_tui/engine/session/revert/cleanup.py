@@ -4,6 +4,8 @@ First the child sessions that only served it, then messages, newest first, then 
 long as anything is left, the message or part where the undo starts exists.
 """
 
+from msgspec import Struct
+
 from opencode_tui.engine.session.records.fork_copy import ForkQueue
 from opencode_tui.engine.session.records.store import SessionStore
 from opencode_tui.engine.session.revert.range import (
@@ -22,24 +24,23 @@ from opencode_tui.storage.locks import Locks
 _ALL = 1 << 30
 
 
-class Cleanup:
+class Cleanup(Struct, frozen=True):
     """Deletes hidden messages, parts and child sessions; needs the session's run lock."""
 
-    def __init__(self, *, store: SessionStore, runs: RunRegistry, locks: Locks, copies: ForkQueue) -> None:
-        self._copies = copies
-        self._store = store
-        self._runs = runs
-        self._locks = locks
+    store: SessionStore
+    runs: RunRegistry
+    locks: Locks
+    copies: ForkQueue
 
     async def remove(self, session_id: str, messages: Messages, boundary: Boundary) -> None:
         """Delete what an undo from this boundary hides, and publish each deletion. Raises StorageError."""
         await self._remove_children(session_id, messages, boundary)
         for message in reversed(hidden_messages(messages, boundary)):
-            await self._store.remove_message(session_id, message.info.id)
+            await self.store.remove_message(session_id, message.info.id)
         if boundary.part is not None:
             first = messages[boundary.message]
             for part in reversed(first.parts[boundary.part :]):
-                await self._store.remove_part(session_id, first.info.id, part.id)
+                await self.store.remove_part(session_id, first.info.id, part.id)
 
     async def _remove_children(self, session_id: str, messages: Messages, boundary: Boundary) -> None:
         calls = [
@@ -49,13 +50,13 @@ class Cleanup:
         ]
         for child_id in dict.fromkeys(call.session_id for call in calls):
             try:
-                child = await self._store.get(child_id)
+                child = await self.store.get(child_id)
             except NotFoundError:
                 continue
             # A fork's calls name the child sessions of its source.
             if child.parent_id != session_id:
                 continue
-            conversation = await self._store.tail(child_id, _ALL)
+            conversation = await self.store.tail(child_id, _ALL)
             done = {
                 message.info.id
                 for call in calls
@@ -66,23 +67,23 @@ class Cleanup:
 
     async def _remove_work(self, child_id: str, conversation: list[str], done: set[str]) -> None:
         """Delete the child session, or only its messages for the calls when it has others; not while it is running."""
-        if self._runs.get(child_id) is not None:
+        if self.runs.get(child_id) is not None:
             return
-        lock = self._locks.session_run(child_id)
+        lock = self.locks.session_run(child_id)
         try:
             if lock.try_acquire().was_elsewhere:
-                self._store.drop(child_id)
+                self.store.drop(child_id)
         except BusyError:
             return
         try:
             if done.issuperset(conversation):
-                async with self._copies.abandoning_copy(child_id):
-                    await self._store.remove(child_id)
+                async with self.copies.abandoning_copy(child_id):
+                    await self.store.remove(child_id)
                 return
-            async with self._copies.no_new_forks(child_id):
-                await self._store.open(child_id)
+            async with self.copies.no_new_forks(child_id):
+                await self.store.open(child_id)
                 for message_id in reversed(conversation):
                     if message_id in done:
-                        await self._store.remove_message(child_id, message_id)
+                        await self.store.remove_message(child_id, message_id)
         finally:
             lock.release()

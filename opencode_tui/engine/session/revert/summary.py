@@ -7,6 +7,8 @@ import asyncio
 from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+
 from opencode_tui.engine.lazy import Lazy
 from opencode_tui.engine.session.records.store import SessionStore
 from opencode_tui.engine.session.revert.patches import merge, net_changes, patches_of, totals, truncate, usable
@@ -26,31 +28,30 @@ NOTES = "diffNotes"
 """The key of `session.metadata` for notes on changes, by file."""
 
 
-class SessionSummaries:
+class SessionSummaries(Struct, frozen=True):
     """Summarizes the changes of sessions; needs the session's run lock. Raises StorageError, SnapshotError."""
 
-    def __init__(self, *, store: SessionStore, snapshots: "Lazy[Snapshots]", publish: Callable[[Event], None]) -> None:
-        self._store = store
-        self._snapshots = snapshots
-        self._publish = publish
+    store: SessionStore
+    snapshots: "Lazy[Snapshots]"
+    publish: Callable[[Event], None]
 
     async def refresh(self, session_id: str, *, anew: Collection[str] = ()) -> None:
         """Summarize the turns without a summary and those of the requests `anew`, then the session, and publish it."""
-        info = await self._store.get(session_id)
+        info = await self.store.get(session_id)
         change = await self.prepare(info, info.revert, anew=anew)
         if change(info) != info:
-            await self._store.update(session_id, change, touch=False)
+            await self.store.update(session_id, change, touch=False)
 
     async def refresh_last(self, session_id: str) -> None:
         """Summarize the last turn again, then the session; after a run."""
-        turns = turns_of(await self._store.messages(session_id))
+        turns = turns_of(await self.store.messages(session_id))
         await self.refresh(session_id, anew=[turns[-1][0].id] if turns else [])
 
     async def prepare(
         self, info: SessionInfo, revert: RevertState | None, *, anew: Collection[str] = ()
     ) -> Callable[[SessionInfo], SessionInfo]:
         """Summarize as `refresh` does, with this undo active, and return the change of the session's record."""
-        messages = await self._store.messages(info.id)
+        messages = await self.store.messages(info.id)
         kept = visible(messages, revert)
         groups: list[Sequence[FileDiff]] = []
         for (user, parts), (_, whole) in zip(turns_of(kept), turns_of(messages), strict=False):
@@ -72,21 +73,21 @@ class SessionSummaries:
 
     async def session(self, session_id: str) -> list[FileDiff]:
         """Return the changes of a session as last summarized."""
-        return with_notes(await self._store.diff(session_id), await self._store.get(session_id))
+        return with_notes(await self.store.diff(session_id), await self.store.get(session_id))
 
     async def turn(self, session_id: str, message_id: str) -> list[FileDiff]:
         """Return the changes of the turn of a request or an answer."""
-        messages = await self._store.messages(session_id)
+        messages = await self.store.messages(session_id)
         for user, parts in reversed(turns_of(messages)):
             if user.id == message_id or any(part.message_id == message_id for part in parts):
                 return await self._changes(parts) or (user.summary.diffs if user.summary else [])
         return []
 
     async def _changes(self, parts: Sequence[AnyPart]) -> list[FileDiff]:
-        patches = await patches_of(self._store, parts)
+        patches = await patches_of(self.store, parts)
         if not any(patch.files for patch in patches):
             return []
-        snapshots = self._snapshots.get()
+        snapshots = self.snapshots.get()
         return await net_changes(snapshots, (await usable(snapshots, patches)).patches)
 
     async def _sum_up(self, user: UserMessage, parts: Sequence[AnyPart]) -> list[FileDiff]:
@@ -94,14 +95,14 @@ class SessionSummaries:
         old = user.summary or UserSummary()
         summary = old.changed(title=old.title or title_of(parts, user.id), diffs=_stored(diffs))
         if summary != user.summary:
-            await self._store.update_message(user.changed(summary=summary))
+            await self.store.update_message(user.changed(summary=summary))
         return diffs
 
     async def _keep(self, session_id: str, diffs: Sequence[FileDiff]) -> None:
         stored = _stored(diffs)
-        if stored != await self._store.diff(session_id):
-            await self._store.write_diff(session_id, stored)
-            self._publish(SessionDiff(session_id=session_id, diff=list(diffs)))
+        if stored != await self.store.diff(session_id):
+            await self.store.write_diff(session_id, stored)
+            self.publish(SessionDiff(session_id=session_id, diff=list(diffs)))
 
 
 def with_notes(diffs: Sequence[FileDiff], info: SessionInfo) -> list[FileDiff]:

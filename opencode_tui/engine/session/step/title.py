@@ -7,6 +7,8 @@ the log. The cost of the call is added to `session.metadata`.
 import re
 from collections.abc import Sequence
 
+from msgspec import Struct
+
 from opencode_tui.engine.agent.agents import AgentInfo, read_prompt
 from opencode_tui.engine.agent.registry import AgentRegistry
 from opencode_tui.engine.provider.catalog import Catalog
@@ -73,38 +75,29 @@ MAX_THINKING = 8_000
 """Maximum tokens of the answer of a reasoning model."""
 
 
-class SessionTitles:
+class SessionTitles(Struct, frozen=True):
     """Generates the titles of one folder's sessions."""
 
-    def __init__(
-        self,
-        *,
-        store: SessionStore,
-        agents: AgentRegistry,
-        catalog: Catalog,
-        providers: Providers,
-        background: Background,
-    ) -> None:
-        self._store = store
-        self._agents = agents
-        self._catalog = catalog
-        self._providers = providers
-        self._background = background
+    store: SessionStore
+    agents: AgentRegistry
+    catalog: Catalog
+    providers: Providers
+    background: Background
 
     def schedule(self, session: SessionInfo, messages: Sequence[MessageWithParts]) -> None:
         """Start to generate a title if the session has none and this is its first request; returns at once."""
         if session.parent_id is not None or not is_default_title(session.title):
             return
         requests = [one for one in messages if isinstance(one.info, UserMessage) and is_real_request(one.parts)]
-        agent = self._agents.get("title")
+        agent = self.agents.get("title")
         if len(requests) == 1 and agent is not None:
-            self._background.start(self._name(requests[0], agent), name=f"title of session {session.id}")
+            self.background.start(self._name(requests[0], agent), name=f"title of session {session.id}")
 
     async def _name(self, request: MessageWithParts, agent: AgentInfo) -> None:
         if not isinstance(request.info, UserMessage):
             return
-        model = self._catalog.resolve(agent.model or self._catalog.small_model(request.info.model))
-        completion = await ask(self._providers.llm(model), _title_request(request, agent, model))
+        model = self.catalog.resolve(agent.model or self.catalog.small_model(request.info.model))
+        completion = await ask(self.providers.llm(model), _title_request(request, agent, model))
         title = clean_title(completion.text)
 
         def change(info: SessionInfo) -> SessionInfo:
@@ -112,7 +105,7 @@ class SessionTitles:
                 info = info.changed(title=title)
             return with_cost(info, completion.cost)
 
-        await self._store.update(request.info.session_id, change, touch=False)
+        await self.store.update(request.info.session_id, change, touch=False)
 
 
 def _title_request(request: MessageWithParts, agent: AgentInfo, model: Model) -> LlmRequest:

@@ -112,27 +112,16 @@ class ResultFilter(Struct, frozen=True):
         return replace(result, title=secrets.redact(result.title), output=output, metadata=metadata)
 
 
-class ToolCalls:
+class ToolCalls(Struct, frozen=True):
     """Executes tool calls."""
 
-    def __init__(
-        self,
-        *,
-        store: SessionStore,
-        tools: ToolRegistry,
-        permissions: PermissionService,
-        results: "ResultFilter",
-        clock: Clock,
-        questions: QuestionService,
-        hooks: Hooks,
-    ) -> None:
-        self._questions = questions
-        self._hooks = hooks
-        self._store = store
-        self._tools = tools
-        self._permissions = permissions
-        self._results = results
-        self._clock = clock
+    store: SessionStore
+    tools: ToolRegistry
+    permissions: PermissionService
+    results: "ResultFilter"
+    clock: Clock
+    questions: QuestionService
+    hooks: Hooks
 
     async def run(self, calls: Sequence[tuple[ToolPart, ToolCall]], scope: CallScope) -> bool:
         """Run all calls, some at a time, in their order; returns whether the user rejected one, so that the turn must end."""
@@ -156,34 +145,34 @@ class ToolCalls:
         if scope.form is not None and call.tool == STRUCTURED and call.error is None:
             await self._store_structured_answer(scope.form, part, call)
             return False
-        tool = self._tools.get(call.tool)
+        tool = self.tools.get(call.tool)
         problem = NO_STEP_LEFT if scope.is_last else call.error
         arguments = None
         if problem is None and tool is None:
-            problem = f"There is no tool {call.tool!r}. Use one of: {', '.join(self._tools.names)}."
+            problem = f"There is no tool {call.tool!r}. Use one of: {', '.join(self.tools.names)}."
         elif problem is None and tool is not None and tool.name in scope.switched_off:
             problem = f"The tool {tool.name} is switched off for this request."
         elif problem is None and tool is not None:
             call = await self._changed(call, tool.name, scope)
-            arguments = self._tools.validate(tool, call.input)
+            arguments = self.tools.validate(tool, call.input)
             problem = arguments if isinstance(arguments, str) else None
         if tool is None or arguments is None or isinstance(arguments, str):
             await self._fail(part, call, problem or "The call is not valid.")
             return False
-        running = part.changed(tool=tool.name, state=tool_state.start(part.state, input=call.input, now=self._clock()))
+        running = part.changed(tool=tool.name, state=tool_state.start(part.state, input=call.input, now=self.clock()))
         live = LiveTool(running)
-        await self._store.update_part(running)
+        await self.store.update_part(running)
         return await self._execute(tool, arguments, live, scope, is_loop=is_loop)
 
     async def _changed(self, call: ToolCall, tool: str, scope: CallScope) -> ToolCall:
         changed = await change_arguments(
-            self._hooks, tool=tool, session_id=scope.session_id, call_id=call.id, arguments=call.input
+            self.hooks, tool=tool, session_id=scope.session_id, call_id=call.id, arguments=call.input
         )
         return call if changed == call.input else replace(call, input=changed)
 
     async def _store_structured_answer(self, form: StructuredAnswer, part: ToolPart, call: ToolCall) -> None:
-        live = LiveTool(part.changed(state=tool_state.start(part.state, input=call.input, now=self._clock())))
-        await self._store.update_part(live.part)
+        live = LiveTool(part.changed(state=tool_state.start(part.state, input=call.input, now=self.clock())))
+        await self.store.update_part(live.part)
         problem = form.submit(call.input)
         if problem is None:
             await self._end_well(live, ToolResult("Answer", "The answer was accepted."))
@@ -200,14 +189,14 @@ class ToolCalls:
                 await _ask_to_repeat(tool.name, live.part.state.input, context)
             result = await tool.run(arguments, context)
             result = await change_result(
-                self._hooks,
+                self.hooks,
                 result,
                 tool=tool.name,
                 session_id=scope.session_id,
                 call_id=live.part.call_id,
                 arguments=live.part.state.input,
             )
-            result = await self._results.apply(result, scope.agent)
+            result = await self.results.apply(result, scope.agent)
             result = replace(result, metadata={**result.metadata, **_note(watch)})
         except PermissionRefused as error:
             stop_reason = _STOP_REASONS.get(type(error))
@@ -230,10 +219,10 @@ class ToolCalls:
             output=result.output,
             title=result.title,
             metadata=result.metadata,
-            now=self._clock(),
+            now=self.clock(),
             attachments=self._attachments(part, result),
         )
-        await self._store.update_part(part.changed(state=state))
+        await self.store.update_part(part.changed(state=state))
 
     async def _end_badly(
         self,
@@ -246,16 +235,16 @@ class ToolCalls:
         part = live.part
         state = tool_state.fail(
             part.state,
-            error=self._results.secrets.get().redact(text),
-            now=self._clock(),
+            error=self.results.secrets.get().redact(text),
+            now=self.clock(),
             metadata=_note(watch),
             stop_reason=stop_reason,
         )
-        await self._store.update_part(part.changed(state=state))
+        await self.store.update_part(part.changed(state=state))
 
     async def _fail(self, part: ToolPart, call: ToolCall, problem: str) -> None:
-        state = tool_state.fail(part.state, error=problem, now=self._clock())
-        await self._store.update_part(part.changed(state=state.changed(input=call.input)))
+        state = tool_state.fail(part.state, error=problem, now=self.clock())
+        await self.store.update_part(part.changed(state=state.changed(input=call.input)))
 
     @staticmethod
     def _attachments(part: ToolPart, result: ToolResult) -> list[dict[str, Any]]:
@@ -267,15 +256,15 @@ class ToolCalls:
 
         def progress(title: str | None, metadata: dict[str, Any]) -> None:
             if isinstance(live.part.state, tool_state.ToolStateRunning):
-                secrets = self._results.secrets.get()
+                secrets = self.results.secrets.get()
                 title, metadata = secrets.redact(title) if title else title, secrets.redact_value(metadata)
                 state = tool_state.progress(live.part.state, title=title, metadata=metadata)
                 live.part = live.part.changed(state=state)
-                self._store.progress_part(live)
+                self.store.progress_part(live)
 
         reference = ToolCallRef(message_id=scope.message_id, call_id=part.call_id)
         ask = CallPermission(
-            service=self._permissions,
+            service=self.permissions,
             session_id=scope.session_id,
             tool=reference,
             layers=lambda: scope.layers,
@@ -294,7 +283,7 @@ class ToolCalls:
             watch=watch,
             hand_over=scope.hand_over,
             by_user=scope.by_user,
-            inquire=lambda questions: self._questions.ask(
+            inquire=lambda questions: self.questions.ask(
                 scope.session_id, questions, tool=reference, policy=scope.policy
             ),
         )

@@ -37,60 +37,50 @@ class Ran(Struct, frozen=True):
     notes: Sequence[str] = ()
 
 
-class CommandRun:
+class CommandRun(Struct, frozen=True):
     """Runs one command as its plan says."""
 
-    def __init__(
-        self,
-        command: Command,
-        plan: CommandPlan,
-        *,
-        sandbox: "Sandbox | None",
-        make_output: Callable[[], CommandOutput],
-        follow: Follow,
-        context: ToolContext,
-    ) -> None:
-        self._command = command
-        self._plan = plan
-        self._sandbox = sandbox
-        self._make_output = make_output
-        self._follow = follow
-        self._context = context
+    command: Command
+    plan: CommandPlan
+    sandbox: "Sandbox | None"
+    make_output: Callable[[], CommandOutput]
+    follow: Follow
+    context: ToolContext
 
     async def run(self) -> Ran:
         """Run the command and return the result of its last run. Raises ToolError when it cannot be started."""
-        confined = await self._confine() if self._plan.runs == "sandbox" else None
-        if confined is None or self._sandbox is None:
-            return await self._run_on_host({"runs": "host", "tier": self._plan.tier})
-        return await self._run_confined(confined, self._sandbox)
+        confined = await self._confine() if self.plan.runs == "sandbox" else None
+        if confined is None or self.sandbox is None:
+            return await self._run_on_host({"runs": "host", "tier": self.plan.tier})
+        return await self._run_confined(confined, self.sandbox)
 
     async def _confine(self) -> "Confined | None":
-        if self._sandbox is None:
+        if self.sandbox is None:
             return None
-        command = self._command
+        command = self.command
         try:
-            return await self._sandbox.confine(
+            return await self.sandbox.confine(
                 [command.shell, "-c", "--", command.text],
-                session_id=self._context.session_id,
+                session_id=self.context.session_id,
                 folder=command.folder,
                 environ=command.environ,
-                read_only=self._plan.read_only,
+                read_only=self.plan.read_only,
             )
         except OSError as error:
             raise ToolError(f"the sandbox could not be prepared: {error}") from error
 
     async def _run_on_host(self, facts: Mapping[str, Any], notes: Sequence[str] = ()) -> Ran:
-        output = self._make_output()
-        async with self._context.commands():
-            ended = await self._follow(self._command, output)
+        output = self.make_output()
+        async with self.context.commands():
+            ended = await self.follow(self.command, output)
         return Ran(ended, output, facts, notes)
 
     async def _run_confined(self, confined: "Confined", sandbox: "Sandbox") -> Ran:
-        output = self._make_output()
+        output = self.make_output()
         facts: dict[str, Any] = {"runs": "sandbox", "tier": confined.tier}
-        async with self._context.commands():
+        async with self.context.commands():
             try:
-                ended = await self._follow(replace(self._command, launch=confined.launch), output)
+                ended = await self.follow(replace(self.command, launch=confined.launch), output)
             except asyncio.CancelledError:
                 await run_to_completion(_undo_changes(confined, sandbox))
                 raise
@@ -106,16 +96,16 @@ class CommandRun:
 
     async def _ask_to_leave(self, refusal: Refusal, tier: str) -> str | None:
         """Ask to run the command again on the host; returns None when it may, else why not, in a sentence."""
-        if self._plan.read_only:
+        if self.plan.read_only:
             return "This agent may not leave it."
         facts = {**self._facts("refused", tier), "reasons": [refusal.what], **_known(refusal)}
         commands = next(
-            (one for one in (self._plan.query, *self._plan.query.also) if one.permission == "bash"),
-            Query(session_id="", permission="bash", patterns=[self._command.text]),
+            (one for one in (self.plan.query, *self.plan.query.also) if one.permission == "bash"),
+            Query(session_id="", permission="bash", patterns=[self.command.text]),
         )
         question = replace(commands, by_user=commands.patterns, also=(), metadata={"sandbox": facts}, is_optional=True)
         try:
-            await self._context.ask.query(question)
+            await self.context.ask.query(question)
         except RejectedError as error:
             said = f" and said: {error.feedback}" if error.feedback else "."
             return f"The user chose not to run it outside{said}"
@@ -128,7 +118,7 @@ class CommandRun:
         changes = await sandbox.changes(confined)
         if not changes:
             return []
-        files = {_relative(change, self._context): change for change in changes}
+        files = {_relative(change, self.context): change for change in changes}
         facts["protected"] = [{"path": path, "change": change.kind} for path, change in files.items()]
         question = Query(
             session_id="",
@@ -145,9 +135,9 @@ class CommandRun:
             is_optional=True,
         )
         try:
-            await self._context.ask.query(question)
+            await self.context.ask.query(question)
         except PermissionRefused:
-            async with self._context.commands():
+            async with self.context.commands():
                 failed = await sandbox.remove([change.path for change in changes])
             kept = {os.fspath(path) for path in failed}
             undone = [path for path, change in files.items() if os.fspath(change.path) not in kept]
@@ -157,7 +147,7 @@ class CommandRun:
         return []
 
     def _facts(self, kind: str, tier: str) -> dict[str, Any]:
-        return {"kind": kind, "runs": "host", "tier": tier, "folder": str(self._command.folder)}
+        return {"kind": kind, "runs": "host", "tier": tier, "folder": str(self.command.folder)}
 
 
 def _find_refusal(confined: "Confined", ended: Ended, output: CommandOutput) -> Refusal | None:

@@ -1,7 +1,11 @@
 """Fixtures and settings of all tests: an isolated environment below tmp_path, and Hypothesis without time limits."""
 
+import contextlib
+import importlib
 import os
+import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -39,6 +43,19 @@ def isolated_environment(home: Path) -> dict[str, str]:
 def pytest_xdist_auto_num_workers() -> int:
     """Return two processes per core: tests wait for terminals, servers and commands about as long as they compute."""
     return 2 * (os.cpu_count() or 1)
+
+
+def pytest_collection(session: pytest.Session) -> None:
+    """Import a share of the modules first: their assertions are compiled once, and not in each process again."""
+    worker: dict[str, Any] = getattr(session.config, "workerinput", {})
+    if not worker:
+        return
+    sys.dont_write_bytecode = False
+    root = session.config.rootpath
+    files = sorted(file for given in session.config.args for file in (root / given).rglob("test_*.py"))
+    for file in files[int(worker["workerid"].removeprefix("gw")) :: worker["workercount"]]:
+        with contextlib.suppress(Exception):  # pytest reports it when it collects the module
+            importlib.import_module(".".join(file.relative_to(root).with_suffix("").parts))
 
 
 @pytest.fixture

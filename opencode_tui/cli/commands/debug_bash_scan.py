@@ -8,8 +8,10 @@ import sys
 
 import click
 
+from opencode_tui.engine.permission.command_decision import CommandScope, decide_command, plan_command
+from opencode_tui.engine.permission.decision import open_patterns
 from opencode_tui.engine.permission.shell.filesystem import VirtualFileSystem
-from opencode_tui.engine.permission.shell.scan import decide, scan
+from opencode_tui.engine.permission.shell.scan import Scan, scan
 from opencode_tui.schema.permission import Action, Rule
 from opencode_tui.schema.record import JsonObject
 
@@ -28,14 +30,13 @@ def bash_scan() -> None:
 
 def answer(question: JsonObject) -> JsonObject:
     """Return the analysis of one command; input and output have the form of the corpus."""
-    files = VirtualFileSystem(
-        question["project_root"], files=question.get("files", []), symlinks=question.get("symlinks", {})
-    )
+    root: str = question["project_root"]
+    files = VirtualFileSystem(root, files=question.get("files", []), symlinks=question.get("symlinks", {}))
     found = scan(
         question["command"],
         cwd=question["cwd"],
         home=question["home"],
-        project_root=question["project_root"],
+        project_root=root,
         filesystem=files,
     )
     return {
@@ -45,9 +46,19 @@ def answer(question: JsonObject) -> JsonObject:
         "sensitive": found.sensitive,
         "opaque": found.opaque,
         "network": found.network,
-        "decision": decide(found, _rules(question.get("rules"))),
+        "decision": decide(found, question["command"], question["cwd"], root, _rules(question.get("rules"))),
         "always": found.always,
     }
+
+
+def decide(found: Scan, command: str, folder: str, root: str, rules: list[Rule]) -> str:
+    """Return the decision where no sandbox works; `ask-external` if a path outside must be allowed."""
+    plan = plan_command(found, CommandScope(command=command, folder=folder, root=root, roots=[root], layers=[rules]))
+    action = decide_command(plan, [rules], []).action
+    outside = [query for query in (plan.query, *plan.query.also) if query.permission == "external_directory"]
+    if action == "ask" and any(open_patterns(query, [rules]) for query in outside):
+        return "ask-external"
+    return action
 
 
 def _rules(given: list[tuple[str, Action]] | None) -> list[Rule]:

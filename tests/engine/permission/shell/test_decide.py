@@ -1,9 +1,9 @@
-"""The most restrictive member decides, and an allow rule reaches no further than what is known."""
+"""The most restrictive member decides; what is unknown is allowed by rules of the user only."""
 
 import pytest
 
-from opencode_tui.engine.permission.shell.scan import decide
-from tests.support.shell.world import scanned
+from opencode_tui.cli.commands.debug_bash_scan import decide
+from tests.support.shell.world import PROJECT, scanned
 from tests.support.world.rules import rules
 
 BASE = ("external_directory * ask", "read * allow", "read *.env ask", "edit * allow")
@@ -32,19 +32,17 @@ BASE = ("external_directory * ask", "read * allow", "read *.env ask", "edit * al
         ("cat .env", ["bash * allow", "read *.env allow"], "allow"),
         ("cat .env", ["bash * allow", "read *.env deny"], "deny"),
         ("echo x > .git/hooks/y", ["bash * allow"], "ask"),
-        ("rm $x", ["bash * allow"], "ask"),
-        ("rm $x", ["bash * allow", "bash rm * allow"], "ask"),
+        ("rm $x", ["bash * allow"], "allow"),
         ("rm $x", ["bash * ask", "bash rm $x allow"], "allow"),
         ("make", ["bash * allow", "bash make allow"], "allow"),
         ("cd src", ["bash * ask"], "allow"),
-        ("cd src", ["bash * deny"], "deny"),
         ("cd ..", ["bash * allow"], "ask-external"),
         ("", ["bash * allow"], "ask"),
         ("x=1", ["bash * allow"], "ask"),
         ("ls 'open", ["bash * allow"], "ask"),
-        ("cat /etc/passwd 'open", ["bash * allow"], "ask"),
+        ("cat /etc/passwd 'open", ["bash * allow"], "ask-external"),
         ("rm x 'open", ["bash * allow", "bash rm * deny"], "deny"),
     ],
 )
 def test_decisions(command: str, given: list[str], decision: str) -> None:
-    assert decide(scanned(command), rules(*BASE, *given)) == decision
+    assert decide(scanned(command), command, PROJECT, PROJECT, rules(*BASE, *given)) == decision

@@ -6,7 +6,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from opencode_tui.engine.permission.shell.findings import Findings, Mode
-from opencode_tui.engine.permission.shell.needs import Kind
+from opencode_tui.engine.permission.shell.needs import NETWORK_KINDS, Kind, find_needs
 from opencode_tui.engine.permission.shell.state import State, moved
 from opencode_tui.engine.permission.shell.words import Word, literal
 
@@ -115,6 +115,13 @@ class Call(Struct, frozen=True):
     def need(self, kind: Kind, words: str) -> None:
         """Record why the command needs the outside, or what it discards, in a sentence."""
         self.runner.findings.need(kind, words)
+
+    def needs(self, name: str, texts: list[str]) -> None:
+        """Record what the table says of a program with these arguments."""
+        for kind, words in find_needs(name, texts):
+            self.need(kind, words)
+            if kind in NETWORK_KINDS:
+                self.network()
 
     def run_words(self, words: list[Word]) -> None:
         """Analyze a command that this one starts."""

@@ -9,26 +9,14 @@ from collections.abc import Callable, Mapping, Sequence
 from opencode_tui.engine.permission.protected import is_secret
 from opencode_tui.engine.permission.shell.call import Call
 from opencode_tui.engine.permission.shell.findings import Mode
-from opencode_tui.engine.permission.shell.operands import given, parse_spec, split_options
-from opencode_tui.engine.permission.shell.words import Word, literal, names
+from opencode_tui.engine.permission.shell.needs import given, names_all, operands_of
+from opencode_tui.engine.permission.shell.operands import parse_spec, split_options
+from opencode_tui.engine.permission.shell.words import Word, listed, literal, names
 
-_READS = names(
-    "annotate blame cat-file check-attr check-ignore check-mailmap check-ref-format cherry column count-objects describe diff"
-    " diff-files diff-index diff-tree for-each-ref format-patch fsck grep help log ls-files ls-remote ls-tree mailinfo merge-base"
-    " merge-tree name-rev patch-id range-diff reflog rev-list rev-parse shortlog show show-branch show-ref status var"
-    " verify-commit verify-pack verify-tag version whatchanged"
-)
-_RECORDS = names(
-    "add bisect branch bundle cherry-pick commit commit-graph commit-tree config fetch gc hash-object index-pack maintenance merge"
-    " mktag mktree notes pack-objects pack-refs prune pull push rebase remote repack replace request-pull rerere reset revert"
-    " sparse-checkout stage stash submodule switch symbolic-ref tag unpack-objects update-index update-ref write-tree"
-)
-"""Commands whose operands are read; what they change is the repository, or files that the operands do not name."""
-
-_WRITES = names(
-    "am apply archive checkout checkout-index clean clone init merge-file mv read-tree restore rm worktree filter-branch"
-)
-_NETWORK = names("clone fetch ls-remote pull push submodule lfs send-email svn p4 imap-send request-pull")
+_READS = listed("git reads")
+_RECORDS = listed("git records")
+_WRITES = listed("git writes")
+_PLAIN = listed("git options")
 _PRINTS = names("diff show log stash whatchanged diff-index format-patch")
 _HARMLESS_SETTING = re.compile(
     r"(?:color|column|advice|log|user|author|committer|push|pull|branch|init|status|blame|tag|rerere|i18n|gc|index|feature|pack)\..*"
@@ -40,49 +28,6 @@ _HARMLESS_SETTING = re.compile(
     r"|safe\.directory|protocol\.version|submodule\.recurse|stash\..*|grep\.(?:linenumber|patterntype|column)|format\.(?:pretty|signoff)",
     re.IGNORECASE,
 )
-_PLAIN = names(
-    "abbrev abbrev-commit abbrev-ref abort absolute-git-dir add after ahead-behind all all-match allow-empty"
-    " allow-empty-message amend ancestry-path anchored and annotate apply author author-date-order autosquash autostash"
-    " bare basic-regexp before binary bool boundary branch branches break-rewrites cached cc check cherry cherry-mark"
-    " cherry-pick children chmod cleanup color color-moved color-words column combined-all-paths committer"
-    " compact-summary conflict contains continue copies copy count create create-reflog cumulative date date-order debug"
-    " decorate decorate-refs decorate-refs-exclude deduplicate default delete deleted depth detach diff-algorithm"
-    " diff-filter diff-merges directory dirstat discard-changes dry-run dst-prefix email empty-directory encoding eol"
-    " error-unmatch exclude exclude-from exclude-per-directory exclude-standard exit-code expire extended-regexp ff"
-    " ff-only file files-with-matches files-without-match find-copies find-copies-harder find-object find-renames"
-    " first-parent fixed-strings fixup follow force force-if-includes force-with-lease format full-history full-index"
-    " full-name fullscreen function-context get get-all get-regexp get-url get-urlmatch global graph grep grep-reflog"
-    " guess hard head heading heads help histogram ignore-all-space ignore-blank-lines ignore-case ignore-cr-at-eol"
-    " ignore-errors ignore-missing ignore-other-worktrees ignore-removal ignore-revs ignore-revs-file"
-    " ignore-skip-worktree-entries ignore-space-at-eol ignore-space-change ignore-submodules ignore-unmatch ignored"
-    " include include-untracked incremental indent-heuristic index initial-branch int intent-to-add inter-hunk-context"
-    " invert-grep invert-match is-bare-repository is-inside-git-dir is-inside-work-tree ita-invisible-in-index jobs keep"
-    " keep-empty keep-index keep-non-patch killed left-only left-right line-number line-porcelain line-prefix list local"
-    " local-env-vars log long lost-found match max-count max-depth max-parents merge merge-base merged merges message"
-    " minimal minimum mirror mixed mod mode modified move name-only name-status no-abbrev no-abbrev-commit no-all"
-    " no-autostash no-checkout no-color no-commit no-decorate no-edit no-expand-tabs no-ext-diff no-ff no-gpg-sign"
-    " no-guess no-hardlinks no-ignore-removal no-indent-heuristic no-index no-keep-index no-merged no-merges no-notes"
-    " no-optional-locks no-overlay no-patch no-post-rewrite no-prefix no-progress no-quiet no-rebase"
-    " no-recurse-submodules no-relative no-rename-empty no-renames no-signoff no-single-branch no-stat no-tags"
-    " no-textconv no-track no-verify no-verify-signatures no-walk not notes null numbered numstat object onelin oneline"
-    " only only-matching onto ordered origin orphan others ours output output-indicator-context output-indicator-new"
-    " output-indicator-old overlay parents patch-with-raw path-format pathspec-file-nul pathspec-from-file patience"
-    " perl-regexp pickaxe-all pickaxe-regex points-at porcelain prefix pretty progress prune prune-empty prune-merged"
-    " prune-tags quiet quit raw reapply-cherry-picks rebase rebase-merges recurse-submodules recursive"
-    " recursive-submodules reedit-message ref reference reflog refresh refs relative relative-date remote remotes"
-    " remove-empty rename-empty renormalize replace-all reset-author resolve-git-dir reuse-message reverse revs-only"
-    " right-only root score separate-git-dir set-upstream set-upstream-to shallow-exclude shallow-since short shortstat"
-    " show-cdup show-current show-function show-linear-break show-notes show-number show-object-format show-origin"
-    " show-prefix show-pulls show-root show-scope show-stash show-superproject-working-tree show-toplevel signoff"
-    " simplify-by-decoration simplify-merges since single-branch skip skip-empty soft sort source sparse squash"
-    " src-prefix stage staged stat stat-count stat-graph-width stat-name-width stat-width status stdin strategy"
-    " strategy-option submodule summary symbolic symbolic-full-name system tags text theirs topo-order track trailer type"
-    " unified unmerged unset unset-all unset-upstream unshallow until untracked untracked-files update update-head-ok"
-    " update-refs use-mailmap verbose verify walk-reflogs word-diff word-diff-regex word-regexp worktree write"
-    " ws-error-highlight zero-terminated"
-)
-"""Long options that run nothing, without their dashes."""
-
 _RUNNING = {
     "rebase": "xi",
     "grep": "O",
@@ -105,10 +50,7 @@ _OPTIONS = parse_spec(
     " --trailer=t --ignore-revs-file=r",
 )
 _BEFORE = names("--git-dir --work-tree --namespace --super-prefix --attr-source --list-cmds")
-_BEFORE_PLAIN = names(
-    "-p -P --paginate --no-pager --no-replace-objects --bare --literal-pathspecs --glob-pathspecs --noglob-pathspecs"
-    " --icase-pathspecs --no-optional-locks --version --help -v -h --html-path --man-path --info-path --no-advice"
-)
+_BEFORE_PLAIN = listed("git options before")
 
 
 def run_git(call: Call) -> None:
@@ -121,9 +63,8 @@ def run_git(call: Call) -> None:
     if _is_in_other_repository(call):
         call.opaque()
     texts = [word.text for word in words]
-    if command in _NETWORK or (command == "remote" and texts[:1] in (["update"], ["show"], ["prune"])):
-        call.network()
-    _record_needs(call, command, texts)
+    if "--help" not in texts and texts != ["-h"]:
+        call.needs(f"git.{command}", texts)
     _record_options(call, command, texts)
     if special := _SPECIAL.get(command):
         special(call, words)
@@ -224,7 +165,7 @@ def _record_secrets(call: Call, command: str, texts: list[str]) -> None:
     ):
         call.tree(literal("."))
     elif command in ("add", "stage"):
-        findings.stages_all = findings.stages_all or given(texts, "-A --all") or _names_all(texts)
+        findings.stages_all = findings.stages_all or given(texts, "-A --all") or names_all(texts)
     elif command == "stash":
         findings.stages_all = findings.stages_all or given(texts, "-u -a --include-untracked --all")
     elif command == "ls-files" and given(texts, "-o --others"):
@@ -272,6 +213,8 @@ def _config(call: Call, words: list[Word]) -> None:
     texts = [word.text for word in words]
     operands = [text for text in texts if not text.startswith("-") and text not in ("set", "get", "list", "unset")]
     reads = _reads_config(texts)
+    if not reads:
+        call.need("config", "Changes git settings.")
     if not reads and not (operands and _HARMLESS_SETTING.fullmatch(operands[0])):
         call.opaque()
         call.run_text(operands[-1][1:]) if operands and operands[-1].startswith("!") else None
@@ -312,104 +255,13 @@ _SPECIAL: Mapping[str, Callable[[Call, list[Word]], None]] = {
 }
 
 
-# What commands need outside of the sandbox, and which discard work at large.
-
-_EXCHANGES: Mapping[str, str] = {
-    "push": "Pushes commits to a remote repository.",
-    "clone": "Clones a repository.",
-    **dict.fromkeys(("fetch", "pull", "fetch-pack", "http-fetch"), "Fetches commits from a remote repository."),
-    **dict.fromkeys(("ls-remote", "request-pull"), "Reads a remote repository."),
-    **dict.fromkeys(("send-pack", "http-push"), "Pushes commits to a remote repository."),
-    **dict.fromkeys(("svn", "p4", "cvsimport", "cvsserver"), "Exchanges commits with a server."),
-    **dict.fromkeys(("send-email", "imap-send"), "Sends patches by mail."),
-    **dict.fromkeys(
-        ("daemon", "instaweb", "http-backend", "credential", "credential-cache"), "Starts or asks a server."
-    ),
-}
-_WRITES_CONFIG = "Changes the settings of the repository (.git/config)."
-_ALL = frozenset({".", "./", ":/", "*", ":", ":(top)", "./*", "**"})
-_BRANCH_EDITS = (
-    "-d --delete -D -m --move -M -c --copy -C -u --set-upstream-to --unset-upstream --edit-description --track"
-)
-
-
-def _record_needs(call: Call, command: str, texts: list[str]) -> None:
-    """Record what a git command needs and discards; the texts follow the command."""
-    if "--help" in texts or texts == ["-h"]:
-        return
-    if sentence := _EXCHANGES.get(command):
-        call.need("remote", sentence)
-    elif any(re.match(r"--remote=|--rem(?:o|ot|ote)?$", text) for text in texts) and command == "archive":
-        call.need("remote", "Reads a remote repository.")
-    if check := _CHECKS.get(command):
-        check(call, texts)
-
-
-def _operands(texts: Sequence[str]) -> list[str]:
-    """Return the words that are no options."""
-    if "--" in texts:
-        place = list(texts).index("--")
-        return [*_operands(texts[:place]), *texts[place + 1 :]]
-    return [text for text in texts if not text.startswith("-")]
-
-
-def _names_all(texts: Sequence[str]) -> bool:
-    """Return whether a path of the command is the whole tree."""
-    return any(text in _ALL or text.startswith((":!", ":^", ":(exclude)")) for text in _operands(texts))
-
-
-def _push(call: Call, texts: list[str]) -> None:
-    if given(texts, "-f --force --force-with-lease --force-if-includes --mirror") or any(
-        t.startswith("+") for t in texts
-    ):
-        call.need("discard", "Overwrites commits of a remote branch.")
-    elif given(texts, "-d --delete --prune") or any(text.startswith(":") for text in texts):
-        call.need("discard", "Deletes branches or tags of a remote repository.")
-    if given(texts, "-u --set-upstream"):
-        call.need("config", _WRITES_CONFIG)
-
-
-def _clone(call: Call, texts: list[str]) -> None:
-    call.need("config", "Creates a repository with its own settings.")
-
-
-def _remote(call: Call, texts: list[str]) -> None:
-    verb = next(iter(_operands(texts)), "")
-    if verb in ("show", "update", "prune"):
-        call.need("remote", "Reads a remote repository.")
-    if verb not in ("", "show", "get-url"):
-        call.need("config", _WRITES_CONFIG)
-
-
-def _change_submodules(call: Call, texts: list[str]) -> None:
-    verb = next(iter(_operands(texts)), "status")
-    if verb not in ("status", "summary", "foreach"):
-        call.need("remote", "Fetches or changes submodules.")
-        call.need("config", _WRITES_CONFIG)
-
-
-def _lfs(call: Call, texts: list[str]) -> None:
-    verb = next(iter(_operands(texts)), "")
-    if verb in ("push", "pull", "fetch", "clone", "lock", "unlock", "locks", "migrate"):
-        call.need("remote", "Exchanges large files with a server.")
-    if verb in ("install", "uninstall", "update"):
-        call.need("config", _WRITES_CONFIG)
-    if verb == "prune":
-        call.need("discard", "Deletes stored large files.")
-
-
-def _configure(call: Call, texts: list[str]) -> None:
-    if not _reads_config(texts):
-        call.need("config", "Changes git settings.")
-
-
 def _reads_config(texts: Sequence[str]) -> bool:
     """Return whether `git config` with these arguments only reads."""
     if given(texts, "--add --unset --unset-all --replace-all --rename-section --remove-section -e --edit"):
         return False
     if given(texts, "-l --list --get --get-all --get-regexp --get-urlmatch --get-color --get-colorbool"):
         return True
-    operands = _operands(
+    operands = operands_of(
         [text for index, text in enumerate(texts) if not index or texts[index - 1] not in _CONFIG_VALUED]
     )
     if operands[:1] in (["list"], ["get"]):
@@ -420,136 +272,3 @@ def _reads_config(texts: Sequence[str]) -> bool:
 
 
 _CONFIG_VALUED = names("-f --file --type --default --blob --comment --value --url")
-
-
-def _branch(call: Call, texts: list[str]) -> None:
-    if given(texts, _BRANCH_EDITS):
-        call.need("config", _WRITES_CONFIG)
-    if given(texts, "-D") or (given(texts, "-d --delete") and given(texts, "-f --force")):
-        call.need("discard", "Deletes branches even where their commits are in no other branch.")
-
-
-def _tracks(call: Call, texts: list[str]) -> None:
-    if given(texts, "-t --track"):
-        call.need("config", _WRITES_CONFIG)
-
-
-def _checkout(call: Call, texts: list[str]) -> None:
-    _tracks(call, texts)
-    if _names_all(texts) or given(texts, "-f --force --pathspec-from-file"):
-        call.need("discard", "Discards all uncommitted changes.")
-
-
-def _switch(call: Call, texts: list[str]) -> None:
-    _tracks(call, texts)
-    if given(texts, "-f --force --discard-changes"):
-        call.need("discard", "Discards all uncommitted changes.")
-
-
-def _restore(call: Call, texts: list[str]) -> None:
-    is_index_only = given(texts, "-S --staged") and not given(texts, "-W --worktree")
-    if not is_index_only and (_names_all(texts) or given(texts, "--pathspec-from-file")):
-        call.need("discard", "Discards all uncommitted changes.")
-
-
-def _reset(call: Call, texts: list[str]) -> None:
-    if given(texts, "--hard --merge --keep"):
-        call.need("discard", "Discards all uncommitted changes.")
-
-
-def _clean(call: Call, texts: list[str]) -> None:
-    if not given(texts, "-n --dry-run") and (not _operands(texts) or _names_all(texts) or given(texts, "-x -X")):
-        call.need("discard", "Deletes all untracked files.")
-
-
-def _stash(call: Call, texts: list[str]) -> None:
-    if texts[:1] in (["drop"], ["clear"]):
-        call.need("discard", "Deletes stashed changes.")
-
-
-def _rewrite(call: Call, texts: list[str]) -> None:
-    if given(texts, "-i --interactive --edit-todo"):
-        call.need("discard", "Rewrites commits interactively.")
-
-
-def _reflog(call: Call, texts: list[str]) -> None:
-    if texts[:1] in (["expire"], ["delete"]):
-        call.need("discard", "Deletes the record of former commits.")
-
-
-def _collect(call: Call, texts: list[str]) -> None:
-    if any(re.match(r"--prun\w*=(?!never)", text) for text in texts):
-        call.need("discard", "Deletes commits that no branch contains.")
-
-
-def _prune(call: Call, texts: list[str]) -> None:
-    if not given(texts, "-n --dry-run"):
-        call.need("discard", "Deletes commits that no branch contains.")
-
-
-def _rewrite_all(call: Call, texts: list[str]) -> None:
-    call.need("discard", "Rewrites the history of the repository.")
-
-
-def _update_ref(call: Call, texts: list[str]) -> None:
-    if given(texts, "-d --stdin"):
-        call.need("discard", "Deletes branches or other references.")
-
-
-def _worktree(call: Call, texts: list[str]) -> None:
-    if texts[:1] == ["remove"] and given(texts, "-f --force"):
-        call.need("discard", "Deletes a worktree with its uncommitted changes.")
-
-
-def _remove(call: Call, texts: list[str]) -> None:
-    if not given(texts, "--cached -n --dry-run") and _names_all(texts):
-        call.need("discard", "Deletes all files of the project.")
-
-
-def _read_tree(call: Call, texts: list[str]) -> None:
-    if given(texts, "--reset") and given(texts, "-u"):
-        call.need("discard", "Discards all uncommitted changes.")
-
-
-def _checkout_index(call: Call, texts: list[str]) -> None:
-    if given(texts, "-f --force") and given(texts, "-a --all"):
-        call.need("discard", "Discards all uncommitted changes.")
-
-
-def _sparse(call: Call, texts: list[str]) -> None:
-    if texts[:1] != ["list"]:
-        call.need("config", _WRITES_CONFIG)
-
-
-def _maintenance(call: Call, texts: list[str]) -> None:
-    if texts[:1] != ["run"]:
-        call.need("config", "Changes git settings.")
-
-
-_CHECKS: Mapping[str, Callable[[Call, list[str]], None]] = {
-    "push": _push,
-    "clone": _clone,
-    "remote": _remote,
-    "submodule": _change_submodules,
-    "lfs": _lfs,
-    "config": _configure,
-    "branch": _branch,
-    "checkout": _checkout,
-    "switch": _switch,
-    "restore": _restore,
-    "reset": _reset,
-    "clean": _clean,
-    "stash": _stash,
-    "rebase": _rewrite,
-    "reflog": _reflog,
-    "gc": _collect,
-    "prune": _prune,
-    **dict.fromkeys(("filter-branch", "filter-repo", "replace"), _rewrite_all),
-    "update-ref": _update_ref,
-    "worktree": _worktree,
-    "rm": _remove,
-    "read-tree": _read_tree,
-    "checkout-index": _checkout_index,
-    "sparse-checkout": _sparse,
-    **dict.fromkeys(("maintenance", "scalar", "flow"), _maintenance),
-}

@@ -7,19 +7,18 @@ and for everything else the assumption that any argument that looks like a path 
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, lru_cache, partial
-from importlib.resources import files
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from opencode_tui.engine.permission.shell.call import Call, Runner
 from opencode_tui.engine.permission.shell.findings import FoundMember
-from opencode_tui.engine.permission.shell.needs import find_needs
-from opencode_tui.engine.permission.shell.operands import UNLISTED, Role, apply_spec, find_spec, given, read_options
+from opencode_tui.engine.permission.shell.needs import given
+from opencode_tui.engine.permission.shell.operands import UNLISTED, Role, apply_spec, find_spec, read_options
 from opencode_tui.engine.permission.shell.programs import find_analyzer
 from opencode_tui.engine.permission.shell.simple_command import SimpleCommand, is_plain_name, system_program
 from opencode_tui.engine.permission.shell.state import State, holds_command, is_dangerous
-from opencode_tui.engine.permission.shell.words import Word, literal, names
+from opencode_tui.engine.permission.shell.words import Word, literal, names, rows
 
 # Programs that run their arguments as a command: where that command starts, and which paths the wrapper itself uses. A `clear`
 # wrapper changes nothing that matters to the scan; any other makes the command opaque (another user, another root, words from
@@ -41,12 +40,10 @@ class Wrapper(Struct, frozen=True):
 
 @cache
 def _table() -> dict[str, Wrapper]:
-    text = files("opencode_tui.engine.permission.shell").joinpath("wrappers.txt").read_text(encoding="utf-8")
     table: dict[str, Wrapper] = {}
-    for line in text.splitlines():
-        if line and not line.startswith("#"):
-            names, options, before, marks = (column.strip() for column in line.split("|"))
-            table.update(dict.fromkeys(names.split(), _parse(options.split(), before, marks.split())))
+    for row in rows("wrappers.txt"):
+        programs, options, before, marks = (column.strip() for column in row.split("|"))
+        table.update(dict.fromkeys(programs.split(), _parse(options.split(), before, marks.split())))
     return table
 
 
@@ -210,10 +207,7 @@ def _run_program(call: Call, member: FoundMember) -> None:
         return  # the descriptor of a redirection
     if len(call.arguments) == 1 and call.arguments[0].text in ("--version", "--help"):
         return
-    for kind, words in find_needs(name, call.arguments):
-        call.need(kind, words)
-        if kind in ("network", "install", "remote", "container"):
-            call.network()
+    call.needs(name, call.texts())
     if (hidden := _LISTS_HIDDEN.get(name)) and given(call.texts(), hidden):
         call.runner.findings.listed = "*"
     _knowledge(name)(call)

@@ -4,17 +4,19 @@ import fnmatch
 import re
 from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache
-from importlib.resources import files
 from typing import Literal, cast
 
 from msgspec import Struct
 
-from opencode_tui.engine.permission.shell.words import Word
+from opencode_tui.engine.permission.shell.words import names, rows
 
 Kind = Literal["network", "install", "remote", "container", "root", "service", "signal", "path", "config", "discard"]
 
+NETWORK_KINDS = frozenset({"network", "install", "remote", "container"})
+
 _VERSION = re.compile(r"-?\d+(?:\.\d+)*$")
 _CACHED_NAMES = 1_024
+_ALL = frozenset({".", "./", ":/", "*", ":", ":(top)", "./*", "**"})
 
 
 class Reason(Struct, frozen=True):
@@ -36,23 +38,26 @@ class _Need(Struct, frozen=True):
     kind: Kind
     words: str
     commands: frozenset[str]
-    given: tuple[str, ...] = ()
-    unless: tuple[str, ...] = ()
+    conditions: tuple[tuple[str, str], ...]
 
     def applies(self, words: Sequence[str]) -> bool:
         """Return whether a program's arguments are those that the line describes."""
-        if any(_matches(word, self.unless) for word in words):
-            return False
-        if self.given and not any(_matches(word, self.given) for word in words):
-            return False
-        return not self.commands or any(_matches(command, tuple(self.commands)) for command in _commands(words))
+        return all(_holds(key, values, words) for key, values in self.conditions) and (
+            not self.commands or any(_matches(command, self.commands) for command in _commands(words))
+        )
 
 
-def find_needs(name: str, arguments: Sequence[Word]) -> list[tuple[Kind, str]]:
+def _holds(key: str, values: str, words: Sequence[str]) -> bool:
+    if key in ("with", "unless"):
+        return any(_matches(word, values.split(",")) for word in words) == (key == "with")
+    found = given(words, values.replace(",", " "))
+    found = found or ("ALL" in values and names_all(words)) or ("NONE" in values and not operands_of(words))
+    return found == (key == "given")
+
+
+def find_needs(name: str, words: Sequence[str]) -> list[tuple[Kind, str]]:
     """Return the kinds and the sentences of what a program needs with these arguments."""
-    needs = _needs(name)
-    words = [word.text for word in arguments] if needs else []
-    return [(need.kind, need.words.replace("{program}", name)) for need in needs if need.applies(words)]
+    return [(need.kind, need.words.replace("{program}", name)) for need in _needs(name) if need.applies(words)]
 
 
 @lru_cache(maxsize=_CACHED_NAMES)
@@ -62,7 +67,7 @@ def _needs(name: str) -> list[_Need]:
     return [need for pattern, needs in _globs().items() if fnmatch.fnmatchcase(name, pattern) for need in needs]
 
 
-def _matches(word: str, patterns: tuple[str, ...]) -> bool:
+def _matches(word: str, patterns: Sequence[str] | frozenset[str]) -> bool:
     return any(fnmatch.fnmatchcase(word, pattern) for pattern in patterns)
 
 
@@ -91,19 +96,47 @@ def _globs() -> Mapping[str, list[_Need]]:
 
 @cache
 def _table() -> Mapping[str, list[_Need]]:
-    text = files("opencode_tui.engine.permission.shell").joinpath("needs.txt").read_text(encoding="utf-8")
     table: dict[str, list[_Need]] = {}
-    for line in text.splitlines():
-        if line.strip() and not line.startswith("#"):
-            kind, names, commands, conditions, words = (column.strip() for column in line.split("|"))
-            given = dict(condition.split("=", 1) for condition in conditions.split())
-            need = _Need(
-                kind=cast("Kind", kind),
-                words=words,
-                commands=frozenset(commands.split()),
-                given=tuple(given["with"].split(",")) if "with" in given else (),
-                unless=tuple(given["unless"].split(",")) if "unless" in given else (),
-            )
-            for name in names.split():
-                table.setdefault(name, []).append(need)
+    for row in rows("needs.txt"):
+        kind, programs, commands, conditions, words = (column.strip() for column in row.split("|"))
+        pairs = tuple(cast("tuple[str, str]", tuple(one.split("=", 1))) for one in conditions.split())
+        need = _Need(cast("Kind", kind), words, names(commands), pairs)
+        for program in programs.split():
+            table.setdefault(program, []).append(need)
     return table
+
+
+def given(texts: Sequence[str], options: str) -> bool:
+    """Return whether one of the options is given: also abbreviated, with a value attached, or in a cluster of short options."""
+    short, long = _parsed(options)
+    for text in texts:
+        if text[:1] != "-":
+            continue
+        if text == "--":
+            return False
+        if text.startswith("--"):
+            name = text.partition("=")[0]
+            if len(name) > 3 and any(option.startswith(name) for option in long):
+                return True
+        elif text[1:2].isalpha() and not short.isdisjoint(text[1:]):
+            return True
+    return False
+
+
+@cache
+def _parsed(options: str) -> tuple[frozenset[str], tuple[str, ...]]:
+    """Return the letters of the short options and the long options."""
+    words = [word for word in options.split() if word[:1] == "-"]
+    long = tuple(word for word in words if word.startswith("--"))
+    return frozenset(word[1] for word in words if word not in long), long
+
+
+def operands_of(texts: Sequence[str]) -> list[str]:
+    """Return the words that are no options."""
+    count = list(texts).index("--") if "--" in texts else len(texts)
+    return [*(text for text in texts[:count] if not text.startswith("-")), *texts[count + 1 :]]
+
+
+def names_all(texts: Sequence[str]) -> bool:
+    """Return whether a path among the arguments is the whole tree."""
+    return any(text in _ALL or text.startswith((":!", ":^", ":(exclude)")) for text in operands_of(texts))

@@ -4,14 +4,13 @@ import re
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from functools import cache
-from importlib.resources import files
 
 from msgspec import Struct, field
 
 from opencode_tui.engine.permission.protected import is_secret
 from opencode_tui.engine.permission.shell.call import Call
 from opencode_tui.engine.permission.shell.findings import Mode
-from opencode_tui.engine.permission.shell.words import Word, literal
+from opencode_tui.engine.permission.shell.words import Word, literal, rows
 
 
 class Role(StrEnum):
@@ -304,33 +303,6 @@ def _first_path(text: str) -> int | None:
     return found.end() if found else None
 
 
-def given(texts: Sequence[str], options: str) -> bool:
-    """Return whether one of the options is given: also abbreviated, with a value attached, or in a cluster of short options."""
-    for text in texts:
-        if text[:1] != "-":
-            continue
-        if text == "--":
-            return False
-        short, long = _parsed(options)
-        if text.startswith("--"):
-            name = text.partition("=")[0]
-            if len(name) > 3 and any(option.startswith(name) for option in long):
-                return True
-        elif text[1:2].isalpha() and not short.isdisjoint(text[1:]):
-            return True
-    return False
-
-
-@cache
-def _parsed(options: str) -> tuple[frozenset[str], tuple[str, ...]]:
-    """Return the letters of the short options and the long options."""
-    words = options.split()
-    return (
-        frozenset(word[1] for word in words if not word.startswith("--")),
-        tuple(word for word in words if word.startswith("--")),
-    )
-
-
 ASSUMED = Spec(rest=Role.BOTH, assumed=True)
 """Arguments of which nothing is known: all that look like a path count as read and written."""
 
@@ -347,13 +319,10 @@ def find_spec(name: str) -> Spec | None:
 
 @cache
 def _table() -> dict[str, Spec]:
-    text = files("opencode_tui.engine.permission.shell").joinpath("commands.txt").read_text(encoding="utf-8")
     table: dict[str, Spec] = {}
-    for line in text.splitlines():
-        if line.strip() and not line.startswith("#"):
-            names, operands, options = (column.strip() for column in line.split("|"))
-            spec = parse_spec(operands, options)
-            table.update(dict.fromkeys(names.split(), spec))
+    for row in rows("commands.txt"):
+        programs, operands, options = (column.strip() for column in row.split("|"))
+        table.update(dict.fromkeys(programs.split(), parse_spec(operands, options)))
     return table
 
 

@@ -9,11 +9,11 @@ from opencode_tui.engine.permission.shell.filesystem import is_inside
 from opencode_tui.engine.permission.shell.findings import Mode
 from opencode_tui.engine.permission.shell.git import run_git
 from opencode_tui.engine.permission.shell.interpreters import INTERPRETERS, TEXT_PROGRAMS
+from opencode_tui.engine.permission.shell.needs import given
 from opencode_tui.engine.permission.shell.operands import (
     Role,
     Spec,
     at_home,
-    given,
     parse_spec,
     split_options,
     tail,

@@ -6,7 +6,9 @@ would otherwise be special, an unknown piece, a border where an unquoted variabl
 
 import posixpath
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib.resources import files
 
 from msgspec import Struct
 
@@ -14,6 +16,29 @@ from msgspec import Struct
 def names(text: str) -> frozenset[str]:
     """Return the blank-separated words of a text."""
     return frozenset(text.split())
+
+
+def rows(table: str) -> list[str]:
+    """Return the lines of a table of this package, without comments."""
+    text = files("opencode_tui.engine.permission.shell").joinpath(table).read_text(encoding="utf-8")
+    return [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
+
+
+def listed(title: str) -> frozenset[str]:
+    """Return a list of the table `names.txt`."""
+    return _lists()[title]
+
+
+@cache
+def _lists() -> Mapping[str, frozenset[str]]:
+    found: dict[str, frozenset[str]] = {}
+    title = ""
+    for row in rows("names.txt"):
+        if row.startswith("["):
+            title = row[1:].partition("]")[0]
+        else:
+            found[title] = found.get(title, frozenset()) | names(row)
+    return found
 
 
 UNKNOWN = "\ue007"

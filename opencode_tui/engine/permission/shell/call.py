@@ -1,6 +1,6 @@
 """One simple command as the analyzers see it, and the scan as they use it."""
 
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -9,9 +9,6 @@ from opencode_tui.engine.permission.shell.findings import Findings, Mode
 from opencode_tui.engine.permission.shell.needs import NETWORK_KINDS, Kind, find_needs
 from opencode_tui.engine.permission.shell.state import State, moved
 from opencode_tui.engine.permission.shell.words import Word, literal
-
-if TYPE_CHECKING:
-    from tree_sitter import Node
 
 
 class Runner(Protocol):
@@ -41,26 +38,6 @@ class Runner(Protocol):
 
     def poison(self) -> None:
         """Record that no command of the script is known from here on."""
-        ...
-
-
-class Interpreter(Runner, Protocol):
-    """Follows statements and expands words."""
-
-    def statement(self, node: "Node", state: State) -> None:
-        """Follow one statement."""
-        ...
-
-    def sequence(self, node: "Node", state: State) -> None:
-        """Follow the statements in a node in order."""
-        ...
-
-    def substitute(self, node: "Node", state: State) -> None:
-        """Analyze every command inside a node."""
-        ...
-
-    def words(self, node: "Node", state: State) -> list[Word]:
-        """Return the words that a node expands to."""
         ...
 
 

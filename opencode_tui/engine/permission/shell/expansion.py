@@ -1,25 +1,27 @@
-"""Conversion of the parser's nodes to words, and of expressions to what they run. Unknown values become unknown pieces."""
+"""Conversion of the parser's nodes to words and simple commands: unknown values become unknown pieces."""
 
 import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import TYPE_CHECKING, Protocol
 
-from opencode_tui.engine.permission.shell.call import Interpreter
-from opencode_tui.engine.permission.shell.state import State
-from opencode_tui.engine.permission.shell.syntax import SUBSTITUTIONS, decode_ansi, embedded_programs, from_source
+from opencode_tui.engine.permission.shell.findings import Mode
+from opencode_tui.engine.permission.shell.state import WORD_LIMIT, State
+from opencode_tui.engine.permission.shell.syntax import REDIRECTS, VALUES, Script, decode_ansi, from_source
 from opencode_tui.engine.permission.shell.words import (
+    CUT,
     UNKNOWN,
     Word,
     finish,
+    literal,
     quote,
     unbraced,
     variable_text,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from tree_sitter import Node
-
 
 _SIMPLE = re.compile(r"[\w./:=+@%^-]*")
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
@@ -57,11 +59,95 @@ def node_text(node: "Node") -> str:
     return from_source(node.text or b"")
 
 
-class Expander:
-    """Turns nodes into words; commands inside them go to `substitutions`."""
+_OPERATORS: dict[str, Mode] = {
+    "<": "r",
+    "<&": "r",
+    "<&-": "rw",
+    ">&-": "rw",
+    **dict.fromkeys((">", ">>", ">|", "&>", "&>>", ">&"), "w"),
+}
+_DESCRIPTOR = re.compile(r"\d+-?|-")
+_DUPLICATES = frozenset({">&", "<&", ">&-", "<&-"})
 
-    def __init__(self, substitutions: Substitutions) -> None:
+
+@dataclass(slots=True)
+class Redirections:
+    """The opened files, the arguments that the grammar attaches to a target, and known standard input.
+
+    `programs` are texts in which substitutions are live although the grammar does not show them; `statements` are commands that
+    follow on the line of a here-document.
+    """
+
+    opened: list[tuple[Word, Mode]] = field(default_factory=list[tuple[Word, Mode]])
+    arguments: list[Word] = field(default_factory=list[Word])
+    stdin: str | None = None
+    programs: list[str] = field(default_factory=list[str])
+    statements: list["Node"] = field(default_factory=list["Node"])
+    texts: list[str] = field(default_factory=list[str])
+
+
+_SYSTEM_PROGRAM = re.compile(r"(?:/usr|/usr/local|/opt/homebrew)?/s?bin/([^/]+)")
+_PLAIN_NAME = re.compile(r"[\w.+:-]+", re.ASCII)
+_NEW_DESCRIPTOR = re.compile(rb"\{\w+\}")
+_BLANKS = re.compile(r"[ \t]+")
+_SKIPPED = frozenset({"comment", "ERROR"})
+
+
+@dataclass(slots=True)
+class SimpleCommand:
+    """A command's words after expansion, and the assignments before it; `declares` is for `export` and the like."""
+
+    source: str
+    declares: bool = False
+    words: list[Word] = field(default_factory=list[Word])
+    assignments: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+    redirections: Redirections = field(default_factory=Redirections)
+    blocks: list["Node"] = field(default_factory=list["Node"])
+
+    def texts(self, shown: str) -> tuple[str, ...]:
+        """Return the texts that rules must allow: the source, and the plain words where quoting or blanks hide them."""
+        words = self.words
+        resolved = " ".join([word.text for word in words])
+        if resolved == shown and shown[:1] != "/":
+            return (shown,)
+        if not words or UNKNOWN in resolved:
+            return (shown,)
+        texts = [shown]
+        is_bare = shown == self.source and (self.declares or not self.assignments)
+        if is_bare or _BLANKS.sub(" ", self.source) != resolved:
+            texts.append(resolved)
+        if program := system_program(words[0].text):
+            texts.append(" ".join((program, *(word.text for word in words[1:]))))
+        return tuple(dict.fromkeys(texts))
+
+    def plain_words(self) -> tuple[str, ...] | None:
+        """Return the words if the command consists of words only, so that a pattern can describe its kind; else None."""
+        words = self.words
+        if not words or self.redirections.texts or not self.source.startswith(words[0].text):
+            return None
+        if not _PLAIN_NAME.fullmatch(words[0].text) or any([word.computed for word in words]):
+            return None
+        return tuple([word.text for word in words])
+
+
+def system_program(path: str) -> str | None:
+    """Return the name of a program whose path is in a system folder."""
+    found = _SYSTEM_PROGRAM.fullmatch(path) if path[:1] == "/" else None
+    return found.group(1) if found else None
+
+
+def is_plain_name(name: str) -> bool:
+    """Return whether a program's name consists of the characters usual in program names."""
+    return _PLAIN_NAME.fullmatch(name) is not None
+
+
+class Expander:
+    """Turns the nodes of one script into words and commands; commands inside words go to `substitutions`."""
+
+    def __init__(self, substitutions: Substitutions, script: Script | None) -> None:
         self._substitutions = substitutions
+        self._source = script.source if script else b""
+        self._read_write = script.read_write if script else frozenset[int]()
         self._expanded = 0
 
     def words(self, node: "Node", state: State) -> list[Word]:
@@ -186,6 +272,110 @@ class Expander:
         default = found.group(3)
         return variable_text(default, quoted=quoted) if not re.search(r"[$`'\"\\]", default) else UNKNOWN
 
+    def shown(self, node: "Node") -> str:
+        """Return the source of a node."""
+        return from_source(self._source[node.start_byte : node.end_byte])
+
+    def shown_statement(self, node: "Node | None", command: SimpleCommand) -> str:
+        """Return the text of a command with its redirections, but without the body of a here-document.
+
+        `node` is the statement of this one command; None when the redirections were found elsewhere.
+        """
+        texts = command.redirections.texts
+        if not texts:
+            return command.source
+        if node is None:
+            return " ".join((command.source, *texts))
+        shown = self.shown(node)
+        return " ".join((command.source, *texts)) if "<<" in shown and "\n" in shown else shown
+
+    def redirections(self, nodes: "Sequence[Node]", state: State) -> Redirections:
+        """Return what redirection nodes open."""
+        found = Redirections()
+        self._redirect(found, nodes, state)
+        return found
+
+    def _redirect(self, found: Redirections, nodes: "Sequence[Node]", state: State) -> None:
+        for node in nodes:
+            match node.type:
+                case "file_redirect":
+                    self._file(found, node, state)
+                case "herestring_redirect":
+                    words = [word for child in node.named_children for word in self.words(child, state)]
+                    found.stdin = words[0].text if words else ""
+                    found.arguments.extend(words[1:])
+                    found.texts.append(node_text(node))
+                case _:
+                    self._heredoc(found, node, state)
+
+    def _file(self, found: Redirections, node: "Node", state: State) -> None:
+        operator = next((child for child in node.children if child.type in _OPERATORS), None)
+        targets = [child for child in node.named_children if child.type != "file_descriptor"]
+        found.texts.append(node_text(node))
+        if operator is None or not targets:
+            return
+        mode: Mode = "rw" if operator.start_byte in self._read_write else _OPERATORS[operator.type]
+        if any(one.end_byte == other.start_byte for one, other in pairwise(targets)):
+            found.opened.append((CUT, mode))
+        first, *others = (self.words(target, state) for target in targets)
+        if first and not (operator.type in _DUPLICATES and _DESCRIPTOR.fullmatch(first[0].text)):
+            found.opened.append((first[0], mode))
+        found.arguments.extend(word for words in (first[1:], *others) for word in words)
+
+    def _heredoc(self, found: Redirections, node: "Node", state: State) -> None:
+        start = next((node_text(child) for child in node.children if child.type == "heredoc_start"), "")
+        for child in node.named_children:
+            match child.type:
+                case "heredoc_body":
+                    found.stdin = node_text(child)
+                    if not re.search(r"['\"\\]", start):
+                        found.programs.append(found.stdin)
+                case "file_redirect" | "herestring_redirect":
+                    self._redirect(found, [child], state)
+                case "heredoc_start" | "heredoc_end" | "file_descriptor":
+                    continue
+                case kind if kind in VALUES:
+                    found.arguments.extend(self.words(child, state))
+                case _:
+                    found.statements.append(child)
+        found.texts.append(f"<<{start}")
+
+    def command(self, node: "Node", source: str, state: State, redirections: Redirections) -> SimpleCommand:
+        """Return the command of a node; `redirections` are those of the statement around it."""
+        is_keyword = node.type != "command"
+        command = SimpleCommand(source, declares=is_keyword, redirections=redirections)
+        if is_keyword:
+            command.words.append(literal(node_text(node.children[0])))
+        end = -1
+        for child in node.named_children:
+            kind = child.type
+            if child.start_byte == end:
+                command.words.append(CUT)
+            end = child.end_byte if kind not in REDIRECTS else -1
+            if kind == "variable_assignment":
+                self._assignment(child, state, command)
+            elif kind in REDIRECTS:
+                self._redirect(redirections, [child], state)
+            elif kind in ("subshell", "compound_statement"):
+                command.blocks.append(child)
+            elif kind not in _SKIPPED and not (kind == "concatenation" and self._is_descriptor(child)):
+                command.words.extend(self.words(child, state))
+                if len(command.words) > WORD_LIMIT:
+                    break
+        command.words.extend(redirections.arguments)
+        return command
+
+    def _assignment(self, node: "Node", state: State, command: SimpleCommand) -> None:
+        name, value = self.assignment(node, state)
+        command.assignments.append((name, value))
+        if command.declares:
+            command.words.append(literal(f"{name}={value}"))
+
+    def _is_descriptor(self, node: "Node") -> bool:
+        """Return whether a word is the `{name}` before a redirection, which assigns a free descriptor."""
+        follows = self._source[node.end_byte : node.end_byte + 1]
+        return follows in (b"<", b">") and _NEW_DESCRIPTOR.fullmatch(node.text or b"") is not None
+
 
 def _unescape(text: str) -> str:
     if "\\" not in text:
@@ -198,51 +388,3 @@ def _quoted_text(source: bytes) -> str:
     if "\\" in text:
         text = _ESCAPED_IN_QUOTES.sub(lambda found: "" if found.group(1) == "\n" else found.group(1), text)
     return quote(text)
-
-
-_FILE_TEST = re.compile(r"-[abcdefghkprstuwxGLNOS]")
-_NUMBER = re.compile(r"-?\d+")
-_COMPARES = re.compile(rb"-(?:eq|ne|lt|le|gt|ge)\b|-v\b")
-_INTERESTING = re.compile(rb"[A-Za-z_$`]")
-
-
-def look_at_expression(node: "Node", state: State, interpreter: Interpreter) -> None:
-    """Record the commands that an expression runs and the files that it tests."""
-    look_at_arithmetic(node, state, interpreter, is_test=node.type == "test_command")
-    for current in _parts(node):
-        if current.type in ("raw_string", "ansi_c_string"):
-            interpreter.evaluate(node_text(current).strip("'"), state)
-        elif current.type == "unary_expression" and _FILE_TEST.match(node_text(current)):
-            for word in interpreter.words(current.named_children[-1], state):
-                interpreter.findings.path(word, "r", state.folders)
-
-
-def look_at_arithmetic(node: "Node", state: State, interpreter: Interpreter, *, is_test: bool = False) -> None:
-    """Record the commands that an arithmetic expression runs, also in its variables, whose values bash evaluates, too."""
-    if not _INTERESTING.search(node.text or b""):
-        return
-    interpreter.substitute(node, state)
-    evaluates = not is_test or _COMPARES.search(node.text or b"") is not None
-    for current in _parts(node):
-        if current.type == "variable_name":
-            value = state.variable(node_text(current))
-            interpreter.evaluate(value, state)
-            if evaluates and not _NUMBER.fullmatch(value):
-                interpreter.mark_opaque()
-
-
-def look_at_evaluated(text: str, state: State, interpreter: Interpreter) -> None:
-    """Record the substitutions in text that bash evaluates; they run even inside single quotes."""
-    for program in embedded_programs(text):
-        interpreter.mark_opaque()
-        interpreter.run_text(program, state.fork())
-
-
-def _parts(node: "Node") -> "Iterator[Node]":
-    """Yield every node of an expression outside of substitutions, which run in subshells."""
-    waiting = [node]
-    while waiting:
-        current = waiting.pop()
-        if current.type not in SUBSTITUTIONS:
-            yield current
-            waiting.extend(current.named_children)

@@ -12,11 +12,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from opencode_tui.engine.permission.shell.call import Call, Runner
+from opencode_tui.engine.permission.shell.expansion import SimpleCommand, is_plain_name, system_program
 from opencode_tui.engine.permission.shell.findings import FoundMember
 from opencode_tui.engine.permission.shell.needs import given
 from opencode_tui.engine.permission.shell.operands import UNLISTED, Role, apply_spec, find_spec, read_options
 from opencode_tui.engine.permission.shell.programs import find_analyzer
-from opencode_tui.engine.permission.shell.simple_command import SimpleCommand, is_plain_name, system_program
 from opencode_tui.engine.permission.shell.state import State, holds_command, is_dangerous
 from opencode_tui.engine.permission.shell.words import Word, literal, names, rows
 

@@ -1,7 +1,8 @@
-"""The state of a shell as a scan follows it: folder and variables, and which variables change what commands do."""
+"""The state of a shell as a scan follows it: folder and variables, which variables change what commands do, and the limits."""
 
 import posixpath
 import re
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -132,3 +133,46 @@ def moved(folders: Folders, target: str) -> Folders:
     if target.startswith("/"):
         return frozenset({posixpath.normpath(target)})
     return None if folders is None else frozenset(posixpath.normpath(f"{folder}/{target}") for folder in folders)
+
+
+DEPTH_LIMIT = 60
+"""Maximum nesting of scripts, substitutions and blocks."""
+
+COMMAND_LIMIT = 500
+"""Maximum number of analyzed simple commands; those in repeated loop bodies count each time."""
+
+WORD_LIMIT = 20_000
+"""Maximum number of analyzed words; those of wrapped commands count each time."""
+
+TEXT_LIMIT = 200_000
+"""Maximum number of parsed characters of nested scripts."""
+
+SECONDS_LIMIT = 0.5
+"""Maximum processor time for a scan before it begins with another nested script."""
+
+
+@dataclass(slots=True)
+class Budget:
+    """The use of the limits by a scan so far."""
+
+    depth: int = 0
+    commands: int = 0
+    words: int = 0
+    text: int = 0
+    began: float = field(default_factory=time.thread_time)
+
+    @property
+    def is_deep(self) -> bool:
+        """Return whether no deeper nesting is followed."""
+        return self.depth >= DEPTH_LIMIT
+
+    @property
+    def is_spent(self) -> bool:
+        """Return whether no further command is followed."""
+        return self.commands > COMMAND_LIMIT or self.words > WORD_LIMIT
+
+    def allows(self, text: str) -> bool:
+        """Return whether another nested script is parsed."""
+        self.text += len(text)
+        is_late = time.thread_time() - self.began > SECONDS_LIMIT
+        return not self.is_deep and self.text <= TEXT_LIMIT and not is_late

@@ -93,12 +93,16 @@ class Call(Struct, frozen=True):
         """Record why the command needs the outside, or what it discards, in a sentence."""
         self.runner.findings.need(kind, words)
 
-    def needs(self, name: str, texts: list[str]) -> None:
+    def needs(self, name: str, arguments: list[Word]) -> None:
         """Record what the table says of a program with these arguments."""
-        for kind, words in find_needs(name, texts):
-            self.need(kind, words)
-            if kind in NETWORK_KINDS:
-                self.network()
+        if not (needs := find_needs(name)):
+            return
+        texts = [word.text for word in arguments]
+        for need in needs:
+            if need.applies(texts):
+                self.need(need.kind, need.words.replace("{program}", name))
+                if need.kind in NETWORK_KINDS:
+                    self.network()
 
     def run_words(self, words: list[Word]) -> None:
         """Analyze a command that this one starts."""

@@ -2,9 +2,10 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, Protocol
+
+from msgspec import Struct, field
 
 from opencode_tui.engine.permission.shell.findings import Mode
 from opencode_tui.engine.permission.shell.state import WORD_LIMIT, State
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 _SIMPLE = re.compile(r"[\w./:=+@%^-]*")
+_QUOTED = re.compile(r"'[^']*'|\"[^\"$`\\]*\"")
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 _ESCAPED_IN_QUOTES = re.compile(r"\\([$`\"\\\n])")
 _PLAIN_EXPANSION = re.compile(r"\$\{(\w+|[?$!#@*-])\}")
@@ -70,22 +72,6 @@ _DESCRIPTOR = re.compile(r"\d+-?|-")
 _DUPLICATES = frozenset({">&", "<&", ">&-", "<&-"})
 
 
-@dataclass(slots=True)
-class Redirections:
-    """The opened files, the arguments that the grammar attaches to a target, and known standard input.
-
-    `programs` are texts in which substitutions are live although the grammar does not show them; `statements` are commands that
-    follow on the line of a here-document.
-    """
-
-    opened: list[tuple[Word, Mode]] = field(default_factory=list[tuple[Word, Mode]])
-    arguments: list[Word] = field(default_factory=list[Word])
-    stdin: str | None = None
-    programs: list[str] = field(default_factory=list[str])
-    statements: list["Node"] = field(default_factory=list["Node"])
-    texts: list[str] = field(default_factory=list[str])
-
-
 _SYSTEM_PROGRAM = re.compile(r"(?:/usr|/usr/local|/opt/homebrew)?/s?bin/([^/]+)")
 _PLAIN_NAME = re.compile(r"[\w.+:-]+", re.ASCII)
 _NEW_DESCRIPTOR = re.compile(rb"\{\w+\}")
@@ -93,16 +79,30 @@ _BLANKS = re.compile(r"[ \t]+")
 _SKIPPED = frozenset({"comment", "ERROR"})
 
 
-@dataclass(slots=True)
-class SimpleCommand:
+class Redirections(Struct):
+    """The opened files, the arguments that the grammar attaches to a target, and known standard input.
+
+    `programs` are texts in which substitutions are live although the grammar does not show them; `statements` are commands that
+    follow on the line of a here-document.
+    """
+
+    opened: list[tuple[Word, Mode]] = []
+    arguments: list[Word] = []
+    stdin: str | None = None
+    programs: list[str] = []
+    statements: "list[Node]" = []
+    texts: list[str] = []
+
+
+class SimpleCommand(Struct):
     """A command's words after expansion, and the assignments before it; `declares` is for `export` and the like."""
 
     source: str
     declares: bool = False
-    words: list[Word] = field(default_factory=list[Word])
-    assignments: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+    words: list[Word] = []
+    assignments: list[tuple[str, str]] = []
     redirections: Redirections = field(default_factory=Redirections)
-    blocks: list["Node"] = field(default_factory=list["Node"])
+    blocks: "list[Node]" = []
 
     def texts(self, shown: str) -> tuple[str, ...]:
         """Return the texts that rules must allow: the source, and the plain words where quoting or blanks hide them."""
@@ -152,10 +152,11 @@ class Expander:
 
     def words(self, node: "Node", state: State) -> list[Word]:
         """Return the words that a node expands to."""
-        if node.type == "word":
-            text = node_text(node)
-            if _SIMPLE.fullmatch(text):
-                return [Word(text=text, fixed=text)]
+        text = node_text(node)
+        if _SIMPLE.fullmatch(text):
+            return [Word(text, text)]
+        if _QUOTED.fullmatch(text):
+            return [Word(text[1:-1], text[1:-1])]
         before = self._expanded
         encoded = self._encode(node, state)
         return finish(encoded, home=state.home, folder=state.folder, computed=self._expanded != before)

@@ -3,8 +3,9 @@
 import fnmatch
 import posixpath
 import re
-from dataclasses import dataclass, field
 from typing import Literal
+
+from msgspec import Struct
 
 from opencode_tui.engine.permission.protected import is_protected, is_secret
 from opencode_tui.engine.permission.shell.filesystem import (
@@ -31,8 +32,7 @@ GLOB_LIMIT = 200
 """Maximum number of globs that one scan expands."""
 
 
-@dataclass(slots=True)
-class FoundMember:
+class FoundMember(Struct):
     """A command that would run: the texts that rules are matched against (the first is the source), and what is known of it."""
 
     texts: tuple[str, ...]
@@ -41,8 +41,7 @@ class FoundMember:
     moves_only: bool = False
 
 
-@dataclass(slots=True)
-class Findings:
+class Findings(Struct):
     """Collects the results of a scan; `root` is the project's real path. Paths are relative to the folders of the shell.
 
     `listed` is the pattern of the file names that a command has printed, hidden ones included; others may read these files.
@@ -50,25 +49,25 @@ class Findings:
 
     root: str
     filesystem: ShellFileSystem
-    members: list[FoundMember] = field(default_factory=list[FoundMember])
-    external: dict[str, Mode] = field(default_factory=dict[str, Mode])
-    sensitive: dict[str, None] = field(default_factory=dict[str, None])
-    swept: dict[str, None] = field(default_factory=dict[str, None])
+    members: list[FoundMember] = []
+    external: dict[str, Mode] = {}
+    sensitive: dict[str, None] = {}
+    swept: dict[str, None] = {}
     opaque: bool = False
     poisoned: bool = False
     network: bool = False
     loose_globs: bool = False
     listed: str | None = None
     stages_all: bool = False
-    inside: dict[str, Mode] = field(default_factory=dict[str, Mode])
-    outside: dict[tuple[Kind, str], Reason] = field(default_factory=dict[tuple[Kind, str], Reason])
-    discards: dict[str, Reason] = field(default_factory=dict[str, Reason])
+    inside: dict[str, Mode] = {}
+    outside: dict[tuple[Kind, str], Reason] = {}
+    discards: dict[str, Reason] = {}
     command: str = ""
     is_guess: bool = False
-    _users: dict[str, str] = field(default_factory=dict[str, str])
-    _resolved: dict[str, str] = field(default_factory=dict[str, str])
-    _expanded: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
-    _searched: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
+    _users: dict[str, str] = {}
+    _resolved: dict[str, str] = {}
+    _expanded: dict[str, list[str]] = {}
+    _searched: set[tuple[str, str]] = set()
 
     def path(self, word: Word, mode: Mode, folders: frozenset[str] | None, *, follows: bool = True) -> bool:
         """Record that a command uses the path that a word names, and return whether that path is known.

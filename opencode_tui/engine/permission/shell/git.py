@@ -64,7 +64,7 @@ def run_git(call: Call) -> None:
         call.opaque()
     texts = [word.text for word in words]
     if "--help" not in texts and texts != ["-h"]:
-        call.needs(f"git.{command}", texts)
+        call.needs(f"git.{command}", words)
     _record_options(call, command, texts)
     if special := _SPECIAL.get(command):
         special(call, words)

@@ -207,7 +207,7 @@ def _run_program(call: Call, member: FoundMember) -> None:
         return  # the descriptor of a redirection
     if len(call.arguments) == 1 and call.arguments[0].text in ("--version", "--help"):
         return
-    call.needs(name, call.texts())
+    call.needs(name, call.arguments)
     if (hidden := _LISTS_HIDDEN.get(name)) and given(call.texts(), hidden):
         call.runner.findings.listed = "*"
     _knowledge(name)(call)

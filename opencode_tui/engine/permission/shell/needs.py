@@ -32,8 +32,11 @@ class Reason(Struct, frozen=True):
     host: str = ""
 
 
-class _Need(Struct, frozen=True):
-    """One line of the table; `commands` are the first words after the program, `-` stands for none."""
+class Need(Struct, frozen=True):
+    """One line of the table; `words` is one sentence, `{program}` in it the name.
+
+    `commands` are the first words after the program, `-` stands for none.
+    """
 
     kind: Kind
     words: str
@@ -55,13 +58,9 @@ def _holds(key: str, values: str, words: Sequence[str]) -> bool:
     return found == (key == "given")
 
 
-def find_needs(name: str, words: Sequence[str]) -> list[tuple[Kind, str]]:
-    """Return the kinds and the sentences of what a program needs with these arguments."""
-    return [(need.kind, need.words.replace("{program}", name)) for need in _needs(name) if need.applies(words)]
-
-
 @lru_cache(maxsize=_CACHED_NAMES)
-def _needs(name: str) -> list[_Need]:
+def find_needs(name: str) -> list[Need]:
+    """Return the lines of the table about a program; a version in its name is ignored."""
     if needs := _table().get(name) or _table().get(_VERSION.sub("", name)):
         return needs
     return [need for pattern, needs in _globs().items() if fnmatch.fnmatchcase(name, pattern) for need in needs]
@@ -90,17 +89,17 @@ def _commands(words: Sequence[str]) -> list[str]:
 
 
 @cache
-def _globs() -> Mapping[str, list[_Need]]:
+def _globs() -> Mapping[str, list[Need]]:
     return {name: needs for name, needs in _table().items() if "*" in name}
 
 
 @cache
-def _table() -> Mapping[str, list[_Need]]:
-    table: dict[str, list[_Need]] = {}
+def _table() -> Mapping[str, list[Need]]:
+    table: dict[str, list[Need]] = {}
     for row in rows("needs.txt"):
         kind, programs, commands, conditions, words = (column.strip() for column in row.split("|"))
         pairs = tuple(cast("tuple[str, str]", tuple(one.split("=", 1))) for one in conditions.split())
-        need = _Need(cast("Kind", kind), words, names(commands), pairs)
+        need = Need(cast("Kind", kind), words, names(commands), pairs)
         for program in programs.split():
             table.setdefault(program, []).append(need)
     return table

@@ -97,9 +97,8 @@ def apply_spec(call: Call, spec: Spec) -> None:
     spread = spec.spreads or Role.SPREAD in seen
     if first is Role.TEXT and seen & {Role.PATTERN, Role.PATTERN_FILE, Role.NO_PATTERN}:
         first = None
-    is_risky = any(role in _RISKY for role in spec.options.values())
     for index, word in enumerate(operands):
-        if is_risky and not word.known and not word.fixed:
+        if not word.known and not word.fixed and not _RISKY.isdisjoint(spec.options.values()):
             call.opaque()  # it may turn out to be an option
         role = rest
         if first is not None and index == 0:

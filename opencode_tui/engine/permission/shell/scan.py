@@ -135,13 +135,11 @@ def _members(findings: Findings) -> list[Member]:
     for member in findings.members:
         if not member.texts[0].strip():
             continue
+        opaque = member.opaque or findings.poisoned
         known = found.get(member.texts)
-        found[member.texts] = Member(
-            member.texts,
-            opaque=member.opaque or findings.poisoned or (known is not None and known.opaque),
-            moves_only=member.moves_only,
-            always=() if member.moves_only else _always(member),
-        )
+        if known is None or (opaque and not known.opaque):
+            always = () if member.moves_only else _always(member)
+            found[member.texts] = Member(member.texts, opaque=opaque, moves_only=member.moves_only, always=always)
     return list(found.values())
 
 

@@ -4,7 +4,8 @@ import posixpath
 import re
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from opencode_tui.engine.permission.shell.words import UNKNOWN, listed, names
 
@@ -40,8 +41,7 @@ Folders = frozenset[str] | None
 """The folders that the shell may be in; None when that is unknown."""
 
 
-@dataclass(slots=True)
-class State:
+class State(Struct):
     """`folders` is where the shell may be now; `after_failure` is where it is if the last command failed.
 
     `cannot_fail` is true if the last command cannot have failed in a way that matters for the folder; `passing` is for a shell that
@@ -54,7 +54,7 @@ class State:
     cannot_fail: bool = True
     passing: bool = False
     starts_jobs: bool = False
-    variables: dict[str, str] = field(default_factory=dict[str, str])
+    variables: dict[str, str] = {}
     stack: tuple[Folders, ...] = ()
 
     @property
@@ -151,8 +151,7 @@ SECONDS_LIMIT = 0.5
 """Maximum processor time for a scan before it begins with another nested script."""
 
 
-@dataclass(slots=True)
-class Budget:
+class Budget(Struct):
     """The use of the limits by a scan so far."""
 
     depth: int = 0
@@ -170,6 +169,11 @@ class Budget:
     def is_spent(self) -> bool:
         """Return whether no further command is followed."""
         return self.commands > COMMAND_LIMIT or self.words > WORD_LIMIT
+
+    @property
+    def is_over(self) -> bool:
+        """Return whether no further statement is followed."""
+        return self.depth >= DEPTH_LIMIT or self.commands > COMMAND_LIMIT or self.words > WORD_LIMIT
 
     def allows(self, text: str) -> bool:
         """Return whether another nested script is parsed."""

@@ -202,7 +202,7 @@ class Walker:
         kind = node.type
         if kind in IGNORED:
             return
-        if self._budget.is_deep or self._budget.is_spent:
+        if self._budget.is_over:
             self.poison()
         elif kind in COMMANDS:
             self._command(node, state)
@@ -356,7 +356,7 @@ class Walker:
             fork = state.fork()
             fork.passing = child.type == "command"
             self.statement(child, fork)
-            if self._budget.is_spent:
+            if self._budget.is_spent or child is members[-1]:
                 break
             text = self._printed(child, state)
         self._upstream = given

@@ -63,7 +63,7 @@ WORD_LIMIT = 1_000
 """Maximum number of words of one brace expansion; more are unknown."""
 
 
-class Word(Struct, frozen=True):
+class Word(Struct, frozen=True, gc=False):
     """One word after expansion.
 
     `text` is what is known of it, unknown pieces as `UNKNOWN`; `fixed` is its start before the first unknown piece or glob;

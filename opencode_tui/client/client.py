@@ -57,70 +57,19 @@ class Client(Protocol):
         """Return the folder, absolute, links resolved."""
         ...
 
-    @property
-    def sessions(self) -> SessionsFacet:
-        """Return the facet of the project's sessions."""
-        ...
-
-    @property
-    def messages(self) -> MessagesFacet:
-        """Return the facet of their messages."""
-        ...
-
-    @property
-    def prompts(self) -> PromptsFacet:
-        """Return the facet of prompts and runs."""
-        ...
-
-    @property
-    def context(self) -> ContextFacet:
-        """Return the facet of the context of a session."""
-        ...
-
-    @property
-    def undo(self) -> UndoFacet:
-        """Return the facet of undo and redo."""
-        ...
-
-    @property
-    def permissions(self) -> PermissionsFacet:
-        """Return the facet of open permission requests."""
-        ...
-
-    @property
-    def rules(self) -> RulesFacet:
-        """Return the facet of permission rules."""
-        ...
-
-    @property
-    def questions(self) -> QuestionsFacet:
-        """Return the facet of open questions of tools."""
-        ...
-
-    @property
-    def catalog(self) -> CatalogFacet:
-        """Return the facet of models, agents, commands, tools and skills."""
-        ...
-
-    @property
-    def settings(self) -> SettingsFacet:
-        """Return the facet of settings, keys and trust."""
-        ...
-
-    @property
-    def files(self) -> FilesFacet:
-        """Return the facet of the work tree's files."""
-        ...
-
-    @property
-    def screen(self) -> ScreenFacet:
-        """Return the facet of the open screens."""
-        ...
-
-    @property
-    def project(self) -> ProjectFacet:
-        """Return the facet of projects."""
-        ...
+    sessions: SessionsFacet
+    messages: MessagesFacet
+    prompts: PromptsFacet
+    context: ContextFacet
+    undo: UndoFacet
+    permissions: PermissionsFacet
+    rules: RulesFacet
+    questions: QuestionsFacet
+    catalog: CatalogFacet
+    settings: SettingsFacet
+    files: FilesFacet
+    screen: ScreenFacet
+    project: ProjectFacet
 
     def events(self) -> EventReader:
         """Return a reader of this folder's events from now on."""

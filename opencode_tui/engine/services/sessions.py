@@ -13,9 +13,8 @@ from opencode_tui.engine.session.loop import SessionLoop
 from opencode_tui.engine.session.maintenance import SessionMaintenance
 from opencode_tui.engine.session.prompt import SessionPrompt
 from opencode_tui.engine.session.request.attachment import Attachments
-from opencode_tui.engine.session.request.builder import RequestBuilder
+from opencode_tui.engine.session.request.builder import RequestBuilder, SystemPrompts
 from opencode_tui.engine.session.request.instruction import Instructions, RemoteInstructions
-from opencode_tui.engine.session.request.system import SystemPrompts
 from opencode_tui.engine.session.request.user_message import UserMessages
 from opencode_tui.engine.session.revert.retention import SnapshotRetention
 from opencode_tui.engine.session.session_lock import PartEdits

@@ -1,12 +1,11 @@
 """The default keys of each action that keys can be bound to.
 
-Source: reference, section 38; `context_view` and the actions after it are not in OpenCode.
-Its `agent_cycle_reverse` has shift+tab, its `status_view` `<leader>s`.
+Source: reference, section 38.
 """
 
 from collections.abc import Mapping
 
-DEFAULT_KEYS: Mapping[str, str] = {
+SHARED_KEYS: Mapping[str, str] = {
     "leader": "ctrl+x",
     "app_exit": "ctrl+c,ctrl+d,<leader>q",
     "command_list": "ctrl+p",
@@ -90,6 +89,11 @@ DEFAULT_KEYS: Mapping[str, str] = {
     "input_select_word_backward": "alt+shift+b,alt+shift+left",
     "input_delete_word_forward": "alt+d,alt+delete,ctrl+delete",
     "input_delete_word_backward": "ctrl+w,ctrl+backspace,alt+backspace",
+}
+"""Ours for the actions that OpenCode has too; some of its own keys differ."""
+
+DEFAULT_KEYS: Mapping[str, str] = {
+    **SHARED_KEYS,
     "context_view": "<leader>i",
     "diff_view": "<leader>d",
     "help_view": "f1,?",

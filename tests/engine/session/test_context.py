@@ -5,11 +5,10 @@ from typing import Any
 
 from opencode_tui.engine.provider.llm import LlmRequest, ToolSpec
 from opencode_tui.engine.session.context.items import ContextSources, context_items
-from opencode_tui.engine.session.request.builder import BuiltRequest
+from opencode_tui.engine.session.request.builder import BuiltRequest, SystemLayer, system_prompt
 from opencode_tui.engine.session.request.history import filter_compacted
 from opencode_tui.engine.session.request.model_message import to_model_messages
 from opencode_tui.engine.session.request.reminder import with_reminder
-from opencode_tui.engine.session.request.system import SystemLayer, system_prompt
 from opencode_tui.engine.session.tokens.estimate import ModelEstimate
 from opencode_tui.engine.session.tokens.media import media_tokens
 from opencode_tui.schema.api.context import ContextItem

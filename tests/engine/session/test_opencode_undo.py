@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from opencode_tui.engine.session.revert.patches import FOREIGN
 from opencode_tui.engine.session.revert.range import visible
+from opencode_tui.engine.session.revert.summary import FOREIGN
 from opencode_tui.schema.session.session import SessionInfo
 from tests.support.sessions.stored import read_store
 from tests.support.undo.sessions import UndoWorld, undo_world

@@ -2,8 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from opencode_tui.engine.session.revert.patches import merge, totals, truncate
-from opencode_tui.engine.session.revert.summary import title_of
+from opencode_tui.engine.session.revert.summary import merge, title_of, totals, truncate
 from opencode_tui.schema.event.event import MessageUpdated, SessionDiff, SessionUpdated
 from opencode_tui.schema.session.diff import FileDiff
 from opencode_tui.schema.session.message import UserMessage

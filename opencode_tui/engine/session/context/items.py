@@ -12,11 +12,10 @@ from msgspec import Struct, field
 
 from opencode_tui.engine.provider.llm import LlmRequest, MediaBlock, ModelMessage, ToolEntry, UserEntry
 from opencode_tui.engine.session.compaction.prune import KEEP
-from opencode_tui.engine.session.request.builder import BuiltRequest
+from opencode_tui.engine.session.request.builder import BuiltRequest, SystemLayer
 from opencode_tui.engine.session.request.history import compaction_of
 from opencode_tui.engine.session.request.media import media_blocks
 from opencode_tui.engine.session.request.model_message import PRUNED_OUTPUT, to_model_messages
-from opencode_tui.engine.session.request.system import SystemLayer
 from opencode_tui.engine.session.tokens.estimate import Block, ModelEstimate
 from opencode_tui.schema.api.context import ContextGroup, ContextItem, ContextKind, ContextState
 from opencode_tui.schema.model import Model

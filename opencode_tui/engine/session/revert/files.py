@@ -8,7 +8,8 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from opencode_tui.engine.session.records.store import SessionStore
-from opencode_tui.engine.session.revert.patches import (
+from opencode_tui.engine.session.revert.range import UncoveredCall
+from opencode_tui.engine.session.revert.summary import (
     CLEANED,
     RevertablePatches,
     changes_in,
@@ -16,7 +17,6 @@ from opencode_tui.engine.session.revert.patches import (
     status_of,
     usable,
 )
-from opencode_tui.engine.session.revert.range import UncoveredCall
 from opencode_tui.engine.snapshot.report import Patch, PathNote, Preview, Report
 from opencode_tui.engine.snapshot.revert.plan import CHANGED_SINCE
 from opencode_tui.engine.snapshot.snapshot import Snapshots

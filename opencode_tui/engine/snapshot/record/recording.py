@@ -21,8 +21,8 @@ from opencode_tui.engine.snapshot.objects.tree import EMPTY_TREE, EXECUTABLE, FO
 from opencode_tui.engine.snapshot.objects.view import View, add_snapshot, open_view
 from opencode_tui.engine.snapshot.record.accumulator import ChangeSet, Interval, StepAccumulator
 from opencode_tui.engine.snapshot.skipped import Stamps, find_touched, stamp_skipped
+from opencode_tui.engine.snapshot.snapshot import LockedWorktree, WorktreeLock
 from opencode_tui.engine.snapshot.worktree import NOT_IN_PROJECT, Worktree
-from opencode_tui.engine.snapshot.worktree_lock import LockedWorktree, WorktreeLock
 from opencode_tui.schema.error import SnapshotError
 
 _USUAL = Defaults()

@@ -12,9 +12,10 @@ disk, except folders in that temp folder.
 - **Users**: with CAP_SYS_ADMIN (root), no user namespace is made, because inside one root could not write files of other users, as
   in a container with a mounted project; the command keeps the capabilities that concern owners and modes of files. Otherwise the
   command runs in a user namespace of its own, without capabilities.
-- **/proc**: a new one shows the command's own processes only. A container that masks parts of its own refuses to mount one; there,
-  `shares_proc` binds the present one read-only. The kernel then still refuses the environment, memory, root and descriptors of
-  processes outside, because the command is always in a user namespace of its own; command lines and states can be read.
+- **/proc**: a new one shows the command's own processes only; without a user namespace it is read-only, because root owns the
+  settings of the kernel in it. A container that masks parts of its own refuses to mount a new one; there, `shares_proc` binds the
+  present one read-only. The kernel then still refuses the environment, memory, root and descriptors of processes outside, because
+  the command is always in a user namespace of its own; command lines and states can be read.
 - **No seccomp filter**: the namespaces hold what tier B must filter (sockets, other processes, mounts). What they do not separate
   are the kernel's keyrings.
 """
@@ -87,6 +88,7 @@ def arguments(policy: Policy, folder: Path) -> list[str]:
     covers = _covers(access)
     hidden = [path for path in access if access[path] == "hide" and path.is_dir()]
     keeps_user = has_admin_capability() and not policy.shares_proc
+    proc = [Path("/proc")] if keeps_user else []  # with the settings of the kernel, which root owns
     # fmt: off
     return [
         "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--die-with-parent", "--new-session", "--as-pid-1",
@@ -98,7 +100,7 @@ def arguments(policy: Policy, folder: Path) -> list[str]:
         *_links(access, policy, folder),
         *(word for path in sorted(access, key=_depth) for word in _mount(path, access)),
         *([] if policy.proxy is None else ["--ro-bind", str(policy.proxy), _PROXY]),
-        *(word for path in (*hidden, *covers, Path("/")) for word in ("--remount-ro", str(path))),
+        *(word for path in (*hidden, *covers, *proc, Path("/")) for word in ("--remount-ro", str(path))),
         "--chdir", str(folder),
     ]
     # fmt: on

@@ -75,6 +75,97 @@ SCRIPTS: dict[str, str] = {
     "type into a terminal": "{python} tools.py type",
     "replace in a loop": "{python} tools.py race {outside}",
     "become another user": "su -c 'cat {outside}/secret' nobody; sudo -n cat {outside}/secret",
+    "read by a compiler": (
+        "gcc -E -xc - <<< '#include \"{outside}/secret\"'; gcc @{outside}/secret; "
+        "as -o o <<< '.incbin \"{outside}/secret\"'; cat o"
+    ),
+    "read by lists of files": (
+        "tar cf - -T - <<< {outside}/secret | cat; printf '{outside}/secret\\0' | sort --files0-from=-; "
+        "file -f {outside}/secret"
+    ),
+    "read by git": (
+        "git hash-object -w --stdin-paths <<< {outside}/secret | xargs -r git cat-file -p; "
+        "git diff --no-index /dev/null {outside}/secret; git -C {outside} grep --no-index CANARY"
+    ),
+    "read by a link from git": (
+        "printf {outside} | git hash-object -w --stdin > i; "
+        "git update-index --add --cacheinfo 120000,$(cat i),lnk; git checkout -- lnk; cat lnk/secret"
+    ),
+    "read by a link from a patch": (
+        "printf 'diff --git a/p b/p\\nnew file mode 120000\\n--- /dev/null\\n+++ b/p\\n@@ -0,0 +1 "
+        "@@\\n+{outside}/secret\\n\\\\ No newline at end of file\\n' | git apply; cat p"
+    ),
+    "read and write by a link from an archive": (
+        "{python} tools.py archive {outside}; tar xf links.tar; cat l/secret; tar xf links.tar; echo x > l/new"
+    ),
+    "read by a URL": (
+        "curl -s file://{outside}/secret; {python} -c 'import urllib.request as u; "
+        'print(u.urlopen("file://{outside}/secret").read())\''
+    ),
+    "read by the own process": (
+        "cat /proc/self/root{outside}/secret /proc/thread-self/cwd/../outside/secret /dev/fd/../../..{outside}/secret"
+    ),
+    "read by an open folder": "{python} tools.py above ../outside/secret",
+    "read by a new root": "{python} tools.py chroot {outside}/secret",
+    "read the messages of the kernel": (
+        "{python} tools.py syslog; dmesg | sed 's/^./CANARY-/' | head -1; head -c 9 /dev/kmsg | sed 's/^./CANARY-/'"
+    ),
+    "read disks and memory": (
+        "for f in /dev/mem /dev/vda /dev/sda /dev/nvme0n1 /proc/kcore; do head -c 9 $f | sed 's/^/CANARY-/'; done"
+    ),
+    "read what others hold open": "cat /proc/[0-9]*/fd/[0-9]* /proc/[0-9]*/map_files/* < /dev/null & sleep 0.3; kill -9 $!",
+    "write by variables of tools": (
+        "KRB5_TRACE={outside}/w curl -s http://127.0.0.1; GIT_TRACE={outside}/w git status; "
+        "BASH_XTRACEFD=9 bash -xc : 9>{outside}/w; SSLKEYLOGFILE={outside}/w curl -s https://127.0.0.1"
+    ),
+    "write by interpreters": (
+        "perl -e 'open F, q(>), q({outside}/w)'; awk 'BEGIN{print 1 > \"{outside}/w\"}'; "
+        "sed -n 'w {outside}/w' src/a.py"
+    ),
+    "write by arithmetic and traps": (
+        "x='a[$(touch {outside}/w)]'; (( x )); trap 'touch {outside}/w' EXIT; "
+        "PROMPT_COMMAND='touch {outside}/w' bash -ic :"
+    ),
+    "write by git's programs": (
+        "git -c core.pager='touch {outside}/w;' -p status; git -c alias.x='!touch {outside}/w' x; "
+        "git -c core.editor='touch {outside}/w;' commit --allow-empty; "
+        "git -c core.fsmonitor='touch {outside}/w;' status"
+    ),
+    "write by a library": (
+        "printf '__attribute__((constructor)) void f(void){extern int system(char*);system(\"touch "
+        "{outside}/w\");}' | gcc -shared -fPIC -xc - -o e.so; LD_PRELOAD=./e.so true"
+    ),
+    "write by a memory file": "{python} tools.py memfd {outside}",
+    "write by a scheduler": (
+        "echo 'touch {outside}/w' | at now; echo '* * * * * touch {outside}/w' | crontab -; "
+        "systemd-run --user touch {outside}/w"
+    ),
+    "set attributes outside": (
+        "setfattr -n user.x -v y {outside}/victim; {python} -c 'import os; "
+        'os.setxattr("{outside}/victim", "user.x", b"y")\'; chattr +i {outside}/victim'
+    ),
+    "leave by a namespace and a new root": (
+        "unshare -Urmpf --mount-proc sh -c 'cat {outside}/secret /proc/1/root{outside}/secret; "
+        "chroot /proc/1/root cat {outside}/secret'"
+    ),
+    "leave by bubblewrap": "bwrap --bind / / cat {outside}/secret; bwrap --unshare-all --ro-bind / / cat {outside}/secret",
+    "limit and slow a process": (
+        "prlimit --pid {victim} --cpu=1:1; renice 19 {victim}; ionice -c 3 -p {victim}; taskset -p 1 {victim}"
+    ),
+    "signal a process by its folder": "{python} tools.py folder {victim}",
+    "send by raw and local packets": (
+        "ping -c 1 -W 1 127.0.0.1 -p {tcp}; {python} -c 'import socket; "
+        "socket.create_connection((\"localhost\", {tcp}))'; {python} -c 'import socket; "
+        'socket.create_connection(("::ffff:127.0.0.1", {tcp}))\''
+    ),
+    "send by an inherited or passed socket": (
+        "{python} tools.py inherited; for f in /proc/self/fd/*; "
+        "do readlink $f | sed -n 's/socket:/CANARY-SOCKET/p'; done"
+    ),
+    "change the clock and the limits of the machine": (
+        "date -s 2001-01-01; hostname {canary}; sysctl -w kernel.domainname={canary}; "
+        "echo 1 > /proc/sys/vm/drop_caches && echo CANARY-CACHES"
+    ),
     "write git's settings": "echo x >> .git/config; git config core.fsmonitor x",
     "write git's settings by a rename": "cp .git/config c; echo x >> c; mv -f c .git/config",
     "write a hook": "echo x > .git/hooks/pre-commit; chmod +x .git/hooks/pre-commit",
@@ -130,6 +221,36 @@ elif what == "handle":
             if fd >= 0: print("CANARY-HANDLE")
         fd = libc.open_by_handle_at(at, handle, 0)
         if fd >= 0: show(os.read(fd, 100))
+elif what == "archive":
+    import io, tarfile
+    with tarfile.open("links.tar", "w") as file:
+        link = tarfile.TarInfo("l"); link.type = tarfile.SYMTYPE; link.linkname = rest[0]; file.addfile(link)
+        inner = tarfile.TarInfo("l/new"); inner.size = 1; file.addfile(inner, io.BytesIO(b"x"))
+elif what == "above":
+    at = os.open(".", os.O_PATH); above = os.open("..", os.O_PATH, dir_fd=at)
+    for start in (at, above):
+        try: show(os.read(os.open(rest[0] if start == at else rest[0][3:], os.O_RDONLY, dir_fd=start), 100))
+        except OSError as error: print(error)
+elif what == "chroot":
+    at = os.open(".", os.O_PATH); os.mkdir("jail"); os.chroot("jail"); os.fchdir(at)
+    for _ in range(20): os.chdir("..")
+    os.chroot("."); print(open(rest[0]).read())
+elif what == "keys":
+    keyctl = 250 if os.uname().machine == "x86_64" else 219
+    libc.syscall(keyctl, 8, -4, -3); buffer = ctypes.create_string_buffer(64)
+    print(libc.syscall(keyctl, 11, libc.syscall(keyctl, 10, -3, b"user", rest[0].encode(), 0), buffer, 64)); show(buffer.raw)
+elif what == "syslog":
+    buffer = ctypes.create_string_buffer(4096)
+    if libc.klogctl(3, buffer, 4096) > 0: print("CANARY-MESSAGES")
+elif what == "memfd":
+    fd = os.memfd_create("x"); os.write(fd, f"#!/bin/sh\ntouch {rest[0]}/w\n".encode())
+    os.system(f"sh /proc/self/fd/{fd}; /proc/{os.getpid()}/fd/{fd}")
+elif what == "folder":
+    fd = os.open(f"/proc/{rest[0]}", os.O_RDONLY | os.O_DIRECTORY); signal.pidfd_send_signal(fd, 9)
+elif what == "inherited":
+    for fd in range(3, 256):
+        try: socket.socket(fileno=fd).send(b"x"); print("CANARY-SENT")
+        except OSError: pass
 elif what == "type":
     import fcntl, termios
     for name in ("/dev/tty", "/proc/self/fd/0", "/proc/self/fd/1"):
@@ -183,6 +304,8 @@ class World:
         udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         udp.bind(("127.0.0.1", 0))
         self._abstract = f"hostile-{os.getpid()}"
+        add_key = 248 if os.uname().machine == "x86_64" else 217
+        ctypes.CDLL(None).syscall(add_key, b"user", self._abstract.encode(), CANARY.encode(), len(CANARY), -4)
         self._sockets = [tcp, udp]
         for name in (f"\0{self._abstract}", str(self.confined.outside / "socket")):
             unix = socket.socket(socket.AF_UNIX)

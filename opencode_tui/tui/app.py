@@ -24,7 +24,7 @@ from opencode_tui.tui.screen_guards import log_path
 from opencode_tui.tui.terminal_title import TerminalTitle
 from opencode_tui.tui.theme.built_in import built_in
 from opencode_tui.tui.theme.look import Look, first_look
-from opencode_tui.tui.theme.palette import Palette
+from opencode_tui.tui.theme.palette import Depth, Palette
 
 if TYPE_CHECKING:
     from opencode_tui.client.client import Client
@@ -53,6 +53,7 @@ class OpenCodeApp(App[Ending], inherit_bindings=False):
         self.options = options
         self.themes: Themes | None = None
         self._is_dark = self.look.palette.dark
+        self._depth: Depth = self.look.palette.depth
         self.painted = asyncio.Event()
         self.router = KeyRouter(Keymap())
         self.chat = ChatScreen(options, self, clock)
@@ -123,7 +124,7 @@ class OpenCodeApp(App[Ending], inherit_bindings=False):
         if self.themes is None:
             return
         try:
-            palette = self.themes.palette(name, dark=self._is_dark, depth=self.look.palette.depth)
+            palette = self.themes.palette(name, dark=self._is_dark, depth=self._depth)
         except ValueError as error:
             self.chat.show_note("failed", str(error))
             return
@@ -194,6 +195,13 @@ class OpenCodeApp(App[Ending], inherit_bindings=False):
         self._flatten = flatten
         self.chat.refresh_all()
         self.push_screen(Overlay(content), close)
+
+    def update_overlay(self, content: "ListContent") -> None:
+        """Show other choices in the open list, with the same filter."""
+        from opencode_tui.tui.dialogs.overlay import Overlay
+
+        if isinstance(self.screen, Overlay):
+            self.screen.listing.show(content)
 
     def pop_overlay(self) -> None:
         """Close the overlay without a choice."""

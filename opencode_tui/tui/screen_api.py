@@ -75,6 +75,14 @@ class AppApi(Protocol):
         """Show a list over the muted screen; `done` gets the chosen id, or None."""
         ...
 
+    def update_overlay(self, content: ListContent) -> None:
+        """Show other choices in the open list."""
+        ...
+
+    def pop_overlay(self) -> None:
+        """Close the open list without a choice."""
+        ...
+
     def notify_terminal(self, words: str) -> None:
         """Ring the bell and show a notification of the terminal while its window has no focus."""
         ...

@@ -56,6 +56,7 @@ async def apply_settings(screen: ChatApi, app: AppApi, control: SessionControlle
 async def _prepare_prompt(screen: ChatApi, control: SessionController, state: Path) -> None:
     box = screen.prompt
     path = state / "prompt-history.jsonl"
+    await asyncio.to_thread(control.choice.load_favorites, state / "favorite-models")
     earlier = await asyncio.to_thread(read_history, path)
     is_demo = control.choice.model is not None and control.choice.model.provider_id == "demo"
     box.history.load(earlier or (EXAMPLES if is_demo else ()))

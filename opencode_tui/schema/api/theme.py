@@ -16,7 +16,7 @@ SHIPPED = _names(
     "opencode-tui opencode system dark light catppuccin dracula everforest github gruvbox kanagawa monokai nord one-dark rosepine "
     "solarized tokyonight vesper zenburn"
 )
-"""Built-in themes; the first five are one theme."""
+"""Built-in themes; the first five are one theme, `system` in the terminal's own colors."""
 
 ELSEWHERE = _names(
     "aura ayu carbonfox catppuccin-frappe catppuccin-macchiato cobalt2 cursor flexoki lucent-orng material matrix mercury nightowl "

@@ -1,11 +1,12 @@
 """Actions that open a list over the screen: commands, models, agents, themes, keys."""
 
 from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
 
 from msgspec import Struct
 
 from opencode_tui.schema.api.catalog import CommandSummary
-from opencode_tui.schema.model import parse_model_ref
+from opencode_tui.schema.model import Model, parse_model_ref
 from opencode_tui.text.permission import approvals_words
 from opencode_tui.text.quantity import amount
 from opencode_tui.text.safe_text import screen_line
@@ -69,20 +70,37 @@ def _page_choices(keymap: Keymap) -> list[Choice]:
 
 
 def model_choices(choice: Chosen) -> list[Choice]:
-    """Return the available models, recent ones first."""
+    """Return the available models with their prices, favorites first, then recent ones."""
     current = str(choice.model) if choice.model else ""
-    recent = [str(one) for one in choice.recent]
+    favorites = [name for name in choice.favorites if any(str(one.ref) == name for one in choice.models)]
+    recent = [name for name in map(str, choice.recent) if name not in favorites]
     names = {str(one.ref): one for one in choice.models}
 
     def made(name: str, group: str) -> Choice:
         known = names[name]
         limit = f"{amount(known.limit.context)} tokens" if known.limit.context else ""
         title = screen_line(known.name or known.model_id)
-        return Choice(name, title, screen_line(name) if title != name else "", limit, group, name == current)
+        note = prices(known) or (screen_line(name) if title != name else "")
+        return Choice(name, title, note, limit, group, name == current)
 
     used = [made(name, "Recent") for name in recent if name in names]
-    rest = sorted((one for one in names if one not in recent), key=lambda name: (names[name].provider_id, name))
-    return [*used, *(made(name, screen_line(names[name].provider_id)) for name in rest)]
+    others = (one for one in names if one not in recent and one not in favorites)
+    rest = sorted(others, key=lambda name: (names[name].provider_id, name))
+    return [
+        *(made(name, "Favorites") for name in favorites),
+        *used,
+        *(made(name, screen_line(names[name].provider_id)) for name in rest),
+    ]
+
+
+def prices(model: Model) -> str:
+    """Return `$3 in, $15 out` per million tokens; empty when they are unknown or free."""
+    cost = model.cost
+    return f"${_short(cost.input)} in, ${_short(cost.output)} out" if cost.output else ""
+
+
+def _short(price: Decimal) -> str:
+    return f"{price:.4f}".rstrip("0").rstrip(".")
 
 
 def agent_list(choice: Chosen) -> ListContent:
@@ -94,10 +112,22 @@ def agent_list(choice: Chosen) -> ListContent:
     return ListContent(choices, hint="Select agent", enter="use")
 
 
+THEME_NOTES = {
+    "dark": "built-in, always dark",
+    "light": "built-in, always light",
+    "system": "the terminal's own colors",
+}
+
+
 def theme_choices(themes: Themes, current: str) -> list[Choice]:
     """Return all themes."""
     return [
-        Choice(name, screen_line(name), "your own" if themes.is_own(name) else "", is_current=name == current)
+        Choice(
+            name,
+            screen_line(name),
+            "your own" if themes.is_own(name) else THEME_NOTES.get(name, ""),
+            is_current=name == current,
+        )
         for name in themes.names()
     ]
 
@@ -170,7 +200,28 @@ class ListActions(Struct, frozen=True):
                 self.control.choice.use(ref)
                 self.screen.refresh_chrome()
 
-        self._open(ListContent(model_choices(self.control.choice), hint="Filter models", enter="use"), use)
+        choice = self.control.choice
+
+        async def toggle(name: str) -> None:
+            await choice.toggle_favorite(name)
+            self.app.update_overlay(content())
+
+        def connect(_name: str) -> None:
+            self.app.pop_overlay()
+            self.run("login_view")
+
+        def content() -> ListContent:
+            return ListContent(
+                model_choices(choice),
+                hint="Filter models (prices per million tokens)",
+                enter="use",
+                extra={
+                    "ctrl+f": ("favorite", lambda name: self.screen.do(toggle(name))),
+                    "ctrl+a": ("connect a provider", connect),
+                },
+            )
+
+        self._open(content(), use)
 
     def _agents(self) -> None:
         def use(chosen: str) -> None:

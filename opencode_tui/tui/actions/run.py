@@ -15,7 +15,15 @@ ARMED_MS = 5_000
 class RunActions:
     """Actions on the run and on the program."""
 
-    def __init__(self, screen: ChatApi, app: AppApi, panels: PanelApi, control: SessionController) -> None:
+    def __init__(
+        self,
+        screen: ChatApi,
+        app: AppApi,
+        panels: PanelApi,
+        control: SessionController,
+        do: Callable[[str], object],
+    ) -> None:
+        self._do = do
         self._screen = screen
         self._app = app
         self._panels = panels
@@ -33,11 +41,23 @@ class RunActions:
     def _interrupt(self) -> None:
         if not self._control.is_busy:
             self._screen.clear_note()
+            self._rewind()
         elif self._is_second("interrupt"):
             self._screen.do(self._abort())
         else:
             key = self._app.keymap.first("session_interrupt")
             self._arm("interrupt", Activity(key=key, act="again to interrupt"))
+
+    def _rewind(self) -> None:
+        """Open the timeline on the second press with an empty prompt: from there one undoes or forks from any turn."""
+        if self._control.facts is None or self._screen.prompt.editor.text:
+            return
+        if self._is_second("rewind"):
+            self._disarm()
+            self._do("session_timeline")
+        else:
+            key = self._app.keymap.first("session_interrupt")
+            self._arm("rewind", Activity(key=key, act="again to rewind", action_id="session_timeline"))
 
     async def _abort(self) -> None:
         self._disarm()

@@ -23,7 +23,7 @@ class ActionTable:
     """The actions of one chat screen."""
 
     def __init__(self, screen: ChatApi, app: AppApi, panels: PanelApi, control: SessionController) -> None:
-        self.run = RunActions(screen, app, panels, control)
+        self.run = RunActions(screen, app, panels, control, self.do)
         self.session = SessionActions(screen, panels, control)
         self.undo = UndoActions(screen, panels, control)
         self.memory = MemoryActions(screen, app, panels, control)

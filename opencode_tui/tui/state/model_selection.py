@@ -1,6 +1,9 @@
 """The agent and the model for the next request."""
 
+import asyncio
 from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
 
 from opencode_tui.client.client import Client
 from opencode_tui.schema.api.catalog import AgentSummary
@@ -22,6 +25,22 @@ class ModelSelection:
         self.variant: str | None = None
         self.recent: list[ModelRef] = []
         """Models used since the start, latest first."""
+        self.favorites: list[str] = []
+        """Names of the models that lists show first."""
+        self._favorites_file: Path | None = None
+
+    def load_favorites(self, path: Path) -> None:
+        """Read the favorites, one name per line, and keep them in this file from now on. Blocks."""
+        self._favorites_file = path
+        with suppress(OSError):
+            self.favorites = list(dict.fromkeys(filter(None, path.read_text("utf-8", "replace").splitlines())))
+
+    async def toggle_favorite(self, name: str) -> None:
+        """Add a model to the favorites or remove it. Raises OpencodeError when they cannot be written."""
+        kept = [one for one in self.favorites if one != name]
+        self.favorites = [*kept, name] if len(kept) == len(self.favorites) else kept
+        if self._favorites_file is not None:
+            await asyncio.to_thread(_write_lines, self._favorites_file, self.favorites)
 
     async def load(self, model: str | None, agent: str | None) -> None:
         """Load the choices and select the names of the command line. Raises ConfigError for an unknown one."""
@@ -91,3 +110,13 @@ class ModelSelection:
     def limit(self) -> int:
         """Tokens that a conversation can have before it is compacted; 0 when unknown."""
         return (self.details.usable or 0) if self.details else 0
+
+
+def _write_lines(path: Path, lines: Sequence[str]) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        fresh = path.with_suffix(".new")
+        fresh.write_text("".join(f"{line}\n" for line in lines), "utf-8")
+        fresh.replace(path)
+    except OSError as error:
+        raise OpencodeError(f"{path} cannot be written ({error.strerror})") from error

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
@@ -160,7 +161,10 @@ SEEDS: Mapping[str, tuple[Seed | None, Seed | None]] = {
 
 MAX_BYTES = 200_000
 
-_OTHER_NAMES = {BUILT_IN: True, "opencode": True, "system": True, "dark": True, "light": False}
+TERMINAL = "system"
+"""The theme with the terminal's own background and colors; OpenCode's name."""
+
+_OTHER_NAMES = {BUILT_IN: True, "opencode": True, "dark": True, "light": False}
 """Names of the built-in theme, including OpenCode's; the last two name a variant."""
 
 
@@ -184,8 +188,9 @@ class Themes:
                 continue
 
     def names(self) -> Sequence[str]:
-        """Return the built-in one first, then by name."""
-        return [BUILT_IN, *sorted({*SEEDS, *self._files} - {BUILT_IN})]
+        """Return the built-in one, its variants and the terminal's own colors first, then by name."""
+        first = [BUILT_IN, "dark", "light", TERMINAL]
+        return [*first, *sorted({*SEEDS, *self._files}.difference(first))]
 
     def is_own(self, name: str) -> bool:
         """Return whether the theme comes from a file."""
@@ -199,8 +204,12 @@ class Themes:
         fault = theme_fault(name, self._files)
         if fault:
             raise ValueError(fault)
+        if name == TERMINAL and name not in self._files:
+            return replace(built_in(dark, "none" if depth == "none" else "16"), name=TERMINAL)
         if depth in ("16", "none") or (name in _OTHER_NAMES and name not in self._files):
-            return built_in(_OTHER_NAMES.get(name, dark) if name in ("dark", "light") else dark, depth)
+            is_fixed = name in ("dark", "light")
+            made = built_in(_OTHER_NAMES[name] if is_fixed else dark, depth)
+            return replace(made, name=name) if is_fixed else made
         if name in self._files:
             return self._read(name, dark=dark, depth=depth)
         sides = SEEDS[name]

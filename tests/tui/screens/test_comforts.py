@@ -119,3 +119,56 @@ async def test_the_check_of_the_installation_is_a_page(environ: dict[str, str], 
         await page.send("/doctor")
         text = await page.sees("esc back")
         assert "git" in text and "Doctor" in text
+
+
+async def test_escape_twice_on_an_empty_prompt_opens_the_timeline(environ: dict[str, str], folder: Path) -> None:
+    async with screen(environ, folder, Answer(text="hello")) as page:
+        await page.press("escape", "escape")
+        assert "Timeline" not in page.text()
+        await page.send("hi")
+        await page.sees("Done")
+        page.app.chat.prompt.editor.put("typed")
+        await page.press("escape", "escape")
+        page.app.chat.prompt.clear()
+        assert "Timeline" not in page.text()
+        await page.press("escape")
+        await page.sees("again to rewind")
+        await page.press("escape")
+        await page.sees("Timeline")
+
+
+async def test_a_favorite_model_is_listed_first_also_later(environ: dict[str, str], folder: Path) -> None:
+    for is_later in (False, True):
+        async with screen(environ, folder) as page:
+            await page.press("ctrl+x", "m")
+            text = await page.sees("ctrl+f favorite")
+            assert "$1 in, $2 out" in text
+            if not is_later:
+                assert "Favorites" not in text
+                await page.type("scripted")
+                await page.press("ctrl+f")
+            await page.sees("Favorites")
+            await page.press("escape")
+
+
+async def test_a_provider_is_connected_from_the_list_of_models(environ: dict[str, str], folder: Path) -> None:
+    async with screen(environ, folder) as page:
+        await page.press("ctrl+x", "m")
+        await page.sees("ctrl+a connect a provider")
+        await page.press("ctrl+a")
+        await page.sees("enter enter key")
+
+
+async def test_the_theme_of_the_terminal_has_no_background(environ: dict[str, str], folder: Path) -> None:
+    async with screen(environ, folder) as page:
+        before = page.app.look.palette
+        page.app.apply_theme("system")
+        await page.pilot.pause()
+        assert page.app.look.palette.background == "" and page.app.look.palette.name == "system"
+        lines = page.app.screen._compositor.render_strips()
+        colors = {segment.style.bgcolor for line in lines for segment in line if segment.style is not None}
+        assert all(color is None or color.is_default for color in colors)
+        page.app.apply_theme(before.name)
+        assert page.app.look.palette == before
+        page.app.apply_theme("light")
+        assert not page.app.look.palette.dark

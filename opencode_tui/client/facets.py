@@ -186,11 +186,18 @@ class PermissionsFacet(Protocol):
         ...
 
     async def reply(
-        self, request_id: str, reply: Reply, message: str | None = None, *, always: Sequence[str] | None = None
+        self,
+        request_id: str,
+        reply: Reply,
+        message: str | None = None,
+        *,
+        always: Sequence[str] | None = None,
+        host: bool = False,
     ) -> bool:
         """Answer a request; return whether it was still open.
 
-        `always` are the patterns that an `always` reply grants, else those of the request. Raises ConfigError for patterns that
+        `always` are the patterns that an `always` reply grants, else those of the request; with `host` it grants the host that
+        the request suggests. Raises ConfigError for patterns that
         cannot be granted, StorageError when a grant could not be stored: the call is then allowed this once.
         """
         ...

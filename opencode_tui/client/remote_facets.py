@@ -211,9 +211,16 @@ class _Permissions(_Facet):
         return await self._link.records("/permission", PermissionRequest)
 
     async def reply(
-        self, request_id: str, reply: Reply, message: str | None = None, *, always: Sequence[str] | None = None
+        self,
+        request_id: str,
+        reply: Reply,
+        message: str | None = None,
+        *,
+        always: Sequence[str] | None = None,
+        host: bool = False,
     ) -> bool:
-        answer = PermissionReply(reply=reply, message=message, always=None if always is None else list(always))
+        patterns = None if always is None else list(always)
+        answer = PermissionReply(reply=reply, message=message, always=patterns, host=host or None)
         return await _was_open(self._link, f"/permission/{request_id}/reply", answer.to_dict())
 
     async def approvals(self, session_id: str) -> Approvals:

@@ -58,12 +58,14 @@ class PermissionRequest(Record):
 class PermissionReply(Record):
     """The reply to a request; `message` is the user's feedback to the model with a rejection.
 
-    `always` are the patterns to grant with an `always` reply; without it those of the request.
+    `always` are the patterns to grant with an `always` reply; without it those of the request. With `host`, an `always` reply
+    grants the host that the request suggests instead.
     """
 
     reply: Reply
     message: str | None = absent()
     always: list[str] | None = absent()
+    host: bool | None = absent()
 
 
 class Verdict(Record):

@@ -20,7 +20,8 @@ class SandboxFacts(Struct, frozen=True):
     """What a question says about the sandbox; unsafe texts, each empty where the question does not say it.
 
     `kind` is "outside" (it needs the outside), "discard" (it discards work), "refused" (the sandbox refused something that it
-    did), "protected" (it made or changed protected `files`), or "rule". `folder` is its working directory.
+    did), "protected" (it made or changed protected `files`), or "rule". `folder` is its working directory, `allows` the host that
+    can be allowed instead of running it outside.
     """
 
     kind: str
@@ -29,6 +30,7 @@ class SandboxFacts(Struct, frozen=True):
     host: str = ""
     folder: str = ""
     files: tuple[str, ...] = ()
+    allows: str = ""
 
     @property
     def is_afterwards(self) -> bool:
@@ -57,6 +59,7 @@ def sandbox_of(request: PermissionRequest) -> SandboxFacts:
         text("host"),
         text("folder"),
         _texts(facts.get("files")),
+        text("allows"),
     )
 
 
@@ -76,8 +79,11 @@ def has_parts(request: PermissionRequest, verdicts: Sequence[Verdict]) -> bool:
     return len(verdicts) > 1 and not explains_itself and any(one.action != "allow" for one in verdicts)
 
 
-Act = Literal["once", "always", "edit", "reject", "leave"]
-"""The effect of a key; "edit" changes the rule before it is stored, "leave" rejects without asking what to do instead."""
+Act = Literal["once", "host", "always", "edit", "reject", "leave"]
+"""The effect of a key.
+
+"host" allows the host, "edit" changes the rule before it is stored, "leave" rejects without asking what to do instead.
+"""
 
 
 class Choice(Struct, frozen=True):
@@ -94,6 +100,8 @@ def choices_of(request: PermissionRequest) -> list[Choice]:
     if facts.kind == "protected":
         return [Choice("k", "keep", "once"), Choice("r", "remove or restore", "leave")]
     choices = [Choice("y", once_of(request), "once")]
+    if facts.allows:
+        choices.append(Choice("h", f"allow {facts.allows} in this project", "host"))
     if request.always:
         choices += [Choice("a", always_of(request), "always"), Choice("e", "edit the rule", "edit")]
     return [*choices, Choice("n", "leave it", "leave") if facts.is_afterwards else Choice("n", REJECT, "reject")]
@@ -209,9 +217,14 @@ def always_of(request: PermissionRequest) -> str:
     return "always allow " + ", ".join(f'"{pattern}"' for pattern in request.always)
 
 
-def stored_words(request: PermissionRequest, edited: Sequence[str] | None) -> tuple[str, str]:
-    """Return what an answer for always has stored, and how to undo it; `edited` are the patterns if not those of the request."""
+def stored_words(request: PermissionRequest, edited: Sequence[str] | None, *, host: bool = False) -> tuple[str, str]:
+    """Return what an answer for always has stored, and how to undo it.
+
+    `edited` are the patterns if not those of the request; with `host` its host was stored.
+    """
     stored = request if edited is None else request.changed(always=list(edited))
+    if host:
+        stored = request.changed(permission="network", always=[sandbox_of(request).allows])
     pattern = f' {request.permission} "{stored.always[0]}"' if len(stored.always) == 1 else ""
     return (
         f"Always allowed{always_of(stored).removeprefix('always allow')}",

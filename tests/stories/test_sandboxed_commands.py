@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -37,13 +37,15 @@ class Story:
     approvals: Approvals | None = None
     asked: list[PermissionAsked] = field(default_factory=list[PermissionAsked])
 
-    async def bash(self, command: str, *replies: Reply, agent: str = "build", message: str | None = None) -> Any:
+    async def bash(
+        self, command: str, *replies: Reply | Literal["host"], agent: str = "build", message: str | None = None
+    ) -> Any:
         """Return the state of the call of a command; the questions get these replies in order."""
         session = await self.session(command, *replies, agent=agent, message=message)
         return (await self.world.calls(session))[-1].state
 
     async def session(
-        self, command: str, *replies: Reply, agent: str = "build", message: str | None = None
+        self, command: str, *replies: Reply | Literal["host"], agent: str = "build", message: str | None = None
     ) -> SessionInfo:
         session = await self.world.new_session()
         if self.approvals is not None:
@@ -58,13 +60,16 @@ class Story:
             answering.cancel()
         return session
 
-    async def _answer(self, replies: list[Reply], message: str | None) -> None:
+    async def _answer(self, replies: list[Reply | Literal["host"]], message: str | None) -> None:
         with self.world.client.events() as events:
             async for envelope in events:
                 if isinstance(envelope.event, PermissionAsked):
                     self.asked.append(envelope.event)
                     reply = replies.pop(0)
-                    await self.world.client.permissions.reply(envelope.event.id, reply, message)
+                    if reply == "host":
+                        await self.world.client.permissions.reply(envelope.event.id, "always", host=True)
+                    else:
+                        await self.world.client.permissions.reply(envelope.event.id, reply, message)
 
     @property
     def sandbox(self) -> Any:
@@ -177,8 +182,50 @@ async def test_always_after_a_refusal_holds_for_the_kind_of_command(environ, pro
         await story.bash("make all N=1", "always")
         assert story.asked[-1].always == ["make all *"]
         await story.bash("make all N=2")
-    assert [(tmp_path / f"outside{number}").exists() for number in (1, 2)] == [True, True]
-    assert len(story.asked) == 1
+        assert [(tmp_path / f"outside{number}").exists() for number in (1, 2)] == [True, True]
+        assert len(story.asked) == 1
+
+
+async def test_always_after_a_refusal_lets_the_next_command_start_outside(
+    environ, project: Repo, tmp_path: Path, tier: Tier
+):
+    project.write("Makefile", f"all:\n\techo tried >> tried\n\techo x > {tmp_path}/outside\n")
+    async with confined(environ, project, tier) as story:
+        await story.bash("make all", "always")
+        explained = await story.world.client.rules.explain("bash", "make all -j2")
+        state = await story.bash("make all -j2")
+        both = await story.bash('make all; python3 -c \'open("a.txt", "w")\'')
+        planned = await story.bash("make all -j2", agent="plan")
+    assert (project.path / "tried").read_text() == "tried\n" * 4  # at first inside and outside, then once each
+    assert explained.runs == "host" and state.metadata["sandbox"] == {"runs": "host", "tier": tier}
+    assert both.metadata["sandbox"]["runs"] == "sandbox"  # a part of it was never allowed outside
+    assert planned.metadata["sandbox"]["runs"] == "sandbox"
+
+
+async def test_always_inside_lets_no_command_out(environ, project: Repo, tmp_path: Path, tier: Tier):
+    project.write("Makefile", f"all:\n\techo x > {tmp_path}/outside\n")
+    async with confined(environ, project, tier) as story:
+        story.approvals = "ask"
+        await story.bash("make none", "always")
+        explained = await story.world.client.rules.explain("bash", "make none")
+    assert (explained.action, explained.runs) == ("allow", "sandbox")
+
+
+async def test_a_host_is_allowed_in_this_project_and_the_command_runs_again_inside(environ, project: Repo, tier: Tier):
+    project.write("fetch.py", "import sys, urllib.request as r\nprint(r.urlopen(sys.argv[1], timeout=9).status)\n")
+    project.write(
+        "says.sh", "echo could not resolve host: db.example; python3 fetch.py http://db.example/ && exit 7; exit 1\n"
+    )
+    async with confined(environ, project, tier) as story:
+        state = await story.bash("bash says.sh", "host", "reject")
+        grants = await story.world.client.rules.grants("network", None)
+        later = await story.bash("bash says.sh", "reject")
+        await story.world.client.rules.revoke("network", "db.example")
+        await story.bash("bash says.sh", "reject")
+    assert [one.metadata["sandbox"].get("allows") for one in story.asked] == ["db.example", None, None, "db.example"]
+    assert [grant.pattern for grant in grants] == ["db.example"]
+    assert "Ran again after the user allowed db.example." in state.output
+    assert "no address is known for db.example" in later.output and later.metadata["sandbox"]["runs"] == "sandbox"
 
 
 async def test_an_ordinary_failure_asks_nothing(environ, project: Repo, tier: Tier):

@@ -33,7 +33,17 @@ from opencode_tui.text.permission import (
 )
 from opencode_tui.text.safe_text import make_safe
 
-_WORDS = {"yes": "y", "once": "y", "always": "a", "edit": "e", "no": "n", "reject": "n", "keep": "k", "remove": "r"}
+_WORDS = {
+    "yes": "y",
+    "once": "y",
+    "host": "h",
+    "always": "a",
+    "edit": "e",
+    "no": "n",
+    "reject": "n",
+    "keep": "k",
+    "remove": "r",
+}
 """Words that are typed for keys."""
 
 _DIFF_LINES = 40
@@ -61,11 +71,12 @@ class Question(Struct, frozen=True):
 
 
 class _Answer(Struct, frozen=True):
-    """A reply, the feedback to the agent with a rejection, and the edited rule with an always."""
+    """A reply, the feedback to the agent with a rejection, and the edited rule or the host with an always."""
 
     reply: Reply
     feedback: str = ""
     always: Sequence[str] | None = None
+    host: bool = False
 
 
 class PermissionPrompt:
@@ -92,7 +103,7 @@ class PermissionPrompt:
         answer = await self._read_answer(terminal, request)
         try:
             await self._client.permissions.reply(
-                request.id, answer.reply, answer.feedback or None, always=answer.always
+                request.id, answer.reply, answer.feedback or None, always=answer.always, host=answer.host
             )
         except StorageError as error:
             say(f"{error}; allowed this once")
@@ -136,6 +147,8 @@ class PermissionPrompt:
             match acts.get(_WORDS.get(word, word)):
                 case "once":
                     return _Answer("once")
+                case "host":
+                    return _Answer("always", host=True)
                 case "always":
                     return _Answer("always")
                 case "edit":
@@ -156,6 +169,8 @@ class PermissionPrompt:
         sign, token, text = _DECISIONS[answer.reply]
         request = question.request
         stored = request.always if answer.always is None else answer.always
+        if answer.host:
+            stored = [sandbox_of(request).allows]
         subject = ", ".join(stored) if answer.reply == "always" else subject_of(request, question.call)
         feedback = f": {make_safe(answer.feedback)}" if answer.feedback else ""
         shown = f"{text}  {make_safe(_first(subject))}{feedback}"

@@ -129,5 +129,8 @@ class _Rules:
     async def query(self, query: Query) -> None:
         return
 
+    async def is_always_outside(self, query: Query) -> bool:
+        return False
+
     def rules(self) -> Sequence[Ruleset]:
         return [self._rules]

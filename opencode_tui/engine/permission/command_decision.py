@@ -14,7 +14,14 @@ from typing import TYPE_CHECKING, Any, Literal
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from opencode_tui.engine.permission.decision import Query, always_of, is_granted, open_patterns, with_approvals
+from opencode_tui.engine.permission.decision import (
+    Query,
+    always_of,
+    is_always_outside,
+    is_granted,
+    open_patterns,
+    with_approvals,
+)
 from opencode_tui.engine.permission.protected import is_secret
 from opencode_tui.engine.permission.ruleset import BuiltInRule, evaluate, evaluate_layers, grantable
 from opencode_tui.schema.error import DeniedError
@@ -97,10 +104,11 @@ def decide_command(
 ) -> CommandDecision:
     """Return the decision under rules, grants and the mode of approvals; `allows_outside`: the mode auto may leave the sandbox."""
     query = with_approvals(plan.query, approvals)
-    decision = CommandDecision("allow", plan.runs, plan.kind, plan.reasons)
+    known = list(grants)
+    runs: Runs = "host" if not plan.read_only and is_always_outside(plan.query, known) else plan.runs
+    decision = CommandDecision("allow", runs, plan.kind, plan.reasons)
     if plan.refusal:
         return replace(decision, action="deny", reasons=(plan.refusal,))
-    known = list(grants)
     try:
         undecided = [
             (one, pattern)

@@ -6,6 +6,7 @@ from typing import Any
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from opencode_tui.engine.permission.grants import Grant
 from opencode_tui.engine.permission.ruleset import BuiltInRule, evaluate, evaluate_layers, matches
 from opencode_tui.schema.error import DeniedError
 from opencode_tui.schema.permission import Approvals, Rule, Ruleset, ToolCallRef
@@ -65,6 +66,17 @@ def is_granted(query: Query, pattern: str, grants: Iterable[Rule]) -> bool:
         grant.pattern == pattern if pattern in query.must_ask else matches(grant.pattern, pattern)
         for grant in grants
         if grant.action == "allow" and matches(grant.permission, query.permission)
+    )
+
+
+def is_always_outside(query: Query, grants: Iterable[Rule]) -> bool:
+    """Return whether grants let all commands of a query run outside the sandbox."""
+    outside = [grant for grant in grants if isinstance(grant, Grant) and grant.is_outside]
+    return bool(outside) and any(
+        one.permission == "bash"
+        and bool(one.patterns)
+        and all(is_granted(one, pattern, outside) for pattern in one.patterns)
+        for one in (query, *query.also)
     )
 
 

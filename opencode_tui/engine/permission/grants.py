@@ -42,9 +42,17 @@ class GrantStore(Protocol):
 
 
 class Grant(Rule):
-    """A stored rule; `metadata.worktree` is the real path of the worktree where it applies, `created` is in ms since 1970."""
+    """A stored rule; `metadata.worktree` is the real path of the worktree where it applies, `created` is in ms since 1970.
+
+    With `outside` it lets commands run outside the sandbox: the user has given it after a refusal.
+    """
 
     metadata: JsonObject = Field(default_factory=JsonObject)
+
+    @property
+    def is_outside(self) -> bool:
+        """Whether commands that the grant covers run outside the sandbox."""
+        return self.metadata.get("outside") is True
 
 
 _GRANTS: TypeAdapter[list[Grant]] = TypeAdapter(list[Grant], config=ConfigDict(defer_build=True))
@@ -78,11 +86,17 @@ class Grants:
         """Return the grants of this worktree, oldest first. Raises StorageError when the record cannot be read."""
         return [grant for grant in await self._all() if self._is_ours(grant)]
 
-    async def add(self, permission: str, patterns: Sequence[str]) -> None:
-        """Store grants for patterns; existing ones are unchanged. Raises StorageError."""
-        metadata = {"worktree": self._worktree, "created": self._clock()}
+    async def add(self, permission: str, patterns: Sequence[str], *, outside: bool = False) -> None:
+        """Store grants for patterns; existing ones are unchanged, except that `outside` replaces others. Raises StorageError."""
+        metadata = {"worktree": self._worktree, "created": self._clock(), **({"outside": True} if outside else {})}
         async with self._lock():
-            grants = await self._all()
+            grants = [
+                grant
+                for grant in await self._all()
+                if not (
+                    outside and self._is_ours(grant) and grant.permission == permission and grant.pattern in patterns
+                )
+            ]
             known = {(grant.permission, grant.pattern) for grant in grants if self._is_ours(grant)}
             new = [pattern for pattern in dict.fromkeys(patterns) if (permission, pattern) not in known]
             added = [Grant(permission=permission, pattern=text, action="allow", metadata=metadata) for text in new]

@@ -7,19 +7,27 @@ Source: reference, section 27; SPEC, section 3, "children" and "always".
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from opencode_tui.engine.permission.decision import Query, always_of, is_granted, open_patterns, with_approvals
-from opencode_tui.engine.permission.grants import Grants
+from opencode_tui.engine.permission.decision import (
+    Query,
+    always_of,
+    is_always_outside,
+    is_granted,
+    open_patterns,
+    with_approvals,
+)
+from opencode_tui.engine.permission.grants import NETWORK, Grants
 from opencode_tui.engine.permission.policy import Policy
 from opencode_tui.engine.permission.protected import is_secret
 from opencode_tui.schema.error import ConfigError, PermissionRefused, RejectedError
 from opencode_tui.schema.event.event import PermissionAsked, PermissionReplied
 from opencode_tui.schema.ids import Identifier
 from opencode_tui.schema.permission import Approvals, PermissionRequest, Reply, Rule, Ruleset, ToolCallRef
+from opencode_tui.schema.record import JsonObject
 
 Publish = Callable[[PermissionAsked | PermissionReplied], None]
 Advise = Callable[[PermissionRequest], Awaitable[Literal["ask", "allow", "deny"]]]
@@ -96,19 +104,29 @@ class PermissionService:
         await self._wait(_Pending(request, undecided, asyncio.get_running_loop().create_future()))
 
     async def reply(
-        self, request_id: str, reply: Reply, message: str | None = None, *, always: Sequence[str] | None = None
+        self,
+        request_id: str,
+        reply: Reply,
+        message: str | None = None,
+        *,
+        always: Sequence[str] | None = None,
+        host: bool = False,
     ) -> bool:
         """Reply to a request and return whether it was still pending.
 
         `always` stores the grant first (of the patterns `always`, else of the request's), then allows every pending request that
-        it covers. `reject` rejects the other pending requests of the session too, with the same message. Raises ConfigError for
-        an `always` that is not possible, StorageError when a grant cannot be stored; then the one call is allowed all the same.
+        it covers; with `host` it stores the host that the request names instead. `reject` rejects the other pending requests of
+        the session too, with the same message. Raises ConfigError for an `always` that is not possible, StorageError when a grant
+        cannot be stored; then the one call is allowed all the same.
         """
         pending = self._pending.get(request_id)
         if pending is None:
             return False
         if reply == "always":
-            await self._allow_always(pending, _checked(pending.request, always))
+            if host:
+                await self._allow_always(pending, NETWORK, [_host_of(pending.request)])
+            else:
+                await self._allow_always(pending, pending.request.permission, _checked(pending.request, always))
             return True
         self._pending.pop(request_id)
         if reply == "once":
@@ -134,6 +152,10 @@ class PermissionService:
         if approvals == "auto":
             return policy.automatic(outside=self._allows_outside)
         return policy.with_outside() if self._allows_outside else policy
+
+    async def is_always_outside(self, query: Query) -> bool:
+        """Return whether the user always lets the commands of a query run outside the sandbox."""
+        return is_always_outside(query, await self._current_grants())
 
     async def _marked(self, request: PermissionRequest) -> PermissionRequest:
         """Return the request of a tool with `outside` in its metadata if a confined command could not do the same."""
@@ -174,11 +196,12 @@ class PermissionService:
             if self._pending.pop(request.id, None) is not None:
                 self._publish_reply(pending, "reject")
 
-    async def _allow_always(self, pending: _Pending, patterns: Sequence[str]) -> None:
+    async def _allow_always(self, pending: _Pending, permission: str, patterns: Sequence[str]) -> None:
         self._pending.pop(pending.request.id)
         try:
             if patterns:
-                await self._grants.add(pending.request.permission, patterns)
+                is_refused = _sandbox_of(pending.request).get("kind") == "refused"
+                await self._grants.add(permission, patterns, outside=is_refused and permission == "bash")
         finally:
             self._close(pending, "always")
         grants = await self._current_grants()
@@ -218,6 +241,19 @@ class PermissionService:
             always=always_of(shown, [pattern for one, pattern in undecided if one is shown]),
             tool=query.tool,
         )
+
+
+def _sandbox_of(request: PermissionRequest) -> JsonObject:
+    found = request.metadata.get("sandbox")
+    return cast(JsonObject, found) if isinstance(found, dict) else {}
+
+
+def _host_of(request: PermissionRequest) -> str:
+    """Return the host that the request suggests to allow. Raises ConfigError without one."""
+    host = _sandbox_of(request).get("allows")
+    if not isinstance(host, str) or not host:
+        raise ConfigError("this request names no host that could be allowed; reply with once or reject")
+    return host
 
 
 def _checked(request: PermissionRequest, always: Sequence[str] | None) -> list[str]:
@@ -272,6 +308,10 @@ class CallPermission(Struct, frozen=True):
         asked = replace(query, session_id=self.session_id, tool=self.tool)
         policy = self.service.policy_of(mode, self.policy)
         await self.service.ask(with_approvals(asked, mode), layers=self.layers(), policy=policy)
+
+    async def is_always_outside(self, query: Query) -> bool:
+        """Return whether the user always lets the commands of a query run outside the sandbox."""
+        return await self.service.is_always_outside(query)
 
     def rules(self) -> Sequence[Ruleset]:
         """Return the rulesets that must all allow the call."""

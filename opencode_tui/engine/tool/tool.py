@@ -47,6 +47,10 @@ class Ask(Protocol):
         """Wait for the decision about a query; its session and call are filled in."""
         ...
 
+    def is_always_outside(self, query: Query) -> Awaitable[bool]:
+        """Return whether the user always lets the commands of a query run outside the sandbox."""
+        ...
+
     def rules(self) -> Sequence[Ruleset]:
         """Return the rulesets that must all allow the call: the session's and its parents'."""
         ...

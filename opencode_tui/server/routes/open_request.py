@@ -40,7 +40,8 @@ async def respond_permission(
 
 
 async def _reply_to_permission(client: FolderClient, request_id: str, answer: PermissionReply) -> Response:
-    if not await client.permissions.reply(request_id, answer.reply, answer.message, always=answer.always):
+    host = answer.host is True
+    if not await client.permissions.reply(request_id, answer.reply, answer.message, always=answer.always, host=host):
         raise NotFoundError(f"no open permission request {request_id}; it was answered, or its turn has ended")
     return answer_value(True)
 

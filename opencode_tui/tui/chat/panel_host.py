@@ -148,6 +148,7 @@ class PanelHost:
             case,
             place=place,
             answer=lambda reply: self._screen.do(self._reply(request, reply)),
+            allow_host=lambda: self._screen.do(self._reply(request, "always", host=True)),
             reject=lambda: self._ask_word(request),
             edit=lambda: self._edit_rule(request),
         )
@@ -219,11 +220,12 @@ class PanelHost:
         *,
         message: str | None = None,
         always: Sequence[str] | None = None,
+        host: bool = False,
     ) -> None:
         self._drop_asked()
-        await self._control.client.permissions.reply(request.id, reply, message, always=always)
+        await self._control.client.permissions.reply(request.id, reply, message, always=always, host=host)
         if reply == "always":
-            self._screen.show_note("done", *stored_words(request, always))
+            self._screen.show_note("done", *stored_words(request, always, host=host))
 
     def _edit_plan(self, file: Path) -> None:
         self._screen.do(self._edit_and_show(file))

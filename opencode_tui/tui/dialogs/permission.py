@@ -139,6 +139,7 @@ class PermissionPanel(Panel):
         *,
         place: tuple[int, int],
         answer: Callable[[Reply], None],
+        allow_host: Callable[[], None],
         reject: Callable[[], None],
         edit: Callable[[], None],
     ) -> None:
@@ -148,6 +149,7 @@ class PermissionPanel(Panel):
         self._place = place
         self._acts: Mapping[Act, Callable[[], None]] = {
             "once": lambda: answer("once"),
+            "host": allow_host,
             "always": lambda: answer("always"),
             "edit": edit,
             "reject": reject,

@@ -120,6 +120,9 @@ class _Ask:
                 must_ask=[*one.must_ask, *one.by_user],
             )
 
+    async def is_always_outside(self, query: Query) -> bool:
+        return False
+
     def rules(self) -> Sequence[Ruleset]:
         return self._bench.layers
 

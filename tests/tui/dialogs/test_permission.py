@@ -47,10 +47,12 @@ async def question(
     client = ScriptedClient(script)
     replies: list[tuple[Any, ...]] = []
 
-    def reply(_id: str, reply: Reply, message: str | None = None, *, always: list[str] | None = None) -> bool:
+    def reply(
+        _id: str, reply: Reply, message: str | None = None, *, always: list[str] | None = None, host: bool = False
+    ) -> bool:
         script.permissions.clear()
         client.send(PermissionReplied(session_id=SESSION, request_id=_id, reply=reply))
-        replies.append((reply, message, always))
+        replies.append((reply, message, always, *(["host"] if host else [])))
         return True
 
     client.permissions.answer(reply=reply)
@@ -73,6 +75,7 @@ OUTSIDE = asked("outside", "npm install *", reasons=["Accesses the network."])
         (OUTSIDE, "n reject and tell the agent why", ["n", "enter"], ("reject", None, None)),
         (asked("discard", reasons=["Discards all uncommitted changes."]), "Discards all", ["y"], ("once", None, None)),
         (asked("refused", "x", host="db.local:5432"), "It tried to reach db.local:5432.", ["y"], ("once", None, None)),
+        (asked("refused", host="db", allows="db"), "h allow db in this project", ["h"], ("always", None, None, "host")),
         (asked("refused", "x *", reasons=["Uses /etc/x."]), "Uses /etc/x.", ["a"], ("always", None, None)),
         (asked("refused", host="db.local"), "Run it again outside the sandbox?", ["n"], ("reject", None, None)),
         (asked("protected", files=[".envrc"]), "Keep these protected files?", ["k"], ("once", None, None)),

@@ -158,6 +158,10 @@ class _Allowed:
     async def query(self, query: Query) -> None:
         """Return at once."""
 
+    async def is_always_outside(self, query: Query) -> bool:
+        """Return no."""
+        return False
+
     def rules(self) -> Sequence[Ruleset]:
         """Return no rules."""
         return ()

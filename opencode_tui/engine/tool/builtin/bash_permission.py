@@ -7,6 +7,8 @@ import asyncio
 import os
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from opencode_tui.engine.permission.command_decision import CommandPlan, CommandScope, plan_command
 from opencode_tui.engine.permission.decision import Query
 from opencode_tui.engine.tool.tool import ToolContext
@@ -25,6 +27,8 @@ async def ask_for_command(
         raise CommandRefusedError(plan.refusal)
     if plan.query.patterns:
         await context.ask.query(plan.query)
+    if plan.runs == "sandbox" and not plan.read_only and await context.ask.is_always_outside(plan.query):
+        return replace(plan, runs="host")
     return plan
 
 

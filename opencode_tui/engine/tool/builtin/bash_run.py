@@ -75,7 +75,7 @@ class CommandRun(Struct, frozen=True):
             ended = await self.follow(self.command, output)
         return Ran(ended, output, facts, notes)
 
-    async def _run_confined(self, confined: "Confined", sandbox: "Sandbox") -> Ran:
+    async def _run_confined(self, confined: "Confined", sandbox: "Sandbox", notes: Sequence[str] = ()) -> Ran:
         output = self.make_output()
         facts: dict[str, Any] = {"runs": "sandbox", "tier": confined.tier}
         async with self.context.commands():
@@ -84,21 +84,32 @@ class CommandRun(Struct, frozen=True):
             except asyncio.CancelledError:
                 await run_to_completion(_undo_changes(confined, sandbox))
                 raise
-        notes = await self._check_changes(confined, sandbox, facts)
+        notes = [*notes, *await self._check_changes(confined, sandbox, facts)]
         refusal = await asyncio.to_thread(_find_refusal, confined, ended, output)
         if refusal is None:
             return Ran(ended, output, facts, notes)
         facts["refused"] = {"what": refusal.what, **_known(refusal)}
-        reason = await self._ask_to_leave(refusal, confined.tier)
+        host = await self._allowable_host(refusal, sandbox)
+        reason = await self._ask_to_leave(refusal, confined.tier, host)
         if reason is not None:
             return Ran(ended, output, facts, [*notes, f"Blocked by the sandbox, probably: {refusal.what} {reason}"])
+        if host and await sandbox.allows(host) and (again := await self._confine()) is not None:
+            return await self._run_confined(again, sandbox, [*notes, f"Ran again after the user allowed {host}."])
         return await self._run_on_host({**facts, "runs": "host"}, [*notes, "Ran again outside the sandbox."])
 
-    async def _ask_to_leave(self, refusal: Refusal, tier: str) -> str | None:
-        """Ask to run the command again on the host; returns None when it may, else why not, in a sentence."""
+    async def _allowable_host(self, refusal: Refusal, sandbox: "Sandbox") -> str:
+        """Return the refused host if the sandbox could let the command reach it, else nothing."""
+        if refusal.host is None or await sandbox.no_hosts() or await sandbox.allows(refusal.host):
+            return ""
+        return refusal.host
+
+    async def _ask_to_leave(self, refusal: Refusal, tier: str, host: str) -> str | None:
+        """Ask to run the command again on the host, or to allow a host; returns None when it may, else why not, in a sentence."""
         if self.plan.read_only:
             return "This agent may not leave it."
         facts = {**self._facts("refused", tier), "reasons": [refusal.what], **_known(refusal)}
+        if host:
+            facts["allows"] = host
         commands = next(
             (one for one in (self.plan.query, *self.plan.query.also) if one.permission == "bash"),
             Query(session_id="", permission="bash", patterns=[self.command.text]),

@@ -100,8 +100,8 @@ def _width(letter: str) -> int:
     return max(0, wcwidth(letter))
 
 
-SETTLED_S = 0.25
-"""Seconds after which what a key did is drawn."""
+SETTLED_S = 0.08
+"""Seconds after which what a key did is drawn, once the program sleeps."""
 
 CALM_S = 0.035
 """Seconds without a byte and without a running thread after which nothing more will come; longer than two frames are apart."""

@@ -23,6 +23,8 @@ from tests.support.world.repo import make_repo
 SIZE = (150, 50)
 PAGES = 80
 """Pages that are looked at of a long conversation."""
+ENDINGS = ("Done", "Stopped", "The turn stopped", "Interrupted  ")
+"""How a turn ended; the line above the prompt is left out when the turn was over before the terminal heard that it began."""
 OFFERED, ROWS = 48, 6
 """The most names that completion suggests, and how many of them are visible at once."""
 
@@ -118,9 +120,7 @@ class HostileWorld:
         asked = lambda: len(self.server.requests) >= self._wanted  # noqa: E731
         self.terminal.until(lambda _: asked(), "the model was not asked")
         self.terminal.calm()
-        self.terminal.until(
-            lambda text: any(word in text for word in ("Done", "Stopped", "Interrupted  ")), "the turn did not end"
-        )
+        self.terminal.until(lambda text: any(word in text for word in ENDINGS), "the turn did not end")
         self.terminal.calm()
 
     def turn(self, *answers: Answer, is_new: bool = True) -> None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from textual import _wait
 from textual.pilot import Pilot
 
 from opencode_tui.tui import preload
@@ -26,6 +27,10 @@ from tests.support.provider.model_script import Answer
 from tests.support.world.engine import World, opened
 
 PATIENCE_S = 15.0
+STEP_S = 0.02
+
+_wait.SLEEP_GRANULARITY = 0.004
+"""Seconds in which the process must be idle before a key that a pilot pressed counts as handled; Textual's own are 0.02."""
 
 
 def look(*, dark: bool = True, depth: Depth = "truecolor", plain: bool = False) -> Look:
@@ -86,14 +91,14 @@ class Page:
         while not is_so(text := self.text()):
             if time.monotonic() > end:
                 raise AssertionError(f"{complaint}; the screen says:\n{text}")
-            await self.pilot.pause(0.02)
+            await asyncio.sleep(STEP_S)
         return text
 
     async def ends(self, *, timeout: float = PATIENCE_S) -> None:
         """Wait until the app has ended."""
         end = time.monotonic() + timeout
         while self.app.is_running and time.monotonic() < end:
-            await asyncio.sleep(0.02)
+            await asyncio.sleep(STEP_S)
         assert not self.app.is_running
 
     def picture(self, path: Path) -> None:

@@ -21,7 +21,6 @@ from opencode_tui.text.tool import (
     failure_text,
     fit_line,
     is_bad_exit,
-    is_interrupted,
     name_of,
     separated,
     time_facts,
@@ -81,10 +80,10 @@ def describe_call(part: ToolPart) -> str:
 def _appearance(part: ToolPart) -> tuple[_Look, list[Fact]]:
     state = part.state
     if isinstance(state, ToolStateCompleted):
-        facts = [*facts_of(part.tool, state), *time_facts(state.time.start, state.time.end)]
+        facts = [*facts_of(part.tool, state), *time_facts(state.time)]
         return _BAD_EXIT if is_bad_exit(state) else _DONE, facts
     if isinstance(state, ToolStateError):
-        return _STOPPED if is_interrupted(state) else _FAILED, failure_facts(state)
+        return _STOPPED if state.stop_reason else _FAILED, failure_facts(state)
     return _UNFINISHED, [Fact("unfinished", short="unfinished")]
 
 
@@ -127,7 +126,7 @@ def _body(part: ToolPart, style: Style) -> list[str]:
     """Return the body lines, safe and no wider than the terminal; most calls have none."""
     state = part.state
     if isinstance(state, ToolStateError):
-        return _guarded(_error_lines(failure_text(state), style), "error", style)
+        return _guarded(_error_lines(failure_text(part, state, os.getcwd()), style), "error", style)
     if not isinstance(state, ToolStateCompleted):
         return []
     if is_bad_exit(state):

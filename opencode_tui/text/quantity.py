@@ -31,6 +31,11 @@ def amount(number: int) -> str:
     return str(number)
 
 
+def token_words(number: int) -> str:
+    """Return `1 token` or `3.1 k tokens`; empty for none."""
+    return f"{amount(number)} token{'s' if number > 1 else ''}" if number else ""
+
+
 def plural(number: int, noun: str) -> str:
     """Return `1 tool` or `9 tools`."""
     many = noun[:-1] + "ies" if noun.endswith("ry") else noun + ("es" if noun.endswith("ch") else "s")

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.session.part import ToolPart
-from opencode_tui.schema.session.tool_state import ToolStateCompleted, ToolStateError, ToolStateUnion
+from opencode_tui.schema.session.tool_state import ToolStateCompleted, ToolStateError, ToolStateUnion, ToolTime
 from opencode_tui.text.cells import clip, clip_front, width
 from opencode_tui.text.quantity import brief_duration, plural
 from opencode_tui.text.safe_text import screen_line
@@ -197,9 +197,9 @@ def facts_of(tool: str, state: ToolStateCompleted) -> list[Fact]:
             return []
 
 
-def time_facts(start: int, end: int | None) -> list[Fact]:
-    """Return the time of a finished call, in ms since 1970, if it was a second or more."""
-    seconds = ((end or start) - start) / 1000
+def time_facts(time: ToolTime) -> list[Fact]:
+    """Return the time of a finished call, without the wait for the user, if it was a second or more."""
+    seconds = time.worked(time.start) / 1000
     return [Fact(brief_duration(seconds), is_time=True)] if seconds >= 1 else []
 
 
@@ -212,12 +212,30 @@ def change_facts(counts: tuple[int, int], *, is_new: bool = False) -> list[Fact]
 def failure_facts(state: ToolStateError) -> list[Fact]:
     """Return the facts of a call that did not succeed."""
     if state.stop_reason == "interrupted":
-        return [Fact("interrupted", short="interrupted"), *time_facts(state.time.start, state.time.end)]
-    text = _REFUSED.get(state.stop_reason or "", "failed")
-    return [Fact(text, "error", text.split()[0])]
+        return [Fact("interrupted", short="interrupted"), *time_facts(state.time)]
+    refused = _REFUSED.get(state.stop_reason or "")
+    return [Fact(refused, "warning", refused.split()[0]) if refused else Fact("failed", "error", "failed")]
 
 
-def failure_text(state: ToolStateError) -> str:
+_MISSING = re.compile(r"(?:file not found: .+|.+ does not exist)(?:; (?:did you mean (?P<similar>.+)\?|.*))?")
+_EDITS = frozenset({"edit", "multiedit", "write", "apply_patch"})
+_PARAMETERS = {"oldString": "the text to replace", "newString": "its replacement"}
+
+
+def _describe_error(tool: str, error: str, root: str) -> str:
+    """Return the error of a tool for files without what only a model can do about it."""
+    unchanged = " Nothing was changed." if tool in _EDITS else ""
+    if missing := _MISSING.fullmatch(error):
+        similar = " or ".join(relative(one, root) for one in (missing["similar"] or "").split(" or ") if one)
+        return f"No such file.{unchanged}" + (f" Nearest: {similar}" if similar else "")
+    head, _, advice = error.partition("\n")[0].rpartition("; ")
+    text = error.replace(f"; {advice}", "", 1) if head else error
+    for name, words in _PARAMETERS.items():
+        text = text.replace(name, words)
+    return text[:1].upper() + text[1:]
+
+
+def failure_text(part: ToolPart, state: ToolStateError, root: str = "") -> str:
     """Return why a call failed or was refused, for the user; the stored text is written for the model. Not safe yet."""
     error = state.error.strip()
     if state.stop_reason == "rejected" and error.startswith(_BY_USER):
@@ -228,6 +246,8 @@ def failure_text(state: ToolStateError) -> str:
         deny = [rule.removesuffix(": deny") for rule in rules.split(", ") if rule.endswith(": deny")]
         if len(deny) == 1:
             return f'Denied by your rule "{deny[0]}" ({permission}).'
+    if part.tool in _EDITS | BY_PATH and error:
+        return _describe_error(part.tool, error, root)
     return error or "failed (no details)"
 
 

@@ -216,6 +216,8 @@ class OpenCodeApp(App[Ending], inherit_bindings=False):
             if self._early is not None:
                 self._early.append(event)
                 return
+            if isinstance(event, events.Key) and not self.app_focus:
+                self.app_focus = True  # focuses the widget again that the key is for
             if isinstance(event, events.Key) and await self._handle_key(event):
                 return
         await super().on_event(event)
@@ -239,6 +241,7 @@ class OpenCodeApp(App[Ending], inherit_bindings=False):
         if not isinstance(screen, ChatScreen):
             return False
         try:
+            screen.on_any_key(event.key, is_printable=event.is_printable)
             return screen.handle_priority_key(event.key) or self.router.handle(event, screen)
         except Exception as error:
             if self.is_headless:

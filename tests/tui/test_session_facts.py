@@ -1,9 +1,11 @@
 """What the screen knows of the shown session: tokens."""
 
+from opencode_tui.schema.event.event import MessageUpdated
 from opencode_tui.schema.session.message import CacheTokens, Tokens
 from opencode_tui.schema.session.session import SessionInfo
 from opencode_tui.tui.state.facts import SessionFacts
 from tests.support.sessions.records import assistant, user
+from tests.support.terminal.conversation import NOON, Story, read
 
 THOUGHT = Tokens(input=10, output=100, reasoning=60, cache=CacheTokens(read=20))
 """An answer of 100 tokens, 60 of them reasoning."""
@@ -33,3 +35,24 @@ def test_reasoning_is_counted_once_in_what_a_turn_has_written():
 def test_the_context_holds_reasoning_and_cached_input_once():
     assert facts_of(THOUGHT).context == 130
     assert facts_of(THOUGHT.changed(total=131)).context == 131
+
+
+def test_the_tools_of_a_run_are_counted_from_its_first_request_on_also_when_another_one_was_queued():
+    story = Story()
+    story.user("first", "1")
+    story.answer([read(story, "a.py", 3)], at="1", end="1:10", finish="tool-calls", cost=0.5)
+    story.user("queued", "1:05")
+    story.answer([read(story, "b.py", 3), "both"], at="1:10", end="1:14", cost=0.25)
+    facts = SessionFacts(facts_of(Tokens()).info)
+    facts.load(story.messages)
+    assert (facts.turn_summary(), facts.turn_cost, facts.turn_started) == ("2 tools", 0.75, NOON + 60_000)
+
+
+def test_a_request_after_the_end_of_a_run_starts_another_one():
+    story = Story()
+    story.user("first", "1")
+    story.answer([read(story, "a.py", 3)], at="1", end="1:10", finish="tool-calls", cost=0.5)
+    facts = SessionFacts(facts_of(Tokens()).info)
+    facts.load(story.messages)
+    facts.apply(MessageUpdated(info=story.user("second", "5").info.changed(session_id="ses_x")))
+    assert (facts.turn_summary(), facts.turn_cost, facts.turn_started) == ("", 0, NOON + 5 * 60_000)

@@ -39,7 +39,7 @@ def test_quitting_while_a_turn_runs_asks_and_tells_the_way_back(start: Open, pat
         terminal.sees("Ask anything")
         terminal.type("count <<slow 30>> <<words 500>>\r")
         terminal.sees("word5 ")
-        terminal.press("ctrl+c", "ctrl+c")
+        terminal.press("ctrl+d", "ctrl+d")
         terminal.sees("Quit while the agent is running?")
         terminal.answer("escape")
         terminal.sees_no_more("Quit while the agent is running?")

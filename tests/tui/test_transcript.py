@@ -145,6 +145,22 @@ def test_a_turn_that_failed_tells_no_duration() -> None:
     assert story.transcript().items[0].turn.ended is None  # pyright: ignore[reportAttributeAccessIssue] - it is the request
 
 
+def test_a_turn_has_its_own_time_and_cost_when_a_queued_request_joined_it() -> None:
+    story = Story()
+    story.user("first", "1")
+    story.answer([], at="1", end="1:10", finish="tool-calls", cost=0.5)
+    story.user("queued", "1:05")
+    transcript = story.transcript()
+    give(transcript, story.answer(["both"], at="1:10", end="1:14", cost=0.25))
+    first, queued = [item.turn for item in transcript.items if isinstance(item, UserItem)]
+    assert (first.ended, first.cost, queued.ended, queued.cost) == (
+        first.started + 10_000,
+        0.5,
+        first.started + 14_000,
+        0.25,
+    )
+
+
 def test_a_request_behind_an_open_turn_is_queued_until_it_is_answered() -> None:
     story, transcript = Story(), Transcript(SESSION)
     give(transcript, story.user("one"))

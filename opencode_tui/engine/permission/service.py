@@ -7,6 +7,7 @@ Source: reference, section 27; SPEC, section 3, "children" and "always".
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Literal, cast
 
 from msgspec import Struct
@@ -272,7 +273,7 @@ class CallPermission(Struct, frozen=True):
     """Sends the permission requests of one tool call; a tool receives an instance as its `ask`.
 
     Each request calls `layers` and reads the session's mode, so that changes apply immediately; `tool` is None for requests of a
-    slash command.
+    slash command. `waiting` is entered while the user may have to reply.
     """
 
     service: PermissionService
@@ -280,6 +281,7 @@ class CallPermission(Struct, frozen=True):
     tool: ToolCallRef | None
     layers: Callable[[], Sequence[Ruleset]]
     policy: Policy
+    waiting: Callable[[], AbstractContextManager[None]] = nullcontext
 
     async def __call__(
         self,
@@ -307,7 +309,8 @@ class CallPermission(Struct, frozen=True):
         mode = await self.service.approvals(self.session_id)
         asked = replace(query, session_id=self.session_id, tool=self.tool)
         policy = self.service.policy_of(mode, self.policy)
-        await self.service.ask(with_approvals(asked, mode), layers=self.layers(), policy=policy)
+        with self.waiting():
+            await self.service.ask(with_approvals(asked, mode), layers=self.layers(), policy=policy)
 
     async def is_always_outside(self, query: Query) -> bool:
         """Return whether the user always lets the commands of a query run outside the sandbox."""

@@ -4,6 +4,7 @@ Links are resolved before permission is asked: the path in the question is the p
 """
 
 import asyncio
+import difflib
 import os
 from pathlib import Path
 
@@ -48,6 +49,21 @@ async def locate(written: str, context: ToolContext) -> Location:
     if not written or "\0" in written:
         raise ToolError(f"{written!r} is not a path; give an absolute path or one relative to {context.directory}")
     return await asyncio.to_thread(_resolve, written, context)
+
+
+_SIMILAR_NAMES = 3
+
+
+def similar_paths(path: Path) -> list[str]:
+    """Return existing paths in the folder of a missing file that it may have meant, best first. Blocks."""
+    try:
+        names = os.listdir(path.parent)
+    except OSError:
+        return []
+    wanted = path.name.lower()
+    contained = [name for name in names if wanted in name.lower() or name.lower() in wanted]
+    close = difflib.get_close_matches(path.name, names, _SIMILAR_NAMES, 0.6)
+    return [str(path.parent / name) for name in dict.fromkeys(close + contained)][:_SIMILAR_NAMES]
 
 
 async def ask_outside(location: Location, context: ToolContext) -> None:

@@ -24,11 +24,16 @@ _STOP_REASON = "stopReason"
 
 
 class ToolTime(Record):
-    """Milliseconds since 1970; `compacted` is when the output was pruned."""
+    """Milliseconds since 1970; `compacted` is when the output was pruned. `waited` ms of it passed until the user replied."""
 
     start: int
     end: int | None = absent()
     compacted: int | None = absent()
+    waited: int | None = absent()
+
+    def worked(self, now: int) -> int:
+        """Return for how many ms the call ran until its end, or until now, without the wait for the user."""
+        return max(0, (now if self.end is None else self.end) - self.start - (self.waited or 0))
 
 
 class ToolStatePending(Record):
@@ -110,6 +115,13 @@ def progress(
     )
 
 
+def wait(state: ToolStateUnion, *, waited: int) -> ToolStateRunning:
+    """Return the running state after it waited for the user for so many ms."""
+    if not isinstance(state, ToolStateRunning):
+        raise ToolTransitionError(state, "wait")
+    return state.changed(time=state.time.changed(waited=(state.time.waited or 0) + waited))
+
+
 def complete(
     state: ToolStateUnion,
     *,
@@ -127,7 +139,7 @@ def complete(
         output=output,
         title=title,
         metadata=metadata,
-        time=ToolTime(start=state.time.start, end=now),
+        time=state.time.changed(end=now),
         attachments=attachments or None,
     )
 
@@ -147,9 +159,7 @@ def fail(
         return ToolStateError(input=state.input, error=error, time=ToolTime(start=now, end=now), metadata=metadata)
     if isinstance(state, ToolStateRunning):
         kept = {**(state.metadata or {}), **(metadata or {})}
-        return ToolStateError(
-            input=state.input, error=error, time=ToolTime(start=state.time.start, end=now), metadata=kept or None
-        )
+        return ToolStateError(input=state.input, error=error, time=state.time.changed(end=now), metadata=kept or None)
     raise ToolTransitionError(state, "fail")
 
 

@@ -31,12 +31,19 @@ class PageActions(Struct, frozen=True):
             "status_view": lambda: self.screen.do(self._status()),
         }
 
-    def _sessions(self) -> None:
+    def _sessions(self, chosen: str = "", typed: str = "") -> None:
         from opencode_tui.tui.screens.sessions import SessionsScreen  # pages load on demand
 
-        self.screen.open_page(SessionsScreen(self.control, self.app.keymap, self._from_sessions))
+        def act(what: str, chosen: str) -> None:
+            self._from_sessions(what, chosen, page.typed)
 
-    def _from_sessions(self, what: str, chosen: str) -> None:
+        page = SessionsScreen(self.control, self.app.keymap, act, chosen=chosen, typed=typed)
+        self.screen.open_page(page)
+
+    def _from_sessions(self, what: str, chosen: str, typed: str) -> None:
+        def back(chosen: str = chosen) -> None:
+            self._sessions(chosen, typed)
+
         info = self.control.folder.sessions.get(chosen)
         actions = self.session
         if info is None:
@@ -47,11 +54,11 @@ class PageActions(Struct, frozen=True):
             case "fork":
                 self.screen.do(actions.fork(chosen))
             case "rename":
-                actions.rename(info)
+                actions.rename(info, back)
             case "export":
-                actions.export(info)
+                actions.export(info, back)
             case _:
-                actions.delete(info)
+                actions.delete(info, back)
 
     async def _context(self) -> None:
         from opencode_tui.tui.screens.context import ContextScreen

@@ -86,6 +86,7 @@ class PromptActions:
         if is_rule(draft.text) and self._control.is_alone:
             self._add_rule(draft.text)
             return
+        self._do("messages_last")  # the message and its answer come there
         self._screen.do(self._send(draft))
 
     async def _send(self, draft: Draft) -> None:

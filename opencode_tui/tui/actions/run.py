@@ -1,12 +1,16 @@
-"""Actions that interrupt a run or quit; both need a second press or a confirmation."""
+"""Actions that interrupt a run or quit; both need a second press of the same key, or a confirmation."""
 
 from collections.abc import Callable, Mapping
 
 from opencode_tui.tui.chrome.activity import Activity
 from opencode_tui.tui.dialogs.confirm import ConfirmPanel, Question
 from opencode_tui.tui.dialogs.panel import PanelKey
+from opencode_tui.tui.keymap import shown
 from opencode_tui.tui.screen_api import AppApi, ChatApi, PanelApi
 from opencode_tui.tui.state.controller import SessionController
+
+SHARED = ("ctrl+c", "ctrl+d")
+"""Keys that quit and also edit the prompt."""
 
 ARMED_MS = 5_000
 """Milliseconds within which a second press interrupts or quits."""
@@ -28,7 +32,8 @@ class RunActions:
         self._app = app
         self._panels = panels
         self._control = control
-        self._armed: dict[str, int] = {}
+        self._armed: tuple[str, str, int] | None = None
+        """What a second press of a key does until a time in ms."""
 
     def table(self) -> Mapping[str, Callable[[], object]]:
         """Return the actions by id."""
@@ -45,8 +50,7 @@ class RunActions:
         elif self._is_second("interrupt"):
             self._screen.do(self._abort())
         else:
-            key = self._app.keymap.first("session_interrupt")
-            self._arm("interrupt", Activity(key=key, act="again to interrupt"))
+            self._arm("interrupt", Activity(key=self._pressed("session_interrupt"), act="again to interrupt"))
 
     def _rewind(self) -> None:
         """Open the timeline on the second press with an empty prompt: from there one undoes or forks from any turn."""
@@ -64,12 +68,14 @@ class RunActions:
         await self._control.interrupt()
 
     def _press_quit(self) -> None:
-        """Quit; ctrl+c needs a second press, as it has other uses."""
-        if self._app.last_key != "ctrl+c" or self._is_second("quit"):
+        """Quit; keys with other uses need a second press, and ctrl+c interrupts a run first."""
+        if self._app.last_key == "ctrl+c" and self._control.is_busy:
+            self._interrupt()
+        elif self._app.last_key not in SHARED or self._is_second("quit"):
             self._disarm()
             self.quit()
         else:
-            self._arm("quit", Activity(key="ctrl+c", act="again to quit", action_id="app_exit"))
+            self._arm("quit", Activity(key=self._app.last_key, act="again to quit", action_id="app_exit"))
 
     def quit(self) -> None:
         """Quit; ask first while runs are active that would end with this process."""
@@ -101,15 +107,24 @@ class RunActions:
         self._app.action_suspend_process()
 
     def _disarm(self) -> None:
-        self._armed = {}
+        self._armed = None
         self._screen.show_aside(Activity())
+
+    def disarm_other(self, key: str) -> None:
+        """Drop a first press when another key follows."""
+        if self._armed is not None and self._armed[1] != key:
+            self._disarm()
+
+    def _pressed(self, action_id: str) -> str:
+        """Return the key to press again: the one that was pressed, in readable form, else the action's first one."""
+        return shown(self._app.last_key, "") if self._app.last_key else self._app.keymap.first(action_id)
 
     def _is_second(self, what: str) -> bool:
         """Return whether this is the second press."""
-        return self._control.now() - self._armed.get(what, -ARMED_MS) < ARMED_MS
+        return self._armed is not None and self._armed[0] == what and self._control.now() < self._armed[2]
 
     def _arm(self, what: str, hint: Activity) -> None:
         """Record a first press and show what a second one does, until its time is over or another first press follows."""
-        armed = self._armed = {what: self._control.now()}
+        armed = self._armed = (what, self._app.last_key, self._control.now() + ARMED_MS)
         self._screen.show_aside(hint)
         self._screen.set_timer(ARMED_MS / 1000, lambda: self._disarm() if self._armed is armed else None)

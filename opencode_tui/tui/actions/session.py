@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 
 from opencode_tui.schema.api.context import CompactSession
@@ -14,6 +15,9 @@ from opencode_tui.tui.dialogs.panel import PanelKey
 from opencode_tui.tui.dialogs.text_panel import TextAsk, TextPanel
 from opencode_tui.tui.screen_api import ChatApi, PanelApi
 from opencode_tui.tui.state.controller import SessionController
+
+
+def _nothing() -> None: ...
 
 
 class SessionActions:
@@ -43,47 +47,52 @@ class SessionActions:
         """Show another session."""
         self._screen.do(self._control.open(session_id))
 
-    def rename(self, info: SessionInfo) -> None:
-        """Ask for a new title."""
+    def rename(self, info: SessionInfo, after: Callable[[], object] = _nothing) -> None:
+        """Ask for a new title; `after` is called when it was set, or not."""
 
         def done(title: str) -> None:
             self._panels.close()
-            if title and title != info.title:
-                self._screen.do(self._rename(info.id, title))
+            self._screen.do(self.set_title(info, title, after))
 
-        self._panels.open(
-            TextPanel(TextAsk("Rename this session", "rename", text=info.title), done=done, back=self._panels.close)
-        )
+        ask = TextAsk("Rename this session", "rename", text=info.title)
+        self._panels.open(TextPanel(ask, done=done, back=partial(self._close, after)))
 
-    async def _rename(self, session_id: str, title: str) -> None:
-        self._control.replace(
-            session_id, await self._control.client.sessions.update(session_id, UpdateSession(title=title))
-        )
+    async def set_title(self, info: SessionInfo, title: str, after: Callable[[], object] = _nothing) -> None:
+        """Rename a session, unless the title is empty."""
+        if title and title != info.title:
+            changed = await self._control.client.sessions.update(info.id, UpdateSession(title=title))
+            self._control.replace(info.id, changed)
+        after()
 
-    def delete(self, info: SessionInfo) -> None:
-        """Delete a session and its subagent sessions after a confirmation."""
-        self._screen.do(self._ask_delete(info))
+    def _close(self, after: Callable[[], object]) -> None:
+        self._panels.close()
+        after()
 
-    async def _ask_delete(self, info: SessionInfo) -> None:
+    def delete(self, info: SessionInfo, after: Callable[[], object] = _nothing) -> None:
+        """Delete a session and its subagent sessions after a confirmation; `after` is called at the end either way."""
+        self._screen.do(self._ask_delete(info, after))
+
+    async def _ask_delete(self, info: SessionInfo, after: Callable[[], object]) -> None:
         messages = await self._control.client.messages.list(info.id)
         below = len(self._control.folder.family(info.id)) - 1
         about = [f"  {info.title}", f"  {plural(len(messages), 'message')}"]
         if below:
             about[-1] += f" and {plural(below, 'subagent session')}"
         answers = (
-            PanelKey("y", "delete", lambda: self._screen.do(self._delete(info))),
-            PanelKey("escape", "cancel", self._panels.close),
+            PanelKey("y", "delete", lambda: self._screen.do(self._delete(info, after))),
+            PanelKey("escape", "cancel", partial(self._close, after)),
         )
         hint = "Your files are not touched. This can't be undone; run `opencode-tui export` first to keep a copy."
         self._panels.open(ConfirmPanel(Question("Delete this session?", about, hint, answers)))
 
-    async def _delete(self, info: SessionInfo) -> None:
+    async def _delete(self, info: SessionInfo, after: Callable[[], object]) -> None:
         self._panels.close()
         await self._control.client.sessions.remove(info.id)
         self._control.replace(info.id, None)
         if self._control.session_id == info.id:
             self._control.leave()
         self._screen.show_note("note", "Deleted", info.title)
+        after()
 
     async def fork(self, session_id: str, message_id: str | None = None) -> None:
         """Fork a session, up to a message or as a whole, and open the fork."""
@@ -102,18 +111,21 @@ class SessionActions:
         await self._control.client.context.compact(info.id, CompactSession(model=self._control.choice.model))
         self._screen.show_note("done", "Compacted")
 
-    def export(self, info: SessionInfo) -> None:
-        """Ask for a file name and export the conversation there as Markdown."""
+    def export(self, info: SessionInfo, after: Callable[[], object] = _nothing) -> None:
+        """Ask for a file name and export the conversation there as Markdown; `after` is called when nothing is exported."""
 
         def done(name: str) -> None:
             self._panels.close()
             if name:
-                self._screen.do(self._export(info, name))
+                self._screen.do(self.write_export(info, name))
+            else:
+                after()
 
         ask = TextAsk("Export as Markdown", "write", text=f"session-{info.id[:8]}.md", hint="a new file in this folder")
-        self._panels.open(TextPanel(ask, done=done, back=self._panels.close))
+        self._panels.open(TextPanel(ask, done=done, back=partial(self._close, after)))
 
-    async def _export(self, info: SessionInfo, name: str) -> None:
+    async def write_export(self, info: SessionInfo, name: str) -> None:
+        """Write the conversation to a new file. Raises OpencodeError."""
         from opencode_tui.text.conversation import to_markdown
 
         messages = await self._control.client.messages.list(info.id)

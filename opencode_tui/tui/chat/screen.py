@@ -76,6 +76,7 @@ class ChatScreen(ErrorBoundary, Screen[None], inherit_bindings=False):
         self.status = StatusLine()
         self._is_submitted = False
         self._leader_timer: Timer | None = None
+        self._is_shell = False
 
     @property
     def keymap(self) -> Keymap:
@@ -236,6 +237,13 @@ class ChatScreen(ErrorBoundary, Screen[None], inherit_bindings=False):
         self.query_one("#page").mount(completions)
         self.prompt.complete_with(control.client, completions)
 
+    def on_any_key(self, key: str, *, is_printable: bool) -> None:
+        """End what lasts until another key: an armed first press, and an error once the next prompt is begun."""
+        if self.action_table is not None:
+            self.action_table.run.disarm_other(key)
+        if is_printable and not self.prompt.editor.text and self.activity.activity.kind == "failed":
+            self.clear_note()
+
     def handle_priority_key(self, key: str) -> bool:
         """Handle a key of the list above the prompt; return whether it was one."""
         return self.prompt.completing and self.prompt.complete_key(key)
@@ -385,6 +393,12 @@ class ChatScreen(ErrorBoundary, Screen[None], inherit_bindings=False):
             self.action_table.prompt.submit()
         else:
             self._is_submitted = True
+
+    def on_text_area_changed(self) -> None:
+        """Show in the status line whether the prompt is a command for the shell."""
+        if self.prompt.is_shell != self._is_shell:
+            self._is_shell = self.prompt.is_shell
+            self.refresh_chrome()
 
     def on_editor_help_requested(self, event: Editor.HelpRequested) -> None:
         """Show the keyboard shortcuts, unless `?` is bound to something else."""

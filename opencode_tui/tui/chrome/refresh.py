@@ -9,9 +9,11 @@ from textual.timer import Timer
 
 from opencode_tui.schema.permission import PermissionRequest
 from opencode_tui.schema.session.session import RetryStatus, SessionInfo
-from opencode_tui.text.quantity import amount, duration, money
+from opencode_tui.schema.session.tool_state import ToolStateCompleted
+from opencode_tui.text.quantity import duration, money, token_words
 from opencode_tui.text.retry import waiting_reason
 from opencode_tui.text.safe_text import screen_line
+from opencode_tui.text.tool import exit_code
 from opencode_tui.tui.chrome.activity import Activity, ActivityLine
 from opencode_tui.tui.chrome.header import Header, Title
 from opencode_tui.tui.chrome.session_browser import SessionBrowser
@@ -24,7 +26,7 @@ from opencode_tui.tui.prompt.editor import HINTS
 from opencode_tui.tui.session_tree import SessionRow, rows_by_folder, session_rows
 from opencode_tui.tui.state.controller import SessionController
 from opencode_tui.tui.state.facts import SessionFacts
-from opencode_tui.tui.state.items import RetryItem
+from opencode_tui.tui.state.items import RetryItem, ToolItem
 from opencode_tui.tui.terminal_title import Notifier, TerminalTitle
 
 PLAN = "plan"
@@ -63,29 +65,43 @@ def activity_of(control: SessionController, now: int, *, interrupt_key: str) -> 
     if questions:
         word = "approval" if isinstance(questions[0], PermissionRequest) else "answer"
         return Activity("asks", f"Waiting for your {word}", elapsed, interrupt_key, "interrupt")
-    figures = f"{elapsed} · {amount(facts.turn_tokens)} tokens" if facts.turn_tokens else elapsed
-    return Activity("busy", facts.word, figures, interrupt_key, "interrupt")
+    return Activity("busy", facts.word, _facts(elapsed, token_words(facts.turn_tokens)), interrupt_key, "interrupt")
 
 
 def end_of_turn(control: SessionController, started: int, now: int) -> Activity:
     """Return the activity for a turn that has just ended."""
     facts = control.facts
     assert facts is not None
-    took = duration((now - started) / 1000)
+    seconds = (now - started) / 1000
+    took = duration(seconds) if seconds >= 1 else ""
+    own = control.transcript.items[-1] if control.transcript.items else None
+    if isinstance(own, ToolItem) and own.is_own and isinstance(own.part.state, ToolStateCompleted):
+        code = exit_code(own.part.state)
+        return Activity("failed", f"Exit {code}", took) if code else Activity("done", "Done", took)
     match facts.failure:
         case "" if facts.is_stopped_by_rejection:
-            return Activity("note", "Stopped", f"you rejected a tool call · {took}")
+            return Activity("note", "Stopped", _facts("you rejected a tool call", took))
         case "":
             cost = money(facts.turn_cost) if facts.turn_cost else ""
-            return Activity("done", "Done", " · ".join(one for one in (took, facts.turn_summary(), cost) if one))
+            return Activity("done", "Done", _facts(took, facts.turn_summary(), cost))
         case "MessageAbortedError":
             return Activity("note", "Interrupted", took)
         case _:
-            return Activity("failed", "Stopped", f"{took} · {amount(facts.turn_tokens)} tokens")
+            return Activity("failed", "Stopped", _facts(took, token_words(facts.turn_tokens)))
+
+
+def _facts(*facts: str) -> str:
+    return " · ".join(one for one in facts if one)
 
 
 def status_of(
-    control: SessionController, *, is_folded: bool, is_asking: bool, width: int, key: Callable[[str], str]
+    control: SessionController,
+    *,
+    is_folded: bool,
+    is_asking: bool,
+    width: int,
+    key: Callable[[str], str],
+    is_shell: bool = False,
 ) -> Status:
     """Return the status line; `key` returns the key of an action."""
     agent = screen_line(control.choice.agent or "")
@@ -99,6 +115,8 @@ def status_of(
         cost = money(control.facts.cost) if control.facts.cost else ""
     sandbox, is_confined = _sandbox_of(control)
     hints = _hints(is_asking=is_asking, is_demo=is_demo, width=width, key=key)
+    if is_shell:
+        return Status("shell command", "runs at once, without the model", hints=((key("input_submit"), "run", ""),))
     return Status(agent, model, share, cost, control.approvals, sandbox, is_confined, hints)
 
 
@@ -123,7 +141,7 @@ def share_text(used: int, limit: int) -> str:
     """Return the used share of the context, or the tokens where the limit is unknown; empty for none."""
     if not used:
         return ""
-    return f"{round(100 * used / limit)} %" if limit else f"{amount(used)} tokens"
+    return f"{round(100 * used / limit)} %" if limit else token_words(used)
 
 
 def _hints(
@@ -271,6 +289,7 @@ class ChromeRefresh:
                 self._control,
                 is_folded=screen.is_folded,
                 is_asking=self._panels.is_open,
+                is_shell=screen.prompt.is_shell,
                 width=screen.size.width,
                 key=screen.keymap.first,
             )

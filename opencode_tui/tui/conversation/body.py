@@ -62,8 +62,8 @@ def draw_more(count: int, page: RenderContext, act: str, *, guide: str = "guide"
     return guarded(spans, page, guide=guide)
 
 
-def draw_error(text: str, page: RenderContext, *, limit: int | None = ERROR_LINES) -> list[Line]:
-    """Return an error's text with a red guide, wrapped: the first line in the text color, the rest muted."""
+def draw_error(text: str, page: RenderContext, *, limit: int | None = ERROR_LINES, guide: str = "error") -> list[Line]:
+    """Return an error's text with a guide, wrapped: the first line in the text color, the rest muted."""
     room = page.right - BODY + 1
     rows: list[tuple[str, str]] = []
     for number, line in enumerate(_first_lines(text.strip() or "failed (no details)", 60)):
@@ -72,12 +72,12 @@ def draw_error(text: str, page: RenderContext, *, limit: int | None = ERROR_LINE
     more = len(rows) - limit if limit is not None else 0
     if limit is not None and more > 1:
         return [
-            *(_guarded_text(row, page) for row in rows[: limit - 1]),
+            *(guarded([(text, page.style(token))], page, guide=guide) for text, token in rows[: limit - 1]),
             guarded(
-                [(f"{page.look.glyphs.ellipsis} {plural(more + 1, 'line')}", page.style("muted"))], page, guide="error"
+                [(f"{page.look.glyphs.ellipsis} {plural(more + 1, 'line')}", page.style("muted"))], page, guide=guide
             ),
         ]
-    return [_guarded_text(row, page) for row in rows]
+    return [guarded([(text, page.style(token))], page, guide=guide) for text, token in rows]
 
 
 def guarded(spans: Sequence[Span], page: RenderContext, *, guide: str = "guide") -> Line:
@@ -96,10 +96,6 @@ def plain_line(spans: list[Span], page: RenderContext) -> Line:
     for text, style in spans:
         pen.put(clip(text, page.right + 1 - pen.at, page.look.glyphs.goes_on), style)
     return pen.line()
-
-
-def _guarded_text(row: tuple[str, str], page: RenderContext) -> Line:
-    return guarded([(row[0], page.style(row[1]))], page, guide="error")
 
 
 def _first_lines(text: str, count: int) -> list[str]:

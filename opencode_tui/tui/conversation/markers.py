@@ -49,9 +49,8 @@ def draw_compaction(item: CompactionItem, page: RenderContext, scene: ViewState)
 
 def draw_retries(item: RetryItem, page: RenderContext, scene: ViewState) -> list[Line]:
     """Return the line that reports failed attempts."""
-    count = len(item.attempts)
     last = item.attempts[-1]
-    text = f"Retried {plural(count, 'time')}: {past_reason(item.provider, last)}"
+    text = f"Retried {plural(item.retries, 'time')}: {past_reason(item.provider, last)}"
     lost = max(0, last.time.created - item.began) / 1000
     pen = LineBuilder(page).move(GUTTER).put(page.look.glyphs.retried, page.style("muted"))
     fact = duration(lost) if lost >= 1 else ""

@@ -103,7 +103,7 @@ def draw_tool(item: ToolItem, page: RenderContext, scene: ViewState) -> list[Lin
     state, facts = _appearance(item, page, scene)
     line = draw_tool_line(
         state,
-        name_of(item.part.tool),
+        "Shell" if item.is_own else name_of(item.part.tool),
         argument_of(item.part, page.root),
         facts,
         page,
@@ -141,12 +141,14 @@ def _appearance(item: ToolItem, page: RenderContext, scene: ViewState) -> tuple[
     if isinstance(state, ToolStateError):
         if is_interrupted(state):
             return State(glyphs.interrupted, "muted", argument="muted"), failure_facts(state)
+        if state.stop_reason is not None:  # the user or a rule decided so: nothing went wrong
+            return State(glyphs.interrupted, "warning", argument="muted"), failure_facts(state)
         return State(glyphs.failed, "error", "error", is_bold=True), failure_facts(state)
     if item.wait == "asks":
         return State(glyphs.asks, "warning", "warning", is_bold=True), [Fact("needs approval", "warning", "approval")]
     if item.wait == "waits" or not isinstance(state, ToolStateRunning):
         return State(glyphs.waiting, "muted", argument="muted"), [Fact("queued", short="queued")]
-    seconds = max(0, scene.now - state.time.start) // 1000
+    seconds = state.time.worked(scene.now) // 1000
     facts = [Fact("running", "accent", "running")]
     if seconds >= 1:
         facts.append(Fact(duration(seconds), "accent", is_time=True, is_bold=True))
@@ -159,7 +161,7 @@ def _completed(item: ToolItem, state: ToolStateCompleted, page: RenderContext) -
         tokens = f"{amount(round(len(state.output) / _LETTERS_PER_TOKEN))} tokens"
         pruned = Fact(f"pruned, {tokens} not sent", short="pruned")
         return State(glyphs.pruned, "muted", argument="muted"), [pruned]
-    facts = [*facts_of(item.part.tool, state), *time_facts(state.time.start, state.time.end)]
+    facts = [*facts_of(item.part.tool, state), *time_facts(state.time)]
     return State(glyphs.failed, "warning") if is_bad_exit(state) else State(glyphs.done, "success"), facts
 
 
@@ -185,5 +187,7 @@ def _body(item: ToolItem, page: RenderContext, scene: ViewState) -> list[Line]:
     if isinstance(state, ToolStateRunning) and not item.wait:
         return renderer_of(item.part.tool).running(state, page)
     if isinstance(state, ToolStateError) and opened != "folded":
-        return draw_error(failure_text(state), page, limit=None if opened == "whole" else 6)
+        head = renderer_of(item.part.tool).head(item.part, page) if opened == "whole" else []
+        text, guide = failure_text(item.part, state, page.root), "warning" if state.stop_reason else "error"
+        return [*head, *draw_error(text, page, limit=None if opened == "whole" else 6, guide=guide)]
     return []

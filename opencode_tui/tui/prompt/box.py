@@ -30,6 +30,12 @@ class Bar(Rows):
         super().__init__()
         self._token = token
 
+    def mark(self, token: str) -> None:
+        """Draw the bar in another color."""
+        if token != self._token:
+            self._token = token
+            self.redraw()
+
     def rows(self, width: int, height: int) -> Sequence[Strip]:
         """Return the glyph on every row."""
         palette, glyphs = self.look.palette, self.look.glyphs
@@ -42,6 +48,7 @@ class PromptBox(ErrorBoundary, Horizontal):
 
     def __init__(self) -> None:
         super().__init__()
+        self._bar = Bar()
         self.editor = Editor()
         self.editor.can_request_help = True
         self.history = History()
@@ -58,8 +65,13 @@ class PromptBox(ErrorBoundary, Horizontal):
 
     def compose(self) -> ComposeResult:
         """Yield the bar and the editor."""
-        yield Bar()
+        yield self._bar
         yield self.editor
+
+    @property
+    def is_shell(self) -> bool:
+        """Return whether the text is a command for the shell, which no model reads first."""
+        return self.editor.text.startswith("!")
 
     def pop_draft(self) -> Draft:
         """Return the draft with its attachments, and empty the prompt."""
@@ -153,7 +165,8 @@ class PromptBox(ErrorBoundary, Horizontal):
         return self.completions is not None and self.completions.display and self.editor.has_focus
 
     async def on_text_area_changed(self) -> None:
-        """Show completions for the text before the cursor."""
+        """Show completions for the text before the cursor, and by the bar whether the text is a shell command."""
+        self._bar.mark("warning" if self.is_shell else "accent")
         self.run_worker(self._complete, group="completion", exclusive=True, exit_on_error=False)
 
     async def _complete(self) -> None:
@@ -162,7 +175,8 @@ class PromptBox(ErrorBoundary, Horizontal):
         from opencode_tui.tui.prompt.completion import trigger
 
         line, _ = self.editor.cursor_location
-        wanted = trigger(self.editor.before_cursor, is_first_line=line == 0)
+        is_recalled = self.editor.text == self.history.shown  # the arrows recall further prompts
+        wanted = None if is_recalled else trigger(self.editor.before_cursor, is_first_line=line == 0)
         self._asked = wanted
         if wanted is None:
             self.completions.show(())

@@ -31,7 +31,7 @@ class History:
 
     def set_aside(self, text: str) -> None:
         """Append a cleared draft, unless it is an unchanged earlier prompt."""
-        if self.is_looking and self.entries[self._at] == text:
+        if text == self.shown:
             text = self._draft
         self.add(text)
 
@@ -60,6 +60,11 @@ class History:
             return None
         self._at += 1
         return self._draft if self._at == len(self.entries) else self.entries[self._at]
+
+    @property
+    def shown(self) -> str | None:
+        """The earlier prompt that is shown; None without one."""
+        return self.entries[self._at] if self.is_looking else None
 
     @property
     def is_looking(self) -> bool:

@@ -199,13 +199,23 @@ class SessionsScreen(PageScreen):
 
     DEFAULT_CSS = "SessionsScreen Preview { width: 31.5%; }"
 
-    def __init__(self, control: SessionController, keymap: Keymap, act: Callable[[str, str], object]) -> None:
+    def __init__(
+        self,
+        control: SessionController,
+        keymap: Keymap,
+        act: Callable[[str, str], object],
+        *,
+        chosen: str = "",
+        typed: str = "",
+    ) -> None:
+        """`chosen` is the session that is selected first, the shown one by default; `typed` is the filter."""
         super().__init__()
         self.head = SessionsHead()
         self._control = control
         self._keymap = keymap
         self._act = act
-        self._typed = ""
+        self.typed = typed
+        self._first = chosen
         self._glimpses: dict[str, Glimpse] = {}
         self._costs: dict[str, float] = {}
         self._is_led = False
@@ -215,7 +225,7 @@ class SessionsScreen(PageScreen):
         self.set_interval(LIVE_S, self._refill)
         self.set_interval(COSTS_S, self._update_costs)
         self.preview.show(self._draw_preview)
-        self._refill(chosen=self._control.session_id or "")
+        self._refill(chosen=self._first or self._control.session_id or "")
         self._update_costs()
 
     def page_keys(self) -> Sequence[PageKey]:
@@ -232,9 +242,9 @@ class SessionsScreen(PageScreen):
         if act is not None:
             act()
         elif event.key in ("backspace", "ctrl+u"):
-            self._filter(self._typed[:-1] if event.key == "backspace" else "")
+            self._filter(self.typed[:-1] if event.key == "backspace" else "")
         elif event.is_printable and event.character:
-            self._filter(self._typed + clean(event.character))
+            self._filter(self.typed + clean(event.character))
         else:
             super().on_key(event)
 
@@ -281,20 +291,20 @@ class SessionsScreen(PageScreen):
             self._act(what, chosen)
 
     def _filter(self, typed: str) -> None:
-        self._typed = typed
+        self.typed = typed
         self._refill()
 
     def _refill(self, chosen: str = "") -> None:
         rows = session_rows(self._control.folder, self._control.now(), self.listing.look.glyphs)
         found = rows
-        if self._typed.strip():
-            found = [rows[at] for at, _ in ranked(self._typed, [one.title for one in rows])]
+        if self.typed.strip():
+            found = [rows[at] for at, _ in ranked(self.typed, [one.title for one in rows])]
         self._show_head(rows)
         drawn = SessionRows(self._control, self.listing.look, rows, self._costs, width=lambda: self.listing.size.width)
         entries: list[Entry] = []
         group = ""
         for one in found:
-            if one.group != group and not self._typed.strip():
+            if one.group != group and not self.typed.strip():
                 if group:
                     entries.append(Entry(lambda _area: []))
                 group = one.group
@@ -311,7 +321,7 @@ class SessionsScreen(PageScreen):
         summary = " · ".join([folder, plural(len(rows), "session"), *([money(spent)] if spent else [])])
         assert isinstance(self.head, SessionsHead)
         title: list[Piece] = [("Sessions", self.style("text", bold=True))]
-        self.head.update_title(title, [(look.words(summary), self.style("muted"))], typed=self._typed)
+        self.head.update_title(title, [(look.words(summary), self.style("muted"))], typed=self.typed)
 
     def _update_costs(self) -> None:
         self.run_worker(self._read_costs(), exclusive=True, group="costs", exit_on_error=False)

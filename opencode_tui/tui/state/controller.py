@@ -181,7 +181,7 @@ class SessionController:
             self.is_elsewhere = not await self._repair(session_id)
             info, messages = await self.client.sessions.get(session_id), await self.client.messages.list(session_id)
         facts = SessionFacts(info)
-        facts.load(messages)
+        facts.load(messages, is_busy=self.folder.is_busy(session_id))
         facts.todos = await self.client.sessions.todos(session_id)
         facts.diffs = await self.client.sessions.diff(session_id)
         self.choice.follow(messages)

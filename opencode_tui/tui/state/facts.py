@@ -163,6 +163,10 @@ class SessionFacts:
         self._answers: dict[str, AssistantMessage] = {}
         self._requests: dict[str, int] = {}
         self._user: UserMessage | None = None
+        self._began: int | None = None
+        """The time of the first request of the current or last run."""
+        self._is_over = False
+        """Whether the last run is known to have ended."""
         self._running: dict[str, str] = {}
         self._calls: set[str] = set()
         self._rejected: set[str] = set()
@@ -170,8 +174,8 @@ class SessionFacts:
         self._phase = ""
         self._grown = 0
 
-    def load(self, messages: Sequence[MessageWithParts]) -> None:
-        """Load the stored conversation."""
+    def load(self, messages: Sequence[MessageWithParts], *, is_busy: bool = False) -> None:
+        """Load the stored conversation; `is_busy`: a run works on it."""
         for message in messages:
             self._apply_message(message.info)
             for part in message.parts:
@@ -179,12 +183,15 @@ class SessionFacts:
         newest = messages[-1].parts[-1] if messages and messages[-1].parts else None
         if not isinstance(newest, TextPart | ReasoningPart) or newest.time is None or newest.time.end is not None:
             self._phase = ""
+        self._is_over = not is_busy
 
     def apply(self, event: Event) -> bool:
         """Apply an event; return whether it changed this session."""
         match event:
             case SessionUpdated() if event.info.id == self.info.id:
                 self.info = event.info
+            case SessionStatusChanged() if event.session_id == self.info.id:
+                self._is_over = isinstance(event.status, IdleStatus)
             case MessageUpdated() if event.info.session_id == self.info.id:
                 self._apply_message(event.info)
             case PartUpdated() if event.part.session_id == self.info.id:
@@ -235,18 +242,16 @@ class SessionFacts:
 
     @property
     def turn_started(self) -> int | None:
-        """The time of the request that is being answered, or was answered last, in ms since 1970."""
-        last = next(reversed(self._answers.values()), None)
-        if last is None or (self._user is not None and not self._is_queued(last)):
-            return self._user.time.created if self._user else None
-        return self._requests.get(last.parent_id)
+        """The time of the request that started the current or last run, in ms since 1970; a queued one starts none."""
+        return self._began
 
-    def _is_queued(self, last: AssistantMessage) -> bool:
-        """Return whether the newest request came while the newest answer to another one was being written."""
-        user = self._user
-        if user is None or last.parent_id == user.id:
+    def _is_queued(self, user: UserMessage) -> bool:
+        """Return whether a new request came while an earlier one was being answered."""
+        last = next(reversed(self._answers.values()), None)
+        if last is None or self._is_over:
             return False
-        return last.time.completed is None or last.finish == "tool-calls" or last.time.completed > user.time.created
+        is_open = last.finish in FINISH_CONTINUES and last.id not in self._rejected
+        return last.time.completed is None or is_open or last.time.completed > user.time.created
 
     def span(self, message_ids: Sequence[str]) -> str:
         """Return `2 turns · 12:04 to 12:06`: the number of requests in the messages, and their times."""
@@ -290,8 +295,8 @@ class SessionFacts:
             self._requests[info.id] = info.time.created
             if self._user is None or info.time.created > self._user.time.created:
                 self._user = info
-                self._calls = set()
-                self._grown = 0
+                if not self._is_queued(info):
+                    self._began, self._calls, self._grown = info.time.created, set(), 0
             return
         is_new = info.id not in self._answers
         self._answers[info.id] = info

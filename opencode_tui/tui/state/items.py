@@ -21,11 +21,22 @@ class Turn:
     started: int = 0
     begun: int = 0
     """When its first response started: a queued request waits for the previous turn."""
-    ended: int | None = None
+    step_ended: int | None = None
+    """When its latest step ended; None while that step runs, and after a failure."""
+    is_open: bool = False
+    """Whether another step follows, for this request or for one that was queued."""
+    is_passed: bool = False
+    """Whether a step of a later request followed."""
+    previous: "Turn | None" = None
     costs: dict[str, float] = field(default_factory=dict[str, float])
     last_tool: "ToolItem | None" = None
     user: "UserItem | None" = None
     """The row that shows these figures."""
+
+    @property
+    def ended(self) -> int | None:
+        """When its last response ended; None before that, and after a failure."""
+        return None if self.is_open and not self.is_passed else self.step_ended
 
     @property
     def cost(self) -> float:
@@ -138,6 +149,18 @@ class RetryItem(Item):
     provider: str = ""
     began: int = 0
     attempts: list[RetryPart] = field(default_factory=list[RetryPart])
+    is_waiting: bool = False
+    """Whether the attempt after the last one has not begun."""
+
+    @property
+    def retries(self) -> int:
+        """Return how often the call was tried again."""
+        return len(self.attempts) - self.is_waiting
+
+    @property
+    def is_hidden(self) -> bool:
+        """Return whether it was not tried again yet: the activity line shows the wait."""
+        return self.retries <= 0
 
 
 @dataclass(slots=True, eq=False)

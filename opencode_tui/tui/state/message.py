@@ -74,7 +74,7 @@ class MessageView:
         self._end: ErrorItem | StopItem | None = None
         self.turn: Turn
         if isinstance(info, UserMessage):
-            self.turn = Turn(started=info.time.created)
+            self.turn = Turn(started=info.time.created, previous=self._previous_turn)
             self.user = self.turn.user = UserItem(info.id, info.id, turn=self.turn)
             self.items.append(self.user)
         else:
@@ -122,6 +122,9 @@ class MessageView:
             return self._put_prompt(part)
         if self._is_summary:
             return self._put_summary(part)
+        if isinstance(part, StepStartPart) and part.id not in self.parts:
+            self._is_asked, self.parts[part.id] = True, None
+            return self._account()
         known = self.parts.get(part.id)
         if known is None:
             known = self._make(part)
@@ -174,8 +177,14 @@ class MessageView:
     @property
     def _is_own(self) -> bool:
         """Return whether this is a command that the user ran, without a prompt or a model step."""
-        user = self._parent.user if self._parent is not None else None
-        return user is not None and user.is_hidden and not self._is_asked
+        parent = self._parent
+        return (
+            parent is not None
+            and parent.user is not None
+            and parent.user.is_hidden
+            and parent.compaction is None
+            and not self._is_asked
+        )
 
     @property
     def _marker(self) -> CompactionItem | None:
@@ -228,9 +237,6 @@ class MessageView:
                 item = ToolItem(part.id, self.info.id, part=part, is_own=self._is_own)
             case RetryPart():
                 return self._retried(part)
-            case StepStartPart():
-                self._is_asked = True
-                return None
             case _:
                 return None
         self._renew(item, part)
@@ -264,12 +270,18 @@ class MessageView:
         info = self.info
         assert isinstance(info, AssistantMessage)
         changed: list[AnyItem] = []
+        if self._is_own:
+            return changed  # the user's own command belongs to no turn
         self.turn.costs[info.id] = info.cost
         self.turn.begun = self.turn.begun or info.time.created
         if not info.summary:
-            self.turn.ended = None if self.goes_on or has_failed(info) else info.time.completed
-        if self.turn.user is not None:
-            changed.append(self.turn.user)
+            self.turn.is_open = self.goes_on
+            self.turn.step_ended = None if has_failed(info) else info.time.completed
+        earlier: Turn | None = self.turn
+        while earlier is not None and (earlier is self.turn or not earlier.is_passed):
+            earlier.is_passed = earlier is not self.turn
+            changed += [earlier.user] if earlier.user is not None else []
+            earlier = earlier.previous
         if self._is_summary:
             return [*changed, *self._account_summary(info)]
         end = end_of(info, self.items) if self._end is None else None

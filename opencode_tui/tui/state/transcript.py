@@ -25,13 +25,14 @@ from opencode_tui.schema.permission import PermissionRequest
 from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.message import AnyMessage
 from opencode_tui.schema.session.part import AnyPart, CompactionPart, ToolPart
-from opencode_tui.schema.session.session import AnyStatus, IdleStatus, RevertState, SessionInfo
+from opencode_tui.schema.session.session import AnyStatus, IdleStatus, RetryStatus, RevertState, SessionInfo
 from opencode_tui.text.undo import UndoneFile
 from opencode_tui.tui.state.items import (
     AnyItem,
     Changes,
     GrowingItem,
     Item,
+    RetryItem,
     ShownItems,
     ToolItem,
     UndoItem,
@@ -214,6 +215,7 @@ class Transcript:
             case SessionStatusChanged():
                 if event.session_id == self.session_id:
                     self.status = event.status
+                    self._mark_retries()
                     self._refresh_queue_marks()
             case SessionUpdated():
                 if event.info.id == self.session_id:
@@ -389,12 +391,22 @@ class Transcript:
         for marker in self._views.measure_compactions():
             self._shown.touch(marker)
         self._mark_waiting()
+        self._mark_retries()
         self._refresh_queue_marks()
         self._shown.move(0)
 
     def _refresh_queue_marks(self) -> None:
         for item in update_marks(self._views.order, is_busy=not isinstance(self.status, IdleStatus)):
             self._shown.touch(item)
+
+    def _mark_retries(self) -> None:
+        """Mark the retries of the last call while the next attempt waits."""
+        last = self.items[-1] if self.items else None
+        if isinstance(last, RetryItem):
+            was_hidden, last.is_waiting = last.is_hidden, isinstance(self.status, RetryStatus)
+            self._shown.touch(last)
+            if last.is_hidden != was_hidden:
+                self._shown.move(last.at)
 
     def _mark_waiting(self) -> None:
         for item in self._views.recent_tools():

@@ -6,7 +6,8 @@ their records are then closed by `StepProcessor.finalize`.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +22,7 @@ from opencode_tui.engine.permission.service import CallPermission, PermissionSer
 from opencode_tui.engine.plugin.hooks import Hooks
 from opencode_tui.engine.provider.llm import ToolCall
 from opencode_tui.engine.session.plugin_hooks import change_arguments, change_result
-from opencode_tui.engine.session.question import QuestionService
+from opencode_tui.engine.session.question import Answers, QuestionService
 from opencode_tui.engine.session.records.store import LiveTool, SessionStore
 from opencode_tui.engine.session.request.structured import TOOL as STRUCTURED
 from opencode_tui.engine.session.request.structured import StructuredAnswer
@@ -31,6 +32,7 @@ from opencode_tui.engine.tool.builtin.recall import StoredOutput
 from opencode_tui.engine.tool.registry import ToolRegistry
 from opencode_tui.engine.tool.tool import Subagents, Tool, ToolContext, ToolResult
 from opencode_tui.engine.tool.truncate import Truncator
+from opencode_tui.schema.api.question import Question
 from opencode_tui.schema.error import (
     CommandRefusedError,
     DeniedError,
@@ -61,6 +63,9 @@ _STOP_REASONS: Mapping[type[PermissionRefused], StopReason] = {
 
 CONCURRENT_CALLS = 8
 """Most calls of a step that run at the same time."""
+
+MIN_WAIT_MS = 100
+"""Shorter waits are the decision itself, not a user's reply."""
 
 NO_STEP_LEFT = "Not run: this was the agent's last step of the turn"
 
@@ -262,6 +267,21 @@ class ToolCalls(Struct, frozen=True):
                 live.part = live.part.changed(state=state)
                 self.store.progress_part(live)
 
+        @contextmanager
+        def waiting() -> Generator[None]:
+            began = self.clock()
+            try:
+                yield
+            finally:
+                waited = self.clock() - began
+                if waited >= MIN_WAIT_MS and isinstance(live.part.state, tool_state.ToolStateRunning):
+                    live.part = live.part.changed(state=tool_state.wait(live.part.state, waited=waited))
+                    self.store.progress_part(live)
+
+        async def inquire(questions: Sequence[Question]) -> Answers:
+            with waiting():
+                return await self.questions.ask(scope.session_id, questions, tool=reference, policy=scope.policy)
+
         reference = ToolCallRef(message_id=scope.message_id, call_id=part.call_id)
         ask = CallPermission(
             service=self.permissions,
@@ -269,6 +289,7 @@ class ToolCalls(Struct, frozen=True):
             tool=reference,
             layers=lambda: scope.layers,
             policy=scope.policy,
+            waiting=waiting,
         )
         return ToolContext(
             session_id=scope.session_id,
@@ -283,9 +304,7 @@ class ToolCalls(Struct, frozen=True):
             watch=watch,
             hand_over=scope.hand_over,
             by_user=scope.by_user,
-            inquire=lambda questions: self.questions.ask(
-                scope.session_id, questions, tool=reference, policy=scope.policy
-            ),
+            inquire=inquire,
         )
 
 

@@ -9,6 +9,7 @@ from opencode_tui.engine.tool.builtin.write import rewrite_whole
 from opencode_tui.engine.tool.edit.edit_text import replace_text
 from opencode_tui.engine.tool.edit.file_editor import FileEditor, Rewrite
 from opencode_tui.engine.tool.files.files import TextFile
+from opencode_tui.engine.tool.location import similar_paths
 from opencode_tui.engine.tool.tool import Parameters, ToolContext, ToolResult, read_description
 from opencode_tui.schema.error import ToolError
 
@@ -47,6 +48,8 @@ def rewrite(arguments: EditParameters, path: Path, file: TextFile | None) -> Rew
             )
         return rewrite_whole(arguments.new_string, path, file)
     if file is None:
-        raise ToolError(f"{path} does not exist; give an empty oldString to create it, or look for it with glob")
+        similar = similar_paths(path)
+        hint = f"did you mean {' or '.join(similar)}?" if similar else "give an empty oldString to create it"
+        raise ToolError(f"{path} does not exist; {hint}")
     text, note = replace_text(path, file, arguments.old_string, arguments.new_string, replace_all=arguments.replace_all)
     return Rewrite(text, file.format, note)

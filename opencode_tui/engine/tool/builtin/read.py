@@ -2,7 +2,6 @@
 
 import asyncio
 import base64
-import difflib
 import os
 import stat
 import threading
@@ -19,7 +18,7 @@ from opencode_tui.engine.permission.ruleset import grantable
 from opencode_tui.engine.tool.files.read_guard import ReadGuard, Stamp, stamp_of
 from opencode_tui.engine.tool.files.text_format import detect, is_binary, presentable
 from opencode_tui.engine.tool.files.transaction import explain
-from opencode_tui.engine.tool.location import Location, ask_outside, locate
+from opencode_tui.engine.tool.location import Location, ask_outside, locate, similar_paths
 from opencode_tui.engine.tool.tool import Parameters, ToolContext, ToolResult, read_description
 from opencode_tui.engine.tool.truncate import MAX_BYTES, MAX_LINES
 from opencode_tui.schema.error import ToolError
@@ -150,7 +149,6 @@ def _next_line(text: TextIOWrapper, stop: threading.Event) -> str | None:
 
 
 _PREVIEW_LINES = 20
-_SIMILAR_NAMES = 3
 
 DirectoryInstructions = Callable[[Path, ToolContext], Awaitable[Sequence[tuple[Path, str]]]]
 """Returns the instruction files (path, text) of a path's folders that the session has not received yet."""
@@ -265,16 +263,6 @@ def _wrap(path: Path, kind: str, tag: str, lines: Sequence[str]) -> str:
 
 
 def _missing(place: Location) -> str:
-    try:
-        names = [entry.name for entry in place.real.parent.iterdir()]
-    except OSError:
-        return f"file not found: {place.path}, nor is its folder there; look for it with glob"
-    wanted = place.path.name.lower()
-    contained = [name for name in names if wanted in name.lower() or name.lower() in wanted]
-    close = difflib.get_close_matches(place.path.name, names, _SIMILAR_NAMES, 0.6)
-    similar = list(dict.fromkeys(close + contained))[:_SIMILAR_NAMES]
-    if not similar:
-        return f"file not found: {place.path}; look for it with glob"
-    return (
-        f"file not found: {place.path}; did you mean {' or '.join(str(place.path.parent / name) for name in similar)}?"
-    )
+    similar = similar_paths(place.path)
+    hint = f"did you mean {' or '.join(similar)}?" if similar else "look for it with glob"
+    return f"file not found: {place.path}; {hint}"

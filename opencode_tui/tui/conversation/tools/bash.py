@@ -2,6 +2,7 @@
 
 from opencode_tui.schema.session.part import ToolPart
 from opencode_tui.schema.session.tool_state import ToolStateCompleted, ToolStateRunning
+from opencode_tui.text.cells import breaks, width
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.text.tool import is_bad_exit
 from opencode_tui.tui.conversation.body import (
@@ -13,7 +14,7 @@ from opencode_tui.tui.conversation.body import (
     output_tail,
     plain_line,
 )
-from opencode_tui.tui.conversation.render import Line, RenderContext
+from opencode_tui.tui.conversation.render import BODY, Line, RenderContext
 from opencode_tui.tui.conversation.tools.tool import Opened, ToolRenderer, is_cut, tail
 from opencode_tui.tui.state.items import ToolItem
 
@@ -39,7 +40,7 @@ class BashRenderer(ToolRenderer):
         """Return the output when it is opened; else its end, after a bad exit or of the user's own."""
         if opened != "short":
             lines = super().body(item, page, opened)
-            return [*self._command(item.part, page), *lines] if opened == "whole" else lines
+            return [*self.head(item.part, page), *lines] if opened == "whole" else lines
         text, state = self.text(item.part), item.part.state
         count, shown = count_lines(text), _OWN_SHOWN if item.is_own else _SHOWN
         is_bad = isinstance(state, ToolStateCompleted) and is_bad_exit(state)
@@ -50,11 +51,16 @@ class BashRenderer(ToolRenderer):
         more = draw_more(count - shown, page, "open", guide=guide, is_least=is_cut(item.part))
         return [*lines, more]
 
-    @staticmethod
-    def _command(part: ToolPart, page: RenderContext) -> list[Line]:
-        """Return a command of several lines; one of a single line is above already."""
+    def head(self, part: ToolPart, page: RenderContext) -> list[Line]:
+        """Return the whole command, unless it is short enough for the call's line next to all facts."""
         lines = str(part.state.input.get("command") or "").strip().split("\n")[:OPEN_LINES]
-        return [plain_line([(screen_line(line), page.style("text"))], page) for line in lines] if len(lines) > 1 else []
+        room = page.right - BODY + 1
+        if len(lines) == 1 and width(lines[0]) <= room // 2:
+            return []
+        rows = [
+            row for line in map(screen_line, lines) for row in (line[start:end] for start, end in breaks(line, room))
+        ]
+        return [plain_line([(row, page.style("text"))], page) for row in rows]
 
     def running(self, state: ToolStateRunning, page: RenderContext) -> list[Line]:
         """Return the output's last lines."""

@@ -38,6 +38,10 @@ class ToolRenderer:
             return []
         return draw_open(text, page, is_least=is_cut(item.part))
 
+    def head(self, part: ToolPart, page: RenderContext) -> list[Line]:
+        """Return the lines above the opened body that show what the call's line has no room for."""
+        return []
+
     def running(self, state: ToolStateRunning, page: RenderContext) -> list[Line]:
         """Return the lines below a running call's line; their number stays the same while it runs."""
         return []

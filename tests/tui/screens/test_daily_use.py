@@ -1,0 +1,138 @@
+"""What a user does all day: send, recall, run a command, look at what it did, put sessions in order."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.provider.model_script import Answer, Call
+from tests.support.terminal.screen import screen
+
+ASKS = {"permission": {"bash": "ask"}}
+TOUCH = Call("bash", {"command": "touch made", "description": "x"})
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder to work in."""
+    work = tmp_path / "work"
+    work.mkdir()
+    return work
+
+
+async def test_a_sent_message_and_its_answer_are_visible_also_after_scrolling_up(
+    environ: dict[str, str], folder: Path
+) -> None:
+    async with screen(environ, folder, Answer(text="\n\n".join(f"row {n}" for n in range(80)))) as page:
+        await page.send("a long one")
+        await page.sees("✓ Done")
+        await page.press("pageup", "pageup")
+        assert "row 79" not in page.text()
+        await page.send("what now")
+        await page.sees("Echo: what now")
+
+
+async def test_up_goes_on_past_an_earlier_slash_command(environ: dict[str, str], folder: Path) -> None:
+    async with screen(environ, folder) as page:
+        await page.send("first words")
+        await page.sees("Echo: first words")
+        await page.send("/thinking")
+        await page.press("up")
+        assert page.app.chat.prompt.editor.text == "/thinking"
+        await page.pilot.pause(0.1)
+        await page.press("up")
+        assert page.app.chat.prompt.editor.text == "first words"
+        await page.press("down", "x")
+        assert page.app.chat.prompt.editor.text == "/thinkingx"
+
+
+async def test_the_users_own_command_shows_its_kind_and_its_exit_code(environ: dict[str, str], folder: Path) -> None:
+    async with screen(environ, folder, Answer(text="Hi.", usage=(1000, 900, 0))) as page:
+        await page.send("hello")
+        row = next(line for line in (await page.sees("✓ Done")).splitlines() if line.startswith(" ▎ hello"))
+        assert "$" in row
+        await page.type("!")
+        await page.sees("shell command  runs at once, without the model")
+        await page.type("ls gone; exit 2")
+        await page.press("enter")
+        shown = await page.sees("✗ Exit 2")
+        assert "Shell" in shown and "✓ Done" not in shown and "shell command" not in shown
+        assert row in shown.splitlines()
+
+
+async def test_a_rejected_call_is_no_failure_and_its_time_is_not_that_of_the_question(
+    environ: dict[str, str], folder: Path
+) -> None:
+    calls = (Call("bash", {"command": "true", "description": "x"}),)
+    async with screen(environ, folder, Answer(calls=calls), Answer(text="Fine."), settings=ASKS) as page:
+        await page.send("go")
+        await page.sees("run once")
+        await page.pilot.pause(1.2)
+        await page.press("y")
+        line = next(line for line in (await page.sees("✓ Done")).splitlines() if "Bash" in line)
+        assert line.split() == ["✓", "Bash", "true"]
+
+
+async def test_a_long_command_can_be_read_whole_after_it_ran(environ: dict[str, str], folder: Path) -> None:
+    command = "true " + " ".join(f"word{number}" for number in range(40))
+    async with screen(environ, folder, Answer(calls=(Call("bash", {"command": command, "description": "x"}),))) as page:
+        await page.send("go")
+        await page.sees("✓ Done")
+        assert "word39" not in page.text()
+        page.app.set_focus(page.app.chat.view)
+        await page.press("enter")
+        await page.sees("word39")
+
+
+async def test_an_error_goes_when_the_next_prompt_is_begun(environ: dict[str, str], folder: Path) -> None:
+    async with screen(environ, folder) as page:
+        await page.send("/nonsense")
+        await page.sees("Unknown command /nonsense")
+        await page.press("ctrl+c")
+        await page.type("n")
+        await page.sees_no_more("Unknown command")
+
+
+async def test_another_key_ends_a_first_press(environ: dict[str, str], folder: Path) -> None:
+    async with screen(environ, folder) as page:
+        await page.press("ctrl+c")
+        await page.sees("again to quit")
+        await page.type("hello")
+        await page.sees_no_more("again to quit")
+        await page.press("ctrl+c", "ctrl+c")
+        assert page.app.is_running
+        await page.press("ctrl+d")
+        await page.sees("ctrl+d again to quit")
+        await page.press("ctrl+d")
+        await page.ends()
+
+
+async def test_ctrl_c_twice_interrupts_a_run(environ: dict[str, str], folder: Path) -> None:
+    async with screen(environ, folder) as page:
+        await page.send("<<words 200>> <<slow 30>>")
+        await page.sees("word3")
+        await page.press("ctrl+c")
+        await page.sees("ctrl+c again to interrupt")
+        await page.press("ctrl+c")
+        await page.sees("Interrupted by you")
+        assert page.app.is_running
+
+
+async def test_sessions_are_renamed_and_deleted_one_after_another(environ: dict[str, str], folder: Path) -> None:
+    async with screen(environ, folder) as page:
+        for title in ("alpha", "beta", "gamma"):
+            await page.send(f"name {title}")
+            await page.sees(f"Echo: name {title}")
+            await page.sees("✓ Done")
+            await page.press("ctrl+x", "n")
+        await page.press("ctrl+x", "l")
+        await page.sees("3 sessions")
+        await page.press("ctrl+r")
+        await page.sees("Rename this session")
+        await page.press("escape")
+        await page.sees("3 sessions")
+        for left in ("2 sessions", "1 session"):
+            await page.press("ctrl+d")
+            await page.sees("Delete this session?")
+            await page.answer("y")
+            await page.sees(left)
+        assert page.app.is_running

@@ -48,7 +48,7 @@ EDIT = done("edit", {}, title="a.py", diff=DIFF, filediff={"additions": 1, "dele
         (done("bash", {"command": "a\nb"}, exit=0, seconds=0.9), ["✓ Bash   a …"]),
         (done("bash", {"command": "x"}, exit=2, output="", seconds=3), ["✗ Bash   x  exit 2  3 s"]),
         (done("bash", {"command": "x"}, exit=None), ["✗ Bash   x  stopped"]),
-        (failed("edit", {"filePath": "b.py"}, "none\nlook"), ["✗ Edit   b.py  failed", "       │ none", "       │ look"]),
+        (failed("edit", {"filePath": "b.py"}, "none\nlook"), ["✗ Edit   b.py  failed", "       │ None", "       │ look"]),
         (failed("bash", {"command": "sleep 9"}, ABORTED_TOOL), ["■ Bash   sleep 9  interrupted"]),
         (done("task", {"subagent_type": "explore", "description": "find tests"}), ["✓ Task   explore: find tests"]),
         (done("myplugin", {"name": "thing"}), ["✓ myplugin thing"]),

@@ -273,7 +273,7 @@ class SessionsScreen(PageScreen):
         """Load the preview of the selected session."""
         chosen = self.listing.chosen
         if chosen and chosen not in self._glimpses:
-            self.run_worker(self._read(chosen), exclusive=True, group="glimpse", exit_on_error=False)
+            self.run_worker(partial(self._read, chosen), exclusive=True, group="glimpse", exit_on_error=False)
         self.preview.redraw()
 
     def on_page_list_opened(self) -> None:

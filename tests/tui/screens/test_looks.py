@@ -201,7 +201,7 @@ def without_a_sandbox() -> Script:
 
 asks_outside = asks_about_the_sandbox("outside", reasons=["Accesses the network."])
 asks_to_discard = asks_about_the_sandbox("discard", reasons=["Discards all uncommitted changes."])
-asks_after_a_refusal = asks_about_the_sandbox("refused", host="db.local:5432")
+asks_after_a_refusal = asks_about_the_sandbox("refused", host="db.local", allows="db.local")
 asks_about_protected_files = asks_about_the_sandbox("protected", files=[".git/hooks/pre-commit", ".envrc"])
 
 
@@ -488,7 +488,6 @@ SITUATIONS: dict[str, Situation] = {
     "permission-for-a-command-light": Situation(asks_bash, (110, 33), LIGHT, listen()),
     "permission-for-a-command-in-60-columns": Situation(asks_bash, (60, 30), DARK, listen()),
     "permission-in-16-colors-and-ascii": Situation(asks_bash, (100, 30), PLAIN, listen()),
-    "permission-always-written-out": Situation(asks_bash, (110, 33), DARK, listen("a")),
     "permission-rejected-with-a-word": Situation(asks_bash, (110, 33), DARK, listen("n")),
     "command-that-needs-the-outside": Situation(asks_outside, (110, 30), DARK, listen()),
     "command-that-needs-the-outside-light": Situation(asks_outside, (140, 34), LIGHT, listen()),

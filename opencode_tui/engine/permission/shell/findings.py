@@ -44,6 +44,7 @@ class FoundMember(Struct):
 class Findings(Struct):
     """Collects the results of a scan; `root` is the project's real path. Paths are relative to the folders of the shell.
 
+    `programs` are the real files of started programs that paths in the project name, as the interpreter of a virtual environment.
     `listed` is the pattern of the file names that a command has printed, hidden ones included; others may read these files.
     """
 
@@ -53,6 +54,7 @@ class Findings(Struct):
     external: dict[str, Mode] = {}
     sensitive: dict[str, None] = {}
     swept: dict[str, None] = {}
+    programs: set[str] = set()
     opaque: bool = False
     poisoned: bool = False
     network: bool = False

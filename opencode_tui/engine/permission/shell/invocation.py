@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from opencode_tui.engine.permission.shell.call import Call, Runner
 from opencode_tui.engine.permission.shell.expansion import SimpleCommand, is_plain_name, system_program
+from opencode_tui.engine.permission.shell.filesystem import is_inside
 from opencode_tui.engine.permission.shell.findings import FoundMember
 from opencode_tui.engine.permission.shell.needs import given
 from opencode_tui.engine.permission.shell.operands import UNLISTED, Role, apply_spec, find_spec, read_options
@@ -230,6 +231,12 @@ def _knowledge(name: str) -> Callable[[Call], None]:
 
 def _run_file(call: Call) -> None:
     """Record a program given by its path; it can be anything, even a file written by the same script."""
+    findings = call.runner.findings
     call.use(call.program, "r")
+    findings.programs |= {
+        findings.real(path)
+        for path in findings.targets(call.program, call.state.folders)
+        if is_inside(path, findings.root)
+    }
     call.opaque()
     apply_spec(call, UNLISTED)

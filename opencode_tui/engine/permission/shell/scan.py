@@ -149,7 +149,8 @@ _USES: Mapping[Mode, str] = {"r": "Reads", "w": "Changes", "rw": "Reads or chang
 def _paths_outside(findings: Findings, home: str) -> list[Reason]:
     """Return a reason for each path outside that the sandbox refuses.
 
-    A program that runs code, as a build tool, may be given a system file to read: it is not asked for before it is refused.
+    A program that runs code, as a build tool, may be given a system file to read: it is not asked for before it is refused; nor is
+    the interpreter of a virtual environment in the project.
     """
     running_code = {text for member in findings.members if member.opaque for text in member.texts}
     return [
@@ -160,7 +161,8 @@ def _paths_outside(findings: Findings, home: str) -> list[Reason]:
             path=path,
         )
         for path, mode in findings.external.items()
-        if not is_available_inside(
+        if not (path in findings.programs and mode == "r")
+        and not is_available_inside(
             path,
             writes=mode == "w" or (mode == "rw" and findings.user(path) not in running_code),
             filesystem=findings.filesystem,

@@ -2,7 +2,9 @@
 
 import pytest
 
-from tests.support.shell.world import scanned
+from opencode_tui.engine.permission.shell.filesystem import VirtualFileSystem
+from opencode_tui.engine.permission.shell.scan import scan
+from tests.support.shell.world import HOME, PROJECT, scanned
 
 
 @pytest.mark.parametrize(
@@ -89,3 +91,15 @@ def test_files_with_secrets_that_are_read_with_a_whole_folder_are_separate() -> 
     assert (named.sensitive, named.swept) == (["/home/u/proj/.env"], [])
     assert (swept.sensitive, swept.swept) == (["/home/u/proj/.env"], ["/home/u/proj/.env"])
     assert scanned("grep -r --include='*.py' KEY .").sensitive == []
+
+
+@pytest.mark.parametrize(
+    ("command", "kinds"),
+    [(".venv/bin/python -m pytest", []), ("cat .venv/bin/python", ["path"]), ("~/tools/run x", ["path"])],
+)
+def test_the_interpreter_of_a_virtual_environment_is_no_path_outside(command: str, kinds: list[str]) -> None:
+    files = VirtualFileSystem(
+        PROJECT, files=[".venv/bin/pip"], symlinks={".venv/bin/python": f"{HOME}/.pyenv/bin/python3"}
+    )
+    found = scan(command, cwd=PROJECT, home=HOME, project_root=PROJECT, filesystem=files)
+    assert [reason.kind for reason in found.outside] == kinds

@@ -237,7 +237,7 @@ async def test_closing_the_stream_closes_the_connection_at_once(server: ModelSer
     stream = llm.stream(request())
     await anext(stream)
     await stream.aclose()
-    assert await asyncio.to_thread(server.disconnects.acquire, timeout=1)
+    assert await asyncio.to_thread(server.disconnects.acquire, timeout=30)
     await llm.close()
 
 

@@ -1,24 +1,231 @@
-"""Programs whose argument is a program: shells, languages, sed and awk."""
+"""Builtins of the shell, which change its folder, define names or evaluate text, and programs whose argument is a program."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from itertools import pairwise
 
 from msgspec.structs import replace
 
 from opencode_tui.engine.permission.protected import is_secret
 from opencode_tui.engine.permission.shell.call import Call
-from opencode_tui.engine.permission.shell.findings import Mode
-from opencode_tui.engine.permission.shell.operands import (
-    ASSUMED,
-    UNLISTED,
-    Role,
-    apply_spec,
-    parse_spec,
-    read_options,
-    split_options,
-)
-from opencode_tui.engine.permission.shell.words import Word, literal, names
+from opencode_tui.engine.permission.shell.operands import ASSUMED, UNLISTED, apply_spec, parse_spec, split_options
+from opencode_tui.engine.permission.shell.state import is_dangerous, moved
+from opencode_tui.engine.permission.shell.words import UNKNOWN, literal, names
+
+_BIND = parse_spec("t", "-f=r -p=b -x=t -m=t -q=t -u=t")
+_FILE_TEST = re.compile(r"-[abcdefghkprstuwxGLNOS]")
+_DIGITS = re.compile(r"[+-]\d+")
+_NAME = re.compile(r"[A-Za-z_]\w*")
+_CHANGES_MEANING = re.compile(r"[-+][A-Za-z]*[nilucI][A-Za-z]*")
+"""Options of `declare` that make a name another name, or its value arithmetic."""
+
+_CALCULATED = re.compile(r"[A-Za-z_]\w*=-?\d+")
+_USUAL_LETTERS = frozenset("euxvfaCbEhT")
+_USUAL_MODES = names("pipefail errexit nounset xtrace verbose noclobber noglob errtrace functrace allexport")
+
+
+def change_directory(call: Call) -> None:
+    """Analyze `cd`, `pushd`: they change the base of later relative paths; a folder outside is itself a path outside."""
+    words = [word for word in call.arguments if not re.fullmatch(r"-[LPe@n]+|--", word.text)]
+    target = words[0] if words else literal(call.state.home)
+    if call.name == "pushd":
+        call.state.stack = (*call.state.stack, call.state.folders)
+        if not words or _DIGITS.fullmatch(target.text):
+            _lose(call)
+            return
+    if target.text == "-" or not target.known or target.glob:
+        call.runner.findings.path(target, "r", call.state.folders)
+        _lose(call)
+        return
+    if not call.state.passing:
+        call.use(target, "r")
+    folders = moved(call.state.folders, target.text)
+    files = call.runner.findings
+    cannot_fail = (
+        len(words) < 2
+        and folders is not None
+        and all(files.filesystem.is_folder(files.real(folder)) for folder in folders)
+    )
+    call.state.move(folders, cannot_fail=cannot_fail)
+    if folders is None:
+        call.opaque()
+
+
+def _lose(call: Call) -> None:
+    call.state.move(None, cannot_fail=True)
+    call.opaque()
+
+
+def pop_directory(call: Call) -> None:
+    """Analyze `popd`: it returns to the folder before the last `pushd`."""
+    if call.arguments or not call.state.stack:
+        _lose(call)
+        return
+    *rest, last = call.state.stack
+    call.state.stack = tuple(rest)
+    call.state.move(last, cannot_fail=True)
+
+
+def evaluate(call: Call) -> None:
+    """Analyze `eval`: its words are a script in the current shell."""
+    call.opaque()
+    call.runner.run_text(" ".join(call.texts()), call.state)
+
+
+def source(call: Call) -> None:
+    """Analyze `source`, `.`: a file's commands run in the current shell; they are assumed not to change its folder."""
+    call.opaque()
+    for word in call.arguments[:1]:
+        call.use(word, "r")
+
+
+def trap(call: Call) -> None:
+    """Analyze `trap`: a script that runs later."""
+    words = [word for word in call.arguments if word.text not in ("--", "-l", "-p")]
+    if len(words) > 1 and words[0].text not in ("-", ""):
+        call.opaque()
+        call.run_text(words[0].text)
+
+
+def alias(call: Call) -> None:
+    """Analyze `alias`: it changes the meaning of a name."""
+    for word in call.arguments:
+        name, equals, value = word.text.partition("=")
+        if equals and name:
+            call.opaque()
+            call.run_text(value)
+
+
+def declare(call: Call) -> None:
+    """Analyze `export`, `declare` and similar, whose assignments are already recorded; bash evaluates subscripts in names."""
+    for word in call.arguments:
+        name, _, value = word.text.partition("=")
+        _evaluate_subscript(call, name)
+        if not word.known and not name:
+            call.opaque()
+        elif "=" in word.text and _NAME.fullmatch(name):
+            call.state.variables.setdefault(name, value)
+            if is_dangerous(name):
+                call.runner.poison()
+        elif _CHANGES_MEANING.fullmatch(word.text):
+            call.runner.poison()
+
+
+def set_options(call: Call) -> None:
+    """Analyze `set`: all but the usual options change the meaning of the text that follows."""
+    waiting = call.texts()
+    while waiting and waiting[0][:1] in ("-", "+"):
+        text = waiting.pop(0)
+        if text in ("--", "-"):
+            _set_parameters(call, waiting)
+            return
+        if text[-1:] == "o":
+            if waiting and waiting.pop(0) not in _USUAL_MODES:
+                call.runner.poison()
+        elif not _USUAL_LETTERS.issuperset(text[1:]):
+            call.runner.poison()
+    if waiting:
+        _set_parameters(call, waiting)
+
+
+def _set_parameters(call: Call, texts: list[str]) -> None:
+    """Set the positional parameters."""
+    for number, text in enumerate(texts, start=1):
+        call.state.assign(str(number), text)
+    for name in "@*":
+        call.state.assign(name, " ".join(texts))
+
+
+def set_shell_options(call: Call) -> None:
+    """Analyze `shopt`: its options change what names and globs mean."""
+    if any(word.text == "-s" or not word.text.startswith("-") for word in call.arguments):
+        call.runner.poison()
+        call.runner.findings.loose_globs = True
+
+
+def read_variables(call: Call) -> None:
+    """Analyze `read`, `mapfile`: variables receive input; `-C` runs a command for it."""
+    words = call.arguments
+    for index, word in enumerate(words):
+        found = re.fullmatch(r"-[A-Za-z]*C(.*)", word.text, re.DOTALL) if call.name != "read" else None
+        if found:
+            call.opaque()
+            call.run_text(found.group(1) or " ".join(one.text for one in words[index + 1 : index + 2]))
+        _evaluate_subscript(call, word.text)
+        if _NAME.fullmatch(word.text):
+            call.runner.assign(word.text, UNKNOWN, call.state)
+        elif "[" in word.text or not word.known:
+            call.opaque()
+    call.state.assign("REPLY", UNKNOWN)
+
+
+def print_formatted(call: Call) -> None:
+    """Analyze `printf`: `-v` names a variable, whose subscript bash evaluates."""
+    words = call.arguments
+    if words and words[0].text.startswith("-v"):
+        attached = words[0].text[2:]
+        name = attached or (words[1].text if len(words) > 1 else "")
+        if not _NAME.fullmatch(name):
+            call.opaque()
+        _evaluate_subscript(call, name)
+        call.runner.assign(name, UNKNOWN, call.state)
+
+
+def test(call: Call) -> None:
+    """Analyze `test`: tested files count as read; the operand of `-v` is evaluated."""
+    words = call.arguments
+    for index, word in enumerate(words[:-1]):
+        if word.text == "-v":
+            if not _NAME.fullmatch(words[index + 1].text):
+                call.opaque()
+            _evaluate_subscript(call, words[index + 1].text)
+        elif _FILE_TEST.fullmatch(word.text):
+            call.runner.findings.path(words[index + 1], "r", call.state.folders)
+
+
+def calculate(call: Call) -> None:
+    """Analyze `let`, `unset`, `wait`, `getopts`: arithmetic or names with subscripts."""
+    for word in call.arguments:
+        _evaluate_subscript(call, word.text)
+        if call.name == "let" and not _CALCULATED.fullmatch(word.text):
+            call.opaque()
+        if _NAME.fullmatch(word.text):
+            call.runner.assign(word.text, UNKNOWN, call.state)
+
+
+def _evaluate_subscript(call: Call, text: str) -> None:
+    if "$(" in text or "`" in text:
+        call.runner.evaluate(text, call.state)
+
+
+def history(call: Call) -> None:
+    """Analyze `history`, `fc`: files of former commands, and their repetition."""
+    words = call.arguments
+    if call.name == "fc" and not any(word.text.startswith("-l") for word in words):
+        call.opaque()
+    default = literal(f"{call.state.home}/.bash_history")
+    for word, following in pairwise((*words, default)):
+        if re.fullmatch(r"-[anrw]", word.text):
+            call.use(following, "r" if word.text[1] in "nr" else "w")
+
+
+def hash_programs(call: Call) -> None:
+    """Analyze `hash`, `enable`, `complete`, `compgen`, `bind`: they change the meaning of later names, or run commands."""
+    for index, word in enumerate(call.arguments):
+        _evaluate_subscript(call, word.text)
+        if found := re.fullmatch(r"-[A-Za-z]*[Cx](.*)", word.text, re.DOTALL):
+            call.run_text(found.group(1) or " ".join(one.text for one in call.arguments[index + 1 : index + 2]))
+    if call.texts() not in ([], ["-r"], ["-l"], ["-p"]):
+        call.runner.poison()
+        apply_spec(call, _BIND)
+
+
+def open_block(call: Call) -> None:
+    """Analyze `{` where the grammar parses a block as words, as after a `!`: a command follows."""
+    call.run_words(call.arguments)
+
+
+# Shells and languages.
 
 _SHELL_VALUED = frozenset({"-o", "+o", "-O", "+O", "--rcfile", "--init-file"})
 _SCRIPT = parse_spec("w", "-c=p --command=p -E=t -o=t -O=w -I=w -B=w -T=w -m=t")
@@ -98,7 +305,7 @@ def run_language(call: Call) -> None:
     code = [text for option, text in pairwise(texts) if _CODE_OPTION.fullmatch(option)]
     code += [text for text in texts if text.startswith(("--eval=", "--print=", "-e"))]
     for program in (*code, call.stdin or ""):
-        note_literals(call, program)
+        record_literals(call, program)
     rest = [word for word in call.arguments if word.text not in code]
     apply_spec(replace(call, arguments=rest), UNLISTED)
 
@@ -115,7 +322,7 @@ def _run_module(call: Call) -> None:
         apply_spec(replace(call, arguments=call.arguments[2:]), ASSUMED)
 
 
-def note_literals(call: Call, program: str) -> None:
+def record_literals(call: Call, program: str) -> None:
     """Record quoted strings in a program that are paths outside or names of secrets; their use is unknown."""
     for found in _LITERAL.finditer(program[:20_000]):
         text = found.group(2)
@@ -124,6 +331,24 @@ def note_literals(call: Call, program: str) -> None:
 
 
 INTERPRETERS: Mapping[str, Callable[[Call], None]] = {
+    "cd": change_directory,
+    "pushd": change_directory,
+    "popd": pop_directory,
+    "eval": evaluate,
+    "source": source,
+    ".": source,
+    "trap": trap,
+    "alias": alias,
+    **dict.fromkeys(("export", "declare", "typeset", "local", "readonly"), declare),
+    "set": set_options,
+    "shopt": set_shell_options,
+    **dict.fromkeys(("read", "mapfile", "readarray"), read_variables),
+    "printf": print_formatted,
+    **dict.fromkeys(("test", "["), test),
+    **dict.fromkeys(("let", "unset", "wait", "getopts"), calculate),
+    **dict.fromkeys(("history", "fc"), history),
+    **dict.fromkeys(("hash", "enable", "complete", "compgen", "bind", "compopt"), hash_programs),
+    "{": open_block,
     **dict.fromkeys(
         names("bash sh dash ash zsh ksh mksh yash fish csh tcsh rbash nu elvish xonsh pwsh powershell cmd"), run_shell
     ),
@@ -138,172 +363,4 @@ INTERPRETERS: Mapping[str, Callable[[Call], None]] = {
         run_language,
     ),
 }
-"""Programs whose argument is a program."""
-
-
-PROGRAM_LIMIT = 2_000
-"""Maximum length of a sed or awk program that is read, in characters."""
-
-_SED = parse_spec(
-    "r",
-    "-e=p --expression=p -f=q --file=q -l=t --line-length=t -i=^ --in-place=^ -n=. --quiet=. --silent=. -E=. -r=."
-    " --regexp-extended=. -s=. --separate=. -u=. --unbuffered=. -z=. --null-data=. --posix=."
-    " --debug=. --sandbox=. --follow-symlinks=.",
-).options
-_SED_SKIPPED = re.compile(r"[\s;{}!]+|\d+(?:~\d+)?|\$|,|[+~]\d+|[MI](?=[\s,;a-zA-Z{!])")
-_SED_FLAGS = re.compile(r"[gpiImM\d]*")
-_SED_LABEL = re.compile(r"[bTt:]\s*[^\s;}]*|[qQlL]\s*\d*|v[^\n;]*")
-_AWK = parse_spec(
-    "r", "-W=! -F=t -v=t -f=r --file=r -i=! -l=! -E=! --exec=! --include=! --load=! -o=w -p=w -d=w --dump-variables=w"
-)
-_AWK_TEXT = re.compile(r'"(?:[^"\\\n]|\\.)*"|(?<=[~(,!&|{;\n])\s*/(?:[^/\\\n]|\\.)+/|^\s*/(?:[^/\\\n]|\\.)+/')
-_AWK_FILE = re.compile(r'(>>?|getline\s*(?:\w+\s*)?<)\s*"((?:[^"\\\n]|\\.)*)"')
-_AWK_ENDS = re.compile(r"\s*(?:[;})]|\n|$)")
-_AWK_RUNS = re.compile(r"\bsystem\b|\|&?|@\s*(?:load|include|\w+\s*\()|/inet|\bENVIRON\b|\bARGV\b")
-_AWK_OPENS = re.compile(r">>?|getline\s*(?:\w+\s*)?<")
-
-
-def run_sed(call: Call) -> None:
-    """Analyze `sed`: the program is the first operand unless an option contains it; `-i` writes the files."""
-    options, operands = read_options(call.arguments, _SED, permutes=True)
-    programs = [option.value.text for option in options if option.role is Role.PATTERN and option.value]
-    if any(option.role in (None, Role.PATTERN_FILE) for option in options):
-        call.opaque()
-    for option in options:
-        if option.role is Role.PATTERN_FILE and option.value:
-            call.use(option.value, "r")
-        elif option.role is Role.SUFFIX and option.value and "/" in option.value.text:
-            call.use_text(option.value.text.replace("*", "x"), "w")  # the backup, `*` is the name of the file
-    if not programs and operands and not any(option.role is Role.PATTERN_FILE for option in options):
-        programs, operands = [operands[0].text], operands[1:]
-    mode: Mode = "rw" if any(option.role is Role.SUFFIX for option in options) else "r"
-    for word in operands:
-        call.use(word, mode)
-    for program in programs:
-        _record_sed_program(call, program)
-
-
-def _record_sed_program(call: Call, program: str) -> None:
-    if len(program) > PROGRAM_LIMIT:
-        call.opaque()
-        return
-    for kind, text in sed_effects(program):
-        if kind == "unknown":
-            call.opaque()
-            call.run_text(text) if text else None
-        else:
-            call.use(literal(text), "r" if kind == "reads" else "w")
-
-
-def sed_effects(program: str) -> Iterator[tuple[str, str]]:
-    """Yield the effects of a sed program other than editing: (`reads`, file), (`writes`, file), (`unknown`, command or nothing)."""
-    place = 0
-    while place < len(program):
-        if found := _SED_SKIPPED.match(program, place) or _SED_LABEL.match(program, place):
-            place = max(found.end(), place + 1)
-            continue
-        letter = program[place]
-        line_end = _line_end(program, place)
-        if letter in "/\\":
-            place = _after(program, place + (letter == "\\"), is_pattern=True)
-        elif letter in "sy":
-            place = _after(program, place + 1, is_pattern=letter == "s")
-            place = _after(program, place - 1)
-            place, effects = _substitute_flags(program, place) if letter == "s" else (place, [])
-            yield from effects
-        elif letter in "rRwW":
-            yield ("reads" if letter in "rR" else "writes", program[place + 1 : line_end].lstrip())
-            place = line_end
-        elif letter in "aic":
-            place = line_end
-        elif letter in "=dDgGhHnNpPxzF#":
-            place = line_end if letter == "#" else place + 1
-        else:
-            yield "unknown", program[place + 1 : line_end].strip() if letter == "e" else ""
-            place = line_end
-
-
-def _substitute_flags(program: str, place: int) -> tuple[int, list[tuple[str, str]]]:
-    found = _SED_FLAGS.match(program, place)
-    place = found.end() if found else place
-    letter = program[place : place + 1]
-    if letter == "w":
-        end = _line_end(program, place)
-        return end, [("writes", program[place + 1 : end].lstrip())]
-    if letter in ("e", "m") or (letter and letter not in ";}\n\t# "):
-        return place + 1, [("unknown", "")]
-    return place, []
-
-
-def _line_end(program: str, place: int) -> int:
-    end = program.find("\n", place)
-    return len(program) if end < 0 else end
-
-
-def _after(program: str, start: int, *, is_pattern: bool = False) -> int:
-    """Return the position after the text between a delimiter and the next equal one outside of `[…]`."""
-    delimiter = program[start : start + 1]
-    place = start + 1
-    while place < len(program):
-        character = program[place]
-        if character == "\\":
-            place += 1
-        elif character == delimiter:
-            return place + 1
-        elif is_pattern and character == "[":
-            place = _class_end(program, place)
-        place += 1
-    return len(program)
-
-
-def _class_end(program: str, start: int) -> int:
-    """Return the position of the bracket that closes a character class, or of the opening one if the line has none."""
-    place = start + 1 + (program[start + 1 : start + 2] == "^")
-    end = program.find("]", place + 1)
-    while end > 0 and program.rfind("[:", place, end) > program.rfind(":]", place, end + 1):
-        end = program.find("]", end + 1)
-    return end if 0 < end < _line_end(program, start) else start
-
-
-def run_awk(call: Call) -> None:
-    """Analyze `awk`: the program is the first operand unless it is in a file."""
-    operands, _ = split_options(call, _AWK)
-    if any(re.match(r"-f|--file", text) for text in call.texts()):
-        call.opaque()
-    elif operands:
-        _record_awk_program(call, operands.pop(0))
-    for word in operands:
-        if not re.match(r"[A-Za-z_]\w*=", word.text):
-            call.use(word, "r")
-
-
-def _record_awk_program(call: Call, word: Word) -> None:
-    program = word.text
-    if not word.known or len(program) > PROGRAM_LIMIT:
-        call.opaque()
-        return
-    for found in _AWK_FILE.finditer(program):
-        if not _AWK_ENDS.match(program, found.end()):
-            call.opaque()  # text is appended to the name
-        if found.group(2) not in ("/dev/stderr", "/dev/stdout", "-"):
-            call.use(literal(found.group(2)), "r" if found.group(1).startswith("getline") else "w")
-    code = _AWK_TEXT.sub(" ", _AWK_FILE.sub(" ", program)).replace("||", " ")
-    opens = _AWK_OPENS.search(re.sub(r"\([^()]*\)", " ", code))
-    if (
-        _AWK_RUNS.search(code)
-        or "/inet" in program
-        or (opens and re.search(r"\bprintf?\b[^;}\n]*>|getline\s*(?:\w+\s*)?<", code))
-    ):
-        call.opaque()
-        note_literals(call, program)
-        for found in re.finditer(
-            r'(?:system\s*\(\s*|\|\s*)"((?:[^"\\]|\\.)*)"|"((?:[^"\\]|\\.)*)"\s*\|\s*getline', program
-        ):
-            call.run_text(found.group(1) or found.group(2) or "")
-
-
-TEXT_PROGRAMS: Mapping[str, Callable[[Call], None]] = {
-    **dict.fromkeys(("sed", "gsed", "ssed"), run_sed),
-    **dict.fromkeys(("awk", "gawk", "mawk", "nawk", "original-awk"), run_awk),
-}
-"""Programs with their own small language."""
+"""Builtins and programs whose argument is a program."""

@@ -212,8 +212,12 @@ def _run_program(call: Call, member: FoundMember) -> None:
     if (hidden := _LISTS_HIDDEN.get(name)) and given(call.texts(), hidden):
         call.runner.findings.listed = "*"
     _knowledge(name)(call)
-    if call.arguments and (key := f"{name}.{call.arguments[0].text}") in _table():
-        unwrap(replace(call, arguments=call.arguments[1:]), key)
+    if call.arguments:
+        key, inner = f"{name}.{call.arguments[0].text}", replace(call, arguments=call.arguments[1:])
+        if is_wrapper(key):
+            unwrap(inner, key)
+        elif spec := find_spec(key):
+            apply_spec(inner, spec)
 
 
 @lru_cache(maxsize=_CACHED_NAMES)

@@ -38,6 +38,10 @@ class Role(StrEnum):
     SUFFIX = "^"  # a text, only if it is attached
     FOLDER = "c"  # the folder that a wrapper runs its command in
     PAIR = "2"  # two words, both paths
+    VOLUME = "V"  # a folder of this machine before a `:`, or in `source=`
+    SETTING = "s"  # text, or a setting of ssh that runs a command line
+    PACKS = "k"  # no value; the operands are packed with everything under them
+    LISTS = "l"  # no value; nothing is unpacked
 
 
 class Spec(Struct, frozen=True):
@@ -45,7 +49,7 @@ class Spec(Struct, frozen=True):
 
     `first`, `rest` and `last` are the roles of its operands; `last` only counts when there is more than one. `assumed` says that
     nothing is known about the command, so that unknown words and options count as paths; with `strict` an option that is in no
-    list makes it opaque.
+    list makes it opaque. What `unpacks` may create links, so that no later path is known.
     """
 
     rest: Role = Role.BOTH
@@ -57,6 +61,7 @@ class Spec(Struct, frozen=True):
     assumed: bool = False
     strict: bool = False
     spreads: bool = False
+    unpacks: bool = False
 
 
 _PATH_START = re.compile(r"(?:^|[=:,@])(~?/(?!/)[^=:,]*|~[\w+-]*(?:/[^=:,]*)?|\.\.(?:/[^=:,]*)?)")
@@ -66,13 +71,17 @@ _DATA_FILE = re.compile(r"(?:^|[\w-]*=|^[\w-]+)[@<](?=.)")
 _ESCAPE = re.compile(r"\+?:?(?:silent )?!|\.(?:shell|system) |\\! ?|(?:shell|system) ")
 """How editors, pagers and clients of databases begin a command line for the shell."""
 
+REMOTE = re.compile(r"(?:[\w.-]+@)?[\w.-]+:(?!//).*|[a-z]+://.*", re.DOTALL)
+"""A path on another computer."""
+
+_SSH_RUNS = re.compile(r"\w*Command\s*[= ]\s*", re.IGNORECASE)
 _NUMBER = re.compile(r"-\d+")
 _ABBREVIATED = re.compile(r"--\w[\w-]*")
 HIDDEN_LIMIT = 50
 """Maximum number of analyzed paths inside one word."""
 
 _RISKY = frozenset({Role.WRITE, Role.TARGET, Role.BOTH, Role.ENTRY, Role.PROGRAM, Role.FLAG})
-_VALUELESS = frozenset({Role.FLAG, Role.SPREAD, Role.NO_PATTERN, Role.NONE})
+_VALUELESS = frozenset({Role.FLAG, Role.SPREAD, Role.NO_PATTERN, Role.NONE, Role.PACKS, Role.LISTS})
 _MODES: Mapping[Role, Mode] = {
     Role.READ: "r",
     Role.TREE: "r",
@@ -95,6 +104,10 @@ def apply_spec(call: Call, spec: Spec) -> None:
     pattern = _included(call, spec) if Role.INCLUDE in seen else "*"
     first, rest, last = spec.first, spec.rest, None if Role.TARGET in seen else spec.last
     spread = spec.spreads or Role.SPREAD in seen
+    if Role.PACKS in seen:
+        rest = Role.TREE
+    elif spec.unpacks and Role.LISTS not in seen:
+        call.runner.poison()
     if first is Role.TEXT and seen & {Role.PATTERN, Role.PATTERN_FILE, Role.NO_PATTERN}:
         first = None
     for index, word in enumerate(operands):
@@ -109,11 +122,11 @@ def apply_spec(call: Call, spec: Spec) -> None:
             call.run_text(word.text[found.end() :])
         if word.text[:1] == "@" and role in (Role.READ, Role.BOTH):
             call.opaque()  # the name of a file with further arguments
-        if spread and role is Role.READ:
-            role = Role.TREE
-        if role is Role.TREE:
+        if role is Role.TREE or (spread and role in (Role.READ, Role.BOTH)):
             call.tree(word, pattern)
-            role = Role.READ
+            role = Role.READ if role is Role.TREE else role
+        if spec.network and REMOTE.fullmatch(word.text) and role in _MODES:
+            continue
         use_operand(call, word, role, assumed=spec.assumed)
     if spread and not operands[1 if first else 0 :]:
         call.tree(literal("."), pattern)
@@ -248,7 +261,16 @@ def use_operand(call: Call, word: Word, role: Role, *, assumed: bool) -> None:
         call.use(tail(word, found.end()), "r")
     if word.text.startswith("file://"):
         call.use(tail(word, len("file://")), "r")
-    if role in (Role.TEXT, Role.SPREAD, Role.PATTERN, Role.DATA, Role.SUFFIX, Role.INCLUDE):
+    if role is Role.SETTING and (found := _SSH_RUNS.match(word.text)):
+        call.opaque()
+        call.run_text(word.text[found.end() :])
+    if role is Role.VOLUME:
+        for pair in word.text.split(","):
+            key, _, value = pair.rpartition("=")
+            source = value.partition(":")[0]
+            if key in ("", "src", "source") and source[:1] in ("/", ".", "~"):
+                call.use(at_home(literal(source), call.state.home), "rw")
+    if role not in _MODES and role not in (Role.PROGRAM, Role.MOVED):
         return
     if role is Role.PROGRAM:
         call.opaque()
@@ -308,7 +330,7 @@ ASSUMED = Spec(rest=Role.BOTH, assumed=True)
 UNLISTED = Spec(rest=Role.BOTH, assumed=True, opaque=True)
 """A command that is not listed."""
 
-_MARKS = frozenset({"net", "opaque", "spread", "assumed", "strict"})
+_MARKS = frozenset({"net", "opaque", "spread", "assumed", "strict", "unpacks"})
 
 
 def find_spec(name: str) -> Spec | None:
@@ -341,4 +363,5 @@ def parse_spec(operands: str, options: str) -> Spec:
         assumed="assumed" in words,
         spreads="spread" in words,
         strict="strict" in words,
+        unpacks="unpacks" in words,
     )

@@ -1,20 +1,23 @@
 """The analyzers of programs that a line of the table can't describe, by program name."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
-from opencode_tui.engine.permission.shell.builtins import BUILTINS
+from msgspec.structs import replace
+
 from opencode_tui.engine.permission.shell.call import Call
 from opencode_tui.engine.permission.shell.filesystem import is_inside
 from opencode_tui.engine.permission.shell.findings import Mode
 from opencode_tui.engine.permission.shell.git import run_git
-from opencode_tui.engine.permission.shell.interpreters import INTERPRETERS, TEXT_PROGRAMS
+from opencode_tui.engine.permission.shell.interpreters import INTERPRETERS, record_literals
 from opencode_tui.engine.permission.shell.needs import given
 from opencode_tui.engine.permission.shell.operands import (
+    REMOTE,
     Role,
-    Spec,
+    apply_spec,
     at_home,
     parse_spec,
+    read_options,
     split_options,
     tail,
     use_hidden_paths,
@@ -100,15 +103,6 @@ def delete(call: Call) -> None:
                 call.need("discard", f"Deletes the folder {path[len(findings.root) + 1 :]} with everything in it.")
         if is_recursive and word.text in ("*", "./*", ".[!.]*", "{*,.*}"):
             call.need("discard", "Deletes the whole project.")
-
-
-COPIERS: Mapping[str, Callable[[Call], None]] = {
-    **dict.fromkeys(("ln", "link", "gln"), make_link),
-    **dict.fromkeys(("rm", "rmdir", "unlink", "trash", "grm"), delete),
-    **dict.fromkeys(("mv", "gmv"), move),
-    **dict.fromkeys(("dd", "gdd", "dcfldd"), copy_blocks),
-}
-"""Programs that link and copy."""
 
 
 _SIGNAL_OPTION = re.compile(r"-(?:\d+|[A-Za-z]+\d*)|--signal(?:=.*)?")
@@ -209,99 +203,42 @@ def run_fd(call: Call) -> None:
         call.run_words(call.arguments[place + 1 :])
 
 
-SEARCHERS: Mapping[str, Callable[[Call], None]] = {"find": run_find, "gfind": run_find, "fd": run_fd, "fdfind": run_fd}
-"""Programs that walk folders."""
+# rsync: local and remote words.
 
-
-# ssh, scp, rsync: local and remote words.
-
-_SSH = parse_spec(
-    "t", "-F=r -i=r -E=w -S=b -o=t -l=t -p=t -L=t -R=t -D=t -J=t -b=t -c=t -e=t -I=! -m=t -O=t -Q=t -w=t -W=t -B=t"
-)
-_SCP = parse_spec("r;w", "-F=r -i=r -S=! -o=t -P=t -l=t -c=t -J=t -D=! -X=t")
 _RSYNC = parse_spec(
     "r;w",
     "-e=x --rsh=x --rsync-path=! -f=t --filter=t --exclude=t --include=t --exclude-from=r --include-from=r --files-from=r -T=b"
     " --temp-dir=b --backup-dir=b --log-file=w --partial-dir=b --compare-dest=r --copy-dest=r --link-dest=r --password-file=r"
     " --write-batch=w --only-write-batch=w --read-batch=r --chmod=t --chown=t -B=t --bwlimit=t --timeout=t --port=t --config=!"
-    " -M=! --remote-option=!",
+    " -M=! --remote-option=! -r=* -a=* --recursive=* --archive=*",
 )
-_REMOTE = re.compile(r"(?:[\w.-]+@)?[\w.-]+:(?!//).*|[a-z]+://.*", re.DOTALL)
-_SSH_RUNS = re.compile(
-    r"(?:ProxyCommand|LocalCommand|KnownHostsCommand|PermitLocalCommand)\s*[= ]\s*(.*)", re.IGNORECASE | re.DOTALL
-)
-
-
-def run_ssh(call: Call) -> None:
-    """Analyze `ssh`: commands on the other machine are unknown; some options run commands on this one."""
-    call.network()
-    call.opaque()
-    _record_options(call)
-    split_options(call, _SSH)
-
-
-def run_copy(call: Call) -> None:
-    """Analyze `scp`, `sftp`: local words are files."""
-    call.network()
-    _record_options(call)
-    _copy(call, _SCP)
-
-
-def _record_options(call: Call) -> None:
-    for text in call.texts():
-        found = _SSH_RUNS.search(text)
-        if found:
-            call.opaque()
-            call.run_text(found.group(1))
 
 
 def run_rsync(call: Call) -> None:
     """Analyze `rsync`: local words are folders; `-e` names the program that connects."""
     texts = call.texts()
-    if any(_REMOTE.fullmatch(text) or text.startswith("rsync://") for text in texts if not text.startswith("-")):
+    if any(REMOTE.fullmatch(text) for text in texts if not text.startswith("-")):
         call.network()
         call.need("network", "Copies files to or from another computer.")
     if any(re.match(r"-[A-Za-z]*e|--rsh|--rsync-path|--daemon", text) for text in texts):
         call.opaque()
-    _copy(call, _RSYNC)
-
-
-def _copy(call: Call, spec: Spec) -> None:
-    operands, _ = split_options(call, spec)
+    operands, seen = split_options(call, _RSYNC)
     for index, word in enumerate(operands):
-        if not _REMOTE.fullmatch(word.text):
-            is_last = index == len(operands) - 1 and index > 0
-            call.use(word, "w" if is_last else "rw" if "--remove-source-files" in call.texts() else "r")
-            _spread(call, word, is_last=is_last)
+        if REMOTE.fullmatch(word.text):
+            continue
+        is_last = index == len(operands) - 1 and index > 0
+        call.use(word, "w" if is_last else "rw" if "--remove-source-files" in texts else "r")
+        if not is_last and Role.SPREAD in seen:
+            call.tree(word)
 
 
-def _spread(call: Call, word: Word, *, is_last: bool) -> None:
-    if not is_last and any(re.match(r"-[A-Za-z]*[ra]|--recursive|--archive", text) for text in call.texts()):
-        call.tree(word)
-
-
-REMOTES: Mapping[str, Callable[[Call], None]] = {
-    **dict.fromkeys(("ssh", "autossh", "mosh", "sshpass", "dbclient", "rsh", "rlogin", "telnet"), run_ssh),
-    **dict.fromkeys(("scp", "rcp", "pscp"), run_copy),
-    "rsync": run_rsync,
-}
-"""Programs that work on another machine."""
-
-
-# make and containers: they run instructions in a file of the project, and their options reach outside.
+# make: it runs instructions in a file of the project, and its options reach outside.
 
 _MAKE = parse_spec(
     "t",
     "-C=b --directory=b -f=r --file=r --makefile=r -I=r --include-dir=r -o=t -W=t -j=t -l=t --eval=x -E=x --old-file=t --jobs=t",
 )
-_CONTAINER = parse_spec(
-    "t",
-    "-f=r --file=r --env-file=r --cidfile=w --iidfile=w --mount=p -v=p --volume=p -w=p -e=p --env=p --name=p -p=p -t=p --tag=p"
-    " --build-context=r --secret=p --ssh=p --config=b -H=p --context=p -o=w --output=w --input=r -i=p --project-directory=b"
-    " --security-opt=p --device=b --volumes-from=p --network=p -u=p --user=p --entrypoint=p --label-file=r",
-)
 _VALUE = re.compile(r"[A-Za-z_]\w*[:?+!]*=(.*)", re.DOTALL)
-_SHORT_I = re.compile(r"-[itdPq]+")
 
 
 def run_make(call: Call) -> None:
@@ -316,92 +253,30 @@ def run_make(call: Call) -> None:
             use_hidden_paths(call, word)
 
 
-def run_container(call: Call) -> None:
-    """Analyze `docker`, `podman`: volumes are folders of this machine; commands inside the container are unknown."""
-    call.network()
-    call.opaque()
-    words = [word for word in call.arguments if not _SHORT_I.fullmatch(word.text)]
-    texts = [word.text for word in words]
-    for index, text in enumerate(texts):
-        following = texts[index + 1] if index + 1 < len(texts) else ""
-        if text in ("-v", "--volume"):
-            _record_volume(call, following)
-        elif text.startswith("--volume="):
-            _record_volume(call, text.partition("=")[2])
-        elif re.match(r"-v.", text):
-            _record_volume(call, text[2:])
-        elif "--mount" in (text, text.partition("=")[0]):
-            _record_mount(call, text.partition("=")[2] or following)
-    operands, _ = split_options(Call(call.program, words, call.state, call.runner), _CONTAINER)
-    _record_operands(call, [word.text for word in operands])
-
-
-def _record_volume(call: Call, text: str) -> None:
-    source = text.partition(":")[0]
-    if source.startswith(("/", ".", "~")):
-        call.use_text(call.state.home + source[1:] if source.startswith("~") else source, "rw")
-
-
-def _record_mount(call: Call, text: str) -> None:
-    for pair in text.split(","):
-        key, _, value = pair.partition("=")
-        if key in ("src", "source"):
-            call.use_text(value, "rw")
-
-
-def _record_operands(call: Call, texts: list[str]) -> None:
-    verb = texts[0] if texts else ""
-    if verb in ("cp", "build", "import", "load", "save", "export", "buildx", "image"):
-        for text in texts[1:]:
-            if ":" not in text and "://" not in text:
-                call.use(literal(text), "rw")
-
-
-BUILDERS: Mapping[str, Callable[[Call], None]] = {
-    **dict.fromkeys(("make", "gmake", "bmake", "remake"), run_make),
-    **dict.fromkeys(
-        ("docker", "podman", "nerdctl", "docker-compose", "podman-compose", "buildah", "lxc", "vagrant"), run_container
-    ),
-}
-"""Programs that run instructions in a file of the project."""
-
-
-# Archivers: the archive, the packed files, the target folder, and options that run programs.
+# tar: also with the old syntax of option characters first, without a dash.
 
 _TAR = parse_spec(
-    "r",
+    "t",
     "-f=b --file=b -C=b --directory=b -T=L --files-from=L -X=r --exclude-from=r -g=b --listed-incremental=b --index-file=w"
     " --to-command=x --checkpoint-action=x -I=x --use-compress-program=x --rsh-command=x --rmt-command=x -F=x --info-script=x"
     " --new-volume-script=x -P=! --absolute-names=! --exclude=t --transform=t --xform=t -b=t -H=t --format=t --owner=t --group=t"
-    " --mode=t --mtime=t -N=t -K=t -V=t --strip-components=t --newer=t --one-top-level=w --suffix=t --checkpoint=t --volno-file=b",
+    " --mode=t --mtime=t -N=t -K=t -V=t --strip-components=t --newer=t --one-top-level=w --suffix=t --checkpoint=t --volno-file=b"
+    " -c=k -r=k -u=k -A=k --create=k --append=k --update=k --catenate=k --concatenate=k -t=l --list=l unpacks",
 )
-_ZIP = parse_spec("r", "-@=! -TT=x -b=b -x=t -i=t -n=t -P=t -t=t -O=w --out=w --unzip-command=x")
-_UNZIP = parse_spec("r", "-d=w -x=t -P=t -O=t -I=t")
-_SEVEN = parse_spec("b", "-o=w -w=w -i=r -x=t -p=t")
-_CPIO = parse_spec("r", "-F=b --file=b -D=b --directory=b -E=r -I=r -O=w -H=t -R=t --to-stdout=t --rsh-command=x -M=t")
 
 
 def run_tar(call: Call) -> None:
-    """Analyze `tar`, also with the old syntax of option characters first, without a dash."""
+    """Analyze `tar`: the archive, the packed files, the target folder, and options that run programs."""
     words = call.arguments
     if words and not words[0].text.startswith("-"):
         words = _dashed(words)
     texts = [word.text for word in words]
-    letters = "".join(text[1:] for text in texts if re.fullmatch(r"-[A-Za-z]+", text)) + " ".join(texts)
-    operands, _ = split_options(Call(call.program, words, call.state, call.runner), _TAR)
-    if any(re.match(r"--(?:to-c|use-c|checkpoint-a|rsh|rmt|info-s|new-v)|--abs", text) for text in texts):
-        call.opaque()
-    first = next((text for text in texts if re.fullmatch(r"-[A-Za-z]+.*", text)), "")
-    lists = re.search(r"t", first) is not None or "--list" in texts
-    packs = bool(re.search(r"[cruA]", first)) or "--create" in letters or "--append" in letters or "--update" in letters
-    if packs:
-        for word in operands:
-            call.use(word, "rw" if "--remove-files" in texts else "r")
-            call.tree(word)
-    elif not lists:
-        call.runner.poison()  # what is unpacked can be links
     if any(":" in text and not text.startswith("-") and "/" not in text.partition(":")[0] for text in texts[:3]):
         call.network()
+    apply_spec(replace(call, arguments=words), _TAR)
+    if "--remove-files" in texts:
+        for word in words:
+            call.use(word, "w") if not word.text.startswith("-") else None
 
 
 def _dashed(words: list[Word]) -> list[Word]:
@@ -415,54 +290,167 @@ def _dashed(words: list[Word]) -> list[Word]:
     return [*options, *rest]
 
 
-def run_zip(call: Call) -> None:
-    """Analyze `zip`: the first operand is written, the others are read."""
-    operands, _ = split_options(call, _ZIP)
-    for index, word in enumerate(operands):
-        call.use(word, "r" if index else "rw")
-        if index and any(re.match(r"-[A-Za-z]*r|--recurse", text) for text in call.texts()):
-            call.tree(word)
-    if "-TT" in call.texts() or "--unzip-command" in " ".join(call.texts()):
+# sed and awk: programs with their own small language.
+
+PROGRAM_LIMIT = 2_000
+"""Maximum length of a sed or awk program that is read, in characters."""
+
+_SED = parse_spec(
+    "r",
+    "-e=p --expression=p -f=q --file=q -l=t --line-length=t -i=^ --in-place=^ -n=. --quiet=. --silent=. -E=. -r=."
+    " --regexp-extended=. -s=. --separate=. -u=. --unbuffered=. -z=. --null-data=. --posix=."
+    " --debug=. --sandbox=. --follow-symlinks=.",
+).options
+_SED_SKIPPED = re.compile(r"[\s;{}!]+|\d+(?:~\d+)?|\$|,|[+~]\d+|[MI](?=[\s,;a-zA-Z{!])")
+_SED_FLAGS = re.compile(r"[gpiImM\d]*")
+_SED_LABEL = re.compile(r"[bTt:]\s*[^\s;}]*|[qQlL]\s*\d*|v[^\n;]*")
+_AWK = parse_spec(
+    "r", "-W=! -F=t -v=t -f=r --file=r -i=! -l=! -E=! --exec=! --include=! --load=! -o=w -p=w -d=w --dump-variables=w"
+)
+_AWK_TEXT = re.compile(r'"(?:[^"\\\n]|\\.)*"|(?<=[~(,!&|{;\n])\s*/(?:[^/\\\n]|\\.)+/|^\s*/(?:[^/\\\n]|\\.)+/')
+_AWK_FILE = re.compile(r'(>>?|getline\s*(?:\w+\s*)?<)\s*"((?:[^"\\\n]|\\.)*)"')
+_AWK_ENDS = re.compile(r"\s*(?:[;})]|\n|$)")
+_AWK_RUNS = re.compile(r"\bsystem\b|\|&?|@\s*(?:load|include|\w+\s*\()|/inet|\bENVIRON\b|\bARGV\b")
+_AWK_OPENS = re.compile(r">>?|getline\s*(?:\w+\s*)?<")
+
+
+def run_sed(call: Call) -> None:
+    """Analyze `sed`: the program is the first operand unless an option contains it; `-i` writes the files."""
+    options, operands = read_options(call.arguments, _SED, permutes=True)
+    programs = [option.value.text for option in options if option.role is Role.PATTERN and option.value]
+    if any(option.role in (None, Role.PATTERN_FILE) for option in options):
         call.opaque()
-
-
-def run_unzip(call: Call) -> None:
-    """Analyze `unzip`: the first operand is read, the others are names inside the archive."""
-    operands, _ = split_options(call, _UNZIP)
-    for word in operands[:1]:
-        call.use(word, "r")
-    if not given(call.texts(), "-l -p -t -v -Z"):
-        call.runner.poison()  # as for tar
-    if any(re.fullmatch(r"-[a-zA-Z]*:[a-zA-Z]*", text) for text in call.texts()):
-        call.opaque()
-
-
-def run_seven_zip(call: Call) -> None:
-    """Analyze `7z`: a command character, the archive, and the packed or unpacked files."""
-    operands, _ = split_options(call, _SEVEN)
-    packs = bool(operands) and operands[0].text in ("a", "u")
-    for index, word in enumerate(operands[1:]):
-        mode: Mode = "rw" if index == 0 and packs else "r"
+    for option in options:
+        if option.role is Role.PATTERN_FILE and option.value:
+            call.use(option.value, "r")
+        elif option.role is Role.SUFFIX and option.value and "/" in option.value.text:
+            call.use_text(option.value.text.replace("*", "x"), "w")  # the backup, `*` is the name of the file
+    if not programs and operands and not any(option.role is Role.PATTERN_FILE for option in options):
+        programs, operands = [operands[0].text], operands[1:]
+    mode: Mode = "rw" if any(option.role is Role.SUFFIX for option in options) else "r"
+    for word in operands:
         call.use(word, mode)
-        if index and packs:
-            call.tree(word)
+    for program in programs:
+        _record_sed_program(call, program)
 
 
-def run_cpio(call: Call) -> None:
-    """Analyze `cpio`, `pax`: the file names are on standard input."""
-    call.opaque()
-    for word in split_options(call, _CPIO)[0]:
-        call.use(word, "rw")
+def _record_sed_program(call: Call, program: str) -> None:
+    if len(program) > PROGRAM_LIMIT:
+        call.opaque()
+        return
+    for kind, text in sed_effects(program):
+        if kind == "unknown":
+            call.opaque()
+            call.run_text(text) if text else None
+        else:
+            call.use(literal(text), "r" if kind == "reads" else "w")
 
 
-ARCHIVERS: Mapping[str, Callable[[Call], None]] = {
-    **dict.fromkeys(("tar", "gtar", "bsdtar"), run_tar),
-    "zip": run_zip,
-    **dict.fromkeys(("unzip", "bsdunzip"), run_unzip),
-    **dict.fromkeys(("7z", "7za", "7zr", "rar", "unrar"), run_seven_zip),
-    **dict.fromkeys(("cpio", "pax"), run_cpio),
-}
-"""Programs that pack and unpack."""
+def sed_effects(program: str) -> Iterator[tuple[str, str]]:
+    """Yield the effects of a sed program other than editing: (`reads`, file), (`writes`, file), (`unknown`, command or nothing)."""
+    place = 0
+    while place < len(program):
+        if found := _SED_SKIPPED.match(program, place) or _SED_LABEL.match(program, place):
+            place = max(found.end(), place + 1)
+            continue
+        letter = program[place]
+        line_end = _line_end(program, place)
+        if letter in "/\\":
+            place = _after(program, place + (letter == "\\"), is_pattern=True)
+        elif letter in "sy":
+            place = _after(program, place + 1, is_pattern=letter == "s")
+            place = _after(program, place - 1)
+            place, effects = _substitute_flags(program, place) if letter == "s" else (place, [])
+            yield from effects
+        elif letter in "rRwW":
+            yield ("reads" if letter in "rR" else "writes", program[place + 1 : line_end].lstrip())
+            place = line_end
+        elif letter in "aic":
+            place = line_end
+        elif letter in "=dDgGhHnNpPxzF#":
+            place = line_end if letter == "#" else place + 1
+        else:
+            yield "unknown", program[place + 1 : line_end].strip() if letter == "e" else ""
+            place = line_end
+
+
+def _substitute_flags(program: str, place: int) -> tuple[int, list[tuple[str, str]]]:
+    found = _SED_FLAGS.match(program, place)
+    place = found.end() if found else place
+    letter = program[place : place + 1]
+    if letter == "w":
+        end = _line_end(program, place)
+        return end, [("writes", program[place + 1 : end].lstrip())]
+    if letter in ("e", "m") or (letter and letter not in ";}\n\t# "):
+        return place + 1, [("unknown", "")]
+    return place, []
+
+
+def _line_end(program: str, place: int) -> int:
+    end = program.find("\n", place)
+    return len(program) if end < 0 else end
+
+
+def _after(program: str, start: int, *, is_pattern: bool = False) -> int:
+    """Return the position after the text between a delimiter and the next equal one outside of `[…]`."""
+    delimiter = program[start : start + 1]
+    place = start + 1
+    while place < len(program):
+        character = program[place]
+        if character == "\\":
+            place += 1
+        elif character == delimiter:
+            return place + 1
+        elif is_pattern and character == "[":
+            place = _class_end(program, place)
+        place += 1
+    return len(program)
+
+
+def _class_end(program: str, start: int) -> int:
+    """Return the position of the bracket that closes a character class, or of the opening one if the line has none."""
+    place = start + 1 + (program[start + 1 : start + 2] == "^")
+    end = program.find("]", place + 1)
+    while end > 0 and program.rfind("[:", place, end) > program.rfind(":]", place, end + 1):
+        end = program.find("]", end + 1)
+    return end if 0 < end < _line_end(program, start) else start
+
+
+def run_awk(call: Call) -> None:
+    """Analyze `awk`: the program is the first operand unless it is in a file."""
+    operands, _ = split_options(call, _AWK)
+    if any(re.match(r"-f|--file", text) for text in call.texts()):
+        call.opaque()
+    elif operands:
+        _record_awk_program(call, operands.pop(0))
+    for word in operands:
+        if not re.match(r"[A-Za-z_]\w*=", word.text):
+            call.use(word, "r")
+
+
+def _record_awk_program(call: Call, word: Word) -> None:
+    program = word.text
+    if not word.known or len(program) > PROGRAM_LIMIT:
+        call.opaque()
+        return
+    for found in _AWK_FILE.finditer(program):
+        if not _AWK_ENDS.match(program, found.end()):
+            call.opaque()  # text is appended to the name
+        if found.group(2) not in ("/dev/stderr", "/dev/stdout", "-"):
+            call.use(literal(found.group(2)), "r" if found.group(1).startswith("getline") else "w")
+    code = _AWK_TEXT.sub(" ", _AWK_FILE.sub(" ", program)).replace("||", " ")
+    opens = _AWK_OPENS.search(re.sub(r"\([^()]*\)", " ", code))
+    if (
+        _AWK_RUNS.search(code)
+        or "/inet" in program
+        or (opens and re.search(r"\bprintf?\b[^;}\n]*>|getline\s*(?:\w+\s*)?<", code))
+    ):
+        call.opaque()
+        record_literals(call, program)
+        for found in re.finditer(
+            r'(?:system\s*\(\s*|\|\s*)"((?:[^"\\]|\\.)*)"|"((?:[^"\\]|\\.)*)"\s*\|\s*getline', program
+        ):
+            call.run_text(found.group(1) or found.group(2) or "")
 
 
 def find_analyzer(name: str) -> Callable[[Call], None] | None:
@@ -471,14 +459,18 @@ def find_analyzer(name: str) -> Callable[[Call], None] | None:
 
 
 _ANALYSERS: Mapping[str, Callable[[Call], None]] = {
+    **INTERPRETERS,
     "git": run_git,
     "kill": end_process,
-    **BUILTINS,
-    **INTERPRETERS,
-    **SEARCHERS,
-    **TEXT_PROGRAMS,
-    **ARCHIVERS,
-    **COPIERS,
-    **REMOTES,
-    **BUILDERS,
+    **dict.fromkeys(("ln", "link", "gln"), make_link),
+    **dict.fromkeys(("rm", "rmdir", "unlink", "trash", "grm"), delete),
+    **dict.fromkeys(("mv", "gmv"), move),
+    **dict.fromkeys(("dd", "gdd", "dcfldd"), copy_blocks),
+    **dict.fromkeys(("find", "gfind"), run_find),
+    **dict.fromkeys(("fd", "fdfind"), run_fd),
+    **dict.fromkeys(("make", "gmake", "bmake", "remake"), run_make),
+    **dict.fromkeys(("tar", "gtar", "bsdtar"), run_tar),
+    "rsync": run_rsync,
+    **dict.fromkeys(("sed", "gsed", "ssed"), run_sed),
+    **dict.fromkeys(("awk", "gawk", "mawk", "nawk", "original-awk"), run_awk),
 }

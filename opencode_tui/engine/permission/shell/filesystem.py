@@ -10,7 +10,6 @@ import re
 import stat
 from collections.abc import Iterable, Mapping
 from pathlib import PurePosixPath
-from typing import Protocol
 
 ENTRY_LIMIT = 5_000
 """Maximum number of names in or under one folder that are searched for secrets."""
@@ -19,36 +18,12 @@ LINK_LIMIT = 40
 """Links followed in one path before it counts as a cycle. Source: Linux, path_resolution(7)."""
 
 
-class ShellFileSystem(Protocol):
-    """The facts about absolute paths that a scan depends on."""
-
-    def link_target(self, path: str) -> str | None:
-        """Return the target of a symbolic link, None for anything else."""
-        ...
-
-    def is_folder(self, path: str) -> bool:
-        """Return whether the path is a folder (links are not followed)."""
-        ...
-
-    def names(self, folder: str) -> list[str]:
-        """Return the names in a folder, at most `ENTRY_LIMIT`; empty if it cannot be read."""
-        ...
-
-    def files_below(self, folder: str) -> Iterable[str]:
-        """Yield the paths of files under a folder, at most `ENTRY_LIMIT`; links are not followed."""
-        ...
-
-    def is_tracked(self, folder: str, root: str) -> bool:
-        """Return whether the repository at `root` tracks files under the folder."""
-        ...
-
-
 INDEX_LIMIT = 20_000_000
 """Maximum size in bytes of a git index that is searched."""
 
 
-class RealFileSystem:
-    """The real file system. Blocks."""
+class ShellFileSystem:
+    """The facts about absolute paths that a scan depends on, from the real file system. Blocks."""
 
     def is_tracked(self, folder: str, root: str) -> bool:
         """Return whether the repository at `root` tracks files under the folder: its path is searched in the index."""
@@ -97,7 +72,7 @@ class RealFileSystem:
                 return
 
 
-class VirtualFileSystem:
+class VirtualFileSystem(ShellFileSystem):
     """A project that exists only as a list: `files` (a folder ends with `/`) and `symlinks`, relative to the root."""
 
     def __init__(self, root: str, *, files: Iterable[str], symlinks: Mapping[str, str]) -> None:
@@ -108,11 +83,11 @@ class VirtualFileSystem:
             self._folders.update(str(parent) for parent in PurePosixPath(path).parents if len(str(parent)) > len(root))
 
     def link_target(self, path: str) -> str | None:
-        """Return the target of a symbolic link, None for anything else."""
+        """Return the target of a link of the list."""
         return self._links.get(path)
 
     def is_folder(self, path: str) -> bool:
-        """Return whether the path is a folder (links are not followed)."""
+        """Return whether the path is a folder of the list."""
         return path in self._folders
 
     def names(self, folder: str) -> list[str]:
@@ -127,7 +102,7 @@ class VirtualFileSystem:
         return any(self.files_below(folder))
 
     def files_below(self, folder: str) -> Iterable[str]:
-        """Yield the paths of files under a folder; links are not followed."""
+        """Return the paths of files under a folder."""
         start = folder.rstrip("/") + "/"
         return [path for path in self._files if path.startswith(start)]
 

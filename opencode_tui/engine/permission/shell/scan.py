@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct, field
 
 from opencode_tui.engine.permission.shell.filesystem import (
-    RealFileSystem,
     ShellFileSystem,
     is_available_inside,
     is_inside,
@@ -100,7 +99,7 @@ def scan(command: str, *, cwd: str, home: str, project_root: str, filesystem: Sh
 
     Paths are absolute strings. Blocks for look-ups of links and names, at most milliseconds per path.
     """
-    files = filesystem if filesystem is not None else RealFileSystem()
+    files = filesystem if filesystem is not None else ShellFileSystem()
     findings = Findings(root=resolve(project_root, files), filesystem=files)
     walker = Walker(findings)
     if "\0" in command:

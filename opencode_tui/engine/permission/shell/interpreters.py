@@ -72,13 +72,6 @@ def evaluate(call: Call) -> None:
     call.runner.run_text(" ".join(call.texts()), call.state)
 
 
-def source(call: Call) -> None:
-    """Analyze `source`, `.`: a file's commands run in the current shell; they are assumed not to change its folder."""
-    call.opaque()
-    for word in call.arguments[:1]:
-        call.use(word, "r")
-
-
 def trap(call: Call) -> None:
     """Analyze `trap`: a script that runs later."""
     words = [word for word in call.arguments if word.text not in ("--", "-l", "-p")]
@@ -198,17 +191,6 @@ def _evaluate_subscript(call: Call, text: str) -> None:
         call.runner.evaluate(text, call.state)
 
 
-def history(call: Call) -> None:
-    """Analyze `history`, `fc`: files of former commands, and their repetition."""
-    words = call.arguments
-    if call.name == "fc" and not any(word.text.startswith("-l") for word in words):
-        call.opaque()
-    default = literal(f"{call.state.home}/.bash_history")
-    for word, following in pairwise((*words, default)):
-        if re.fullmatch(r"-[anrw]", word.text):
-            call.use(following, "r" if word.text[1] in "nr" else "w")
-
-
 def hash_programs(call: Call) -> None:
     """Analyze `hash`, `enable`, `complete`, `compgen`, `bind`: they change the meaning of later names, or run commands."""
     for index, word in enumerate(call.arguments):
@@ -218,11 +200,6 @@ def hash_programs(call: Call) -> None:
     if call.texts() not in ([], ["-r"], ["-l"], ["-p"]):
         call.runner.poison()
         apply_spec(call, _BIND)
-
-
-def open_block(call: Call) -> None:
-    """Analyze `{` where the grammar parses a block as words, as after a `!`: a command follows."""
-    call.run_words(call.arguments)
 
 
 # Shells and languages.
@@ -335,8 +312,6 @@ INTERPRETERS: Mapping[str, Callable[[Call], None]] = {
     "pushd": change_directory,
     "popd": pop_directory,
     "eval": evaluate,
-    "source": source,
-    ".": source,
     "trap": trap,
     "alias": alias,
     **dict.fromkeys(("export", "declare", "typeset", "local", "readonly"), declare),
@@ -346,9 +321,7 @@ INTERPRETERS: Mapping[str, Callable[[Call], None]] = {
     "printf": print_formatted,
     **dict.fromkeys(("test", "["), test),
     **dict.fromkeys(("let", "unset", "wait", "getopts"), calculate),
-    **dict.fromkeys(("history", "fc"), history),
     **dict.fromkeys(("hash", "enable", "complete", "compgen", "bind", "compopt"), hash_programs),
-    "{": open_block,
     **dict.fromkeys(
         names("bash sh dash ash zsh ksh mksh yash fish csh tcsh rbash nu elvish xonsh pwsh powershell cmd"), run_shell
     ),

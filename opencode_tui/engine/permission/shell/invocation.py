@@ -16,14 +16,20 @@ from opencode_tui.engine.permission.shell.expansion import SimpleCommand, is_pla
 from opencode_tui.engine.permission.shell.filesystem import is_inside
 from opencode_tui.engine.permission.shell.findings import FoundMember
 from opencode_tui.engine.permission.shell.needs import given
-from opencode_tui.engine.permission.shell.operands import UNLISTED, Role, apply_spec, find_spec, read_options
+from opencode_tui.engine.permission.shell.operands import (
+    UNLISTED,
+    Role,
+    apply_spec,
+    find_spec,
+    parse_options,
+    read_options,
+)
 from opencode_tui.engine.permission.shell.programs import find_analyzer
 from opencode_tui.engine.permission.shell.state import State, holds_command, is_dangerous
 from opencode_tui.engine.permission.shell.words import Word, literal, names, rows
 
-# Programs that run their arguments as a command: where that command starts, and which paths the wrapper itself uses. A `clear`
-# wrapper changes nothing that matters to the scan; any other makes the command opaque (another user, another root, words from
-# standard input, an intermediate shell).
+# Programs that run their arguments as a command: where that command starts, and which paths the wrapper itself uses. One that
+# `hides` makes the command opaque (another user, another root, words from standard input, an intermediate shell).
 
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)\+?=(.*)", re.DOTALL)
 
@@ -33,7 +39,7 @@ class Wrapper(Struct, frozen=True):
 
     options: Mapping[str, Role]
     before: str = ""
-    clear: bool = True
+    hides: bool = False
     assigns: bool = False
     joins: bool = False
     edits: bool = False
@@ -43,21 +49,10 @@ class Wrapper(Struct, frozen=True):
 def _table() -> dict[str, Wrapper]:
     table: dict[str, Wrapper] = {}
     for row in rows("wrappers.txt"):
-        programs, options, before, marks = (column.strip() for column in row.split("|"))
-        table.update(dict.fromkeys(programs.split(), _parse(options.split(), before, marks.split())))
+        programs, options, before, text = (column.strip() for column in row.split("|"))
+        marks = {mark: True for mark in text.split()}
+        table.update(dict.fromkeys(programs.split(), Wrapper(parse_options(options.split()), before, **marks)))
     return table
-
-
-def _parse(options: list[str], before: str, marks: list[str]) -> Wrapper:
-    pairs = [word.partition("=") for word in options]
-    return Wrapper(
-        options={name: Role(role or "t") for name, _, role in pairs},
-        before=before,
-        clear="hides" not in marks,
-        assigns="assigns" in marks,
-        joins="joins" in marks,
-        edits="edits" in marks,
-    )
 
 
 _ASKS_ONLY = re.compile(r"-[vV]")
@@ -73,7 +68,7 @@ def unwrap(call: Call, name: str) -> None:
     wrapper = _table()[name]
     if name == "command" and call.arguments and _ASKS_ONLY.match(call.arguments[0].text):
         return
-    if not wrapper.clear:
+    if wrapper.hides:
         call.opaque()
     if (spec := find_spec(name)) is not None and spec.network:
         call.network()  # it may be downloaded first

@@ -1,7 +1,7 @@
 """Roles of a command's arguments: which are read, written, run, and how options take their values."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from functools import cache
 
@@ -352,12 +352,11 @@ def parse_spec(operands: str, options: str) -> Spec:
     head, _, last = operands.partition(";")
     first, comma, rest = head.partition(",")
     words = options.split()
-    given = dict(word.rsplit("=", 1) for word in words if word not in _MARKS)
     return Spec(
         first=Role(first) if comma else None,
         rest=Role(rest if comma else first),
         last=Role(last) if last else None,
-        options={name: Role(letter) for name, letter in given.items()},
+        options=parse_options(word for word in words if word not in _MARKS),
         network="net" in words,
         opaque="opaque" in words,
         assumed="assumed" in words,
@@ -365,3 +364,9 @@ def parse_spec(operands: str, options: str) -> Spec:
         strict="strict" in words,
         unpacks="unpacks" in words,
     )
+
+
+def parse_options(words: Iterable[str]) -> Mapping[str, Role]:
+    """Return the roles of options, each written `NAME=CODE`; a text follows where there is no code."""
+    pairs = (word.partition("=") for word in words)
+    return {name: Role(code or "t") for name, _, code in pairs}

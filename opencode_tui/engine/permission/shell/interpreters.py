@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from opencode_tui.engine.permission.protected import is_secret
 from opencode_tui.engine.permission.shell.call import Call
 from opencode_tui.engine.permission.shell.operands import ASSUMED, UNLISTED, apply_spec, parse_spec, split_options
-from opencode_tui.engine.permission.shell.state import is_dangerous, moved
+from opencode_tui.engine.permission.shell.state import State, is_dangerous, moved
 from opencode_tui.engine.permission.shell.words import UNKNOWN, literal, names
 
 _BIND = parse_spec("t", "-f=r -p=b -x=t -m=t -q=t -u=t")
@@ -110,7 +110,7 @@ def set_options(call: Call) -> None:
     while waiting and waiting[0][:1] in ("-", "+"):
         text = waiting.pop(0)
         if text in ("--", "-"):
-            _set_parameters(call, waiting)
+            set_parameters(call.state, waiting)
             return
         if text[-1:] == "o":
             if waiting and waiting.pop(0) not in _USUAL_MODES:
@@ -118,15 +118,15 @@ def set_options(call: Call) -> None:
         elif not _USUAL_LETTERS.issuperset(text[1:]):
             call.runner.poison()
     if waiting:
-        _set_parameters(call, waiting)
+        set_parameters(call.state, waiting)
 
 
-def _set_parameters(call: Call, texts: list[str]) -> None:
+def set_parameters(state: State, texts: list[str]) -> None:
     """Set the positional parameters."""
     for number, text in enumerate(texts, start=1):
-        call.state.assign(str(number), text)
+        state.assign(str(number), text)
     for name in "@*":
-        call.state.assign(name, " ".join(texts))
+        state.assign(name, " ".join(texts))
 
 
 def set_shell_options(call: Call) -> None:
@@ -204,11 +204,12 @@ def hash_programs(call: Call) -> None:
 
 # Shells and languages.
 
-_SHELL_VALUED = frozenset({"-o", "+o", "-O", "+O", "--rcfile", "--init-file"})
+_SHELL_VALUED = frozenset({"--rcfile", "--init-file"})
 _SCRIPT = parse_spec("w", "-c=p --command=p -E=t -o=t -O=w -I=w -B=w -T=w -m=t")
 _SCHEDULER = parse_spec("t", "-f=r -u=t -q=t -t=t")
 _LITERAL = re.compile(r"(['\"])((?:~|\.\.|/)[^'\"\s]*|[^'\"\s]*\.env(?:\.\w+)?)\1")
 _CODE_OPTION = re.compile(r"-[A-Za-z]*[ceEprR]|--eval|--print|--command")
+_IN_PLACE = re.compile(r"-[0acFlnpsw]*i")
 _QUIET = names("-V -VV -v -h --version --help -version")
 _MODULES = names(
     "pytest unittest ruff black isort mypy pyright flake8 pylint coverage compileall py_compile tabnanny"
@@ -226,7 +227,7 @@ def run_shell(call: Call) -> None:
     is_text = False
     while waiting and waiting[0].known and re.match(r"[-+].", waiting[0].text):
         text = waiting.pop(0).text
-        if text in _SHELL_VALUED and waiting:
+        if (text in _SHELL_VALUED or re.fullmatch(r"[-+][A-Za-z]*[oO]", text)) and waiting:
             value = waiting.pop(0)
             call.use(value, "r") if text.startswith("--") else None
         elif text == "--":
@@ -234,7 +235,9 @@ def run_shell(call: Call) -> None:
         elif not text.startswith("--"):
             is_text = is_text or (text[0] == "-" and "c" in text)
     if is_text and waiting:
-        call.run_text(waiting[0].text)
+        state = call.state.fork()
+        set_parameters(state, [word.text for word in waiting[2:]])
+        call.runner.run_text(waiting[0].text, state)
     elif waiting and waiting[0].text not in ("-", "-s"):
         call.use(waiting[0], "r")
         apply_spec(replace(call, arguments=waiting[1:]), UNLISTED)
@@ -284,6 +287,10 @@ def run_language(call: Call) -> None:
     for program in (*code, call.stdin or ""):
         record_literals(call, program)
     rest = [word for word in call.arguments if word.text not in code]
+    if call.name in ("perl", "ruby") and any(_IN_PLACE.match(text) for text in texts):
+        for word in rest:
+            call.use(word, "rw") if not word.text.startswith("-") else None
+        return
     apply_spec(replace(call, arguments=rest), UNLISTED)
 
 

@@ -23,6 +23,7 @@ from opencode_tui.engine.permission.shell.operands import (
     find_spec,
     parse_options,
     read_options,
+    spec_names,
 )
 from opencode_tui.engine.permission.shell.programs import find_analyzer
 from opencode_tui.engine.permission.shell.state import State, holds_command, is_dangerous
@@ -43,6 +44,7 @@ class Wrapper(Struct, frozen=True):
     assigns: bool = False
     joins: bool = False
     edits: bool = False
+    dashes: bool = False
 
 
 @cache
@@ -56,6 +58,8 @@ def _table() -> dict[str, Wrapper]:
 
 
 _ASKS_ONLY = re.compile(r"-[vV]")
+_STARTS = names("-- -c --command")
+"""Words after which the command of some wrappers follows."""
 
 
 def is_wrapper(name: str) -> bool:
@@ -86,6 +90,8 @@ def unwrap(call: Call, name: str) -> None:
         for word in waiting:
             call.use(word, "rw")
         return
+    if wrapper.dashes:
+        waiting = next((waiting[place + 1 :] for place, word in enumerate(waiting) if word.text in _STARTS), waiting)
     words = _without_block(name, waiting)
     _run(call, wrapper, words)
     if not is_sure and len(words) > 1:
@@ -207,12 +213,31 @@ def _run_program(call: Call, member: FoundMember) -> None:
     if (hidden := _LISTS_HIDDEN.get(name)) and given(call.texts(), hidden):
         call.runner.findings.listed = "*"
     _knowledge(name)(call)
-    if call.arguments:
-        key, inner = f"{name}.{call.arguments[0].text}", replace(call, arguments=call.arguments[1:])
-        if is_wrapper(key):
-            unwrap(inner, key)
-        elif spec := find_spec(key):
-            apply_spec(inner, spec)
+    if name in _with_commands() and call.arguments:
+        _run_subcommand(call, name)
+
+
+@cache
+def _with_commands() -> frozenset[str]:
+    """Return the programs of which a command has a line of its own."""
+    return frozenset(name.partition(".")[0] for name in (*_table(), *spec_names()) if "." in name[1:])
+
+
+def _run_subcommand(call: Call, name: str) -> None:
+    """Analyze a command of a program, such as `npm exec`, which may follow options of the program."""
+    spec = find_spec(name)
+    options, rest = read_options(call.arguments, spec.options if spec else {}, permutes=False)
+    words = rest[1:] if rest and rest[0].text.startswith("+") else rest
+    if not words:
+        return
+    for option in options:
+        if option.role is Role.FOLDER and option.value is not None:
+            call = call.inside(option.value)
+    inner, key = replace(call, arguments=words[1:]), f"{name}.{words[0].text}"
+    if is_wrapper(key):
+        unwrap(inner, key)
+    elif found := find_spec(key):
+        apply_spec(inner, found)
 
 
 @lru_cache(maxsize=_CACHED_NAMES)

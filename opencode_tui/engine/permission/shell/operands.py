@@ -36,12 +36,13 @@ class Role(StrEnum):
     LIST = "L"  # a file that names other files
     NONE = "."  # no value, and no effect that matters
     SUFFIX = "^"  # a text, only if it is attached
-    FOLDER = "c"  # the folder that a wrapper runs its command in
+    FOLDER = "c"  # the folder that the command runs in
     PAIR = "2"  # two words, both paths
     VOLUME = "V"  # a folder of this machine before a `:`, or in `source=`
     SETTING = "s"  # text, or a setting of ssh that runs a command line
     PACKS = "k"  # no value; the operands are packed with everything under them
     LISTS = "l"  # no value; nothing is unpacked
+    CHANGES = "C"  # no value; all operands are written
 
 
 class Spec(Struct, frozen=True):
@@ -81,7 +82,7 @@ HIDDEN_LIMIT = 50
 """Maximum number of analyzed paths inside one word."""
 
 _RISKY = frozenset({Role.WRITE, Role.TARGET, Role.BOTH, Role.ENTRY, Role.PROGRAM, Role.FLAG})
-_VALUELESS = frozenset({Role.FLAG, Role.SPREAD, Role.NO_PATTERN, Role.NONE, Role.PACKS, Role.LISTS})
+_VALUELESS = frozenset({Role.FLAG, Role.SPREAD, Role.NO_PATTERN, Role.NONE, Role.PACKS, Role.LISTS, Role.CHANGES})
 _MODES: Mapping[Role, Mode] = {
     Role.READ: "r",
     Role.TREE: "r",
@@ -91,6 +92,7 @@ _MODES: Mapping[Role, Mode] = {
     Role.TARGET: "w",
     Role.ENTRY: "w",
     Role.BOTH: "rw",
+    Role.FOLDER: "rw",
 }
 
 
@@ -101,9 +103,13 @@ def apply_spec(call: Call, spec: Spec) -> None:
     if spec.opaque:
         call.opaque()
     operands, seen = split_options(call, spec)
+    if Role.FOLDER in seen:
+        call = _in_folder(call, spec)
     pattern = _included(call, spec) if Role.INCLUDE in seen else "*"
     first, rest, last = spec.first, spec.rest, None if Role.TARGET in seen else spec.last
     spread = spec.spreads or Role.SPREAD in seen
+    if Role.CHANGES in seen:
+        rest = Role.WRITE
     if Role.PACKS in seen:
         rest = Role.TREE
     elif spec.unpacks and Role.LISTS not in seen:
@@ -130,6 +136,14 @@ def apply_spec(call: Call, spec: Spec) -> None:
         use_operand(call, word, role, assumed=spec.assumed)
     if spread and not operands[1 if first else 0 :]:
         call.tree(literal("."), pattern)
+
+
+def _in_folder(call: Call, spec: Spec) -> Call:
+    """Return the call in the folder that an option names."""
+    for option in read_options(call.arguments, spec.options, permutes=True)[0]:
+        if option.role is Role.FOLDER and option.value is not None:
+            call = call.inside(at_home(option.value, call.state.home))
+    return call
 
 
 def _included(call: Call, spec: Spec) -> str:
@@ -336,6 +350,11 @@ _MARKS = frozenset({"net", "opaque", "spread", "assumed", "strict", "unpacks"})
 def find_spec(name: str) -> Spec | None:
     """Return the entry of a command, None when it is not listed."""
     return _table().get(name)
+
+
+def spec_names() -> Iterable[str]:
+    """Return the names of all entries."""
+    return _table()
 
 
 @cache

@@ -142,13 +142,14 @@ def run_find(call: Call) -> None:
     count = next((index for index, word in enumerate(words) if _begins_expression(word.text)), len(words))
     starts = [word for word in words[:count] if not word.text.startswith("-")]
     deletes = any(word.text == "-delete" for word in words)
+    listed = _listed(call.texts())
     for start in starts or [literal(".")]:
         call.use(start, "rw" if deletes else "r")
         if any(word.text in _EXECUTES for word in words):
-            call.tree(start)
+            call.tree(start, listed)
     if deletes and not any(word.text in _SELECTS for word in words):
         call.need("discard", "Deletes whole folders with everything in them.")
-    call.runner.findings.listed = _listed(call.texts())
+    call.runner.findings.listed = listed
     _run_expressions(call, words[count:])
 
 
@@ -257,7 +258,7 @@ def run_make(call: Call) -> None:
 
 _TAR = parse_spec(
     "t",
-    "-f=b --file=b -C=b --directory=b -T=L --files-from=L -X=r --exclude-from=r -g=b --listed-incremental=b --index-file=w"
+    "-f=b --file=b -C=c --directory=c -T=L --files-from=L -X=r --exclude-from=r -g=b --listed-incremental=b --index-file=w"
     " --to-command=x --checkpoint-action=x -I=x --use-compress-program=x --rsh-command=x --rmt-command=x -F=x --info-script=x"
     " --new-volume-script=x -P=! --absolute-names=! --exclude=t --transform=t --xform=t -b=t -H=t --format=t --owner=t --group=t"
     " --mode=t --mtime=t -N=t -K=t -V=t --strip-components=t --newer=t --one-top-level=w --suffix=t --checkpoint=t --volno-file=b"
@@ -305,7 +306,7 @@ _SED_SKIPPED = re.compile(r"[\s;{}!]+|\d+(?:~\d+)?|\$|,|[+~]\d+|[MI](?=[\s,;a-zA
 _SED_FLAGS = re.compile(r"[gpiImM\d]*")
 _SED_LABEL = re.compile(r"[bTt:]\s*[^\s;}]*|[qQlL]\s*\d*|v[^\n;]*")
 _AWK = parse_spec(
-    "r", "-W=! -F=t -v=t -f=r --file=r -i=! -l=! -E=! --exec=! --include=! --load=! -o=w -p=w -d=w --dump-variables=w"
+    "r", "-W=! -F=t -v=t -f=r --file=r -i=t -l=! -E=! --exec=! --include=t --load=! -o=w -p=w -d=w --dump-variables=w"
 )
 _AWK_TEXT = re.compile(r'"(?:[^"\\\n]|\\.)*"|(?<=[~(,!&|{;\n])\s*/(?:[^/\\\n]|\\.)+/|^\s*/(?:[^/\\\n]|\\.)+/')
 _AWK_FILE = re.compile(r'(>>?|getline\s*(?:\w+\s*)?<)\s*"((?:[^"\\\n]|\\.)*)"')
@@ -419,13 +420,20 @@ def _class_end(program: str, start: int) -> int:
 def run_awk(call: Call) -> None:
     """Analyze `awk`: the program is the first operand unless it is in a file."""
     operands, _ = split_options(call, _AWK)
+    options, _ = read_options(call.arguments, _AWK.options, permutes=True)
+    included = {
+        option.value.text for option in options if option.word.text.startswith(("-i", "--inc")) and option.value
+    }
+    if included - {"inplace"}:
+        call.opaque()
+    mode: Mode = "rw" if "inplace" in included else "r"
     if any(re.match(r"-f|--file", text) for text in call.texts()):
         call.opaque()
     elif operands:
         _record_awk_program(call, operands.pop(0))
     for word in operands:
         if not re.match(r"[A-Za-z_]\w*=", word.text):
-            call.use(word, "r")
+            call.use(word, mode)
 
 
 def _record_awk_program(call: Call, word: Word) -> None:

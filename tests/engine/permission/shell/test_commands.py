@@ -45,3 +45,15 @@ def test_an_everyday_command_is_known_and_needs_nothing(command: str) -> None:
 @pytest.mark.parametrize("command", _commands("secret"))
 def test_files_with_secrets_are_found_behind_options_and_globs(command: str) -> None:
     assert "/home/u/proj/.env" in scanned(command).sensitive
+
+
+@pytest.mark.parametrize("command", _commands("writes"))
+def test_what_a_command_writes_outside_is_named(command: str) -> None:
+    assert {("/home/u/other", "w"), ("/home/u/other", "rw")} & outside(command)
+
+
+def test_files_edited_in_place_are_named_for_undo() -> None:
+    edits = ["perl -pi -e s/a/b/ src/a.py", "gawk -i inplace 1 src/a.py", "sed -i s/a/b/ src/a.py"]
+    assert [[("w" in used.mode, used.path) for used in scanned(edit).inside] for edit in edits] == [
+        [(True, "/home/u/proj/src/a.py")]
+    ] * 3

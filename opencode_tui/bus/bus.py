@@ -4,13 +4,18 @@ Ordering: a subscriber sees events in the order of publishing, with two exceptio
 merged (at the position of the first delta), and progress of a running tool is replaced by the latest. Neither crosses a structural
 event of the same part: after `PartUpdated` or `PartRemoved`, growth gets a new entry.
 
+Publishing belongs to the event loop of the engine. Readers may be in another thread: a lock guards each queue, and a waiting reader
+is woken once, in its own loop.
+
 Structural events are never dropped silently: a queue over its bound is emptied, and the subscriber gets one `BusLagged` and must
 read everything again through its client. Growth and progress do not count towards the bound: there is one entry for each live part.
 """
 
 import asyncio
+import threading
 from collections import deque
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
@@ -63,6 +68,7 @@ class Subscription:
         self._structural = 0
         self._waiter: asyncio.Future[None] | None = None
         self._closed = False
+        self._lock = threading.Lock()
 
     def __enter__(self) -> Self:
         return self
@@ -74,9 +80,10 @@ class Subscription:
 
     def close(self) -> None:
         """Stop receiving; queued events can still be read, then the iteration ends."""
-        self._closed = True
         self._bus.remove(self)
-        self._wake()
+        with self._lock:
+            self._closed = True
+            self._wake()
 
     def __aiter__(self) -> AsyncIterator[Envelope]:
         return self
@@ -86,35 +93,41 @@ class Subscription:
             envelope = self.poll()
             if envelope is not None:
                 return envelope
-            if self._closed:
-                raise StopAsyncIteration
-            self._waiter = asyncio.get_running_loop().create_future()
+            with self._lock:
+                if self._queue:
+                    continue
+                if self._closed:
+                    raise StopAsyncIteration
+                waiter = self._waiter = asyncio.get_running_loop().create_future()
             try:
-                await self._waiter
+                await waiter
             finally:
                 self._waiter = None
 
     def poll(self) -> Envelope | None:
         """Return the next queued event, or None; never blocks."""
-        if not self._queue:
-            return None
-        entry = self._queue.popleft()
-        if isinstance(entry, _Growing):
-            self._growing.pop(entry.part_id, None)
-            return entry.envelope()
-        self._structural -= 1
-        return entry
+        with self._lock:
+            if not self._queue:
+                return None
+            entry = self._queue.popleft()
+            if not isinstance(entry, _Growing):
+                self._structural -= 1
+                return entry
+            if self._growing.get(entry.part_id) is entry:
+                del self._growing[entry.part_id]
+        return entry.envelope()
 
     def enqueue(self, envelope: Envelope) -> None:
         """Queue an event; called by the bus only."""
         if self._directory is not None and envelope.directory not in ("", self._directory):
             return
         event = envelope.event
-        if isinstance(event, PartGrowth | PartProgress):
-            self._enqueue_growing(envelope.directory, event)
-        else:
-            self._enqueue_structural(envelope, event)
-        self._wake()
+        with self._lock:
+            if isinstance(event, PartGrowth | PartProgress):
+                self._enqueue_growing(envelope.directory, event)
+            else:
+                self._enqueue_structural(envelope, event)
+            self._wake()
 
     def _enqueue_growing(self, directory: str, event: PartGrowth | PartProgress) -> None:
         delta = event.delta if isinstance(event, PartGrowth) else None
@@ -152,12 +165,19 @@ class Subscription:
         self._structural += 1
 
     def _wake(self) -> None:
-        if self._waiter is not None and not self._waiter.done():
-            self._waiter.set_result(None)
+        waiter, self._waiter = self._waiter, None
+        if waiter is not None:
+            with suppress(RuntimeError):  # the reader's loop is closed
+                waiter.get_loop().call_soon_threadsafe(_resolve, waiter)
+
+
+def _resolve(waiter: asyncio.Future[None]) -> None:
+    if not waiter.done():
+        waiter.set_result(None)
 
 
 class Bus:
-    """The bus of an engine. All methods must be called on the event loop's thread."""
+    """The bus of an engine. `publish` must be called on its event loop's thread."""
 
     def __init__(self) -> None:
         self._subscriptions: list[Subscription] = []

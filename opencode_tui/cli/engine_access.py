@@ -60,10 +60,10 @@ def with_snapshots(work: "Callable[[Snapshots], Awaitable[T]]") -> T:
 
 
 def open_here(directory: Path) -> "AbstractAsyncContextManager[Client]":
-    """Open the engine in this process."""
-    from opencode_tui.client.local import open_client
+    """Open the engine in a thread of this process."""
+    from opencode_tui.client.thread import open_client_in_thread
 
-    return open_client(os.environ, directory)
+    return open_client_in_thread(os.environ, directory)
 
 
 def open_there(url: str, password: str | None, directory: str | None) -> "AbstractAsyncContextManager[Client]":

@@ -11,7 +11,7 @@ from typing import Literal
 from msgspec import Struct
 
 from opencode_tui.bus import Subscription
-from opencode_tui.client.local_facets import Calls, DirectCalls, LocalFacets
+from opencode_tui.client.local_facets import Calls, LocalFacets
 from opencode_tui.engine.engine import CLOSE_GRACE_MS, Engine, open_engine
 from opencode_tui.engine.instance import Instance
 from opencode_tui.engine.permission.policy import AskPerson, Policy, RefuseQuestions
@@ -32,16 +32,18 @@ class ConfinedRun(Struct, frozen=True):
 class LocalClient(LocalFacets):
     """The client of one folder, in the process."""
 
-    def __init__(self, engine: Engine, instance: Instance, policy: Policy | None = None) -> None:
+    def __init__(
+        self, engine: Engine, instance: Instance, policy: Policy | None = None, *, calls: Calls | None = None
+    ) -> None:
         self._engine = engine
         self._policy = policy or AskPerson()
-        self._calls: Calls = DirectCalls()
+        self._calls = calls
         self.directory = instance.directory
         self.bind(engine, instance, policy=self._policy, calls=self._calls)
 
     def events(self) -> Subscription:
         """Return a reader of the folder's events from now on."""
-        return self._calls.subscription(lambda: self._engine.bus.subscribe(str(self.directory)))
+        return self._engine.bus.subscribe(str(self.directory))
 
     async def run_confined(
         self, argv: Sequence[str], folder: Path, feed: Callable[[bytes], None], *, is_read_only: bool, timeout_ms: int
@@ -77,7 +79,7 @@ class LocalClient(LocalFacets):
             await self._engine.dispose(self.directory)
             return await self._engine.instance(self.directory)
 
-        instance = await self._calls.coroutine(open_again)()
+        instance = await (open_again if self._calls is None else self._calls.coroutine(open_again))()
         self.bind(self._engine, instance, policy=self._policy, calls=self._calls)
 
 

@@ -6,7 +6,7 @@ names, threads or services that are built on first use.
 
 import asyncio
 import inspect
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar, cast
 
@@ -62,9 +62,8 @@ if TYPE_CHECKING:
     from opencode_tui.schema.session.undo import RevertPreview, RevertReport
 
 
-# How the calls of a user interface reach the engine: one generic proxy around each service, and one strategy that carries the
-# calls. Members of a facet are coroutine functions, plain functions and values; subscriptions belong to the client itself.
-# Callbacks (`stored` of a prompt) are called where the engine runs unless the strategy carries them back.
+# How the calls of a face reach an engine that runs elsewhere: one generic proxy around each facet, and one strategy that carries
+# the calls. Public members of a facet are coroutine functions; readers of events belong to the client itself.
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -72,40 +71,16 @@ S = TypeVar("S")
 
 
 class Calls(Protocol):
-    """Carries calls from the face's event loop to where the engine runs."""
+    """Carries calls from the face's event loop to that of the engine."""
 
-    def coroutine(self, function: Callable[P, Awaitable[R]]) -> Callable[P, Awaitable[R]]:
+    def coroutine(self, function: Callable[P, Awaitable[R]]) -> Callable[P, Coroutine[Any, Any, R]]:
         """Return a function that awaits this one of the engine; canceling the caller cancels it."""
         ...
 
-    def function(self, function: Callable[P, R]) -> Callable[P, R]:
-        """Return a function that calls this one of the engine, which does not block."""
-        ...
 
-    def subscription(self, subscribe: Callable[[], R]) -> R:
-        """Return what this function of the engine returns: a reader of events that the face iterates or polls."""
-        ...
-
-
-class DirectCalls:
-    """The engine runs in the face's own event loop: every call is the engine's."""
-
-    def coroutine(self, function: Callable[P, Awaitable[R]]) -> Callable[P, Awaitable[R]]:
-        """Return the function itself."""
-        return function
-
-    def function(self, function: Callable[P, R]) -> Callable[P, R]:
-        """Return the function itself."""
-        return function
-
-    def subscription(self, subscribe: Callable[[], R]) -> R:
-        """Subscribe."""
-        return subscribe()
-
-
-def forward(service: S, calls: Calls) -> S:
-    """Return a proxy with the public members of a service, whose functions are called by `calls`."""
-    return cast("S", _Proxy(service, calls))
+def forward(service: S, calls: Calls | None) -> S:
+    """Return a proxy with the coroutine functions of a service, called by `calls`; without `calls` the service itself."""
+    return service if calls is None else cast("S", _Proxy(service, calls))
 
 
 class _Proxy:
@@ -116,18 +91,12 @@ class _Proxy:
         self._calls = calls
 
     def __getattr__(self, name: str) -> Any:
-        """Return a public member of the service; called for one that is not kept yet."""
-        if name.startswith("_"):
-            raise AttributeError(name)
-        member = getattr(self._service, name)
-        if inspect.iscoroutinefunction(member):
-            member = self._calls.coroutine(member)
-        elif callable(member):
-            member = self._calls.function(member)
-        else:
-            return member
-        self.__dict__[name] = member
-        return member
+        """Return a coroutine function of the service; called for one that is not kept yet."""
+        member = None if name.startswith("_") else getattr(self._service, name)
+        if not inspect.iscoroutinefunction(member):
+            raise AttributeError(f"{name!r} is not a coroutine function of {type(self._service).__name__}")
+        carried = self.__dict__[name] = self._calls.coroutine(member)
+        return carried
 
 
 Stored = Callable[[str], None]
@@ -451,7 +420,7 @@ class _Undo:
 class LocalFacets:
     """All facets of one folder, each wrapped in the proxy that forwards the calls."""
 
-    def bind(self, engine: Engine, instance: Instance, *, policy: Policy, calls: Calls) -> None:
+    def bind(self, engine: Engine, instance: Instance, *, policy: Policy, calls: Calls | None) -> None:
         """Make the facets those of an instance."""
         self.sessions: SessionsFacet = forward(_Sessions(engine, instance), calls)
         self.messages: MessagesFacet = forward(_Messages(engine, instance), calls)

@@ -10,8 +10,8 @@ import pytest
 import pytest_asyncio
 
 from opencode_tui.client.client import Client
-from opencode_tui.client.local import open_client
 from opencode_tui.client.remote_facets import open_remote
+from opencode_tui.client.thread import open_client_in_thread
 from opencode_tui.schema.api.request import CreateSession, PromptInput, TextInput
 from opencode_tui.schema.model import ModelRef
 from opencode_tui.schema.session.session import SessionInfo
@@ -61,7 +61,7 @@ async def api(request, project: Repo, environ: dict[str, str], model: ModelServe
         if request.param == "in the process":
             content = {**SETTINGS, "provider": model.config()}
             variables = {**environ, "OPENCODE_CONFIG_CONTENT": json.dumps(content)}
-            client = await stack.enter_async_context(open_client(variables, project.path))
+            client = await stack.enter_async_context(open_client_in_thread(variables, project.path))
         else:
             face = await stack.enter_async_context(
                 served(project.path, environ, provider=model.config(), settings=SETTINGS)

@@ -1,13 +1,11 @@
 """The proxy through which a face's calls reach the engine."""
 
-import asyncio
-import threading
-from collections.abc import Awaitable, Callable
-from typing import ParamSpec, TypeVar
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, ParamSpec, TypeVar
 
 import pytest
 
-from opencode_tui.client.local_facets import DirectCalls, forward
+from opencode_tui.client.local_facets import forward
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -18,54 +16,42 @@ class Service:
 
     limit = 3
 
-    async def where(self) -> int:
-        return threading.get_ident()
+    async def triple(self, number: int) -> int:
+        return 3 * number
 
     def double(self, number: int) -> int:
         return 2 * number
 
-    def _hidden(self) -> None: ...
+    async def _hidden(self) -> None: ...
 
 
-class OtherLoop(DirectCalls):
-    """Runs coroutine functions in an event loop of another thread, and notes the kinds of the members that were used."""
+class Counted:
+    """Counts the functions that it was asked to carry."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._loop = loop
-        self.kinds: list[str] = []
+    count = 0
 
-    def coroutine(self, function: Callable[P, Awaitable[R]]) -> Callable[P, Awaitable[R]]:
-        self.kinds.append("coroutine")
+    def coroutine(self, function: Callable[P, Awaitable[R]]) -> Callable[P, Coroutine[Any, Any, R]]:
+        self.count += 1
 
         async def carried(*args: P.args, **kwargs: P.kwargs) -> R:
-            async def work() -> R:
-                return await function(*args, **kwargs)
-
-            return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work(), self._loop))
+            return await function(*args, **kwargs)
 
         return carried
 
-    def function(self, function: Callable[P, R]) -> Callable[P, R]:
-        self.kinds.append("function")
-        return function
+
+async def test_a_coroutine_function_is_carried_and_kept():
+    calls = Counted()
+    service = forward(Service(), calls)
+    assert [await service.triple(1), await service.triple(2)] == [3, 6]
+    assert calls.count == 1
 
 
-async def test_a_strategy_can_carry_coroutines_to_the_loop_of_another_thread():
-    loop = asyncio.new_event_loop()
-    thread = threading.Thread(target=loop.run_forever)
-    thread.start()
-    try:
-        calls = OtherLoop(loop)
-        service = forward(Service(), calls)
-        assert [await service.where(), await service.where()] == [thread.ident] * 2
-        assert (service.double(4), service.limit) == (8, 3)
-        assert calls.kinds == ["coroutine", "function"]
-    finally:
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join()
-        loop.close()
+@pytest.mark.parametrize("name", ["limit", "double", "_hidden"])
+def test_nothing_but_public_coroutine_functions_is_carried(name: str):
+    with pytest.raises(AttributeError, match=name):
+        getattr(forward(Service(), Counted()), name)
 
 
-def test_the_private_members_of_a_service_are_not_forwarded():
-    with pytest.raises(AttributeError, match="_hidden"):
-        forward(Service(), DirectCalls())._hidden()
+def test_without_calls_to_carry_the_service_itself_is_used():
+    service = Service()
+    assert forward(service, None) is service

@@ -130,7 +130,8 @@ async def screen(
 ) -> AsyncGenerator[Page]:
     """Open the screen in a folder; the model gives these answers, then obeys directives."""
     preload.load()
-    async with opened(environ, folder, *answers, settings={"model": "fake/fake-model", **(settings or {})}) as world:
+    chosen = {"model": "fake/fake-model", **(settings or {})}
+    async with opened(environ, folder, *answers, settings=chosen, in_thread=True) as world:
         app = OpenCodeApp(options or StartOptions(folder), worn or look())
         async with app.run_test(size=size) as pilot:
             page = Page(app, pilot, world)

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from opencode_tui.client.local import LocalClient, open_client
-from opencode_tui.engine.permission.policy import AskPerson, Policy
+from opencode_tui.client.thread import open_client_in_thread
+from opencode_tui.engine.permission.policy import Policy
 from opencode_tui.schema.api.request import CommandInput, CreateSession, PromptInput, PromptPart, TextInput
 from opencode_tui.schema.event.event import Event
 from opencode_tui.schema.model import ModelRef
@@ -89,13 +90,20 @@ async def opened(
     policy: Policy | None = None,
     window: Window | None = None,
     limit: tuple[int, int] = (200_000, 8_000),
+    in_thread: bool = False,
 ) -> AsyncGenerator[World]:
-    """Open the folder; the model gives these answers, then obeys directives. With a window it counts with a real tokenizer."""
+    """Open the folder; the model gives these answers, then obeys directives. With a window it counts with a real tokenizer.
+
+    `in_thread` runs the engine as it runs for the TUI.
+    """
     with ModelServer(window=window) as server:
         content = {"provider": provider_config(server.base_url, limit=limit), **(settings or {})}
         server.script(*answers)
         variables = {**environ, "OPENCODE_CONFIG_CONTENT": json.dumps(content)}
-        async with open_client(variables, folder, policy=policy or AskPerson()) as client:
+        opening = (
+            open_client_in_thread(variables, folder) if in_thread else open_client(variables, folder, policy=policy)
+        )
+        async with opening as client:
             yield World(client, server)
 
 

@@ -8,9 +8,11 @@ lock, the session record under its write lock. Order: SPEC row 1.
 import asyncio
 import json
 import logging
+import threading
 from collections.abc import Callable, KeysView, Sequence
 from dataclasses import dataclass, field
 
+from msgspec import Struct
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from opencode_tui.bus import Bus
@@ -45,11 +47,13 @@ from opencode_tui.storage.storage import Storage
 
 
 class LiveText:
-    """A text or reasoning part while the model writes it."""
+    """A text or reasoning part while the model writes it. One thread appends, any may read."""
 
     def __init__(self, start: TextPart | ReasoningPart) -> None:
         self._start = start
         self._pieces: list[str] = [start.text] if start.text else []
+        self._published = len(start.text)
+        self._joining = threading.Lock()
 
     @property
     def id(self) -> str:
@@ -62,13 +66,20 @@ class LiveText:
 
     def text(self) -> str:
         """Return the whole text so far."""
-        if len(self._pieces) > 1:
-            self._pieces = ["".join(self._pieces)]
-        return self._pieces[0] if self._pieces else ""
+        with self._joining:
+            count = len(self._pieces)
+            if count > 1:
+                self._pieces[:count] = ["".join(self._pieces[:count])]  # keeps what is appended meanwhile
+            return self._pieces[0] if count else ""
 
-    def record(self) -> TextPart | ReasoningPart:
-        """Return the part as it is now, still open."""
-        return self._start.changed(text=self.text())
+    def record(self, length: int | None = None) -> TextPart | ReasoningPart:
+        """Return the part as it is now, still open, or as it was at a length."""
+        return self._start.changed(text=self.text()[:length])
+
+    def publish(self, delta: str) -> "GrownText":
+        """Return the part as it is with this delta, which follows the previous one; more may be appended already."""
+        self._published += len(delta)
+        return GrownText(self, self._published)
 
     def closed(self, *, end: int, metadata: dict[str, object] | None = None) -> TextPart | ReasoningPart:
         """Return the finished part: trailing white space removed, `time.end` set."""
@@ -78,6 +89,17 @@ class LiveText:
             time=PartTime(start=started, end=end),
             metadata=metadata if metadata is not None else self._start.metadata,
         )
+
+
+class GrownText(Struct, frozen=True):
+    """A growing part at the length that it has with one delta, so that a reader applies no text twice."""
+
+    live: LiveText
+    length: int
+
+    def record(self) -> TextPart | ReasoningPart:
+        """Return the part."""
+        return self.live.record(self.length)
 
 
 class LiveTool:
@@ -386,7 +408,7 @@ class SessionStore:
         """Publish appended text and write the part later; readers get it immediately."""
         self._records(session_id).growing[live.id] = live
         self._storage.write_behind(("part", message_id, live.id), lambda: live.record().to_json())
-        self._publisher.publish(PartGrowth(session_id, message_id, live.id, delta, live))
+        self._publisher.publish(PartGrowth(session_id, message_id, live.id, delta, live.publish(delta)))
 
     def progress_part(self, live: LiveTool) -> None:
         """Publish a running tool's progress and write its part later."""

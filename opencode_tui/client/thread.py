@@ -1,0 +1,148 @@
+"""The engine in a thread of its own, for a face whose event loop must not wait for it.
+
+The face and the engine share values only: arguments and results are frozen records, events are read from a `Subscription`, which
+both sides may use. A canceled call is canceled in the engine; its caller does not wait for that.
+"""
+
+import asyncio
+import logging
+import sys
+import threading
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Mapping
+from concurrent.futures import Future
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import Any, ParamSpec, TypeVar
+
+from opencode_tui.bus import Bus
+from opencode_tui.client.local import LocalClient
+from opencode_tui.engine.engine import open_engine
+from opencode_tui.schema.error import OpencodeError
+from opencode_tui.schema.event.screen_event import ScreenToastShown
+
+logger = logging.getLogger(__name__)
+
+SWITCH_INTERVAL_S = 0.001
+"""Seconds that a thread may run Python while another one waits. A key needs the interpreter several times until it is drawn; with
+Python's 5 ms a busy engine delays it by up to that much each time."""
+
+CLOSE_LIMIT_S = 5.0
+"""Seconds that the engine has to end; what it leaves open then is recovered at the next start, as after a kill."""
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class EngineThread:
+    """A thread with the engine and its event loop; created and used on the face's event loop."""
+
+    def __init__(self) -> None:
+        self._face = asyncio.get_running_loop()
+        self._loop = asyncio.new_event_loop()
+        self._opened: asyncio.Future[LocalClient] = self._face.create_future()
+        self._ended: asyncio.Future[None] = self._face.create_future()
+        self._leave = asyncio.Event()
+        self._bus: Bus | None = None
+        self._pending: set[Future[Any]] = set()
+        self._has_ended = False
+        self._failure: BaseException | None = None
+
+    async def open(self, environ: Mapping[str, str], directory: Path) -> LocalClient:
+        """Start the thread and return the client of a folder; raises the error that kept the engine from opening."""
+        sys.setswitchinterval(SWITCH_INTERVAL_S)
+        # a daemon: the process can end although the engine does not
+        threading.Thread(target=self._run, args=(environ, directory), name="engine", daemon=True).start()
+        await asyncio.wait({self._opened, self._ended}, return_when=asyncio.FIRST_COMPLETED)
+        if not self._opened.done() and self._failure is not None:
+            raise self._failure
+        return self._opened.result()
+
+    def coroutine(self, function: Callable[P, Awaitable[R]]) -> Callable[P, Coroutine[Any, Any, R]]:
+        """Return a function that awaits this one of the engine in its loop. Callbacks in keywords are called in the face's loop.
+
+        The function raises OpencodeError when the engine has ended.
+        """
+
+        async def carried(*args: P.args, **kwargs: P.kwargs) -> R:
+            for name, value in kwargs.items():
+                if callable(value):
+                    kwargs[name] = self._in_face(value)
+
+            async def work() -> R:
+                return await function(*args, **kwargs)
+
+            if self._has_ended:
+                raise _lost(self._failure)
+            future = asyncio.run_coroutine_threadsafe(work(), self._loop)
+            self._pending.add(future)
+            future.add_done_callback(self._pending.discard)
+            if self._has_ended:
+                future.cancel()
+            try:
+                return await asyncio.wrap_future(future)
+            except asyncio.CancelledError:
+                task = asyncio.current_task()
+                if self._has_ended and (task is None or not task.cancelling()):
+                    raise _lost(self._failure) from None
+                raise
+            except (SystemExit, KeyboardInterrupt) as error:  # ends the engine, not the face
+                raise _lost(error) from error
+
+        return carried
+
+    async def close(self) -> None:
+        """End the engine in order, within `CLOSE_LIMIT_S`. Raises OpencodeError when it failed or does not end."""
+        with suppress(RuntimeError):  # it has ended
+            self._loop.call_soon_threadsafe(self._leave.set)
+        await asyncio.wait({self._ended}, timeout=CLOSE_LIMIT_S)
+        if not self._ended.done():
+            raise OpencodeError(
+                f"the engine did not end within {CLOSE_LIMIT_S:.0f} s; what it left open is recovered at the next start"
+            )
+        if self._failure is not None and self._opened.done():
+            raise _lost(self._failure) from self._failure
+
+    def _in_face(self, callback: Callable[..., object]) -> Callable[..., None]:
+        def call(*args: object) -> None:
+            self._face.call_soon_threadsafe(callback, *args)
+
+        return call
+
+    def _run(self, environ: Mapping[str, str], directory: Path) -> None:
+        with asyncio.Runner(loop_factory=lambda: self._loop) as runner:
+            try:
+                runner.run(self._work(environ, directory))
+            except BaseException as error:  # noqa: BLE001 - the face reports it
+                self._failure = error
+            self._has_ended = True  # now the runner cancels the calls that are left
+        for future in tuple(self._pending):  # calls that the loop has not begun
+            future.cancel()
+        if self._failure is not None and self._bus is not None:
+            logger.error("the engine failed", exc_info=self._failure)
+            self._bus.publish(
+                ScreenToastShown.model_validate({"message": str(_lost(self._failure)), "variant": "error"})
+            )
+        with suppress(RuntimeError):  # the face has given up and closed its loop
+            self._face.call_soon_threadsafe(self._ended.set_result, None)
+
+    async def _work(self, environ: Mapping[str, str], directory: Path) -> None:
+        async with open_engine(environ) as engine:
+            client = LocalClient(engine, await engine.instance(directory), calls=self)
+            self._bus = engine.bus
+            self._face.call_soon_threadsafe(self._opened.set_result, client)
+            await self._leave.wait()
+
+
+def _lost(failure: BaseException | None) -> OpencodeError:
+    reason = "has ended" if failure is None else f"failed ({type(failure).__name__}: {failure})"
+    return OpencodeError(f"the engine {reason}; what was stored is safe, start opencode-tui again")
+
+
+@asynccontextmanager
+async def open_client_in_thread(environ: Mapping[str, str], directory: Path) -> AsyncGenerator[LocalClient, None]:
+    """Open the engine in a thread, and the client of a folder; on leaving, everything ends in order or after a limit."""
+    thread = EngineThread()
+    try:
+        yield await thread.open(environ, directory)
+    finally:
+        await thread.close()

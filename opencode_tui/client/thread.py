@@ -22,7 +22,7 @@ from opencode_tui.schema.event.screen_event import ScreenToastShown
 
 logger = logging.getLogger(__name__)
 
-SWITCH_INTERVAL_S = 0.001
+SWITCH_INTERVAL_S = 0.0005
 """Seconds that a thread may run Python while another one waits. A key needs the interpreter several times until it is drawn; with
 Python's 5 ms a busy engine delays it by up to that much each time."""
 

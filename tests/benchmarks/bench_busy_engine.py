@@ -122,7 +122,7 @@ def _echoes(server: ModelServer, side: str, plugin: str, scans: int) -> list[flo
         settings: dict[str, object] = {
             "provider": provider_config(server.base_url),
             "model": "fake/fake-model",
-            "permission": {"*": "allow", "bash": {"*": "deny"}} if scans else {},
+            "permission": {"bash": {"echo *": "deny"}},  # decided by the scan, without a question
         }
         if plugin:
             (home / "busy.py").write_text(plugin)

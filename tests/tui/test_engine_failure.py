@@ -1,0 +1,59 @@
+"""An engine that fails or does not respond: the screen says so, stays, and can be left."""
+
+from pathlib import Path
+
+import pytest
+
+from opencode_tui.schema.error import OpencodeError
+from tests.support.provider.model_script import Answer
+from tests.support.terminal.screen import screen
+
+FAILING = """
+import asyncio, sys
+
+async def fail(given, output):
+    asyncio.get_running_loop().call_soon(sys.exit, 3)
+
+def plugin(context):
+    return {"chat.message": fail}
+"""
+BUSY = """
+import time
+
+async def block(given, output):
+    (FOLDER / "busy").touch()
+    while not (FOLDER / "free").exists():
+        time.sleep(0.001)
+
+def plugin(context):
+    global FOLDER
+    FOLDER = context.directory
+    return {"chat.message": block}
+"""
+
+
+async def test_the_screen_says_that_the_engine_failed_and_stays(environ: dict[str, str], tmp_path: Path) -> None:
+    (tmp_path / "failing.py").write_text(FAILING)
+
+    async def work_on() -> None:
+        async with screen(environ, tmp_path, settings={"plugin": [str(tmp_path / "failing.py")]}) as page:
+            await page.send("hello")
+            await page.sees("the engine failed (SystemExit: 3)")
+            await page.type("still here")
+            await page.sees("still here")
+
+    with pytest.raises(OpencodeError, match="the engine failed"):
+        await work_on()
+
+
+async def test_keys_are_drawn_while_the_engine_does_not_respond(environ: dict[str, str], tmp_path: Path) -> None:
+    (tmp_path / "busy.py").write_text(BUSY)
+    settings = {"plugin": [str(tmp_path / "busy.py")]}
+    async with screen(environ, tmp_path, Answer(text="Hello there."), settings=settings) as page:
+        await page.send("hello")
+        while not (tmp_path / "busy").exists():
+            await page.pilot.pause(0.01)
+        await page.type("meanwhile")
+        await page.sees("meanwhile")
+        (tmp_path / "free").touch()
+        await page.sees("Hello there.")

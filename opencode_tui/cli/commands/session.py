@@ -2,22 +2,37 @@
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from datetime import datetime
 
 import click
 
-from opencode_tui.cli.conversation import render_conversation
 from opencode_tui.cli.engine_access import with_client
 from opencode_tui.cli.session_choice import choose_session
-from opencode_tui.cli.style import style_of
+from opencode_tui.cli.style import Style, style_of
 from opencode_tui.cli.table import render_table
 from opencode_tui.cli.terminal import print_json, say
+from opencode_tui.cli.tool_line import tool_lines
 from opencode_tui.client.client import Client
 from opencode_tui.schema.api.request import UpdateSession
 from opencode_tui.schema.error import ConfigError
 from opencode_tui.schema.ids import system_clock
-from opencode_tui.schema.session.session import SessionInfo, fork_origin
-from opencode_tui.text.quantity import age, plural
+from opencode_tui.schema.session.history import MessageWithParts
+from opencode_tui.schema.session.message import UserMessage
+from opencode_tui.schema.session.part import (
+    AnyPart,
+    CompactionPart,
+    FilePart,
+    ReasoningPart,
+    RetryPart,
+    SubtaskPart,
+    TextPart,
+    ToolPart,
+)
+from opencode_tui.schema.session.session import RevertState, SessionInfo, fork_origin
+from opencode_tui.schema.session.stored_error import PROGRAM_ENDED, StoredError
+from opencode_tui.text.quantity import age, duration, plural
+from opencode_tui.text.safe_text import make_safe
 from opencode_tui.text.session_tree import build_tree
 
 
@@ -297,3 +312,100 @@ def _changes(info: SessionInfo) -> list[str]:
     if info.summary is None or not (info.summary.additions or info.summary.deletions):
         return ["", ""]
     return [f"+{info.summary.additions}", f"−{info.summary.deletions}"]
+
+
+_Block = tuple[str, list[str]]
+"""A kind (`request`, `prose`, `work`) and its lines: adjacent `work` blocks have no empty line between them."""
+
+
+def render_conversation(info: SessionInfo, messages: Sequence[MessageWithParts], style: Style) -> str:
+    """Return the text, without a line feed at its end."""
+    title = make_safe(" ".join(info.title.split()))
+    facts = style.words(make_safe(f"{info.id} · {info.directory} · {_moment(info.time.created)}"))
+    lines = [style.paint(title, "bold"), style.paint(facts, "muted")]
+    last = ""
+    for message in messages:
+        for kind, block in _blocks(message, info.revert, style):
+            if kind != "work" or last != "work":
+                lines.append("")
+            lines.extend(block)
+            last = kind
+    return "\n".join(lines)
+
+
+def _blocks(message: MessageWithParts, revert: RevertState | None, style: Style) -> Iterator[_Block]:
+    info = message.info
+    is_boundary = revert is not None and revert.message_id == info.id
+    if is_boundary and revert is not None and revert.part_id is None:
+        yield "cut", [_cut(info.session_id, style)]
+    if isinstance(info, UserMessage):
+        yield "request", list(_request(info, message.parts, style))
+        return
+    for part in message.parts:
+        if is_boundary and revert is not None and revert.part_id == part.id:
+            yield "cut", [_cut(info.session_id, style)]
+        yield from _part(part, style)
+    if info.error is not None:
+        is_stop = info.error.name == "MessageAbortedError"
+        by = "session ended unexpectedly" if _reason(info.error) == PROGRAM_ENDED else "interrupted by you"
+        sign, reason = ("■", by) if is_stop else ("✗", make_safe(_reason(info.error)))
+        yield "end", [style.paint(style.words(f"{sign} {reason}"), "muted" if is_stop else "error")]
+
+
+def _cut(session_id: str, style: Style) -> str:
+    back = f"redo: opencode-tui session unrevert {session_id}"
+    return f"{style.paint(style.words('↶ Undone from here on'), 'warning')}  {style.paint(back, 'muted')}"
+
+
+def _request(info: UserMessage, parts: Sequence[AnyPart], style: Style) -> Iterator[str]:
+    head = make_safe(f"{_moment(info.time.created)} · {info.agent} · {info.model}")
+    mark = style.paint(">", "accent", "bold")
+    lines = [line for part in parts for line in _request_lines(part)]
+    for number, line in enumerate(lines or ["(added automatically)"] if parts else [""]):
+        facts = style.paint(style.words(f"  {head}"), "muted") if number == 0 else ""
+        yield f"{mark} {style.paint(line, 'bold')}{facts}".rstrip()
+
+
+def _request_lines(part: AnyPart) -> list[str]:
+    match part:
+        case TextPart() if not part.synthetic:
+            return _lines(part.text)
+        case FilePart():
+            return [f"[{make_safe(part.filename or part.mime)}]"]
+        case SubtaskPart():
+            return [make_safe(f"{part.agent}: {part.description}")]
+        case CompactionPart():
+            return ["(compacted here)"]
+        case _:
+            return []
+
+
+def _part(part: AnyPart, style: Style) -> Iterator[_Block]:
+    match part:
+        case TextPart() if not part.synthetic and part.text.strip():
+            yield "prose", _lines(part.text)
+        case ToolPart():
+            yield "work", tool_lines(part, style)
+        case ReasoningPart() if part.time.end is not None and part.time.end - part.time.start >= 1000:
+            seconds = (part.time.end - part.time.start) / 1000
+            yield "work", [style.paint(f"  Thought for {duration(seconds)}", "muted", "italic")]
+        case RetryPart():
+            reason = make_safe(" ".join(part.error.data.message.split()))
+            yield "work", [style.paint(style.words(f"↻ retried after: {reason}"), "muted")]
+        case _:
+            pass
+
+
+def _lines(text: str) -> list[str]:
+    return make_safe(text.replace("\r\n", "\n").strip("\n"), multiline=True).split("\n")
+
+
+def _reason(error: StoredError) -> str:
+    return " ".join(str(getattr(error.data, "message", "") or error.name).split())
+
+
+def _moment(time_ms: int) -> str:
+    try:
+        return datetime.fromtimestamp(time_ms / 1000).strftime("%Y-%m-%d %H:%M")
+    except (OverflowError, ValueError, OSError):  # a foreign record with a time out of range
+        return "?"

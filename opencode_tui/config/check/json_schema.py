@@ -8,7 +8,7 @@ from typing import Any, cast
 from opencode_tui.config.settings.settings import Settings
 from opencode_tui.schema.record import JsonObject
 
-_MODULES = ("settings", "agent", "provider", "service")
+_MODULES = ("settings", "provider")
 _OPEN_SECTIONS = ("AgentSettings", "ProviderOptions")
 _FORMER_KEYS = ("autoshare", "mode", "tools", "layout", "maxSteps")
 

@@ -3,14 +3,16 @@
 A key that is absent in all sources is None, or the default of its section. Source: reference, section 31.
 """
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, ClassVar, Literal, cast
 
-from pydantic import Field
+from pydantic import Discriminator, Field, Tag
 
-from opencode_tui.config.settings.agent import AgentSettings, CommandSettings
 from opencode_tui.config.settings.provider import ProviderSettings
 from opencode_tui.config.settings.section import (
+    COLOR_PATTERN,
     Action,
+    Headers,
+    Host,
     HostRule,
     Line,
     Milliseconds,
@@ -23,8 +25,177 @@ from opencode_tui.config.settings.section import (
     Tokens,
     Url,
     VariableName,
+    Variables,
+    WebOrigin,
+    Words,
 )
-from opencode_tui.config.settings.service import FormatterSettings, LspSettings, McpSettings, ServerSettings
+
+
+class McpOauthSettings(Section):
+    """How to sign in to a remote MCP server."""
+
+    clientId: str | None = None
+    """The client's id; dynamic registration without one."""
+    clientSecret: str | None = Field(default=None, repr=False)
+    """The client's secret."""
+    scope: str | None = None
+    """Requested scopes."""
+
+
+class McpLocalSettings(Section):
+    """A local MCP server."""
+
+    type: Literal["local"]
+    """A program on this machine."""
+    command: Words
+    """The program and its arguments."""
+    environment: Variables | None = Field(default=None, repr=False)
+    """Its environment variables."""
+    enabled: bool | None = None
+    """Start it."""
+    timeout: Milliseconds | None = None
+    """Milliseconds to wait for its list of tools."""
+
+
+class McpRemoteSettings(Section):
+    """A remote MCP server (HTTP)."""
+
+    type: Literal["remote"]
+    """A remote server."""
+    url: Url
+    """Its address."""
+    headers: Headers | None = Field(default=None, repr=False)
+    """HTTP headers of each request."""
+    oauth: McpOauthSettings | Off | None = None
+    """How to sign in, or false for never."""
+    enabled: bool | None = None
+    """Connect to it."""
+    timeout: Milliseconds | None = None
+    """Milliseconds to wait for its list of tools."""
+
+
+class McpSwitch(Section):
+    """Switches an MCP server of an earlier file on or off."""
+
+    enabled: bool
+    """Whether it is used."""
+
+
+def _mcp_kind(value: Any) -> str:
+    """Return the tag of an MCP entry: its type, or `switch` for a lone `enabled`."""
+    if not isinstance(value, dict):
+        return str(getattr(value, "type", "switch"))
+    entry = cast("dict[str, Any]", value)
+    return "switch" if set(entry) == {"enabled"} else str(entry.get("type", "missing"))
+
+
+McpSettings = Annotated[
+    Annotated[McpLocalSettings, Tag("local")]
+    | Annotated[McpRemoteSettings, Tag("remote")]
+    | Annotated[McpSwitch, Tag("switch")],
+    Discriminator(_mcp_kind),
+]
+
+
+class LspSettings(Section):
+    """A language server."""
+
+    disabled: bool | None = None
+    """Do not start it."""
+    command: Words | None = None
+    """The program and its arguments."""
+    extensions: list[Text] | None = None
+    """File name extensions."""
+    env: Variables | None = Field(default=None, repr=False)
+    """Its environment variables."""
+    initialization: dict[str, Any] | None = None
+    """Initialization options."""
+
+
+class FormatterSettings(Section):
+    """A program that formats a file after an edit."""
+
+    disabled: bool | None = None
+    """Do not use it."""
+    command: Words | None = None
+    """The program and its arguments; $FILE is replaced by the file."""
+    environment: Variables | None = Field(default=None, repr=False)
+    """Its environment variables."""
+    extensions: list[Text] | None = None
+    """File name extensions."""
+
+
+class ServerSettings(Section):
+    """Our own HTTP server."""
+
+    port: Annotated[int, Field(ge=0, le=65535)] | None = None
+    """The port; 0 means any free port."""
+    hostname: Host | None = None
+    """The address to listen on; addresses other than loopback need a password."""
+    mdns: bool | None = None
+    """Announce the server in the local network."""
+    mdnsDomain: str | None = None
+    """The announced name."""
+    cors: list[WebOrigin] | None = None
+    """Further allowed origins."""
+
+
+AgentMode = Literal["primary", "subagent", "all"]
+
+
+class AgentSettings(Section):
+    """An agent: the values change those of a built-in agent; an unknown name defines a new one."""
+
+    is_open: ClassVar[bool] = True
+
+    name: Line | None = None
+    """The display name; commands use the key."""
+    description: str | None = None
+    """What the agent is for; the model chooses subagents by it."""
+    mode: AgentMode | None = None
+    """`primary` is chosen by the user, `subagent` by another agent, `all` by both (the default of a new agent)."""
+    model: ModelName | None = None
+    """The model that this agent uses, as provider/model."""
+    variant: Line | None = None
+    """The model's variant to use."""
+    prompt: str | None = None
+    """The agent's system prompt."""
+    temperature: Annotated[float, Field(ge=0, le=2)] | None = None
+    """Sampling temperature, 0 to 2."""
+    top_p: Annotated[float, Field(ge=0, le=1)] | None = None
+    """Nucleus sampling, 0 to 1."""
+    steps: Annotated[int, Field(ge=1, le=100_000)] | None = None
+    """Maximum number of model calls in one turn; then the agent summarizes without tools."""
+    maxSteps: Annotated[int, Field(ge=1, le=100_000)] | None = None
+    """Former name of `steps`."""
+    permission: dict[str, Action | dict[str, Action]] | None = None
+    """Rules of this agent, after those of the settings: tool to action, or tool to pattern to action; the last match wins."""
+    tools: dict[str, bool] | None = None
+    """Former way to enable tools; use `permission`."""
+    disable: bool | None = None
+    """Remove this agent."""
+    hidden: bool | None = None
+    """Hide this agent in lists."""
+    color: Annotated[str, Field(pattern=COLOR_PATTERN)] | None = None
+    """Color of the agent, as #rrggbb or the name of a theme color, for clients of the server."""
+    options: dict[str, Any] | None = None
+    """Options that are sent to the provider with each request."""
+
+
+class CommandSettings(Section):
+    """A slash command: a prompt with a name."""
+
+    template: str
+    """The prompt; $ARGUMENTS and $1 are replaced by the arguments, @path attaches a file, !`command` inserts its output."""
+    description: str | None = None
+    """One line for lists."""
+    agent: Line | None = None
+    """The agent to use."""
+    model: ModelName | None = None
+    """The model to use, as provider/model."""
+    subtask: bool | None = None
+    """Run it in a subagent session."""
+
 
 DEFAULT_PREPARE = 0.75
 """Share of the usable context from which a summary is prepared. Source: SPEC, section 3."""

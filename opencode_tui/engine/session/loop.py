@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
 
-from opencode_tui.engine.agent.agents import AgentInfo
+from opencode_tui.engine.agent.agents import AgentInfo, read_prompt
 from opencode_tui.engine.lazy import Lazy
 from opencode_tui.engine.provider.catalog import Catalog
+from opencode_tui.engine.provider.llm import ToolCall
 from opencode_tui.engine.provider.providers import Providers
 from opencode_tui.engine.session.compaction.policy import CompactionPolicy, CompactionState
 from opencode_tui.engine.session.request.builder import RequestBuilder, RequestTask, request_of
@@ -19,12 +20,12 @@ from opencode_tui.engine.session.request.structured import StructuredAnswer, str
 from opencode_tui.engine.session.runs import Run
 from opencode_tui.engine.session.step.doom import calls_of_turn
 from opencode_tui.engine.session.step.processor import Outcome, StepProcessor, StepServices
-from opencode_tui.engine.session.step.subtask import find_request_with_subtasks, run_subtasks, subtasks_of
 from opencode_tui.engine.session.step.title import SessionTitles
 from opencode_tui.engine.session.step.tool_calls import CallScope
 from opencode_tui.engine.session.subagent import Prompter, SessionSubagents, SubagentServices
 from opencode_tui.schema.api.request import PromptInput, TextInput
 from opencode_tui.schema.error import ContextOverflowError, SessionError
+from opencode_tui.schema.ids import Identifier
 from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.message import (
     FINISH_CONTINUES,
@@ -33,10 +34,13 @@ from opencode_tui.schema.session.message import (
     MessageTime,
     UserMessage,
 )
+from opencode_tui.schema.session.part import SubtaskPart, TextPart, ToolPart
 from opencode_tui.schema.session.session import SessionInfo
+from opencode_tui.schema.session.tool_state import ToolStatePending
 
 if TYPE_CHECKING:
     from opencode_tui.engine.session.compaction.prune import SessionPruning
+
 
 MAX_UNKNOWN = 2
 """Consecutive answers with an unknown finish reason and no tool call before the turn ends."""
@@ -242,3 +246,59 @@ def _last_assistant(messages: list[MessageWithParts], where: Position | None) ->
     if index is None:
         raise SessionError("the turn ended without an answer")
     return messages[index]
+
+
+def find_request_with_subtasks(messages: Sequence[MessageWithParts]) -> MessageWithParts | None:
+    """Return the oldest request whose subtasks have not been started, None without one."""
+    answered = {message.info.parent_id for message in messages if isinstance(message.info, AssistantMessage)}
+    for message in messages:
+        if isinstance(message.info, UserMessage) and message.info.id not in answered and subtasks_of(message):
+            return message
+    return None
+
+
+def subtasks_of(request: MessageWithParts) -> list[SubtaskPart]:
+    """Return the subtasks of a request, in order."""
+    return [part for part in request.parts if isinstance(part, SubtaskPart)]
+
+
+async def run_subtasks(
+    step: StepProcessor, request: MessageWithParts, scope: CallScope, services: StepServices
+) -> Outcome:
+    """Run the subtasks of a request in the step's message; returns `stop` when the user rejected a call."""
+    tasks = subtasks_of(request)
+    outcome = await step.run_calls([_call(task, step, services.identifier) for task in tasks], scope)
+    if outcome == "continue" and any(task.command for task in tasks) and isinstance(request.info, UserMessage):
+        await _ask_for_report(request.info, services)
+    return outcome
+
+
+def _call(task: SubtaskPart, step: StepProcessor, identifier: Identifier) -> tuple[ToolPart, ToolCall]:
+    call_id = identifier.ascending("tool")
+    arguments = {"description": task.description, "prompt": task.prompt, "subagent_type": task.agent}
+    if task.command:
+        arguments["command"] = task.command
+    part = ToolPart(
+        id=identifier.ascending("prt"),
+        session_id=step.message.session_id,
+        message_id=step.message.id,
+        call_id=call_id,
+        tool="task",
+        state=ToolStatePending(input=arguments),
+    )
+    return part, ToolCall(call_id, "task", arguments)
+
+
+async def _ask_for_report(request: UserMessage, services: StepServices) -> None:
+    message = request.changed(
+        id=services.identifier.ascending("msg"), time=MessageTime(created=services.clock()), summary=None
+    )
+    text = TextPart(
+        id=services.identifier.ascending("prt"),
+        session_id=message.session_id,
+        message_id=message.id,
+        text=read_prompt("subtask_report"),
+        synthetic=True,
+    )
+    await services.store.update_message(message)
+    await services.store.update_part(text)

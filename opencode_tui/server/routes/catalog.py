@@ -1,16 +1,43 @@
-"""Routes of agents, commands, tools, skills, providers, settings, and services that are not supported yet."""
+"""Routes of agents, commands, tools, skills, providers, settings, and services that are not supported yet.
+
+Providers and models have the shape of OpenCode's API. Source: reference, `http.md` 3, "Facts for start-up"; the default keys are
+the `default` values of `KeybindsConfig` in its OpenAPI description, 1.1.65.
+"""
 
 import asyncio
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 from fastapi import APIRouter, Response
 
-from opencode_tui.schema.api.catalog import AgentSummary, CommandSummary, SkillSummary, ToolSummary
-from opencode_tui.schema.record import Record
+from opencode_tui.schema.api.catalog import AgentSummary, CommandSummary, ProviderSummary, SkillSummary, ToolSummary
+from opencode_tui.schema.api.keybinds import SHARED_KEYS
+from opencode_tui.schema.model import Cost, Model, Prices
+from opencode_tui.schema.record import JsonObject, Record
 from opencode_tui.server.answer import JSON_TYPE, answer_records, answer_value, value_bytes
-from opencode_tui.server.provider_shape import default_models, shape_providers
 from opencode_tui.server.request import FolderClient
-from opencode_tui.server.screen_keys import with_keys
+
+DEFAULT_KEYS: Mapping[str, str] = {
+    **SHARED_KEYS,
+    "status_view": "<leader>s",
+    "session_fork": "none",
+    "session_rename": "ctrl+r",
+    "session_delete": "ctrl+d",
+    "agent_cycle_reverse": "shift+tab",
+    "scrollbar_toggle": "none",
+    "username_toggle": "none",
+    "stash_delete": "ctrl+d",
+    "model_provider_list": "ctrl+a",
+    "model_favorite_toggle": "ctrl+f",
+    "model_cycle_favorite": "none",
+    "model_cycle_favorite_reverse": "none",
+    "session_share": "none",
+    "session_unshare": "none",
+    "messages_toggle_conceal": "<leader>h",
+    "tips_toggle": "<leader>h",
+}
+"""The default keys of OpenCode's screen, which has none of its own: it needs all of them from `/config`."""
+
 
 agent_router = APIRouter(tags=["agent"])
 
@@ -33,7 +60,8 @@ config_router = APIRouter(tags=["config"])
 @config_router.get("/config", response_model=dict[str, Any])
 async def get_config(client: FolderClient) -> Response:
     """Return the effective settings, secrets redacted, with default keys of OpenCode's screen."""
-    return answer_value(with_keys(await client.settings.effective()))
+    settings = await client.settings.effective()
+    return answer_value({**settings, "keybinds": {**DEFAULT_KEYS, **(settings.get("keybinds") or {})}})
 
 
 provider_router = APIRouter(tags=["provider"])
@@ -122,3 +150,70 @@ async def list_language_servers(_client: FolderClient) -> Response:
 async def list_formatters(_client: FolderClient) -> Response:
     """Return the formatters that run: this version starts none."""
     return answer_value([])
+
+
+_PACKAGES = {"anthropic": "@ai-sdk/anthropic", "openai": "@ai-sdk/openai-compatible"}
+_LARGE = 200_000
+_MEDIA = ("text", "audio", "image", "video", "pdf")
+
+
+def shape_providers(providers: Sequence[ProviderSummary], models: Iterable[Model]) -> list[JsonObject]:
+    """Return each provider with its models by id."""
+    listed: dict[str, dict[str, JsonObject]] = {provider.id: {} for provider in providers}
+    known = {provider.id: provider for provider in providers}
+    for model in models:
+        if model.provider_id in listed:
+            listed[model.provider_id][model.model_id] = _model(model, known[model.provider_id])
+    return [{**provider.to_dict(), "options": {}, "models": listed[provider.id]} for provider in providers]
+
+
+def default_models(providers: Iterable[ProviderSummary]) -> dict[str, str]:
+    """Return the default model of each provider."""
+    return {provider.id: provider.default_model for provider in providers if provider.default_model}
+
+
+def _model(model: Model, provider: ProviderSummary) -> JsonObject:
+    package = provider.package or _PACKAGES.get(model.adapter, model.adapter)
+    return {
+        "id": model.model_id,
+        "providerID": model.provider_id,
+        "name": model.name or model.model_id,
+        "status": "active",
+        "api": {"id": model.api_id or model.model_id, "npm": package, "url": provider.base_url},
+        "capabilities": _capabilities(model),
+        "cost": _cost(model.cost),
+        "limit": model.limit.to_dict(),
+        "options": {},
+        "headers": {},
+        "release_date": "",
+        "variants": model.variants,
+    }
+
+
+def _capabilities(model: Model) -> JsonObject:
+    media = {"text", "image", "pdf"} if model.attachment else {"text"}
+    return {
+        "temperature": model.temperature,
+        "reasoning": model.reasoning,
+        "attachment": model.attachment,
+        "toolcall": model.tool_call,
+        "input": {kind: kind in media for kind in _MEDIA},
+        "output": {kind: kind == "text" for kind in _MEDIA},
+        "interleaved": False,
+    }
+
+
+def _cost(cost: Cost) -> JsonObject:
+    """Return prices in USD per million tokens; OpenCode only has prices of large requests from 200,000 tokens on."""
+    shaped = _prices(cost)
+    if large := next((prices for prices in cost.large if prices.above == _LARGE), None):
+        shaped["experimentalOver200K"] = _prices(large)
+    return shaped
+
+
+def _prices(prices: Prices) -> JsonObject:
+    return {
+        "input": float(prices.input),
+        "output": float(prices.output),
+        "cache": {"read": float(prices.cache_read), "write": float(prices.cache_write)},
+    }

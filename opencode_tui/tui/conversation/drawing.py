@@ -5,13 +5,18 @@ from collections import OrderedDict
 from dataclasses import replace
 from typing import assert_never
 
+from opencode_tui.text.cells import clip, pad, width, wrap
+from opencode_tui.text.quantity import amount, duration, plural
+from opencode_tui.text.retry import past_reason
+from opencode_tui.text.safe_text import screen_line
+from opencode_tui.text.undo import UndoneFile
 from opencode_tui.tui.conversation.entry import Entry, Leaf
 from opencode_tui.tui.conversation.failure import draw_failure
-from opencode_tui.tui.conversation.markers import draw_compaction, draw_retries, draw_stop, draw_thought_line, draw_undo
+from opencode_tui.tui.conversation.markdown import Markdown
 from opencode_tui.tui.conversation.prose import add_caret, draw_block
-from opencode_tui.tui.conversation.render import GUTTER, TEXT, Line, LineBuilder, RenderContext
+from opencode_tui.tui.conversation.render import GUTTER, TEXT, Line, LineBuilder, RenderContext, Span
 from opencode_tui.tui.conversation.tool_view import draw_tool
-from opencode_tui.tui.conversation.user import draw_user
+from opencode_tui.tui.conversation.user import clock, draw_user
 from opencode_tui.tui.conversation.view_state import ViewState
 from opencode_tui.tui.state.items import (
     AnyItem,
@@ -133,3 +138,186 @@ class RenderCache:
         bar = LineBuilder(page).move(GUTTER).put(page.look.glyphs.cut, page.look.palette.style("warning")).line().strip
         strip = line.strip
         return Line(strip.join([bar.crop(0, 2), strip.crop(2, page.width)]), line.copies_from, line.joint)
+
+
+_GAP = 1
+
+
+def draw_thought_line(item: ThoughtItem, page: RenderContext, scene: ViewState) -> Line:
+    """Return the first line of a reasoning block; its text follows when it is expanded."""
+    glyphs = page.look.glyphs
+    tone = "selection" if scene.is_focused(item) else "background"
+    seconds = ((item.ended or scene.now) - item.started) / 1000 if item.started else 0
+    time = f" for {duration(seconds)}" if seconds >= 1 else ""
+    words = f"Thought{time}" if item.is_closed else f"Thinking{time}"
+    pen = LineBuilder(page, tone=tone, tone_from=GUTTER)
+    if not page.is_cut:
+        pen.move(GUTTER).put(glyphs.unfolded if scene.is_open(item) else glyphs.folded, page.style("muted", tone))
+    pen.move(TEXT).begin_copy().put(words, page.style("muted", tone, italic=True))
+    if scene.is_focused(item):
+        act = "fold" if scene.is_open(item) else "open"
+        _put_right(pen, [("enter", page.style("accent", tone, bold=True)), (f" {act}", page.style("text", tone))], page)
+    return pen.line()
+
+
+def draw_compaction(item: CompactionItem, page: RenderContext, scene: ViewState) -> list[Line]:
+    """Return the rule of a compaction, and its summary when it is expanded."""
+    lines = [
+        _rule(
+            *_compaction_words(item, page),
+            page,
+            is_focused=scene.is_focused(item),
+            right=_compaction_end(item, page, scene),
+        )
+    ]
+    if scene.is_open(item) and item.summary:
+        lines += [Line(page.blank()), *_prose(item.summary, page)]
+    return lines
+
+
+def draw_retries(item: RetryItem, page: RenderContext, scene: ViewState) -> list[Line]:
+    """Return the line that reports failed attempts."""
+    last = item.attempts[-1]
+    text = f"Retried {plural(item.retries, 'time')}: {past_reason(item.provider, last)}"
+    lost = max(0, last.time.created - item.began) / 1000
+    pen = LineBuilder(page).move(GUTTER).put(page.look.glyphs.retried, page.style("muted"))
+    fact = duration(lost) if lost >= 1 else ""
+    room = page.room - width(fact) - 2
+    pen.move(TEXT).begin_copy().put(clip(text, room, page.look.glyphs.ellipsis), page.style("muted"))
+    if fact:
+        pen.move(page.right + 1 - width(fact)).put(fact, page.style("muted"))
+    return [pen.line()]
+
+
+def draw_stop(item: StopItem, page: RenderContext, scene: ViewState) -> list[Line]:
+    """Return the line of an answer that the user interrupted, or whose process ended."""
+    pen = LineBuilder(page).move(GUTTER).put(page.look.glyphs.interrupted, page.style("muted"))
+    pen.move(TEXT).begin_copy().put(
+        "Session ended unexpectedly" if item.is_killed else "Interrupted by you", page.style("muted")
+    )
+    time = clock(item.time)
+    return [pen.move(page.right + 1 - width(time)).put(time, page.style("muted")).line()]
+
+
+def draw_undo(item: UndoItem, page: RenderContext, scene: ViewState) -> list[Line]:
+    """Return the rule where an undo would start, or the summary of an active undo."""
+    sign = (page.look.glyphs.undone, page.style("warning"))
+    if item.is_preview:
+        return [_rule(sign, [("Undo from here", page.style("warning"))], page, right=[])]
+    text, reason = _undone_words(item, page), item.undo_off
+    if reason and width(f"{text} ({reason})") <= page.room - width(f"{scene.redo_key} redo") - 4:
+        text, reason = f"{text} ({reason})", ""
+    redo = [(scene.redo_key, page.style("text")), (" redo", page.style("muted"))]
+    lines = [_rule(sign, [(text, page.style("text"))], page, right=redo, is_focused=scene.is_focused(item))]
+    column = max((width(screen_line(file.path)) for file in item.files), default=0)
+    lines += _muted_rows(reason[:1].upper() + reason[1:], page)
+    lines += [line for file in item.files for line in _undone_file(file, min(column, page.room // 2), page)]
+    return [*lines, Line(page.blank()), *_muted_rows("Redo is available until you send a new message.", page)]
+
+
+def _muted_rows(text: str, page: RenderContext) -> list[Line]:
+    """Return a text over as many lines as it needs; none without one."""
+    rows = wrap(text, page.room) if text else []
+    return [LineBuilder(page).move(TEXT).begin_copy().put(row, page.style("muted")).line() for row in rows]
+
+
+def _undone_words(item: UndoItem, page: RenderContext) -> str:
+    """Return what the undo did, in fewer words in a narrow window."""
+    changed = sum(not file.is_left for file in item.files)
+    kept = len(item.files) - changed
+    nouns = page.width >= 80
+    words = [f"{plural(item.messages, 'message') if nouns else item.messages} undone"]
+    if item.undo_off:
+        return f"{words[0]}, files unchanged"
+    words += [f"{plural(changed, 'file') if nouns else changed} restored"] if changed else []
+    words += [f"{kept} kept"] if kept else []
+    return f" {page.look.glyphs.separator} ".join(words)
+
+
+def _undone_file(file: UndoneFile, column: int, page: RenderContext) -> list[Line]:
+    """Return a file's line; a reason that does not fit follows on the next line."""
+    is_kept = file.is_left
+    pen = LineBuilder(page)
+    if is_kept:
+        pen.move(GUTTER).put(page.look.glyphs.asks, page.style("warning", bold=True))
+    pen.move(TEXT).begin_copy().put(f"{file.status} ", page.style("muted"))
+    path = clip(screen_line(file.path), column, page.look.glyphs.ellipsis)
+    pen.put(pad(path, column), page.style("text" if is_kept else "muted")).put("   ", page.area())
+    pen.put(file.fate, page.style("text" if is_kept else "muted"))
+    note = screen_line(file.note)
+    is_below = width(note) + 2 > page.right - 8 - pen.at
+    if note and not is_below:
+        pen.put(f": {note}", page.style("muted"))
+    token = ("diff_add", "diff_del") if is_kept else ("muted", "muted")
+    if file.additions:
+        added = f"+{file.additions}"
+        pen.move(page.right - 3 - len(added)).put(added, page.style(token[0]))
+    if file.deletions:
+        removed = f"{page.look.glyphs.minus}{file.deletions}"
+        pen.move(page.right + 1 - len(removed)).put(removed, page.style(token[1]))
+    if not note or not is_below:
+        return [pen.line()]
+    reason = clip(note, page.room - 2, page.look.glyphs.ellipsis)
+    return [pen.line(), LineBuilder(page).move(TEXT + 2).begin_copy().put(reason, page.style("muted")).line()]
+
+
+def _rule(sign: Span, words: list[Span], page: RenderContext, *, right: list[Span], is_focused: bool = False) -> Line:
+    """Return a line with a rule between its words and its right end."""
+    tone = "selection" if is_focused else "background"
+    room = page.room - sum(width(text) for text, _ in right) - 4
+    words = [(clip(text, room, page.look.glyphs.ellipsis), style) for text, style in words]
+    pen = LineBuilder(page, tone=tone, tone_from=GUTTER).move(GUTTER).put(*sign).move(TEXT).begin_copy().put_all(words)
+    end = page.right + 1 - sum(width(text) for text, _ in right)
+    rule = max(0, end - pen.at - _GAP - (_GAP if right else 0))
+    pen.move(pen.at + _GAP).put(page.look.glyphs.rule * rule, page.style("border", tone))
+    return pen.move(end).put_all(right).line() if right else pen.line()
+
+
+def _compaction_words(item: CompactionItem, page: RenderContext) -> tuple[Span, list[Span]]:
+    glyphs = page.look.glyphs
+    if item.failure:
+        sign = (
+            (glyphs.failed, page.style("error", bold=True))
+            if item.failure == "failed"
+            else (glyphs.interrupted, page.style("muted"))
+        )
+        return sign, [("Compaction ", page.style("text")), (item.failure, page.style("muted"))]
+    if item.is_running:
+        counts = f"  {amount(item.before)} tokens" if item.before else ""
+        sign = (glyphs.running, page.style("accent", bold=True))
+        return sign, [("Compacting", page.style("text", bold=True)), (counts, page.style("muted"))]
+    sign = (glyphs.compacted, page.style("accent", bold=True))
+    return sign, [("Compacted", page.style("text")), (_counts(item, page), page.style("muted"))]
+
+
+def _counts(item: CompactionItem, page: RenderContext) -> str:
+    """Return the tokens before and after; until the next step was sent, `after` is the size of the summary alone."""
+    if not (item.before and item.after):
+        return ""
+    return f"  {amount(item.before)} {page.look.glyphs.becomes} {amount(item.after)} tokens"
+
+
+def _compaction_end(item: CompactionItem, page: RenderContext, scene: ViewState) -> list[Span]:
+    is_focused = scene.is_focused(item)
+    tone = "selection" if is_focused else "background"
+    time = (clock(item.time), page.style("muted", tone))
+    if not item.summary or item.is_running or page.width < 70 or not is_focused:
+        return [time]
+    act = "fold the summary" if scene.is_open(item) else "read the summary"
+    return [
+        time,
+        ("   ", page.area(tone)),
+        ("enter", page.style("accent", tone, bold=True)),
+        (f" {act}", page.style("text", tone)),
+    ]
+
+
+def _prose(text: str, page: RenderContext) -> list[Line]:
+    markdown = Markdown()
+    markdown.feed(text)
+    markdown.close()
+    return [line for block in markdown.blocks for line in draw_block(block, page, token="muted")]
+
+
+def _put_right(pen: LineBuilder, spans: list[Span], page: RenderContext) -> None:
+    pen.move(max(pen.at, page.right + 1 - sum(width(text) for text, _ in spans))).put_all(spans)

@@ -70,7 +70,7 @@ def show_diff(session_id: str, message_id: str | None, *, style: str) -> None:
         say("no file changes")
     else:
         look = style_of(sys.stdout, os.environ)
-        sys.stdout.write("\n\n".join(_file(change, look) for change in changes) + "\n")
+        sys.stdout.write("\n\n".join(render_change(change, look) for change in changes) + "\n")
 
 
 def _report(files: UndoFiles, scope: UndoScope | None, client: Client, *, words: tuple[str, str], style: str) -> int:
@@ -78,11 +78,7 @@ def _report(files: UndoFiles, scope: UndoScope | None, client: Client, *, words:
         print_json(files.to_dict())
         return 1 if files.failed else 0
     look = style_of(sys.stdout, os.environ)
-    head = words[0] if scope is None else f"{words[0]} {scope_line(scope)}"
-    if unchanged := unchanged_files(files):
-        head = f"{head}, {unchanged}"
-    lines = [look.paint(head[0].upper() + head[1:], "bold"), *file_lines(files, client.directory, look)]
-    sys.stdout.write("\n".join(lines) + "\n")
+    sys.stdout.write("\n".join(describe_undo(files, scope, client.directory, words[0], look)) + "\n")
     if files.failed:
         say(f"{plural(len(files.failed), 'file')} could not be written; fix the disk space or permissions, then retry")
         return 1
@@ -91,7 +87,16 @@ def _report(files: UndoFiles, scope: UndoScope | None, client: Client, *, words:
     return 0
 
 
-def _file(change: FileDiff, style: Style) -> str:
+def describe_undo(files: UndoFiles, scope: UndoScope | None, folder: Path, words: str, style: Style) -> list[str]:
+    """Return what an undo does: `words` and its scope, then a line for each file."""
+    head = words if scope is None else f"{words} {scope_line(scope)}"
+    if unchanged := unchanged_files(files):
+        head = f"{head}, {unchanged}"
+    return [style.paint(head[0].upper() + head[1:], "bold"), *file_lines(files, folder, style)]
+
+
+def render_change(change: FileDiff, style: Style) -> str:
+    """Return the change of a file: its name with the counts, and the diff."""
     counts = [(f"+{change.additions}", "added")] if change.additions else []
     counts += [(f"−{change.deletions}", "removed")] if change.deletions else []
     shown = " ".join(style.paint(style.words(text), "added" if kind == "added" else "removed") for text, kind in counts)

@@ -43,9 +43,18 @@ Examples:
 @click.option("--prompt", metavar="TEXT", help="Send this prompt on start.")
 @click.option("-m", "--model", metavar="PROVIDER/MODEL", help="Model to use.")
 @click.option("--agent", metavar="NAME", help="Agent to use.")
+@click.option(
+    "--plain", "is_plain", is_flag=True, help="Chat in lines, without a screen (screen readers, serial consoles)."
+)
 @click.pass_obj
 def tui(global_options: GlobalOptions, /, **options: object) -> int:
     """Open the TUI in DIR, by default the current folder."""
+    if options.pop("is_plain"):
+        from opencode_tui.cli.run.chat import open_chat  # not for the screen
+
+        if options["folder"]:
+            os.chdir(str(options["folder"]))
+        return open_chat(options)
     return _open_tui(options, global_options.log_level)
 
 

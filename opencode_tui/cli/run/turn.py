@@ -314,7 +314,7 @@ def run_turn(options: TurnOptions) -> int:
         request = await _request(client, options)
         session = await _choose_session(client, options, request)
         prompts = RunPrompts(lines, client, style, policy if options.attach else AskPerson())
-        code = await _answer(client, session, request, _reporter(session, options, style), prompts)
+        code = await answer(client, session, request, _reporter(session, options, style), prompts)
         await _report_notices(client, reported)
         return code
 
@@ -341,7 +341,7 @@ async def _report_notices(client: "Client", reported: Collection[str] = ()) -> s
     return {*reported, *lines}
 
 
-async def _answer(
+async def answer(
     client: "Client", session: SessionInfo, request: Request, reporter: Reporter, prompts: RunPrompts
 ) -> int:
     """Send the request and show events until the session is idle; return the exit code.
@@ -362,9 +362,9 @@ async def _answer(
                 reporter.close()
         if not follower.cancelled():
             follower.result()
-        answer = turn.result()
-    if isinstance(answer.info, AssistantMessage) and answer.info.error is not None:
-        say(str(getattr(answer.info.error.data, "message", "") or answer.info.error.name))
+        info = turn.result().info
+    if isinstance(info, AssistantMessage) and info.error is not None:
+        say(str(getattr(info.error.data, "message", "") or info.error.name))
         return 1
     return 0
 
@@ -420,7 +420,7 @@ async def _choose_session(client: "Client", options: TurnOptions, request: Reque
             return await _continue(client, options, latest)
         say("no earlier session in this project; starting a new one")
     await check(client, request, options.model)
-    return await client.sessions.create(CreateSession(title=options.title or _first_words(options)))
+    return await client.sessions.create(CreateSession(title=options.title or _title(options)))
 
 
 async def _continue(client: "Client", options: TurnOptions, session: SessionInfo) -> SessionInfo:
@@ -430,17 +430,22 @@ async def _continue(client: "Client", options: TurnOptions, session: SessionInfo
         say(f"session {session.id} runs in {there}; this turn runs in {here}")
     if not options.is_fork:
         if is_default_title(session.title) and session.parent_id is None:
-            return await client.sessions.update(session.id, UpdateSession(title=options.title or _first_words(options)))
+            return await client.sessions.update(session.id, UpdateSession(title=options.title or _title(options)))
         return session
     fork = await client.sessions.fork(session.id, ForkSession())
     return await client.sessions.update(fork.id, UpdateSession(title=options.title)) if options.title else fork
 
 
-def _first_words(options: TurnOptions) -> str:
+def _title(options: TurnOptions) -> str:
     """Return the title of a session by its first request."""
     command = f"/{options.command.removeprefix('/')}" if options.command else ""
-    words = f"{command} {options.message} {options.piped}".split() or [Path(name).name for name in options.files]
-    return " ".join(words)[:TITLE_LENGTH].rstrip()
+    text = f"{command} {options.message} {options.piped}"
+    return first_words(text if text.strip() else " ".join(Path(name).name for name in options.files))
+
+
+def first_words(text: str) -> str:
+    """Return the start of a request as a title."""
+    return " ".join(text.split())[:TITLE_LENGTH].rstrip()
 
 
 async def _request(client: "Client", options: TurnOptions) -> Request:

@@ -1,0 +1,91 @@
+"""The chat in lines, at a real terminal."""
+
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+if sys.platform == "win32":
+    pytest.skip("no pseudo-terminals here", allow_module_level=True)
+
+from tests.support.terminal.command import Terminal
+from tests.support.world.cli import CommandLine
+
+Start = Callable[..., Terminal]
+
+
+@pytest.fixture
+def plain(line: CommandLine) -> Start:
+    asking = replace(line, settings={"permission": {"edit": "ask"}})
+
+    def start(*arguments: str) -> Terminal:
+        words = ["-m", "opencode_tui", "--plain", "-m", line.model, *arguments]
+        return Terminal(words, folder=line.folder, environ=asking.variables())
+
+    return start
+
+
+def test_a_day_in_lines(plain: Start, project: Any) -> None:
+    with plain() as terminal:
+        terminal.expect("> ")
+        terminal.send('write it <<tool write {"filePath":"note.txt","content":"hello"}>>\n')
+        terminal.expect("n reject")
+        terminal.send("y\n")
+        terminal.expect("Done: write it")
+        assert (project.path / "note.txt").read_text() == "hello"
+        terminal.expect("> ")
+        terminal.send("/undo\n")
+        assert "note.txt" in terminal.expect("Undo? y or n: ")
+        terminal.send("n\n")
+        terminal.expect("Nothing was changed.")
+        terminal.send("/undo\n")
+        terminal.expect("Undo? y or n: ")
+        terminal.send("y\n")
+        terminal.expect("/redo restores it")
+        assert not (project.path / "note.txt").exists()
+        terminal.send("/redo\n")
+        terminal.expect("Redid")
+        assert (project.path / "note.txt").read_text() == "hello"
+        terminal.send("/diff\n")
+        terminal.expect("hello")
+        terminal.expect("> ")
+        terminal.send("!echo from the shell\n")
+        terminal.expect("\nfrom the shell\n")
+        terminal.send("first line \\\n")
+        terminal.expect(". ")
+        terminal.send("second line\n")
+        assert "second line" in terminal.expect("Echo: first line second line")
+        terminal.send("/nonsense\n")
+        terminal.expect("unknown command")
+        terminal.send("/cost\n")
+        terminal.expect("tokens in")
+        terminal.send("\x04")
+        terminal.expect("opencode-tui --plain -s ses_")
+        assert terminal.wait() == 0
+        assert "\x1b" not in terminal.text
+    session_id = terminal.text.strip().rsplit(" ", 1)[-1]
+    with plain("-s", session_id) as terminal:
+        assert "write it" in terminal.expect("> ")
+        terminal.send("/sessions\n")
+        terminal.expect("1  write it")
+        terminal.send("/new\n/open 1\n")
+        terminal.expect("Done: write it")
+        terminal.send("/quit\n")
+        assert terminal.wait() == 0
+
+
+def test_an_interruption_ends_the_turn_and_not_the_chat(plain: Start) -> None:
+    with plain() as terminal:
+        terminal.expect("> ")
+        terminal.send("\x03")
+        terminal.expect("Nothing is running")
+        terminal.send('wait <<tool bash {"command":"sleep 60","description":"wait"}>>\n')
+        terminal.expect("Calling bash")
+        terminal.send("\x03")
+        terminal.expect("Interrupted.")
+        terminal.send("again\n")
+        terminal.expect("Echo: again")
+        terminal.send("/quit\n")
+        assert terminal.wait() == 0

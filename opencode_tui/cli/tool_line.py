@@ -22,6 +22,7 @@ from opencode_tui.text.tool import (
     fit_line,
     is_bad_exit,
     name_of,
+    refusal_text,
     separated,
     time_facts,
     todos_of,
@@ -63,7 +64,10 @@ _UNFINISHED = _Look("○", "muted", ("muted",), ("muted",))
 def tool_lines(part: ToolPart, style: Style) -> list[str]:
     """Return the line of a call and its body, safe and no wider than the terminal."""
     look, facts = _appearance(part)
-    body = [] if look is _STOPPED else _body(part, style)
+    is_explained = look is not _STOPPED or (
+        isinstance(part.state, ToolStateError) and part.state.stop_reason == "denied"
+    )
+    body = _body(part, style) if is_explained else []
     return [_line(part, look, facts, style), *body]
 
 
@@ -130,7 +134,8 @@ def _body(part: ToolPart, style: Style) -> list[str]:
     if not isinstance(state, ToolStateCompleted):
         return []
     if is_bad_exit(state):
-        return _guarded(_last_lines(str(state.metadata.get("output") or ""), style), "warning", style)
+        why = _error_lines(refusal_text(state), style)
+        return _guarded([*_last_lines(str(state.metadata.get("output") or ""), style), *why], "warning", style)
     if part.tool in _EDITS:
         return render_diff(str(state.metadata.get("diff") or ""), style, limit=_DIFF_LINES)
     return _todo_lines(state, style) if part.tool == "todowrite" else []

@@ -130,8 +130,8 @@ class OutsideRefusedError(PermissionRefused):
         wanted = ", ".join(repr(pattern) for pattern in patterns)
         why = f" {' '.join(reasons)}" if reasons else ""
         super().__init__(
-            f"{permission} for {wanted} would leave the sandbox.{why} Nobody is asked in this mode: do without it, or say that"
-            " it needs --auto=outside or the setting experimental.sandbox.auto"
+            f"{permission} for {wanted} would leave the sandbox.{why} Approvals are auto, so nobody is asked: do without it, or"
+            " say that it needs --auto=outside or the setting experimental.sandbox.auto"
         )
 
 

@@ -80,6 +80,9 @@ _BY_USER = "The user "
 _REFUSED = {"rejected": "rejected", "denied": "denied by rule"}
 """The fact of a call that was not carried out, by its stop reason."""
 
+_RULES = ". Rules for "
+"""In the text of a denial by a rule."""
+
 _COUNTED = {"grep": ("matches", "match"), "glob": ("count", "file"), "list": ("count", "entry")}
 _ANSWER_WIDTH = 24
 
@@ -214,6 +217,8 @@ def failure_facts(state: ToolStateError) -> list[Fact]:
     if state.stop_reason == "interrupted":
         return [Fact("interrupted", short="interrupted"), *time_facts(state.time)]
     refused = _REFUSED.get(state.stop_reason or "")
+    if state.stop_reason == "denied" and _RULES not in state.error:
+        refused = "denied"
     return [Fact(refused, "warning", refused.split()[0]) if refused else Fact("failed", "error", "failed")]
 
 
@@ -242,7 +247,7 @@ def failure_text(part: ToolPart, state: ToolStateError, root: str = "") -> str:
         feedback = error.partition(" and said: ")[2]
         return f"You rejected this: {feedback}" if feedback else f"You {error.removeprefix(_BY_USER)}"
     if state.stop_reason == "denied":
-        permission, _, rules = error.rpartition(". Rules for ")[2].partition(": ")
+        permission, _, rules = error.rpartition(_RULES)[2].partition(": ")
         deny = [rule.removesuffix(": deny") for rule in rules.split(", ") if rule.endswith(": deny")]
         if len(deny) == 1:
             return f'Denied by your rule "{deny[0]}" ({permission}).'
@@ -363,6 +368,15 @@ def _command_facts(state: ToolStateCompleted) -> list[Fact]:
         facts.append(Fact(text, "warning", text))
     result = outcome_of_tests(str(state.metadata.get("output") or ""))
     return [*facts, Fact(result)] if result else facts
+
+
+def refusal_text(state: ToolStateCompleted) -> str:
+    """Return what the sandbox refused to a command and why the user was not asked; empty where they were. Not safe yet."""
+    sandbox = state.metadata.get("sandbox")
+    refused = cast(JsonObject, sandbox).get("refused") if isinstance(sandbox, dict) else None
+    found = cast(JsonObject, refused) if isinstance(refused, dict) else JsonObject()
+    what, reason = (str(found.get(name) or "") for name in ("what", "reason"))
+    return reason if what in reason or not reason else f"{what} {reason}"
 
 
 def _program(command: object) -> str:

@@ -2,6 +2,7 @@ import pytest
 
 from opencode_tui.cli.style import PLAIN
 from opencode_tui.cli.tool_line import activity_of, describe_call, tool_lines
+from opencode_tui.schema.session import tool_state
 from opencode_tui.schema.session.part import ToolPart
 from opencode_tui.schema.session.tool_state import (
     ABORTED_TOOL,
@@ -28,6 +29,12 @@ def failed(tool: str, given: dict, error: str) -> ToolPart:
     return call("c", tool).changed(state=ToolStateError(input=given, error=error, time=ToolTime(start=0)))
 
 
+RUNNING = ToolStateRunning(input={"command": "x"}, time=ToolTime(start=0))
+DENIED = call("c", "bash").changed(
+    state=tool_state.fail(RUNNING, error="bash for 'x' needs --auto=outside", now=1, stop_reason="denied")
+)
+REFUSED = {"runs": "sandbox", "refused": {"what": "Uses /x.", "reason": "There is no terminal; use --auto=outside."}}
+
 READ = done("read", {"filePath": "/p/a.py"}, title="a.py", output="<content>\n1: x\n2: y\n\n(End)\n</content>")
 FOLDER = done("read", {}, title="src", output="<type>directory</type>\n<entries>\na\nb\n\n(2 entries)\n</entries>")
 EDIT = done("edit", {}, title="a.py", diff=DIFF, filediff={"additions": 1, "deletions": 1})
@@ -50,6 +57,11 @@ EDIT = done("edit", {}, title="a.py", diff=DIFF, filediff={"additions": 1, "dele
         (done("bash", {"command": "x"}, exit=None), ["✗ Bash   x  stopped"]),
         (failed("edit", {"filePath": "b.py"}, "none\nlook"), ["✗ Edit   b.py  failed", "       │ None", "       │ look"]),
         (failed("bash", {"command": "sleep 9"}, ABORTED_TOOL), ["■ Bash   sleep 9  interrupted"]),
+        (DENIED, ["■ Bash   x  denied", "       │ bash for 'x' needs --auto=outside"]),
+        (
+            done("bash", {"command": "x"}, exit=1, output="no", sandbox=REFUSED),
+            ["✗ Bash   x  blocked by the sandbox", "       │ no", "       │ Uses /x. There is no terminal; use --auto=outside."],
+        ),
         (done("task", {"subagent_type": "explore", "description": "find tests"}), ["✓ Task   explore: find tests"]),
         (done("myplugin", {"name": "thing"}), ["✓ myplugin thing"]),
     ],

@@ -285,6 +285,7 @@ async def test_without_a_terminal_what_would_ask_is_refused(environ, project: Re
         later = await story.bash("python3 b.py")
     assert state.status == "error" and "no terminal" in state.error
     assert "Blocked by the sandbox" in later.output and "no terminal" in later.output
+    assert "use --auto=outside" in later.metadata["sandbox"]["refused"]["reason"]
 
 
 async def test_the_agent_plan_reads_the_project_and_writes_nothing(environ, project: Repo, tier: Tier):

@@ -88,9 +88,13 @@ class CommandRun(Struct, frozen=True):
         refusal = await asyncio.to_thread(_find_refusal, confined, ended, output)
         if refusal is None:
             return Ran(ended, output, facts, notes)
-        facts["refused"] = {"what": refusal.what, **_known(refusal)}
+        refused = facts["refused"] = {"what": refusal.what, **_known(refusal)}
         host = await self._allowable_host(refusal, sandbox)
-        reason = await self._ask_to_leave(refusal, confined.tier, host)
+        try:
+            reason = await self._ask_to_leave(refusal, confined.tier, host)
+        except PermissionRefused as error:
+            reason = f"{error}."
+            refused["reason"] = reason
         if reason is not None:
             return Ran(ended, output, facts, [*notes, f"Blocked by the sandbox, probably: {refusal.what} {reason}"])
         if host and await sandbox.allows(host) and (again := await self._confine()) is not None:
@@ -104,7 +108,10 @@ class CommandRun(Struct, frozen=True):
         return refusal.host
 
     async def _ask_to_leave(self, refusal: Refusal, tier: str, host: str) -> str | None:
-        """Ask to run the command again on the host, or to allow a host; returns None when it may, else why not, in a sentence."""
+        """Ask to run the command again on the host, or to allow a host; returns None when it may, else why not, in a sentence.
+
+        Raises PermissionRefused when it could not be asked.
+        """
         if self.plan.read_only:
             return "This agent may not leave it."
         facts = {**self._facts("refused", tier), "reasons": [refusal.what], **_known(refusal)}
@@ -120,8 +127,6 @@ class CommandRun(Struct, frozen=True):
         except RejectedError as error:
             said = f" and said: {error.feedback}" if error.feedback else "."
             return f"The user chose not to run it outside{said}"
-        except PermissionRefused as error:
-            return f"{error}."
         return None
 
     async def _check_changes(self, confined: "Confined", sandbox: "Sandbox", facts: dict[str, Any]) -> list[str]:

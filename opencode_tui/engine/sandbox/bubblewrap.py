@@ -16,8 +16,8 @@ disk, except folders in that temp folder.
   settings of the kernel in it. A container that masks parts of its own refuses to mount a new one; there, `shares_proc` binds the
   present one read-only. The kernel then still refuses the environment, memory, root and descriptors of processes outside, because
   the command is always in a user namespace of its own; command lines and states can be read.
-- **No seccomp filter**: the namespaces hold what tier B must filter (sockets, other processes, mounts). What they do not separate
-  are the kernel's keyrings.
+- **seccomp**: the namespaces hold what tier B must filter (sockets, other processes, mounts). What they do not separate are the
+  kernel's keyrings: a small filter (`seccomp.py`) refuses their calls.
 """
 
 import os

@@ -17,6 +17,8 @@ class Launch(Struct, frozen=True):
     folder: Path
     confine: Callable[[], None] | None = None
     """Confines the calling thread and what it starts; to be called on a fresh thread that only starts the program."""
+    filter: bytes = b""
+    """A filter of system calls that the program gets from a descriptor with its option `--seccomp`."""
     is_held: bool = False
     """Whether a supervisor in a namespace of its own starts the program (`bubblewrap.hold` says how to talk to it)."""
 
@@ -27,10 +29,11 @@ def plan_launch(tier: Tier, policy: Policy, argv: Sequence[str], folder: Path) -
     Raises OSError when the tier's program is missing, ValueError for the tier "none", which cannot confine.
     """
     if tier == "bubblewrap":
-        from opencode_tui.engine.sandbox import bubblewrap
+        from opencode_tui.engine.sandbox import bubblewrap, seccomp
 
         environ = {**policy.environ, **_temp_variables(policy.environ, "/tmp")}
-        return Launch(tuple(bubblewrap.command(policy, argv, folder)), environ, folder, is_held=True)
+        command = tuple(bubblewrap.command(policy, argv, folder))
+        return Launch(command, environ, folder, filter=seccomp.assemble_key_filter(), is_held=True)
     environ = {**policy.environ, **_temp_variables(policy.environ, str(policy.temp))}
     if tier == "landlock":
         from opencode_tui.engine.sandbox import landlock

@@ -9,7 +9,7 @@ import errno
 import os
 import struct
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 
 _LOAD, _AND, _IF_EQUAL, _IF_AT_LEAST, _IF_ANY_BIT, _RETURN = 0x20, 0x54, 0x15, 0x35, 0x45, 0x06
 _NUMBER_AT, _ARCHITECTURE_AT, _FIRST_ARGUMENT_AT, _SECOND_ARGUMENT_AT = 0, 4, 16, 24  # little endian: the low half
@@ -105,6 +105,14 @@ _ONLY_X86: dict[str, int] = {"iopl": 172, "ioperm": 173}
 # The position in the tables, and the number by which the kernel names the architecture.
 MACHINES: dict[str, tuple[int, int]] = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}
 
+# The calls of the kernel's keyrings (`add_key`, `request_key`, `keyctl`) by architecture, with those of 32 bits.
+_KEY_CALLS = {
+    0xC000003E: (248, 249, 250, 248 | _X32, 249 | _X32, 250 | _X32),
+    0x40000003: (286, 287, 288),
+    0xC00000B7: (217, 218, 219),
+    0x40000028: (309, 310, 311),
+}
+
 Instruction = tuple[int, int, int, int]
 
 
@@ -130,6 +138,20 @@ def assemble(
     program = _instructions(
         machine, has_network=has_network, has_truncate=has_truncate, unsignaled=unsignaled, reports_tcp=reports_tcp
     )
+    return b"".join(struct.pack("=HBBI", *instruction) for instruction in program)
+
+
+@cache
+def assemble_key_filter() -> bytes:
+    """Return the filter of tier A as the kernel reads it: it refuses the keyrings, which no namespace separates."""
+    program: list[Instruction] = [(_LOAD, 0, 0, _ARCHITECTURE_AT)]
+    for architecture, refused in _KEY_CALLS.items():
+        steps: list[Instruction] = [(_LOAD, 0, 0, _NUMBER_AT)]
+        for number in refused:
+            steps += [(_IF_EQUAL, 0, 1, number), (_RETURN, 0, 0, _ERROR | errno.EPERM)]
+        steps.append((_RETURN, 0, 0, _ALLOW))
+        program += [(_IF_EQUAL, 0, len(steps), architecture), *steps]
+    program.append((_RETURN, 0, 0, _ALLOW))
     return b"".join(struct.pack("=HBBI", *instruction) for instruction in program)
 
 

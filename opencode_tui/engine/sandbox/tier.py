@@ -126,6 +126,7 @@ def _identity(tier: Tier, environ: Mapping[str, str]) -> str:
 
 def _probe_bubblewrap(environ: Mapping[str, str], *, shares_proc: bool = False) -> str:
     from opencode_tui.engine.sandbox import bubblewrap
+    from opencode_tui.engine.sandbox.seccomp import assemble_key_filter
 
     if sys.platform != "linux":
         return "bubblewrap exists on Linux only"
@@ -134,10 +135,11 @@ def _probe_bubblewrap(environ: Mapping[str, str], *, shares_proc: bool = False) 
     with tempfile.TemporaryDirectory() as name:
         policy = replace(_probe_policy(Path(name), environ), shares_proc=shares_proc)
         text = f"! (: < /proc/{os.readlink('/proc/self')}/environ) 2> /dev/null" if shares_proc else "exit 0"
-        command = bubblewrap.command(policy, ("/bin/sh", "-c", text), Path("/"))
+        program, *options = bubblewrap.command(policy, ("/bin/sh", "-c", text), Path("/"))
         done = subprocess.run(
-            command, stdin=subprocess.DEVNULL, capture_output=True, timeout=_TIMEOUT_S, check=False, env=dict(environ)
-        )
+            [program, "--seccomp", "0", *options], input=assemble_key_filter(), capture_output=True, timeout=_TIMEOUT_S,
+            check=False, env=dict(environ),
+        )  # fmt: skip
     if done.returncode == 0:
         return ""
     return _explain_bubblewrap(done.stderr.decode(errors="replace"))

@@ -107,6 +107,7 @@ SCRIPTS: dict[str, str] = {
     ),
     "read by an open folder": "{python} tools.py above ../outside/secret",
     "read by a new root": "{python} tools.py chroot {outside}/secret",
+    "read keys of the kernel": "{python} tools.py keys {abstract}",
     "read the messages of the kernel": (
         "{python} tools.py syslog; dmesg | sed 's/^./CANARY-/' | head -1; head -c 9 /dev/kmsg | sed 's/^./CANARY-/'"
     ),

@@ -152,3 +152,24 @@ def test_without_landlocks_help_nothing_is_truncated(without_scopes: Confined) -
 def test_a_filter_for_many_processes_fits() -> None:
     program = seccomp.assemble("x86_64", has_network=False, has_truncate=False, unsignaled=tuple(range(1, 3_000)))
     assert len(program) // 8 <= 4_096
+
+
+def test_bubblewrap_refuses_the_keyrings_and_leaves_other_calls(bubblewrap: Confined) -> None:
+    numbers = seccomp.numbers(os.uname().machine)
+    chosen = {name: numbers[name] for name in ("add_key", "request_key", "keyctl", "kcmp")}
+    (bubblewrap.project / "probe.py").write_text(PROBE)
+    _, output = bubblewrap.run(f"{sys.executable} probe.py '{json.dumps(chosen)}'")
+    found = json.loads(output)
+    assert found.pop("kcmp") != errno.EPERM
+    assert found == dict.fromkeys(found, errno.EPERM)
+
+
+def test_the_calls_of_the_keyrings_have_their_numbers_of_32_bits_too() -> None:
+    headers = Path("/usr/include/x86_64-linux-gnu/asm/unistd_32.h")
+    if not headers.exists():
+        pytest.skip("needs the headers of the kernel (linux-libc-dev)")
+    known = dict(re.findall(r"#define __NR_(add_key|request_key|keyctl) (\d+)", headers.read_text()))
+    assert sorted(map(int, known.values())) == [286, 287, 288]
+    program = seccomp.assemble_key_filter()
+    values = {int.from_bytes(program[at + 4 : at + 8], "little") for at in range(0, len(program), 8)}
+    assert {0x40000003, 286, 287, 288} <= values

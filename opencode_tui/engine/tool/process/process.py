@@ -120,21 +120,22 @@ class ShellProcess:
         command = self._command
         line = (command.shell, "-c", "--", command.text)
         launch = command.launch or Launch(line, command.environ, command.folder)
-        self._supervisor = _Supervisor() if launch.is_held else None
+        self._supervisor = _Supervisor(launch.filter) if launch.is_held else None
+        options = () if self._supervisor is None else ("--seccomp", str(self._supervisor.filter))
         self._tree = ProcessTree(mark, is_held=launch.is_held)
 
         def start() -> "subprocess.Popen[bytes]":
             if launch.confine is not None:
                 launch.confine()
             return subprocess.Popen(
-                launch.argv,
+                (launch.argv[0], *options, *launch.argv[1:]),
                 stdin=subprocess.DEVNULL if self._supervisor is None else self._supervisor.held_end,
                 stdout=writing_end,
                 stderr=writing_end if self._supervisor is None else self._supervisor.report_end,
                 cwd=launch.folder,
                 env={**launch.environ, MARK: mark},
                 start_new_session=True,
-                pass_fds=(life_end,),
+                pass_fds=(life_end,) if self._supervisor is None else (life_end, self._supervisor.filter),
             )
 
         self._process = start() if launch.confine is None else _run_on_thread(start)
@@ -262,11 +263,14 @@ class ShellProcess:
 class _Supervisor:
     """The pipes to the supervisor of a namespace; see `hold` in `engine/sandbox/bubblewrap.py`."""
 
-    def __init__(self) -> None:
+    def __init__(self, system_calls: bytes) -> None:
         self.held_end, self._hold = os.pipe()
         self.report, self.report_end = os.pipe()
+        self.filter, filter_end = os.pipe()
+        os.write(filter_end, system_calls)
+        os.close(filter_end)
         self._text = b""
-        self._passed = [self.held_end, self.report_end]
+        self._passed = [self.held_end, self.report_end, self.filter]
 
     def close_passed_ends(self) -> None:
         """Close the ends that the supervisor inherited."""

@@ -25,5 +25,5 @@ def test_a_drawing_holds_the_text_in_the_palette():
 def test_the_picture_shows_a_turn_and_names_no_other_place():
     drawing = PICTURE.read_text(encoding="utf-8")
     text = "".join(ET.fromstring(drawing).itertext()).replace("\N{NO-BREAK SPACE}", " ")
-    assert "opencode-tui run" in text and "Allowed once" in text and "Done" in text
+    assert "opencode-tui run" in text and "Wrote" in text and "Done" in text
     assert drawing.count("http") == 1 and "/tmp" not in drawing and "/home" not in drawing

@@ -63,15 +63,13 @@ _ERASED = re.compile(r"^.*\r\x1b\[2K", re.MULTILINE)
 
 
 def record_turn(folder: Path) -> str:
-    """Return everything that a turn wrote to the terminal, its question answered with `y`."""
+    """Return everything that a turn wrote to the terminal."""
     repo = make_repo(folder / "project")
     repo.write("README.md", "# Project\n")
     repo.commit("begin")
     (folder / "home").mkdir()
     environ = {**isolated_environment(folder / "home"), "TERM": "xterm-256color", "PYTHONPATH": str(PACKAGE_ROOT)}
     with Terminal(["-m", "opencode_tui", "run", PROMPT], folder=repo.path, environ=environ) as terminal:
-        terminal.expect("\n> ")
-        terminal.send("y\n")
         assert terminal.wait() == 0, terminal.text
         return terminal.text
 

@@ -10,7 +10,7 @@ from opencode_tui.engine.permission.protected import is_secret
 from opencode_tui.engine.permission.shell.call import Call
 from opencode_tui.engine.permission.shell.findings import Mode
 from opencode_tui.engine.permission.shell.needs import given, names_all, operands_of
-from opencode_tui.engine.permission.shell.operands import parse_spec, split_options
+from opencode_tui.engine.permission.shell.operands import spec_of, split_options
 from opencode_tui.engine.permission.shell.words import Word, listed, literal, names
 
 _READS = listed("git reads")
@@ -42,13 +42,6 @@ _RUNNING = {
 _PROGRAMS = re.compile(r"--(?:up(?:l.*)?|rec(?:e.*)?|exe(?:c)?|ext(?:c.*)?|open-.*)")
 """Options whose value is a command line, such as `--upload-pack` and `--exec`, abbreviated too."""
 
-_OPTIONS = parse_spec(
-    "b",
-    "-o=w --output=w --output-directory=w -F=r --file=r --pathspec-from-file=r --template=r --reference=r --separate-git-dir=b"
-    " --git-dir=b --work-tree=b --prefix=t -m=p --message=p --author=t --date=t -S=t -G=t -L=t --format=t --pretty=t --grep=t"
-    " --since=t --until=t --before=t --after=t --contains=t --exclude-from=r -X=t --branch=t --depth=t"
-    " --trailer=t --ignore-revs-file=r",
-)
 _BEFORE = names("--git-dir --work-tree --namespace --super-prefix --attr-source --list-cmds")
 _BEFORE_PLAIN = listed("git options before")
 
@@ -173,7 +166,7 @@ def _record_secrets(call: Call, command: str, texts: list[str]) -> None:
 
 
 def _record_paths(call: Call, command: str, words: list[Word]) -> None:
-    operands, _ = split_options(Call(call.program, words, call.state, call.runner), _OPTIONS)
+    operands, _ = split_options(Call(call.program, words, call.state, call.runner), spec_of("git"))
     mode: Mode = "r" if command in _READS or command in _RECORDS else "rw"
     for word in operands:
         text = word.text

@@ -8,11 +8,10 @@ from msgspec.structs import replace
 
 from opencode_tui.engine.permission.protected import is_secret
 from opencode_tui.engine.permission.shell.call import Call
-from opencode_tui.engine.permission.shell.operands import ASSUMED, UNLISTED, apply_spec, parse_spec, split_options
+from opencode_tui.engine.permission.shell.operands import ASSUMED, UNLISTED, apply_spec, spec_of, split_options
 from opencode_tui.engine.permission.shell.state import State, is_dangerous, moved
 from opencode_tui.engine.permission.shell.words import UNKNOWN, literal, names
 
-_BIND = parse_spec("t", "-f=r -p=b -x=t -m=t -q=t -u=t")
 _FILE_TEST = re.compile(r"-[abcdefghkprstuwxGLNOS]")
 _DIGITS = re.compile(r"[+-]\d+")
 _NAME = re.compile(r"[A-Za-z_]\w*")
@@ -199,14 +198,12 @@ def hash_programs(call: Call) -> None:
             call.run_text(found.group(1) or " ".join(one.text for one in call.arguments[index + 1 : index + 2]))
     if call.texts() not in ([], ["-r"], ["-l"], ["-p"]):
         call.runner.poison()
-        apply_spec(call, _BIND)
+        apply_spec(call, spec_of("bind"))
 
 
 # Shells and languages.
 
 _SHELL_VALUED = frozenset({"--rcfile", "--init-file"})
-_SCRIPT = parse_spec("w", "-c=p --command=p -E=t -o=t -O=w -I=w -B=w -T=w -m=t")
-_SCHEDULER = parse_spec("t", "-f=r -u=t -q=t -t=t")
 _LITERAL = re.compile(r"(['\"])((?:~|\.\.|/)[^'\"\s]*|[^'\"\s]*\.env(?:\.\w+)?)\1")
 _CODE_OPTION = re.compile(r"-[A-Za-z]*[ceEprR]|--eval|--print|--command")
 _IN_PLACE = re.compile(r"-[0acFlnpsw]*i")
@@ -259,7 +256,7 @@ def switch_user(call: Call) -> None:
         elif word.text == "--" and call.name == "runuser":
             call.run_words(words[index + 1 :])
     if call.name == "script":
-        for word in split_options(call, _SCRIPT)[0]:
+        for word in split_options(call, spec_of("script"))[0]:
             call.use(word, "w")
 
 
@@ -268,7 +265,7 @@ def schedule(call: Call) -> None:
     call.opaque()
     if call.stdin is not None:
         call.run_text(call.stdin)
-    for word in split_options(call, _SCHEDULER)[0]:
+    for word in split_options(call, spec_of("at"))[0]:
         if "/" in word.text:
             call.use(word, "r")
 

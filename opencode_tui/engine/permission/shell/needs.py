@@ -61,9 +61,8 @@ def _holds(key: str, values: str, words: Sequence[str]) -> bool:
 @lru_cache(maxsize=_CACHED_NAMES)
 def find_needs(name: str) -> list[Need]:
     """Return the lines of the table about a program; a version in its name is ignored."""
-    if needs := _table().get(name) or _table().get(_VERSION.sub("", name)):
-        return needs
-    return [need for pattern, needs in _globs().items() if fnmatch.fnmatchcase(name, pattern) for need in needs]
+    table = _table()
+    return table.get(name) or table.get(_VERSION.sub("", name)) or table.get(name.partition(".")[0] + ".*") or []
 
 
 def _matches(word: str, patterns: Sequence[str] | frozenset[str]) -> bool:
@@ -86,11 +85,6 @@ def _commands(words: Sequence[str]) -> list[str]:
         if not index or words[index - 1][:1] != "-" or "=" in words[index - 1]:
             break
     return found
-
-
-@cache
-def _globs() -> Mapping[str, list[Need]]:
-    return {name: needs for name, needs in _table().items() if "*" in name}
 
 
 @cache

@@ -103,9 +103,10 @@ def apply_spec(call: Call, spec: Spec) -> None:
     if spec.opaque:
         call.opaque()
     operands, seen = split_options(call, spec)
-    if Role.FOLDER in seen:
-        call = _in_folder(call, spec)
-    pattern = _included(call, spec) if Role.INCLUDE in seen else "*"
+    for folder in seen.get(Role.FOLDER, ()):
+        call = call.inside(at_home(folder, call.state.home))
+    patterns = {word.text for word in seen.get(Role.INCLUDE, ())}
+    pattern = patterns.pop() if len(patterns) == 1 else "*"
     first, rest, last = spec.first, spec.rest, None if Role.TARGET in seen else spec.last
     spread = spec.spreads or Role.SPREAD in seen
     if Role.CHANGES in seen:
@@ -114,7 +115,7 @@ def apply_spec(call: Call, spec: Spec) -> None:
         rest = Role.TREE
     elif spec.unpacks and Role.LISTS not in seen:
         call.runner.poison()
-    if first is Role.TEXT and seen & {Role.PATTERN, Role.PATTERN_FILE, Role.NO_PATTERN}:
+    if first is Role.TEXT and seen.keys() & {Role.PATTERN, Role.PATTERN_FILE, Role.NO_PATTERN}:
         first = None
     for index, word in enumerate(operands):
         if not word.known and not word.fixed and not _RISKY.isdisjoint(spec.options.values()):
@@ -136,21 +137,6 @@ def apply_spec(call: Call, spec: Spec) -> None:
         use_operand(call, word, role, assumed=spec.assumed)
     if spread and not operands[1 if first else 0 :]:
         call.tree(literal("."), pattern)
-
-
-def _in_folder(call: Call, spec: Spec) -> Call:
-    """Return the call in the folder that an option names."""
-    for option in read_options(call.arguments, spec.options, permutes=True)[0]:
-        if option.role is Role.FOLDER and option.value is not None:
-            call = call.inside(at_home(option.value, call.state.home))
-    return call
-
-
-def _included(call: Call, spec: Spec) -> str:
-    """Return the pattern of the names that are read in folders, all names if there are several."""
-    options, _ = read_options(call.arguments, spec.options, permutes=True)
-    patterns = {option.value.text for option in options if option.role is Role.INCLUDE and option.value is not None}
-    return patterns.pop() if len(patterns) == 1 else "*"
 
 
 class Option(Struct, frozen=True):
@@ -220,16 +206,18 @@ def _long_role(name: str, options: Mapping[str, Role]) -> Role | None:
     return next((role for role in roles if role in _RISKY), roles[0] if roles else None)
 
 
-def split_options(call: Call, spec: Spec) -> tuple[list[Word], set[Role]]:
-    """Return the operands, and the roles of the options that were given; the values of options are recorded."""
+def split_options(call: Call, spec: Spec) -> tuple[list[Word], Mapping[Role, list[Word]]]:
+    """Return the operands, and the values of the options that were given by role; the use of the values is recorded."""
     options, operands = read_options(call.arguments, spec.options, permutes=True)
     known = {option.word.text for option in options if option.role is not None}
+    seen: dict[Role, list[Word]] = {}
     for option in options:
         if option.role is not None:
+            seen.setdefault(option.role, []).extend([option.value] if option.value is not None else [])
             _record_option(call, spec, option.role, option.value)
         elif option.word.text not in known:
             _record_unknown(call, spec, option.word)
-    return operands, {option.role for option in options if option.role is not None}
+    return operands, seen
 
 
 def _record_option(call: Call, spec: Spec, role: Role, value: Word | None) -> None:
@@ -352,6 +340,11 @@ def find_spec(name: str) -> Spec | None:
     return _table().get(name)
 
 
+def spec_of(name: str) -> Spec:
+    """Return the entry of a listed command."""
+    return _table()[name]
+
+
 def spec_names() -> Iterable[str]:
     """Return the names of all entries."""
     return _table()
@@ -362,11 +355,11 @@ def _table() -> dict[str, Spec]:
     table: dict[str, Spec] = {}
     for row in rows("commands.txt"):
         programs, operands, options = (column.strip() for column in row.split("|"))
-        table.update(dict.fromkeys(programs.split(), parse_spec(operands, options)))
+        table.update(dict.fromkeys(programs.split(), _parse_spec(operands, options)))
     return table
 
 
-def parse_spec(operands: str, options: str) -> Spec:
+def _parse_spec(operands: str, options: str) -> Spec:
     """Return the entry that two columns of the table describe."""
     head, _, last = operands.partition(";")
     first, comma, rest = head.partition(",")

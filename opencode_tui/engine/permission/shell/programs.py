@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache
 
 from msgspec.structs import replace
 
@@ -16,8 +17,8 @@ from opencode_tui.engine.permission.shell.operands import (
     Role,
     apply_spec,
     at_home,
-    parse_spec,
     read_options,
+    spec_of,
     split_options,
     tail,
     use_hidden_paths,
@@ -27,14 +28,10 @@ from opencode_tui.engine.permission.shell.words import Word, literal
 
 # ln and dd: links to paths outside the project, and operands of the form `key=value`.
 
-_RM = parse_spec("e", "--files0-from=r")
-_MV = parse_spec("m;w", "-t=d --target-directory=d -S=t --suffix=t")
-_LN = parse_spec("r;w", "-t=d --target-directory=d -S=t")
-
 
 def make_link(call: Call) -> None:
     """Analyze `ln`: a symbolic link to a path outside makes every later path uncertain."""
-    operands, seen = split_options(call, _LN)
+    operands, seen = split_options(call, spec_of("ln"))
     points_to = operands if Role.TARGET in seen or len(operands) == 1 else operands[:-1]
     is_symbolic = any(re.match(r"-[A-Za-z]*s|--sym", text) for text in call.texts())
     for word in points_to:
@@ -55,7 +52,7 @@ def _leads_out(call: Call, word: Word) -> bool:
 
 def move(call: Call) -> None:
     """Analyze `mv`: a folder that moves takes the working folder with it."""
-    operands, seen = split_options(call, _MV)
+    operands, seen = split_options(call, spec_of("mv"))
     targets = [] if Role.TARGET in seen or len(operands) < 2 else operands[-1:]
     for word in operands[: len(operands) - len(targets)]:
         use_operand(call, word, Role.MOVED, assumed=False)
@@ -86,7 +83,7 @@ def copy_blocks(call: Call) -> None:
 
 def delete(call: Call) -> None:
     """Analyze `rm` and similar: files that are named are free, a repository's data or a whole tracked folder is not."""
-    operands, _ = split_options(call, _RM)
+    operands, _ = split_options(call, spec_of("rm"))
     findings = call.runner.findings
     has_options = len(operands) < len(call.arguments)
     is_recursive = (has_options and given(call.texts(), "-r -R --recursive")) or call.name == "trash"
@@ -129,11 +126,6 @@ _SELECTS = frozenset(
     {"-name", "-iname", "-path", "-ipath", "-wholename", "-regex", "-iregex", "-empty", "-newer", "-mtime", "-size"}
 )
 _READS = re.compile(r"-(?:a|c|m)?newer\w*|-samefile|-files0-from")
-_FD = parse_spec(
-    "t,r",
-    "-d=t -t=t -e=t -E=t -S=t -c=t -j=t --base-directory=r -C=r --search-path=r --ignore-file=r -g=t"
-    " --changed-within=t --changed-before=t -o=t --max-results=t --format=t",
-)
 
 
 def run_find(call: Call) -> None:
@@ -195,7 +187,7 @@ def run_fd(call: Call) -> None:
         None,
     )
     before = call.arguments if place is None else call.arguments[:place]
-    operands, _ = split_options(Call(call.program, before, call.state, call.runner), _FD)
+    operands, _ = split_options(Call(call.program, before, call.state, call.runner), spec_of("fd"))
     for word in operands[1:]:
         call.use(word, "r")
     if place is not None:
@@ -206,14 +198,6 @@ def run_fd(call: Call) -> None:
 
 # rsync: local and remote words.
 
-_RSYNC = parse_spec(
-    "r;w",
-    "-e=x --rsh=x --rsync-path=! -f=t --filter=t --exclude=t --include=t --exclude-from=r --include-from=r --files-from=r -T=b"
-    " --temp-dir=b --backup-dir=b --log-file=w --partial-dir=b --compare-dest=r --copy-dest=r --link-dest=r --password-file=r"
-    " --write-batch=w --only-write-batch=w --read-batch=r --chmod=t --chown=t -B=t --bwlimit=t --timeout=t --port=t --config=!"
-    " -M=! --remote-option=! -r=* -a=* --recursive=* --archive=*",
-)
-
 
 def run_rsync(call: Call) -> None:
     """Analyze `rsync`: local words are folders; `-e` names the program that connects."""
@@ -223,7 +207,7 @@ def run_rsync(call: Call) -> None:
         call.need("network", "Copies files to or from another computer.")
     if any(re.match(r"-[A-Za-z]*e|--rsh|--rsync-path|--daemon", text) for text in texts):
         call.opaque()
-    operands, seen = split_options(call, _RSYNC)
+    operands, seen = split_options(call, spec_of("rsync"))
     for index, word in enumerate(operands):
         if REMOTE.fullmatch(word.text):
             continue
@@ -235,17 +219,13 @@ def run_rsync(call: Call) -> None:
 
 # make: it runs instructions in a file of the project, and its options reach outside.
 
-_MAKE = parse_spec(
-    "t",
-    "-C=b --directory=b -f=r --file=r --makefile=r -I=r --include-dir=r -o=t -W=t -j=t -l=t --eval=x -E=x --old-file=t --jobs=t",
-)
 _VALUE = re.compile(r"[A-Za-z_]\w*[:?+!]*=(.*)", re.DOTALL)
 
 
 def run_make(call: Call) -> None:
     """Analyze `make`: recipes are programs of the project; a variable on the command line can be one, too."""
     call.opaque()
-    operands, _ = split_options(call, _MAKE)
+    operands, _ = split_options(call, spec_of("make"))
     for word in operands:
         found = _VALUE.fullmatch(word.text)
         if found and re.search(r"\s", found.group(1)):
@@ -256,15 +236,6 @@ def run_make(call: Call) -> None:
 
 # tar: also with the old syntax of option characters first, without a dash.
 
-_TAR = parse_spec(
-    "t",
-    "-f=b --file=b -C=c --directory=c -T=L --files-from=L -X=r --exclude-from=r -g=b --listed-incremental=b --index-file=w"
-    " --to-command=x --checkpoint-action=x -I=x --use-compress-program=x --rsh-command=x --rmt-command=x -F=x --info-script=x"
-    " --new-volume-script=x -P=! --absolute-names=! --exclude=t --transform=t --xform=t -b=t -H=t --format=t --owner=t --group=t"
-    " --mode=t --mtime=t -N=t -K=t -V=t --strip-components=t --newer=t --one-top-level=w --suffix=t --checkpoint=t --volno-file=b"
-    " -c=k -r=k -u=k -A=k --create=k --append=k --update=k --catenate=k --concatenate=k -t=l --list=l unpacks",
-)
-
 
 def run_tar(call: Call) -> None:
     """Analyze `tar`: the archive, the packed files, the target folder, and options that run programs."""
@@ -274,7 +245,7 @@ def run_tar(call: Call) -> None:
     texts = [word.text for word in words]
     if any(":" in text and not text.startswith("-") and "/" not in text.partition(":")[0] for text in texts[:3]):
         call.network()
-    apply_spec(replace(call, arguments=words), _TAR)
+    apply_spec(replace(call, arguments=words), spec_of("tar"))
     if "--remove-files" in texts:
         for word in words:
             call.use(word, "w") if not word.text.startswith("-") else None
@@ -296,18 +267,9 @@ def _dashed(words: list[Word]) -> list[Word]:
 PROGRAM_LIMIT = 2_000
 """Maximum length of a sed or awk program that is read, in characters."""
 
-_SED = parse_spec(
-    "r",
-    "-e=p --expression=p -f=q --file=q -l=t --line-length=t -i=^ --in-place=^ -n=. --quiet=. --silent=. -E=. -r=."
-    " --regexp-extended=. -s=. --separate=. -u=. --unbuffered=. -z=. --null-data=. --posix=."
-    " --debug=. --sandbox=. --follow-symlinks=.",
-).options
 _SED_SKIPPED = re.compile(r"[\s;{}!]+|\d+(?:~\d+)?|\$|,|[+~]\d+|[MI](?=[\s,;a-zA-Z{!])")
 _SED_FLAGS = re.compile(r"[gpiImM\d]*")
 _SED_LABEL = re.compile(r"[bTt:]\s*[^\s;}]*|[qQlL]\s*\d*|v[^\n;]*")
-_AWK = parse_spec(
-    "r", "-W=! -F=t -v=t -f=r --file=r -i=t -l=! -E=! --exec=! --include=t --load=! -o=w -p=w -d=w --dump-variables=w"
-)
 _AWK_TEXT = re.compile(r'"(?:[^"\\\n]|\\.)*"|(?<=[~(,!&|{;\n])\s*/(?:[^/\\\n]|\\.)+/|^\s*/(?:[^/\\\n]|\\.)+/')
 _AWK_FILE = re.compile(r'(>>?|getline\s*(?:\w+\s*)?<)\s*"((?:[^"\\\n]|\\.)*)"')
 _AWK_ENDS = re.compile(r"\s*(?:[;})]|\n|$)")
@@ -317,7 +279,7 @@ _AWK_OPENS = re.compile(r">>?|getline\s*(?:\w+\s*)?<")
 
 def run_sed(call: Call) -> None:
     """Analyze `sed`: the program is the first operand unless an option contains it; `-i` writes the files."""
-    options, operands = read_options(call.arguments, _SED, permutes=True)
+    options, operands = read_options(call.arguments, spec_of("sed").options, permutes=True)
     programs = [option.value.text for option in options if option.role is Role.PATTERN and option.value]
     if any(option.role in (None, Role.PATTERN_FILE) for option in options):
         call.opaque()
@@ -393,34 +355,22 @@ def _line_end(program: str, place: int) -> int:
 
 
 def _after(program: str, start: int, *, is_pattern: bool = False) -> int:
-    """Return the position after the text between a delimiter and the next equal one outside of `[…]`."""
-    delimiter = program[start : start + 1]
-    place = start + 1
-    while place < len(program):
-        character = program[place]
-        if character == "\\":
-            place += 1
-        elif character == delimiter:
-            return place + 1
-        elif is_pattern and character == "[":
-            place = _class_end(program, place)
-        place += 1
-    return len(program)
+    """Return the position after the text between a delimiter and the next equal one, in a pattern outside of `[…]`."""
+    found = _delimited(program[start : start + 1], is_pattern).match(program, start + 1)
+    return found.end() if found else len(program)
 
 
-def _class_end(program: str, start: int) -> int:
-    """Return the position of the bracket that closes a character class, or of the opening one if the line has none."""
-    place = start + 1 + (program[start + 1 : start + 2] == "^")
-    end = program.find("]", place + 1)
-    while end > 0 and program.rfind("[:", place, end) > program.rfind(":]", place, end + 1):
-        end = program.find("]", end + 1)
-    return end if 0 < end < _line_end(program, start) else start
+@lru_cache(maxsize=16)
+def _delimited(delimiter: str, is_pattern: bool) -> re.Pattern[str]:
+    characters = r"\[\^?\]?(?:\[:\w+:\]|[^\]\n])*\]|" if is_pattern else ""
+    end = re.escape(delimiter)
+    return re.compile(rf"(?>(?!{end})(?:\\.|{characters}[^\\]))*+{end}", re.DOTALL)
 
 
 def run_awk(call: Call) -> None:
     """Analyze `awk`: the program is the first operand unless it is in a file."""
-    operands, _ = split_options(call, _AWK)
-    options, _ = read_options(call.arguments, _AWK.options, permutes=True)
+    operands, _ = split_options(call, spec_of("awk"))
+    options, _ = read_options(call.arguments, spec_of("awk").options, permutes=True)
     included = {
         option.value.text for option in options if option.word.text.startswith(("-i", "--inc")) and option.value
     }

@@ -118,7 +118,11 @@ def _tree(source: bytes) -> "Node":
 
 
 def _try(parser: "Parser", source: bytes) -> None:
-    """Raise `_Spent` if the text takes too long. Only a parser that reads by a callback can be interrupted; its tree is slower."""
+    """Raise `_Spent` if the text takes too long.
+
+    Only a parser that reads by a callback can be interrupted. Its tree is not used: the text of a node would be read by the
+    callback again, slowly, and from a buffer not at all: that ends the process.
+    """
     end = time.thread_time() + PARSE_SECONDS + SECONDS_PER_BYTE * len(source)
     chunk = bytearray(CHUNK)
     whole = len(source) - CHUNK

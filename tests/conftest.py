@@ -1,6 +1,7 @@
 """Fixtures and settings of all tests: an isolated environment below tmp_path, and Hypothesis without time limits."""
 
 import contextlib
+import gc
 import importlib
 import os
 import sys
@@ -11,6 +12,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from opencode_tui.storage.paths import Paths, find_paths
+
+gc.set_threshold(100_000, 20, 100)  # looking for garbage took a third of the time
 
 settings.register_profile("tests", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("tests")
@@ -56,6 +59,11 @@ def pytest_collection(session: pytest.Session) -> None:
     for file in files[int(worker["workerid"].removeprefix("gw")) :: worker["workercount"]]:
         with contextlib.suppress(Exception):  # pytest reports it when it collects the module
             importlib.import_module(".".join(file.relative_to(root).with_suffix("").parts))
+
+
+def pytest_collection_finish() -> None:
+    """Leave all that was imported and collected out of the search for garbage: it stays."""
+    gc.freeze()
 
 
 @pytest.fixture

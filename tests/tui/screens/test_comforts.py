@@ -167,7 +167,7 @@ async def test_the_theme_of_the_terminal_has_no_background(environ: dict[str, st
         assert page.app.look.palette.background == "" and page.app.look.palette.name == "system"
         lines = page.app.screen._compositor.render_strips()
         colors = {segment.style.bgcolor for line in lines for segment in line if segment.style is not None}
-        assert all(color is None or color.is_default for color in colors)
+        assert colors and all(color is None or color.is_default for color in colors)
         page.app.apply_theme(before.name)
         assert page.app.look.palette == before
         page.app.apply_theme("light")

@@ -14,8 +14,8 @@ from hypothesis.stateful import initialize, invariant, precondition, rule
 
 from opencode_tui.engine.session.records.store import SessionStore
 from opencode_tui.engine.session.records.stored_history import ForkMap
+from opencode_tui.engine.session.revert.files import FileRevert
 from opencode_tui.engine.session.revert.range import visible
-from opencode_tui.engine.snapshot.snapshot import Snapshots
 from opencode_tui.schema.api.request import ForkSession
 from opencode_tui.schema.session.history import MessageWithParts
 from tests.support.sessions.stored import read_store
@@ -50,7 +50,7 @@ STEPS = st.lists(st.tuples(st.lists(ACTS, min_size=1, max_size=3), st.booleans()
 Steps = list[tuple[list[Act], bool]]
 """Each with whether it is recorded as the loop does it, files that tools write apart from commands."""
 
-DEATHS = st.sampled_from([(SessionStore, "update"), (SessionStore, "sync"), (Snapshots, "delete_revert_record")])
+DEATHS = st.sampled_from([(SessionStore, "update"), (SessionStore, "sync"), (FileRevert, "delete_record")])
 CLEANUP_DEATHS = st.sampled_from(["remove_message", "remove_part", "update", "write_diff", "sync"])
 
 

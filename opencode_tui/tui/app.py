@@ -10,7 +10,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from textual import events
-from textual.app import App
 from textual.driver import Driver
 from textual.filter import LineFilter
 from textual.theme import Theme
@@ -19,6 +18,7 @@ from opencode_tui.tui.chat.screen import ChatScreen
 from opencode_tui.tui.key_router import KeyRouter
 from opencode_tui.tui.keymap import Keymap
 from opencode_tui.tui.options import Ending, StartOptions
+from opencode_tui.tui.output.display import TerminalApp
 from opencode_tui.tui.prompt.editor import Editor
 from opencode_tui.tui.screen_guards import log_path
 from opencode_tui.tui.terminal_title import TerminalTitle
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 
-class OpenCodeApp(App[Ending], inherit_bindings=False):
+class OpenCodeApp(TerminalApp[Ending], inherit_bindings=False):
     """Paints before the engine is open, which `attach` passes in; returns an `Ending`."""
 
     CSS_PATH = "chat/chat.tcss"
@@ -62,7 +62,7 @@ class OpenCodeApp(App[Ending], inherit_bindings=False):
         self._apply_palette(self.look.palette)
 
     def get_driver_class(self) -> type[Driver]:
-        """Return the driver that makes pastes safe."""
+        """Return the driver that makes pastes safe and never waits for the terminal."""
         if sys.platform == "win32":
             return super().get_driver_class()
         from opencode_tui.tui.terminal_input import TerminalInput  # it needs a POSIX terminal

@@ -9,12 +9,13 @@ import selectors
 import termios
 import tty
 from codecs import getincrementaldecoder
-from contextlib import suppress
 from typing import TextIO, cast
 
 from textual._xterm_parser import XTermParser
 from textual.drivers.linux_driver import LinuxDriver
 from textual.message import Message
+
+from opencode_tui.tui.output.terminal_output import TerminalOutput
 
 ASK = "\x1b]11;?\x1b\\"
 
@@ -120,41 +121,21 @@ class BackgroundDetected(Message):
         self.is_dark = is_dark
 
 
-class Closable:
-    """A terminal's file that ignores writes after the terminal closed, so that the writing thread continues."""
-
-    def __init__(self, file: TextIO) -> None:
-        self._file = file
-
-    def write(self, text: str) -> int:
-        """Write, if there is a terminal."""
-        with suppress(OSError, ValueError):
-            self._file.write(text)
-        return len(text)
-
-    def flush(self) -> None:
-        """Flush, if there is a terminal."""
-        with suppress(OSError, ValueError):
-            self._file.flush()
-
-    def fileno(self) -> int:
-        """Return the file's number."""
-        return self._file.fileno()
-
-    def isatty(self) -> bool:
-        """Return whether it is a terminal."""
-        return self._file.isatty()
-
-
 class TerminalInput(LinuxDriver):
     """Textual's driver with safe pastes; bytes that are not UTF-8 are replaced instead of ending the thread."""
+
+    output: TerminalOutput | None = None
+    """Where frames are shown, from the start of the screen on."""
 
     _is_to_ask = False
     _is_suspending = False
 
     def start_application_mode(self) -> None:
-        """Start the screen; from now on writes to a closed terminal are ignored."""
-        self._file = cast("TextIO", Closable(self._file))
+        """Start the screen, of which nothing is known; from now on writes to a closed terminal are ignored."""
+        if self.output is None:
+            self.output = TerminalOutput(self._file, os.environ)
+            self._file = cast("TextIO", self.output)
+        self.output.is_stopped, self.output.is_unknown = False, True
         super().start_application_mode()
 
     def ask_background(self) -> None:
@@ -171,6 +152,8 @@ class TerminalInput(LinuxDriver):
 
     def stop_application_mode(self) -> None:
         """Leave the screen. At the end of the app echo stays off until the caller of the app restores the terminal."""
+        if self.output is not None:
+            self.output.is_stopped = True
         before = self.attrs_before
         if before is not None and not self._is_suspending:
             self.attrs_before = [*before]

@@ -132,7 +132,7 @@ class OurSide(_Fed):
 
     def __init__(self) -> None:
         super().__init__()
-        self._view = ConversationView(self.transcript, frames_per_second=FRAMES_PER_SECOND)
+        self._view = ConversationView(self.transcript)
 
     def widget(self) -> ConversationView:
         return self._view

@@ -19,6 +19,7 @@ from opencode_tui.tui.chrome.header import Header
 from opencode_tui.tui.chrome.status_line import StatusLine
 from opencode_tui.tui.keymap import BY_ID, Action, Keymap
 from opencode_tui.tui.options import Ending, StartOptions
+from opencode_tui.tui.output.display import LineCompositor
 from opencode_tui.tui.prompt.box import PromptBox
 from opencode_tui.tui.prompt.editor import Editor
 from opencode_tui.tui.screen_guards import ErrorBoundary
@@ -65,6 +66,7 @@ class ChatScreen(ErrorBoundary, Screen[None], inherit_bindings=False):
 
     def __init__(self, options: StartOptions, app_api: "AppApi", clock: Callable[[], float] = time.time) -> None:
         super().__init__()
+        self._compositor = LineCompositor()
         self.options = options
         self._app_api = app_api
         self._clock = clock

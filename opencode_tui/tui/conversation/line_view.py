@@ -145,13 +145,17 @@ class LineView(ErrorBoundary, ScrollView):
         if not self.viewport.lines or self.viewport.page.look is not look_of(self):
             self._update()
             if self.viewport.lines:
-                self._styles_cache.clear()  # the cached lines are outdated
                 self.call_later(self.refresh)  # the compositor may have requested only a part of it
         self._is_painting = True
         try:
-            return super().render_lines(crop)
+            lines = [self.render_line(y) for y in crop.line_range]
         finally:
             self._is_painting = False
+        filters, background = self.get_line_filters(), self.background_colors[1]
+        for one in filters:
+            lines = [line.apply_filter(one, background) for line in lines]
+        width = self.size.width
+        return [line.adjust_cell_length(width).crop(crop.x, crop.right) for line in lines]
 
     def render_line(self, y: int) -> Strip:
         """Return one line as it is painted, or, for the mouse, with the positions of its characters."""

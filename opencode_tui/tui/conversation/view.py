@@ -140,7 +140,11 @@ def _tool_text(item: ToolItem) -> str:
     return renderer_of(item.part.tool).text(item.part)
 
 
-FRAMES_PER_SECOND = 30
+FRAMES_PER_SECOND = 15
+"""Frames of growing text: nobody reads faster. A key's echo is a frame of its own and does not wait for them."""
+
+BEHIND_PER_SECOND = 30
+"""Frames while a long text is laid out in pieces."""
 
 
 class ConversationView(LineView, can_focus=True):
@@ -165,7 +169,6 @@ class ConversationView(LineView, can_focus=True):
         *,
         root: str = "",
         redo_key: str = "ctrl+x r",
-        frames_per_second: float = FRAMES_PER_SECOND,
         clock: Callable[[], float] = time.time,
         id: str | None = None,
     ) -> None:
@@ -175,7 +178,7 @@ class ConversationView(LineView, can_focus=True):
         self._scene = ViewState(redo_key=redo_key, now=int(clock() * 1000))
         self._acts = Acts(transcript, self._scene, root)
         self._clock = clock
-        self._fps = frames_per_second
+        self._drawn_at = 0.0
         self._made: Viewport | None = None
         self._frames: Timer | None = None
         self._seconds: Timer | None = None
@@ -206,7 +209,7 @@ class ConversationView(LineView, can_focus=True):
 
     def on_mount(self) -> None:
         """Create the timers; they are paused while nothing changes."""
-        self._frames = self.set_interval(1 / self._fps, self._frame, pause=True)
+        self._frames = self.set_interval(1 / BEHIND_PER_SECOND, self._timed_frame, pause=True)
         self._seconds = self.set_interval(1, self._tick, pause=True)
         self._transcript.call_on_change(self.wake)
         self._frame()
@@ -315,6 +318,13 @@ class ConversationView(LineView, can_focus=True):
         if self._made is None:
             self._made = Viewport(self._transcript, self._scene, look_of(self), self._root)
         return self._made
+
+    def _timed_frame(self) -> None:
+        """Draw a frame, unless the last one was just before."""
+        now = time.monotonic()
+        if now - self._drawn_at > 0.9 / FRAMES_PER_SECOND or self.viewport.layout.is_behind:
+            self._drawn_at = now
+            self._frame()
 
     def _frame(self) -> None:
         """Apply changes and repaint the lines that differ."""

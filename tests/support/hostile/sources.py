@@ -445,7 +445,9 @@ def show(world: HostileWorld, name: str) -> Shown:
     """Have the screen show the strings through one source, and look at every byte that reached the terminal."""
     source = SOURCES[name]
     world.take()
+    world.terminal.stood.clear()
     source.act(world)
     written = world.take()
-    wanted = marks("\n".join(world.texts.sparse if source.is_sparse else world.strings).encode())
-    return Shown(name, list(leaks(written)), len(wanted & marks(written)) / max(1, len(wanted)), len(written))
+    wanted = marks(world.texts.sparse if source.is_sparse else world.strings)
+    share = len(wanted & marks(world.terminal.stood)) / max(1, len(wanted))
+    return Shown(name, list(leaks(written)), share, len(written))

@@ -51,7 +51,8 @@ def foreign(written: bytes, *, size: tuple[int, int]) -> Sequence[str]:
         if sequence.endswith("m"):
             is_own = all(number <= 255 for number in numbers)
         else:
-            is_own = len(numbers) == 2 and numbers[0] <= rows and numbers[1] <= columns
+            limits = [columns] if sequence.endswith("X") else [rows, rows if sequence.endswith("r") else columns]
+            is_own = all(number <= limit for number, limit in zip(numbers, limits, strict=True))
         left.extend([] if is_own else [sequence])
         return ""
 
@@ -59,10 +60,10 @@ def foreign(written: bytes, *, size: tuple[int, int]) -> Sequence[str]:
     return [*left, *(rest[max(0, one.start() - 20) : one.end() + 30] for one in _UNWANTED.finditer(rest))]
 
 
-_PLACED = re.compile(r"\x1b\[[0-9;]*m|\x1b\[[0-9]+;[0-9]+H")
+_PLACED = re.compile(r"\x1b\[[0-9;]*m|\x1b\[[0-9]+;[0-9]+[Hr]|\x1b\[[0-9]+X")
 _MODES = "1000|1002|1003|1004|1006|1015|1049|2004|2026|2048|25|7"
 _DRIVER = re.compile(
-    rf"\x1b\[\?(?:{_MODES})[hl]|\x1b\[\?(?:2026|2048)\$p|\x1b\[>\d+u|\x1b\[<u|\x1b\]22;[a-z]+\x07|\r\n"
+    rf"\x1b\[\?(?:{_MODES})[hl]|\x1b\[\?(?:2026|2048)\$p|\x1b\[>\d+u|\x1b\[<u|\x1b\]22;[a-z]+\x07|\r\n|\x1b\[[rK]|\x1bM"
     r"|\x1b\]11;\?\x1b\\|\x1b\[2[23];2t|\x1b\]2;[^\x00-\x1f\x7f-\x9f\u200b\u200e\u200f\u2028-\u202e]{1,80}\x07"
 )
 _UNWANTED = re.compile(

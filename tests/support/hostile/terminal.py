@@ -11,11 +11,12 @@ from wcwidth import wcwidth
 
 from tests.support.terminal.screen_terminal import PATIENCE_S, ScreenTerminal, sequence
 
-# A small terminal emulator for what our driver writes and nothing else: moves, colors, letters; much quicker than a
-# whole one.
+# A small terminal emulator for what our driver writes and nothing else: moves, colors, letters, scrolled and erased cells;
+# much quicker than a whole one.
 
 _PIECES = re.compile(
-    r"\x1b\[(?P<row>[0-9]+);(?P<column>[0-9]+)H|\x1b\[(?P<color>[0-9;]*)m|(?P<line>\r\n)"
+    r"\x1b\[(?P<row>[0-9]+);(?P<column>[0-9]+)H|\x1b\[(?P<color>[0-9;]*)m|(?P<line>\r\n)|(?P<back>\x1bM)"
+    r"|\x1b\[(?:(?P<top>[0-9]+);(?P<bottom>[0-9]+))?(?P<region>r)|(?P<end>\x1b\[K)|\x1b\[(?P<blanks>[0-9]+)X"
     r"|(?P<away>\x1b\[\?1049l)|\x1b[\]P_^X][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b\[[0-?]*[ -/]*[@-~]|[\x00-\x1f\x7f-\x9f]"
     r"|(?P<letters>[^\x00-\x1f\x7f-\x9f]+)"
 )
@@ -29,6 +30,9 @@ class DriverScreen:
         self.columns = columns
         self._cells = [[" "] * columns for _ in range(rows)]
         self._bold = [[False] * columns for _ in range(rows)]
+        self.stood: set[str] = set()
+        """Every row that was shown."""
+        self._top, self._bottom = 0, rows - 1
         self._row = self._column = 0
         self._is_bold = False
         self._rest = ""
@@ -45,13 +49,42 @@ class DriverScreen:
                 case "color":
                     self._color(piece["color"])
                 case "column":
+                    self._keep()
                     self._row, self._column = int(piece["row"]) - 1, int(piece["column"]) - 1
                 case "line":
-                    self._row, self._column = self._row + 1, 0
+                    self._feed_line()
+                case "back":
+                    self._scroll(self._bottom, self._top)
+                case "region":
+                    self._top, self._bottom = int(piece["top"] or 1) - 1, int(piece["bottom"] or len(self._cells)) - 1
+                case "end" | "blanks":
+                    column = self._column
+                    self._write(" " * int(piece["blanks"] or self.columns - column))
+                    self._column = column
                 case "away":
+                    stood = self.stood
                     self.__init__(self.columns, len(self._cells))
+                    self.stood = stood
                 case _:
                     pass
+        self._keep()
+
+    def _keep(self) -> None:
+        if self._row < len(self._cells):
+            self.stood.add("".join(self._cells[self._row]).rstrip())
+
+    def _feed_line(self) -> None:
+        self._column = 0
+        if self._row == self._bottom:
+            self._scroll(self._top, self._bottom)
+        else:
+            self._row += 1
+
+    def _scroll(self, first: int, last: int) -> None:
+        """Remove one row of the region and add an empty one at its other end."""
+        del self._cells[first], self._bold[first]
+        self._cells.insert(last, [" "] * self.columns)
+        self._bold.insert(last, [False] * self.columns)
 
     def lines(self) -> list[str]:
         """The rows, without blanks at their ends."""
@@ -128,6 +161,11 @@ class HostileTerminal(ScreenTerminal):
         self.raw.extend(data)
         self._drawn.feed(self._letters.decode(data))
 
+    @property
+    def stood(self) -> set[str]:
+        """Every row that was shown; may be cleared like `raw`."""
+        return self._drawn.stood
+
     def lines(self) -> list[str]:
         """The rows of the screen, without blanks at their ends."""
         return self._drawn.lines()
@@ -139,7 +177,7 @@ class HostileTerminal(ScreenTerminal):
         while (now := time.monotonic()) < begin + timeout and now - since < quiet:
             if self._read(0.005):
                 since, quiet = time.monotonic(), DRAWN_S
-            elif _is_awake(self.process.pid):
+            elif is_awake(self.process.pid):
                 since = time.monotonic()
 
     def differs(self, before: str) -> bool:
@@ -177,7 +215,7 @@ class HostileTerminal(ScreenTerminal):
         return self._until(is_so, complaint, PATIENCE_S)
 
 
-def _is_awake(pid: int) -> bool:
+def is_awake(pid: int) -> bool:
     """Return whether one of its threads runs or waits for a processor; where that cannot be read, only silence shows it."""
     for state in Path("/proc", str(pid), "task").glob("*/stat"):
         try:

@@ -6,7 +6,7 @@ with hostile_world(folder, environ, Texts(hostile_strings(500), few=5)) as world
 """
 
 import re
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,8 +28,6 @@ ENDINGS = ("Done", "Stopped", "The turn stopped", "Interrupted  ")
 OFFERED, ROWS = 48, 6
 """The most names that completion suggests, and how many of them are visible at once."""
 
-_MOVES = re.compile(r"\x1b\[[0-9]+;[0-9]+H|\r\n")
-_COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 _MARK = re.compile(r"w(\d+)")
 
 
@@ -167,10 +165,9 @@ def steers(written: bytes) -> Sequence[str]:
     return [one for one in leaks(written) if steering(one)]
 
 
-def marks(written: bytes) -> set[int]:
-    """Return the numbers of the strings that stood on the screen; those of the first few have none."""
-    text = _COLOURS.sub("", _MOVES.sub("\n", written.decode("utf-8", "replace")))
-    return {int(number) for number in _MARK.findall(text)}
+def marks(texts: Iterable[str]) -> set[int]:
+    """Return the numbers of the strings in these texts or rows of the screen; those of the first few have none."""
+    return {int(number) for text in texts for number in _MARK.findall(text)}
 
 
 @contextmanager

@@ -147,6 +147,17 @@ class ScreenTerminal(Terminal):
         """Return the rows of the screen without trailing blanks; the second cell of a wide letter is left out."""
         return [line.rstrip() for line in self._screen.display]
 
+    def cells(self) -> list[list[tuple[str, object]]]:
+        """Return the text and the style that are seen in each cell; the foreground of a blank is not."""
+        screen = self._screen
+        return [
+            [
+                (one.data, (one.data == " " or one.fg, one.bg, one.bold, one.italics, one.underscore, one.reverse))
+                for one in (screen.buffer[y][x] for x in range(screen.columns))
+            ]
+            for y in range(screen.lines)
+        ]
+
     def shown(self) -> str:
         """Everything on the screen."""
         return "\n".join(self.lines())
@@ -166,6 +177,13 @@ class ScreenTerminal(Terminal):
         deadline = time.monotonic() + seconds
         while (left := deadline - time.monotonic()) > 0 and self._read(left):
             pass
+
+    def read_until(self, is_so: Callable[[], bool], *, timeout: float = PATIENCE_S) -> None:
+        """Take in what comes until it is so."""
+        deadline = time.monotonic() + timeout
+        while not is_so():
+            left = deadline - time.monotonic()
+            assert left > 0 and self._read(left), f"it did not come; the screen says:\n{self.shown()}"
 
     def rest(self, *, quiet: float = 0.1, timeout: float = 3.0) -> None:
         """Wait until the frame is whole: nothing came for a moment."""

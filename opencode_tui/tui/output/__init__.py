@@ -1,0 +1,1 @@
+"""What is written to the terminal: only the cells that changed."""

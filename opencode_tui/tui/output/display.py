@@ -1,0 +1,81 @@
+"""An app that writes only changed cells to its terminal, and the compositor that draws only changed lines."""
+
+from collections.abc import Iterable
+from typing import TypeVar
+
+from rich.color import ColorSystem
+from rich.console import RenderableType
+from textual import events
+from textual._compositor import ChopsUpdate, Compositor, LayoutUpdate
+from textual.app import App
+from textual.geometry import Region
+from textual.screen import Screen
+from textual.strip import Strip
+
+from opencode_tui.tui.output.canvas import Canvas
+from opencode_tui.tui.output.painter import Frame
+from opencode_tui.tui.output.terminal_output import FRAME, TerminalOutput
+
+T = TypeVar("T")
+
+
+class TerminalApp(App[T]):
+    """Writes frames through the driver's `TerminalOutput`, where it has one."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._canvas = Canvas()
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Write the whole screen again: a terminal may have cut or moved it."""
+        output = self._output
+        if output is not None:
+            output.is_unknown = True
+            if event.size == self._canvas.size:
+                self._show(output, is_urgent=False)
+
+    @property
+    def _output(self) -> TerminalOutput | None:
+        output = getattr(self._driver, "output", None)
+        return output if isinstance(output, TerminalOutput) else None
+
+    def _display(self, screen: Screen[object], renderable: RenderableType | None) -> None:
+        """Show an update of the compositor; anything else is written as it is."""
+        output = self._output
+        if output is None or renderable is None or not isinstance(renderable, LayoutUpdate | ChopsUpdate):
+            if output is not None and renderable is not None:
+                output.is_unknown = True
+            super()._display(screen, renderable)
+            return
+        if self._running and not self._closed and not self._batch_count:
+            canvas, line = self._canvas, self._cursor[1]
+            canvas.resize(*self.screen.outer_size)
+            before = canvas.rows[line : line + 1]
+            canvas.draw(renderable, self.console._color_system or ColorSystem.TRUECOLOR)  # pyright: ignore[reportPrivateUsage] - as Textual's strips do
+            self._show(output, is_urgent=canvas.rows[line : line + 1] != before)
+        self.post_display_hook()
+
+    @property
+    def _cursor(self) -> tuple[int, int]:
+        return self.screen.outer_size.clamp_offset(self.cursor_position)
+
+    def _show(self, output: TerminalOutput, *, is_urgent: bool) -> None:
+        frame = Frame([*self._canvas.rows], self._cursor, self._sync_available, is_urgent)
+        if output.show(frame) and self._driver is not None:
+            self._driver.write(FRAME)
+
+
+class LineCompositor(Compositor):
+    """Draws the lines that changed, of the widgets in front; Textual's draws all lines of all widgets near them."""
+
+    def _get_renders(self, crop: Region | None = None) -> Iterable[tuple[Region, Region, list[Strip]]]:
+        if crop is None:
+            yield from super()._get_renders(crop)
+            return
+        lines = Region(0, crop.y, self.size.width, crop.height)
+        for widget, (region, clip) in self.visible_widgets.items():
+            seen = region.intersection(clip).intersection(lines)
+            if seen and seen.overlaps(crop):
+                yield region, seen, widget.render_lines(seen.translate(-region.offset))
+                if seen.contains_region(crop):
+                    return

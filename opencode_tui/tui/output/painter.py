@@ -1,0 +1,235 @@
+"""Writes the difference between what the terminal shows and what it shall show: changed cells, scrolled regions."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from operator import ne
+from typing import NamedTuple
+
+from opencode_tui.tui.output.canvas import PLAIN, Pen, Row, blank_row
+
+_PIECE = 1024
+"""Characters of a frame that are written at once: an echo does not wait for more."""
+
+_BRIDGE = 5
+"""Equal cells between two changed ones that are cheaper to write again than to jump over."""
+
+_ERASED = 10
+"""Blanks from which erasing them is cheaper than writing them."""
+
+_KEY = 40
+"""Cells at the start of a row by which it is found again after scrolling; a sidebar is at the right."""
+
+_MIN_MOVED = 3
+"""Rows that must have moved together."""
+
+_ROW_COST = 8
+"""Bytes to address a row."""
+
+_SYNC_BEGIN, _SYNC_END = "\x1b[?2026h", "\x1b[?2026l"
+
+
+class Frame(NamedTuple):
+    """A state of the whole screen."""
+
+    rows: Sequence[Row]
+    cursor: tuple[int, int]
+    """Column and row; the rows next to it are written first."""
+
+    is_synchronized: bool = False
+    """Whether the terminal can show a frame at once."""
+
+    is_urgent: bool = False
+    """Whether the cursor's row changed: a frame before it is not finished."""
+
+
+@dataclass(frozen=True, slots=True)
+class Abilities:
+    """What the terminal can do beyond moving the cursor and colors."""
+
+    scrolls: bool = True
+    """Whether it has scroll regions."""
+
+    erases: bool = True
+    """Whether it erases cells, in the current background."""
+
+
+class Painter:
+    """Keeps the cells that the terminal shows, and writes what differs."""
+
+    def __init__(self, abilities: Abilities) -> None:
+        self._abilities = abilities
+        self._rows: list[Row | None] = []
+        self._size = (0, 0)
+        self._pen = PLAIN
+
+    def reset(self) -> None:
+        """Assume nothing about the terminal's cells: the next frame is written whole."""
+        self._rows = [None] * len(self._rows)
+
+    def paint(self, frame: Frame, send: Callable[[str], bool]) -> None:
+        """Write a frame; when `send` returns False, stop: what is missing is part of the next frame's difference."""
+        wanted, (column, line) = frame.rows, frame.cursor
+        size = (len(wanted[0].text), len(wanted)) if wanted else (0, 0)
+        if size != self._size:
+            self._size = size
+            self._rows = [None] * len(wanted)
+        changed = self._changed(wanted)
+        out = [_SYNC_BEGIN] if frame.is_synchronized else []
+        if self._abilities.scrolls and len(changed) >= _MIN_MOVED:
+            scrolling = self._scroll(wanted)
+            if scrolling:
+                out.append(scrolling)
+                changed = self._changed(wanted)
+        written = 0
+        for y in sorted(changed, key=lambda y: abs(y - line)):
+            for piece in self._row(y, self._rows[y], wanted[y]):
+                out.append(piece)
+                written += len(piece)
+            self._rows[y] = wanted[y]
+            if written >= _PIECE:
+                goes_on = send("".join(out))
+                out, written = [], 0
+                if not goes_on:
+                    break
+        out += [self._turn(PLAIN), f"\x1b[{line + 1};{column + 1}H", _SYNC_END if frame.is_synchronized else ""]
+        send("".join(out))
+
+    def _changed(self, wanted: Sequence[Row]) -> list[int]:
+        return [y for y, row in enumerate(wanted) if self._rows[y] is not row and self._rows[y] != row]
+
+    def _turn(self, pen: Pen) -> str:
+        before, self._pen = self._pen, pen
+        return _turned(before, pen)
+
+    def _row(self, y: int, old: Row | None, new: Row) -> Iterator[str]:
+        """Yield what turns a row into another one."""
+        for start, end in _spans(old, new):
+            yield f"\x1b[{y + 1};{start + 1}H"
+            x = start
+            while x < end:
+                pen, first = new.pens[x], x
+                while x < end and new.pens[x] == pen:
+                    x += 1
+                yield from self._run(y, new, first, x, end)
+
+    def _run(self, y: int, row: Row, x: int, stop: int, end: int) -> Iterator[str]:
+        """Yield cells of one style; the cursor is on the first one, and after them unless they end the span."""
+        text, pen = row.text[x:stop], row.pens[x]
+        words = "".join(text)
+        shown = words.rstrip(" ") if not pen.attributes else words
+        blanks = len(words) - len(shown)
+        is_last = stop == len(row.text)
+        if not self._abilities.erases or blanks < _ERASED:
+            shown, blanks = words, 0
+        if shown:
+            blank_pen = pen._replace(foreground=self._pen.foreground) if shown.isspace() else pen
+            yield self._turn(blank_pen if not pen.attributes else pen)
+            is_end = stop == end and not blanks
+            yield from [shown] if shown.isascii() else _addressed(text[: len(text) - blanks], y, x, is_end=is_end)
+        if blanks:
+            yield self._turn(pen._replace(foreground=self._pen.foreground))
+            yield "\x1b[K" if is_last else f"\x1b[{blanks}X"
+            if stop < end:
+                yield f"\x1b[{y + 1};{stop + 1}H"
+
+    def _scroll(self, wanted: Sequence[Row]) -> str:
+        """Scroll the rows that moved together, if that is cheaper than to write them; return how."""
+        rows = [row for row in self._rows if row is not None]
+        if len(rows) != len(wanted):
+            return ""
+        found = _moved(rows, wanted)
+        if found is None:
+            return ""
+        top, bottom, lines = found
+        size = len(rows[0].text)
+        blanks = [blank_row(size)] * min(abs(lines), bottom - top)
+        inside = [*rows[top + lines : bottom], *blanks] if lines > 0 else [*blanks, *rows[top : bottom + lines]]
+        scrolled = [*rows[:top], *inside, *rows[bottom:]]
+        if _cost(scrolled, wanted) + 4 * _ROW_COST >= _cost(rows, wanted):
+            return ""
+        self._rows = [*scrolled]
+        moves = f"\x1b[{bottom};1H" + "\n" * lines if lines > 0 else f"\x1b[{top + 1};1H" + "\x1bM" * -lines
+        return f"{self._turn(PLAIN)}\x1b[{top + 1};{bottom}r{moves}\x1b[r"
+
+
+@lru_cache(4096)
+def _turned(before: Pen, after: Pen) -> str:
+    """Return what changes the current style."""
+    if before.attributes != after.attributes:
+        codes = ["0", *filter(None, after)] if any(after) else [""]
+    else:
+        codes = [after.foreground or "39"] if before.foreground != after.foreground else []
+        codes += [after.background or "49"] if before.background != after.background else []
+        if len(codes) == 2 and not any(after):
+            codes = [""]
+    return f"\x1b[{';'.join(codes)}m" if codes else ""
+
+
+def _spans(old: Row | None, new: Row) -> list[tuple[int, int]]:
+    """Return the changed columns; both cells of a wide character are together."""
+    size = len(new.text)
+    if old is None:
+        return [(0, size)]
+    found: list[tuple[int, int]] = []
+    pairs = zip(old.text, new.text, old.pens, new.pens, strict=True)
+    for x, (one, other, pen, turned) in enumerate(pairs):
+        if one == other and pen == turned:
+            continue
+        start = x - 1 if x and not other else x
+        end = x + 2 if x + 1 < size and not new.text[x + 1] else x + 1
+        if found and start - found[-1][1] < _BRIDGE:
+            found[-1] = (found[-1][0], max(end, found[-1][1]))
+        else:
+            found.append((start, end))
+    return [(start - 1 if start and not new.text[start] else start, end) for start, end in found]
+
+
+def _addressed(text: list[str], y: int, x: int, *, is_end: bool) -> Iterator[str]:
+    """Yield cells; after those that a terminal may draw wider or narrower, the cursor is addressed again."""
+    is_lost = False
+    for column, cell in enumerate(text, x):
+        if not cell:
+            continue
+        if is_lost and (cell.isascii() or _is_unsure(text[column - x - 1] or text[column - x - 2])):
+            yield f"\x1b[{y + 1};{column + 1}H"
+        yield cell
+        is_lost = not cell.isascii()
+    if is_lost and not is_end:
+        yield f"\x1b[{y + 1};{x + len(text) + 1}H"
+
+
+def _is_unsure(cell: str) -> bool:
+    """Return whether terminals disagree about the width: clusters and symbols, not letters and lines."""
+    return len(cell) > 1 or "\u2600" <= cell < "\u2e80" or cell >= "\U00010000"
+
+
+def _moved(old: Sequence[Row], new: Sequence[Row]) -> tuple[int, int, int] | None:
+    """Return the region of the most rows that moved together, and by how many lines they moved up."""
+    before, after = _unique(old), _unique(new)
+    shifts = Counter(before[key] - y for key, y in after.items() if key in before)
+    if not shifts:
+        return None
+    lines, count = max(
+        ((lines, count) for lines, count in shifts.items() if lines), key=lambda one: one[1], default=(0, 0)
+    )
+    if count < _MIN_MOVED:
+        return None
+    rows = [y for key, y in after.items() if before.get(key, -len(old)) - y == lines]
+    return min(rows) + min(0, lines), max(rows) + max(0, lines) + 1, lines
+
+
+def _unique(rows: Sequence[Row]) -> dict[str, int]:
+    keys = ["".join(row.text[:_KEY]) for row in rows]
+    counts = Counter(keys)
+    return {key: y for y, key in enumerate(keys) if counts[key] == 1 and not key.isspace()}
+
+
+def _cost(old: Sequence[Row], new: Sequence[Row]) -> int:
+    """Return about how many bytes turn one screen into the other."""
+    return sum(
+        _ROW_COST + sum(map(ne, one.text, other.text)) + sum(map(ne, one.pens, other.pens)) // 2
+        for one, other in zip(old, new, strict=True)
+        if one is not other and one != other
+    )

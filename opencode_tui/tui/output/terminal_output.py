@@ -1,0 +1,85 @@
+"""The terminal's file: frames go through a painter, one at a time; a newer one replaces the one that waits."""
+
+import logging
+import threading
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import TextIO
+
+from opencode_tui.tui.output.painter import Abilities, Frame, Painter
+
+_log = logging.getLogger(__name__)
+
+FRAME = ""
+"""What is written to have the waiting frame painted."""
+
+
+class TerminalOutput:
+    """What Textual's writing thread writes to. After the terminal closed, writes are ignored, so that the thread continues.
+
+    `show` is called by the event loop and never waits for the terminal; `write` is called by the thread.
+    """
+
+    def __init__(self, file: TextIO, environ: Mapping[str, str]) -> None:
+        self.is_stopped = False
+        """Whether frames are left out, as the screen is being left."""
+
+        self.is_unknown = True
+        """Whether something else may have been written: the next frame is written whole."""
+
+        self._file = file
+        self._painter = Painter(abilities(environ))
+        self._waiting: Frame | None = None
+        self._lock = threading.Lock()
+
+    def show(self, frame: Frame) -> bool:
+        """Make this the next frame; return whether `FRAME` must be written for it."""
+        with self._lock:
+            waiting = self._waiting
+            if waiting is not None and waiting.is_urgent:
+                frame = frame._replace(is_urgent=True)
+            self._waiting = frame
+        return waiting is None
+
+    def write(self, text: str) -> int:
+        """Write a control sequence, or paint the waiting frame."""
+        if text != FRAME:
+            self._send(text)
+            return len(text)
+        with self._lock:
+            frame, self._waiting = self._waiting, None
+        if frame is not None and not self.is_stopped:
+            if self.is_unknown:
+                self.is_unknown = False
+                self._painter.reset()
+            try:
+                self._painter.paint(frame, self._send)
+            except Exception:  # noqa: BLE001 - the thread must go on
+                self.is_unknown = True
+                _log.exception("a frame could not be painted")
+        return 0
+
+    def _send(self, text: str) -> bool:
+        """Write and flush, if there is a terminal; return whether the frame may go on."""
+        with suppress(OSError, ValueError):
+            self._file.write(text)
+            self._file.flush()
+        waiting = self._waiting
+        return not self.is_stopped and (waiting is None or not waiting.is_urgent)
+
+    def flush(self) -> None:
+        """Do nothing: each write is flushed."""
+
+    def fileno(self) -> int:
+        """Return the file's number."""
+        return self._file.fileno()
+
+    def isatty(self) -> bool:
+        """Return whether it is a terminal."""
+        return self._file.isatty()
+
+
+def abilities(environ: Mapping[str, str]) -> Abilities:
+    """Return what the terminal can do, by its name; GNU screen erases in the default background."""
+    is_rich = environ.get("TERM", "dumb") not in ("dumb", "unknown", "linux", "vt100", "vt220", "ansi", "")
+    return Abilities(scrolls=is_rich, erases=is_rich and "STY" not in environ)

@@ -6,6 +6,7 @@ Both run in a terminal of 120 x 40, in turns. CPU of all threads is read when th
 moment; keys are accepted when it is seen. PSS is read from a screen that has rested for two seconds with a session open.
 """
 
+import codecs
 import contextlib
 import fcntl
 import os
@@ -25,6 +26,7 @@ from pathlib import Path
 
 from tests.benchmarks.comparison import Figure, report
 from tests.conftest import isolated_environment
+from tests.support.hostile.terminal import DriverScreen
 
 ROUNDS = 5 if os.environ.get("BENCHMARK_QUICK") else 11
 LETTER = "§"
@@ -61,16 +63,16 @@ class Screen:
             arguments, cwd=folder, env=environ, stdin=slave, stdout=slave, stderr=slave, start_new_session=True
         )
         os.close(slave)
-        self._seen = b""
+        self._drawn = DriverScreen(120, 40)
+        self._decode = codecs.getincrementaldecoder("utf-8")("replace").decode
 
     def wait_for(self, words: str, timeout: float = 30.0) -> float:
         """Return the seconds since exec when the words have come."""
-        wanted, end = words.encode(), time.perf_counter() + timeout
-        while wanted not in self._seen:
+        end = time.perf_counter() + timeout
+        while words not in (shown := "\n".join(self._drawn.lines())):
             if not select.select([self._master], [], [], max(0.0, end - time.perf_counter()))[0]:
-                raise AssertionError(f"{words!r} did not come:\n{self._seen[-2000:]!r}")
-            self._seen += os.read(self._master, 65536)
-        self._seen = b""
+                raise AssertionError(f"{words!r} did not come:\n{shown}")
+            self._read()
         return time.perf_counter() - self.began
 
     def type(self, text: str) -> None:
@@ -82,7 +84,10 @@ class Screen:
         end = time.perf_counter() + seconds
         while (left := end - time.perf_counter()) > 0:
             if select.select([self._master], [], [], left)[0]:
-                os.read(self._master, 65536)
+                self._read()
+
+    def _read(self) -> None:
+        self._drawn.feed(self._decode(os.read(self._master, 65536)))
 
     def cpu_ms(self) -> float:
         """Milliseconds that all threads have run."""

@@ -1,5 +1,7 @@
 """One side of the transcript's benchmark, as a program on a terminal of its own: our view, or a plain text widget.
 
+The side `repainting` is our view through Textual's own output, which writes every cell of a line that changed.
+
 It feeds the side, and writes the cost as JSON into the file that its argument names.
 """
 
@@ -14,16 +16,19 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, Protocol
 
-from textual.app import App, ComposeResult
+from textual.app import ComposeResult
+from textual.driver import Driver
 from textual.widgets import Input, Static
 
 from opencode_tui.schema.event.event import MessageUpdated, PartGrowth, PartUpdated
 from opencode_tui.schema.session.part import PartTime, TextPart, ToolPart
 from opencode_tui.schema.session.tool_state import ToolStateCompleted
 from opencode_tui.tui.conversation.view import ConversationView
+from opencode_tui.tui.output.display import TerminalApp
 from opencode_tui.tui.preload import warm
 from opencode_tui.tui.state.items import GrowingItem
 from opencode_tui.tui.state.transcript import Transcript
+from opencode_tui.tui.terminal_input import TerminalInput
 from tests.benchmarks.streamed_text import mixed_markdown, one_fence, tokens_of
 from tests.support.terminal.conversation import NOON, SESSION, Story, look
 
@@ -154,17 +159,24 @@ class LagMeter:
             self.worst_ms = max(self.worst_ms, (time.thread_time() - before) * 1000)
 
 
-class SideApp(App[None]):
-    """Shows one side."""
+class SideApp(TerminalApp[None]):
+    """Shows one side, through our output or Textual's."""
 
     ENABLE_COMMAND_PALETTE = False
 
-    def __init__(self, side: Side, act: Callable[["SideApp"], Awaitable[dict[str, Any]]], result: Path) -> None:
+    def __init__(
+        self, side: Side, act: Callable[["SideApp"], Awaitable[dict[str, Any]]], result: Path, *, is_ours: bool
+    ) -> None:
+        self._is_ours = is_ours
         super().__init__()
         self.look = look()
         self.side = side
         self._act = act
         self._result = result
+
+    def get_driver_class(self) -> type[Driver]:
+        """Return our driver or Textual's."""
+        return TerminalInput if self._is_ours else super().get_driver_class()
 
     def compose(self) -> ComposeResult:
         yield self.side.widget()
@@ -287,13 +299,13 @@ ACTS: dict[str, Callable[[int], Callable[[SideApp], Awaitable[dict[str, Any]]]]]
 def main() -> None:
     """Run one side."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("side", choices=["plain", "ours"])
+    parser.add_argument("side", choices=["plain", "ours", "repainting"])
     parser.add_argument("act", choices=list(ACTS))
     parser.add_argument("tokens", type=int)
     parser.add_argument("result", type=Path)
     options = parser.parse_args()
     side = PlainSide() if options.side == "plain" else OurSide()
-    SideApp(side, ACTS[options.act](options.tokens), options.result).run()
+    SideApp(side, ACTS[options.act](options.tokens), options.result, is_ours=options.side == "ours").run()
 
 
 if __name__ == "__main__":

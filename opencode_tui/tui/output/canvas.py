@@ -106,16 +106,18 @@ def cells_of(strip: Strip, colors: ColorSystem) -> Row:
         if words.isspace() and not pen.attributes:
             pen = _without_foreground(pen)
         pens += [pen] * (len(text) - before)
-    missing = strip.cell_length - len(text)
-    return Row(text + [" "] * missing, pens + [PLAIN] * missing) if missing > 0 else Row(text, pens)
+    size = strip.cell_length
+    blanks = size - len(text)
+    return Row([*text, *[" "] * blanks][:size], [*pens, *[PLAIN] * blanks][:size])
 
 
 def _put_wide(text: list[str], words: str) -> None:
     is_joined = False
     for letter in words:
         size = width(letter)
-        if (is_joined or not size) and text:
-            text[-1 if text[-1] else -2] += letter
+        if is_joined or not size:
+            if text:
+                text[-1 if text[-1] else -2] += letter
             is_joined = letter == _JOINER
             continue
         text += [letter, ""] if size == 2 else [letter]

@@ -66,16 +66,28 @@ class TerminalApp(App[T]):
 
 
 class LineCompositor(Compositor):
-    """Draws the lines that changed, of the widgets in front; Textual's draws all lines of all widgets near them."""
+    """Draws the lines that changed, of the widgets in front; Textual's draws all lines of all widgets between them."""
+
+    _changed: frozenset[Region] | None = None
+    """The regions of a partial update while it is drawn."""
+
+    def render_partial_update(self) -> ChopsUpdate | None:
+        """Return the update of the regions that changed, None if none did."""
+        self._changed = frozenset(self._dirty_regions)
+        try:
+            return super().render_partial_update()
+        finally:
+            self._changed = None
 
     def _get_renders(self, crop: Region | None = None) -> Iterable[tuple[Region, Region, list[Strip]]]:
-        if crop is None:
+        if self._changed is None:
             yield from super()._get_renders(crop)
             return
-        lines = Region(0, crop.y, self.size.width, crop.height)
-        for widget, (region, clip) in self.visible_widgets.items():
-            seen = region.intersection(clip).intersection(lines)
-            if seen and seen.overlaps(crop):
-                yield region, seen, widget.render_lines(seen.translate(-region.offset))
-                if seen.contains_region(crop):
-                    return
+        for changed in self._changed:
+            lines = Region(0, changed.y, self.size.width, changed.height)
+            for widget, (region, clip) in self.visible_widgets.items():
+                seen = region.intersection(clip).intersection(lines)
+                if seen and seen.overlaps(changed):
+                    yield region, seen, widget.render_lines(seen.translate(-region.offset))
+                    if seen.contains_region(changed):
+                        break

@@ -93,7 +93,8 @@ def test_without_colors_every_cell_has_the_terminals_own(place: Place) -> None:
         screen.type("typed")
         screen.sees("typed")
         sequences = set(re.findall(rb"\x1b\[([0-9;]*)m", bytes(screen.raw)))
-    assert any(b"39;49" in one for one in sequences)
+        own = {style[:2] for row in screen.cells() for text, style in row if text != " "}
+    assert own == {("default", "default")}
     assert [one for one in sequences if b"38;" in one or b"48;" in one] == []
 
 

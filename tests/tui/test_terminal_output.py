@@ -52,7 +52,7 @@ def assert_equals_repaint(screen: ScreenTerminal) -> None:
     assert different == [], f"rows {different} of\n{shown}\n{screen.shown()}"
 
 
-def cells(screen: ScreenTerminal) -> list[list[tuple[str, object]]]:
+def cells(screen: ScreenTerminal) -> list[list[tuple[str, tuple[object, ...]]]]:
     """Return what is seen in each cell; figures such as seconds may change meanwhile."""
     return [[("0" if text.isdigit() else text, style) for text, style in row] for row in screen.cells()]
 

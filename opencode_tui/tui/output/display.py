@@ -22,8 +22,8 @@ T = TypeVar("T")
 class TerminalApp(App[T]):
     """Writes frames through the driver's `TerminalOutput`, where it has one."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, *, ansi_color: bool | None = None) -> None:
+        super().__init__(ansi_color=ansi_color)
         self._canvas = Canvas()
 
     def on_resize(self, event: events.Resize) -> None:
@@ -57,7 +57,9 @@ class TerminalApp(App[T]):
 
     @property
     def _cursor(self) -> tuple[int, int]:
-        return self.screen.outer_size.clamp_offset(self.cursor_position)
+        """The column and row of the cursor: Textual's own value is outdated after a layout."""
+        position = getattr(self.focused, "cursor_screen_offset", self.cursor_position)
+        return self.screen.outer_size.clamp_offset(position)
 
     def _show(self, output: TerminalOutput, *, is_urgent: bool) -> None:
         frame = Frame([*self._canvas.rows], self._cursor, self._sync_available, is_urgent)

@@ -147,7 +147,7 @@ class ScreenTerminal(Terminal):
         """Return the rows of the screen without trailing blanks; the second cell of a wide letter is left out."""
         return [line.rstrip() for line in self._screen.display]
 
-    def cells(self) -> list[list[tuple[str, object]]]:
+    def cells(self) -> list[list[tuple[str, tuple[object, ...]]]]:
         """Return the text and the style that are seen in each cell; the foreground of a blank is not."""
         screen = self._screen
         return [

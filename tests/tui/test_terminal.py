@@ -110,6 +110,8 @@ def test_without_a_word_nothing_is_stored(place: Place) -> None:
     with place.open() as screen:
         screen.sees("fake-model")
         screen.type("\x04")
+        screen.sees("again to quit")
+        screen.type("\x04")
         assert screen.ends() == 0
         assert b"opencode-tui -s" not in screen.raw
 

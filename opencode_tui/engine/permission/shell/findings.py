@@ -204,7 +204,7 @@ class Findings(Struct):
     def _absolute(self, text: str, folders: frozenset[str] | None) -> list[str]:
         if text.startswith("/"):
             return [text]
-        return [f"{folder}/{text}" for folder in folders or ()]
+        return [f"{folder}/{text}" for folder in sorted(folders or ())]
 
 
 def _joined(known: Mode | None, mode: Mode) -> Mode:

@@ -4,7 +4,9 @@ An option or a command that is in no list makes the call opaque.
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
+
+from msgspec.structs import replace
 
 from opencode_tui.engine.permission.protected import is_secret
 from opencode_tui.engine.permission.shell.call import Call
@@ -39,7 +41,9 @@ _RUNNING = {
 }
 """Short options of a command that run something or wait for keys."""
 
-_PROGRAMS = re.compile(r"--(?:up(?:l.*)?|rec(?:e.*)?|exe(?:c)?|ext(?:c.*)?|open-.*)")
+_PROGRAMS = re.compile(
+    r"--(?:up(?:l.*)?|rec(?:e.*)?|exe(?:c)?|ext(?:c.*)?|open-.*|(?:tree|env|index|msg|parent|commit|tag-name)-filter)"
+)
 """Options whose value is a command line, such as `--upload-pack` and `--exec`, abbreviated too."""
 
 _BEFORE = names("--git-dir --work-tree --namespace --super-prefix --attr-source --list-cmds")
@@ -59,8 +63,19 @@ def run_git(call: Call) -> None:
     if "--help" not in texts and texts != ["-h"]:
         call.needs(f"git.{command}", words)
     _record_options(call, command, texts)
-    if special := _SPECIAL.get(command):
-        special(call, words)
+    match command:
+        case "apply" | "am" | "update-index":
+            call.runner.poison()  # a patch or an index can hold links
+        case "bisect" if texts[:1] == ["run"]:
+            call.opaque()
+            call.run_words(words[1:])
+        case "submodule" if operands_of(texts)[:1] == ["foreach"]:
+            call.opaque()
+            call.run_text(" ".join(operands_of(texts)[1:]))
+        case "config":
+            _config(call, texts)
+        case _:
+            pass
     _record_secrets(call, command, texts)
     _record_paths(call, command, words)
 
@@ -166,14 +181,16 @@ def _record_secrets(call: Call, command: str, texts: list[str]) -> None:
 
 
 def _record_paths(call: Call, command: str, words: list[Word]) -> None:
-    operands, _ = split_options(Call(call.program, words, call.state, call.runner), spec_of("git"))
+    operands, _ = split_options(replace(call, arguments=words), spec_of("git"))
     mode: Mode = "r" if command in _READS or command in _RECORDS else "rw"
     for word in operands:
         text = word.text
+        if text.startswith("ext::"):
+            call.opaque()
+            call.run_text(text[5:])
+            continue
         if re.match(r"[a-z+]+://|[\w.-]+@[\w.-]+:", text):
             call.network()
-            if text.startswith("ext::"):
-                call.opaque()
             continue
         path = text.rpartition(":")[2]
         if path != text and is_secret(path):
@@ -184,26 +201,7 @@ def _record_paths(call: Call, command: str, words: list[Word]) -> None:
         call.use(word, mode)
 
 
-def _rebase(call: Call, words: list[Word]) -> None:
-    if given([word.text for word in words], "-i --interactive --edit-todo"):
-        call.opaque()
-
-
-def _bisect(call: Call, words: list[Word]) -> None:
-    if words and words[0].text == "run":
-        call.opaque()
-        call.run_words(words[1:])
-
-
-def _submodule(call: Call, words: list[Word]) -> None:
-    rest = [word for word in words if not word.text.startswith("-")]
-    if rest and rest[0].text == "foreach":
-        call.opaque()
-        call.run_text(" ".join(word.text for word in rest[1:]))
-
-
-def _config(call: Call, words: list[Word]) -> None:
-    texts = [word.text for word in words]
+def _config(call: Call, texts: list[str]) -> None:
     operands = [text for text in texts if not text.startswith("-") and text not in ("set", "get", "list", "unset")]
     reads = _reads_config(texts)
     if not reads:
@@ -215,37 +213,6 @@ def _config(call: Call, words: list[Word]) -> None:
         call.use_text(f"{call.state.home}/.gitconfig", "r" if reads else "rw")
     if given(texts, "--system"):
         call.use_text("/etc/gitconfig", "r" if reads else "rw")
-
-
-def _filter(call: Call, words: list[Word]) -> None:
-    call.opaque()
-    for index, word in enumerate(words[:-1]):
-        if word.text.endswith("-filter"):
-            call.run_text(words[index + 1].text)
-
-
-def _fetch(call: Call, words: list[Word]) -> None:
-    for word in words:
-        if word.text.startswith("ext::"):
-            call.opaque()
-            call.run_text(word.text[5:])
-
-
-def _make_files(call: Call, words: list[Word]) -> None:
-    """Record that later paths are unknown: a patch or an index can hold links."""
-    del words
-    call.runner.poison()
-
-
-_SPECIAL: Mapping[str, Callable[[Call, list[Word]], None]] = {
-    "rebase": _rebase,
-    "bisect": _bisect,
-    "submodule": _submodule,
-    "config": _config,
-    "filter-branch": _filter,
-    **dict.fromkeys(("clone", "fetch", "pull", "push", "ls-remote", "remote", "archive"), _fetch),
-    **dict.fromkeys(("apply", "am", "update-index"), _make_files),
-}
 
 
 def _reads_config(texts: Sequence[str]) -> bool:

@@ -15,7 +15,7 @@ from opencode_tui.engine.permission.shell.call import Call, Runner
 from opencode_tui.engine.permission.shell.expansion import SimpleCommand, is_plain_name, system_program
 from opencode_tui.engine.permission.shell.filesystem import is_inside
 from opencode_tui.engine.permission.shell.findings import FoundMember
-from opencode_tui.engine.permission.shell.needs import given
+from opencode_tui.engine.permission.shell.needs import CACHED_NAMES, given, versionless
 from opencode_tui.engine.permission.shell.operands import (
     UNLISTED,
     Role,
@@ -155,7 +155,6 @@ def _skip_assignments(call: Call, words: list[Word]) -> None:
                 call.run_text(value)
 
 
-_VERSION = re.compile(r"-?\d+(?:\.\d+)*$")
 _SIGNS = frozenset({".", ":", "[", "!", "{", "}"})
 _MOVES = frozenset({"cd", "pushd", "popd", "dirs"})
 _RESERVED = names("if then else elif fi for while until do done case esac select function in")
@@ -163,8 +162,6 @@ _LISTS_HIDDEN = {
     "ls": "-a -A -f --all --almost-all", "fd": "-H -u --hidden --unrestricted", "rg": "-u -. --hidden --unrestricted",
 }  # fmt: skip
 """Options with which a program prints the names of hidden files."""
-
-_CACHED_NAMES = 1_024
 
 
 def invoke(command: SimpleCommand, member: FoundMember, state: State, runner: Runner) -> None:
@@ -240,10 +237,10 @@ def _run_subcommand(call: Call, name: str) -> None:
         apply_spec(inner, found)
 
 
-@lru_cache(maxsize=_CACHED_NAMES)
+@lru_cache(maxsize=CACHED_NAMES)
 def _knowledge(name: str) -> Callable[[Call], None]:
     """Return the analyzer of a program; a version in its name (`python3.12`) is ignored."""
-    for known in (name, _VERSION.sub("", name)):
+    for known in (name, versionless(name)):
         if is_wrapper(known):
             return partial(unwrap, name=known)
         if analyzer := find_analyzer(known):

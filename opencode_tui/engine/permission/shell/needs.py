@@ -15,7 +15,9 @@ Kind = Literal["network", "install", "remote", "container", "root", "service", "
 NETWORK_KINDS = frozenset({"network", "install", "remote", "container"})
 
 _VERSION = re.compile(r"-?\d+(?:\.\d+)*$")
-_CACHED_NAMES = 1_024
+CACHED_NAMES = 1_024
+"""Number of programs whose lines in the tables stay known."""
+
 _ALL = frozenset({".", "./", ":/", "*", ":", ":(top)", "./*", "**"})
 
 
@@ -58,11 +60,16 @@ def _holds(key: str, values: str, words: Sequence[str]) -> bool:
     return found == (key == "given")
 
 
-@lru_cache(maxsize=_CACHED_NAMES)
+def versionless(name: str) -> str:
+    """Return the name of a program without a version at its end (`python3.12`)."""
+    return _VERSION.sub("", name)
+
+
+@lru_cache(maxsize=CACHED_NAMES)
 def find_needs(name: str) -> list[Need]:
     """Return the lines of the table about a program; a version in its name is ignored."""
     table = _table()
-    return table.get(name) or table.get(_VERSION.sub("", name)) or table.get(name.partition(".")[0] + ".*") or []
+    return table.get(name) or table.get(versionless(name)) or table.get(name.partition(".")[0] + ".*") or []
 
 
 def _matches(word: str, patterns: Sequence[str] | frozenset[str]) -> bool:

@@ -49,8 +49,8 @@ class Spec(Struct, frozen=True):
     """How a command uses its arguments.
 
     `first`, `rest` and `last` are the roles of its operands; `last` only counts when there is more than one. `assumed` says that
-    nothing is known about the command, so that unknown words and options count as paths; with `strict` an option that is in no
-    list makes it opaque. What `unpacks` may create links, so that no later path is known.
+    nothing is known about the command, so that unknown words and options count as paths. What `unpacks` may create links, so
+    that no later path is known.
     """
 
     rest: Role = Role.BOTH
@@ -60,7 +60,6 @@ class Spec(Struct, frozen=True):
     network: bool = False
     opaque: bool = False
     assumed: bool = False
-    strict: bool = False
     spreads: bool = False
     unpacks: bool = False
 
@@ -76,7 +75,6 @@ REMOTE = re.compile(r"(?:[\w.-]+@)?[\w.-]+:(?!//).*|[a-z]+://.*", re.DOTALL)
 """A path on another computer."""
 
 _SSH_RUNS = re.compile(r"\w*Command\s*[= ]\s*", re.IGNORECASE)
-_NUMBER = re.compile(r"-\d+")
 _ABBREVIATED = re.compile(r"--\w[\w-]*")
 HIDDEN_LIMIT = 50
 """Maximum number of analyzed paths inside one word."""
@@ -235,7 +233,7 @@ def _record_option(call: Call, spec: Spec, role: Role, value: Word | None) -> No
 
 
 def _record_unknown(call: Call, spec: Spec, word: Word) -> None:
-    """Record an option that is in no list: paths in it, and that it may be anything for an unknown or strict program."""
+    """Record an option that is in no list: paths in it, and that it may be anything for an unknown program."""
     name, equals, text = word.text.partition("=")
     if not word.text.startswith("--") or not equals:
         use_hidden_paths(call, word)
@@ -243,7 +241,7 @@ def _record_unknown(call: Call, spec: Spec, word: Word) -> None:
         call.network()
     elif _PATH_START.search(text) or ".env" in text:
         use_operand(call, at_home(tail(word, len(name) + 1), call.state.home), Role.BOTH, assumed=False)
-    if (spec.strict and not _NUMBER.fullmatch(word.text)) or (spec.assumed and not word.known):
+    if spec.assumed and not word.known:
         call.opaque()
 
 
@@ -332,7 +330,7 @@ ASSUMED = Spec(rest=Role.BOTH, assumed=True)
 UNLISTED = Spec(rest=Role.BOTH, assumed=True, opaque=True)
 """A command that is not listed."""
 
-_MARKS = frozenset({"net", "opaque", "spread", "assumed", "strict", "unpacks"})
+_MARKS = frozenset({"net", "opaque", "spread", "assumed", "unpacks"})
 
 
 def find_spec(name: str) -> Spec | None:
@@ -373,7 +371,6 @@ def _parse_spec(operands: str, options: str) -> Spec:
         opaque="opaque" in words,
         assumed="assumed" in words,
         spreads="spread" in words,
-        strict="strict" in words,
         unpacks="unpacks" in words,
     )
 

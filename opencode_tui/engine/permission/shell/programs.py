@@ -187,7 +187,7 @@ def run_fd(call: Call) -> None:
         None,
     )
     before = call.arguments if place is None else call.arguments[:place]
-    operands, _ = split_options(Call(call.program, before, call.state, call.runner), spec_of("fd"))
+    operands, _ = split_options(replace(call, arguments=before), spec_of("fd"))
     for word in operands[1:]:
         call.use(word, "r")
     if place is not None:

@@ -43,6 +43,8 @@ class Role(StrEnum):
     PACKS = "k"  # no value; the operands are packed with everything under them
     LISTS = "l"  # no value; nothing is unpacked
     CHANGES = "C"  # no value; all operands are written
+    BLOCKS = "K"  # `if=` a path that is read, `of=` one that is written
+    VARIABLE = "A"  # text, or `NAME=value`, which can be a command line
 
 
 class Spec(Struct, frozen=True):
@@ -50,7 +52,7 @@ class Spec(Struct, frozen=True):
 
     `first`, `rest` and `last` are the roles of its operands; `last` only counts when there is more than one. `assumed` says that
     nothing is known about the command, so that unknown words and options count as paths. What `unpacks` may create links, so
-    that no later path is known.
+    that no later path is known. With `hosts` operands may be on another computer.
     """
 
     rest: Role = Role.BOTH
@@ -62,6 +64,7 @@ class Spec(Struct, frozen=True):
     assumed: bool = False
     spreads: bool = False
     unpacks: bool = False
+    hosts: bool = False
 
 
 _PATH_START = re.compile(r"(?:^|[=:,@])(~?/(?!/)[^=:,]*|~[\w+-]*(?:/[^=:,]*)?|\.\.(?:/[^=:,]*)?)")
@@ -71,10 +74,12 @@ _DATA_FILE = re.compile(r"(?:^|[\w-]*=|^[\w-]+)[@<](?=.)")
 _ESCAPE = re.compile(r"\+?:?(?:silent )?!|\.(?:shell|system) |\\! ?|(?:shell|system) ")
 """How editors, pagers and clients of databases begin a command line for the shell."""
 
-REMOTE = re.compile(r"(?:[\w.-]+@)?[\w.-]+:(?!//).*|[a-z]+://.*", re.DOTALL)
+_REMOTE = re.compile(r"(?:[\w.-]+@)?[\w.-]+:(?!//).*|[a-z]+://.*", re.DOTALL)
 """A path on another computer."""
 
 _SSH_RUNS = re.compile(r"\w*Command\s*[= ]\s*", re.IGNORECASE)
+_BLOCKS = re.compile(r"[io]f=")
+_VARIABLE = re.compile(r"[A-Za-z_]\w*[:?+!]*=")
 _ABBREVIATED = re.compile(r"--\w[\w-]*")
 HIDDEN_LIMIT = 50
 """Maximum number of analyzed paths inside one word."""
@@ -130,7 +135,10 @@ def apply_spec(call: Call, spec: Spec) -> None:
         if role is Role.TREE or (spread and role in (Role.READ, Role.BOTH)):
             call.tree(word, pattern)
             role = Role.READ if role is Role.TREE else role
-        if spec.network and REMOTE.fullmatch(word.text) and role in _MODES:
+        if spec.hosts and _REMOTE.fullmatch(word.text):
+            if not spec.network:
+                call.network()
+                call.need("network", "Copies files to or from another computer.")
             continue
         use_operand(call, word, role, assumed=spec.assumed)
     if spread and not operands[1 if first else 0 :]:
@@ -270,6 +278,15 @@ def use_operand(call: Call, word: Word, role: Role, *, assumed: bool) -> None:
             source = value.partition(":")[0]
             if key in ("", "src", "source") and source[:1] in ("/", ".", "~"):
                 call.use(at_home(literal(source), call.state.home), "rw")
+    if role is Role.BLOCKS and (found := _BLOCKS.match(word.text)):
+        word, role = at_home(tail(word, 3), call.state.home), Role.READ if found.group() == "if=" else Role.WRITE
+    elif role is Role.BLOCKS and not word.known:
+        call.opaque()
+    if role is Role.VARIABLE and (found := _VARIABLE.match(word.text)):
+        if re.search(r"\s", word.text[found.end() :]):
+            call.run_text(word.text[found.end() :])
+        else:
+            use_hidden_paths(call, word)
     if role not in _MODES and role not in (Role.PROGRAM, Role.MOVED):
         return
     if role is Role.PROGRAM:
@@ -330,7 +347,7 @@ ASSUMED = Spec(rest=Role.BOTH, assumed=True)
 UNLISTED = Spec(rest=Role.BOTH, assumed=True, opaque=True)
 """A command that is not listed."""
 
-_MARKS = frozenset({"net", "opaque", "spread", "assumed", "unpacks"})
+_MARKS = frozenset({"net", "opaque", "spread", "assumed", "unpacks", "hosts"})
 
 
 def find_spec(name: str) -> Spec | None:
@@ -372,6 +389,7 @@ def _parse_spec(operands: str, options: str) -> Spec:
         assumed="assumed" in words,
         spreads="spread" in words,
         unpacks="unpacks" in words,
+        hosts="hosts" in words,
     )
 
 

@@ -13,20 +13,14 @@ from opencode_tui.engine.permission.shell.git import run_git
 from opencode_tui.engine.permission.shell.interpreters import INTERPRETERS, record_literals
 from opencode_tui.engine.permission.shell.needs import given
 from opencode_tui.engine.permission.shell.operands import (
-    REMOTE,
     Role,
     apply_spec,
-    at_home,
     read_options,
     spec_of,
     split_options,
-    tail,
-    use_hidden_paths,
     use_operand,
 )
 from opencode_tui.engine.permission.shell.words import Word, literal
-
-# ln and dd: links to paths outside the project, and operands of the form `key=value`.
 
 
 def make_link(call: Call) -> None:
@@ -64,21 +58,6 @@ def move(call: Call) -> None:
                 call.need("discard", "Moves data of a git repository.")
     for word in targets:
         use_operand(call, word, Role.WRITE, assumed=False)
-
-
-def copy_blocks(call: Call) -> None:
-    """Analyze `dd`: `if=` is read, `of=` is written."""
-    for word in call.arguments:
-        name, equals, _ = word.text.partition("=")
-        if equals and name in ("if", "of"):
-            use_operand(
-                call,
-                at_home(tail(word, len(name) + 1), call.state.home),
-                Role.READ if name == "if" else Role.WRITE,
-                assumed=False,
-            )
-        elif not word.known:
-            call.opaque()
 
 
 def delete(call: Call) -> None:
@@ -194,44 +173,6 @@ def run_fd(call: Call) -> None:
         call.opaque()
         call.use_listed()
         call.run_words(call.arguments[place + 1 :])
-
-
-# rsync: local and remote words.
-
-
-def run_rsync(call: Call) -> None:
-    """Analyze `rsync`: local words are folders; `-e` names the program that connects."""
-    texts = call.texts()
-    if any(REMOTE.fullmatch(text) for text in texts if not text.startswith("-")):
-        call.network()
-        call.need("network", "Copies files to or from another computer.")
-    if any(re.match(r"-[A-Za-z]*e|--rsh|--rsync-path|--daemon", text) for text in texts):
-        call.opaque()
-    operands, seen = split_options(call, spec_of("rsync"))
-    for index, word in enumerate(operands):
-        if REMOTE.fullmatch(word.text):
-            continue
-        is_last = index == len(operands) - 1 and index > 0
-        call.use(word, "w" if is_last else "rw" if "--remove-source-files" in texts else "r")
-        if not is_last and Role.SPREAD in seen:
-            call.tree(word)
-
-
-# make: it runs instructions in a file of the project, and its options reach outside.
-
-_VALUE = re.compile(r"[A-Za-z_]\w*[:?+!]*=(.*)", re.DOTALL)
-
-
-def run_make(call: Call) -> None:
-    """Analyze `make`: recipes are programs of the project; a variable on the command line can be one, too."""
-    call.opaque()
-    operands, _ = split_options(call, spec_of("make"))
-    for word in operands:
-        found = _VALUE.fullmatch(word.text)
-        if found and re.search(r"\s", found.group(1)):
-            call.run_text(found.group(1))
-        elif found:
-            use_hidden_paths(call, word)
 
 
 # tar: also with the old syntax of option characters first, without a dash.
@@ -423,12 +364,9 @@ _ANALYSERS: Mapping[str, Callable[[Call], None]] = {
     **dict.fromkeys(("ln", "link", "gln"), make_link),
     **dict.fromkeys(("rm", "rmdir", "unlink", "trash", "grm"), delete),
     **dict.fromkeys(("mv", "gmv"), move),
-    **dict.fromkeys(("dd", "gdd", "dcfldd"), copy_blocks),
     **dict.fromkeys(("find", "gfind"), run_find),
     **dict.fromkeys(("fd", "fdfind"), run_fd),
-    **dict.fromkeys(("make", "gmake", "bmake", "remake"), run_make),
     **dict.fromkeys(("tar", "gtar", "bsdtar"), run_tar),
-    "rsync": run_rsync,
     **dict.fromkeys(("sed", "gsed", "ssed"), run_sed),
     **dict.fromkeys(("awk", "gawk", "mawk", "nawk", "original-awk"), run_awk),
 }

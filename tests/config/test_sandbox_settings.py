@@ -12,6 +12,7 @@ TIGHTER: list[dict[str, Any]] = [
     {"network": "off"},
     {"hidden": ["secrets"]},
     {"writable": []},
+    {"hosts": []},
     {"auto": "inside"},
 ]
 LOOSER: list[dict[str, Any]] = [

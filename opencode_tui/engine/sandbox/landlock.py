@@ -24,7 +24,6 @@ import psutil
 from opencode_tui.engine.sandbox import seccomp
 from opencode_tui.engine.sandbox.policy import Policy
 from opencode_tui.engine.sandbox.seccomp import call, call_prctl
-from opencode_tui.engine.sandbox.sockets import SocketMaker
 
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446  # the same on all architectures
 _VERSION_FLAG, _PATH_BENEATH, _NET_PORT, _NO_NEW_PRIVILEGES = 1, 1, 2, 38
@@ -82,7 +81,11 @@ def confinement(policy: Policy) -> Callable[[], None]:
         unsignaled=signals,
         reports_tcp=reports_tcp,
     )
-    maker = SocketMaker() if reports_tcp else None
+    maker = None
+    if reports_tcp:
+        from opencode_tui.engine.sandbox.sockets import SocketMaker  # for this alone
+
+        maker = SocketMaker()
     dropped = _droppable_capabilities() if os.geteuid() == 0 else ()  # no program of another user gains any
 
     def confine() -> None:

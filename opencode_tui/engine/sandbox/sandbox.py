@@ -25,7 +25,7 @@ from opencode_tui.engine.sandbox.changes import BEFORE_S, Change, ProjectFiles, 
 from opencode_tui.engine.sandbox.environment import Secrets
 from opencode_tui.engine.sandbox.launch import Launch, plan_launch
 from opencode_tui.engine.sandbox.policy import RELAY_PORT, Policy
-from opencode_tui.engine.sandbox.temp import delete_abandoned, temp_folder
+from opencode_tui.engine.sandbox.temp import delete_abandoned, delete_temp, temp_folder
 from opencode_tui.engine.sandbox.tier import Tier, choose
 from opencode_tui.storage.paths import Paths, ensure
 
@@ -160,6 +160,8 @@ class Sandbox:
         """End the connections of commands."""
         if self._proxy is not None:
             await self._proxy.close()
+        if isinstance(self._proxy_address, Path):
+            await asyncio.to_thread(delete_temp, self._paths, self._proxy_address.parent.name)
 
     async def _hosts(self) -> list[str]:
         settings = self._settings

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from textual import _wait
 from textual.pilot import Pilot
 
 from opencode_tui.tui import preload
@@ -28,9 +27,6 @@ from tests.support.world.engine import World, opened
 
 PATIENCE_S = 15.0
 STEP_S = 0.02
-
-_wait.SLEEP_GRANULARITY = 0.004
-"""Seconds in which the process must be idle before a key that a pilot pressed counts as handled; Textual's own are 0.02."""
 
 
 def look(*, dark: bool = True, depth: Depth = "truecolor", plain: bool = False) -> Look:

@@ -18,4 +18,4 @@ async def test_models_of_a_key_that_is_stored_meanwhile_are_listed(
         AuthStore(paths=paths).login("anthropic", "sk-of-another-terminal")
         await page.press("ctrl+x", "m")
         await page.type("claude")
-        await page.sees("anthropic/claude")
+        await page.sees("claude-sonnet")

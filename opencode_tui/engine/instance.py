@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,7 +12,7 @@ from msgspec import Struct
 from opencode_tui.config.load import LoadedConfig, load_config
 from opencode_tui.engine.command.commands import Commands, collect_commands
 from opencode_tui.engine.lazy import Lazy
-from opencode_tui.engine.plugin.discovery import find_plugins
+from opencode_tui.engine.plugin.discovery import PluginSource, find_plugins
 from opencode_tui.engine.plugin.plugins import Plugins
 from opencode_tui.engine.project.branch_watch import BranchWatch
 from opencode_tui.engine.project.discover import Project, discover
@@ -85,8 +86,20 @@ async def _load_plugins(
 ) -> tuple[Plugins, LoadedConfig]:
     """Return the plugins of the settings, and the settings changed by them; a failing plugin is skipped."""
     sources = await asyncio.to_thread(find_plugins, config, paths=core.paths, flags=core.flags, directory=directory)
-    if not sources:
-        return Plugins(), config
+    plugins = Plugins()
+    if sources:
+        plugins, config = await _load_sources(sources, config, project, directory)
+    if config.settings.hooks:
+        from opencode_tui.engine.plugin.command_hooks import command_hooks
+
+        made = command_hooks(config.settings.hooks, folder=directory, environ=core.environ, ids=core.identifier)
+        plugins.hooks.add(made)
+    return plugins, config
+
+
+async def _load_sources(
+    sources: Sequence[PluginSource], config: LoadedConfig, project: Project, directory: Path
+) -> tuple[Plugins, LoadedConfig]:
     from opencode_tui.engine.plugin.definition import PluginContext
     from opencode_tui.engine.plugin.loader import change_config, load_plugins
 

@@ -14,6 +14,7 @@ from tests.support.world.settings_shapes import SETTINGS_OF_ANY_SHAPE
 COMMAND = ["sh", "-c", "true"]
 INERT: list[tuple[Any, list[str], Any]] = [
     ({"plugin": ["./p.py"]}, ["plugin"], {}),
+    ({"hooks": {"Stop": [{"hooks": [{"command": "x"}]}]}}, ["hooks"], {}),
     ({"shell": "./sh"}, ["shell"], {}),
     ({"mcp": {"m": {"type": "local", "command": COMMAND}}}, ["mcp.m"], {}),
     ({"mcp": {"m": {"type": "remote", "url": "http://x.example", "enabled": False}}}, ["mcp.m"], {}),

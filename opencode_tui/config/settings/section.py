@@ -3,6 +3,7 @@
 The sentence under each field is its description in the JSON schema for editors (`config/check/json_schema.py`).
 """
 
+import re
 from typing import Annotated, ClassVar, Literal
 from urllib.parse import urlsplit
 
@@ -68,6 +69,14 @@ def _check_program(words: list[str]) -> list[str]:
     return words
 
 
+def _check_pattern(value: str) -> str:
+    try:
+        re.compile("" if value == "*" else value)
+    except re.error:
+        raise _expected("a regular expression, or *") from None
+    return value
+
+
 Action = Literal["allow", "deny", "ask"]
 """The action of a permission rule; stated here once more, because loading the records of `schema/permission.py` costs 2 ms."""
 ModelName = Annotated[str, Field(pattern=MODEL_PATTERN)]
@@ -90,6 +99,8 @@ Words = Annotated[list[str], Field(min_length=1), AfterValidator(_check_program)
 VariableName = Annotated[str, Field(pattern=VARIABLE_PATTERN)]
 HostRule = Annotated[str, Field(pattern=HOST_RULE_PATTERN)]
 """A host that confined commands may reach."""
+Pattern = Annotated[str, AfterValidator(_check_pattern)]
+"""A regular expression, or `*` for everything."""
 Tokens = Annotated[int, Field(ge=0, le=1_000_000_000)]
 Milliseconds = Annotated[int, Field(gt=0, le=2_147_483_647)]
 Off = Annotated[bool, BeforeValidator(_check_off), WithJsonSchema({"type": "boolean", "const": False})]

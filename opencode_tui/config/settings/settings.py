@@ -19,6 +19,7 @@ from opencode_tui.config.settings.section import (
     ModelName,
     Name,
     Off,
+    Pattern,
     ProviderName,
     Section,
     Text,
@@ -214,6 +215,31 @@ class CompactionSettings(Section):
     """Share of the usable context from which a summary is prepared in the background, or false for never."""
 
 
+class CommandHook(Section):
+    """A shell command that runs on an event."""
+
+    type: Literal["command"] = "command"
+    """Always `command`."""
+    command: Text
+    """The command for /bin/sh; the event is JSON on its standard input."""
+    timeout: Annotated[float, Field(gt=0, le=3600)] | None = None
+    """Seconds that it may take; 60 by default."""
+
+
+class HookGroup(Section):
+    """Commands for some tools."""
+
+    matcher: Pattern | None = None
+    """A regular expression for the whole name of a tool, such as `Edit|Write`; all tools without one."""
+    hooks: list[CommandHook]
+    """The commands, which run side by side."""
+
+
+HookTrigger = Literal[
+    "PreToolUse", "PostToolUse", "UserPromptSubmit", "Stop", "SessionStart", "PreCompact", "Notification"
+]
+
+
 class ScrollAccelerationSettings(Section):
     """Accelerated scrolling."""
 
@@ -326,6 +352,8 @@ class Settings(Section):
     """Watching files for changes."""
     plugin: list[Text] | None = None
     """Plugins: Python files or modules; lists of several files are joined."""
+    hooks: dict[HookTrigger, list[HookGroup]] | None = None
+    """Shell commands that run on events, by event, in Claude Code's format."""
     snapshot: bool | None = None
     """Record snapshots of files for undo; on by default."""
     share: Literal["manual", "auto", "disabled"] | None = None

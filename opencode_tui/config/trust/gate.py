@@ -308,6 +308,7 @@ def _texts(value: Any) -> list[tuple[int, str]]:
 
 _RULES: dict[str, Callable[[Any, KeyPath, RepositoryFolder], Iterator[Gated]]] = {
     "plugin": _whole(STARTS),
+    "hooks": _whole(STARTS),
     "shell": _whole(STARTS),
     "mcp": _programs,
     "lsp": _programs,

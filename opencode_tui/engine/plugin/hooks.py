@@ -17,6 +17,7 @@ from typing import Any, Literal, TypeVar, get_args
 
 from msgspec import Struct, field
 
+from opencode_tui.schema.error import OpencodeError
 from opencode_tui.schema.record import JsonObject
 
 # Plain functions of plugins: each call runs on its own daemon thread.
@@ -109,11 +110,16 @@ class PluginTimeoutError(Exception):
     """A plugin exceeded its time limit."""
 
 
+class HookBlocked(OpencodeError):
+    """A hook of the settings blocks a call or a prompt; the text is its reason."""
+
+
 class PluginHooks(Struct, frozen=True):
-    """The hooks of one plugin."""
+    """The hooks of one plugin; `limit_s` are the seconds that a call of one has, by default those of all plugins."""
 
     plugin: str
     hooks: Mapping[str, Hook] = field(default_factory=dict[str, Hook])
+    limit_s: float | None = None
 
 
 class Hooks:
@@ -121,11 +127,15 @@ class Hooks:
 
     def __init__(self, plugins: Sequence[PluginHooks] = (), *, limit_s: float = HOOK_LIMIT_S) -> None:
         self._limit_s = limit_s
-        self._hooks: dict[str, list[tuple[str, Hook]]] = {}
+        self._hooks: dict[str, list[tuple[str, Hook, float]]] = {}
         self._reported: dict[tuple[str, str], str] = {}
         for plugin in plugins:
-            for name, hook in plugin.hooks.items():
-                self._hooks.setdefault(name, []).append((plugin.plugin, hook))
+            self.add(plugin)
+
+    def add(self, plugin: PluginHooks) -> None:
+        """Add the hooks of a plugin after those of the others."""
+        for name, hook in plugin.hooks.items():
+            self._hooks.setdefault(name, []).append((plugin.plugin, hook, plugin.limit_s or self._limit_s))
 
     @property
     def warnings(self) -> list[str]:
@@ -137,13 +147,15 @@ class Hooks:
         return name in self._hooks
 
     async def run(self, name: HookName, given: JsonObject, output: JsonObject) -> JsonObject:
-        """Return the output as changed by the plugins; does not change `given` and `output`."""
-        for plugin, hook in self._hooks.get(name, ()):
+        """Return the output as changed by the plugins; does not change `given` and `output`. Raises HookBlocked."""
+        for plugin, hook, limit_s in self._hooks.get(name, ()):
             attempt = copy.deepcopy(output)
             try:
                 await call_limited(
-                    lambda hook=hook, attempt=attempt: hook(copy.deepcopy(given), attempt), hook, self._limit_s
+                    lambda hook=hook, attempt=attempt: hook(copy.deepcopy(given), attempt), hook, limit_s
                 )
+            except HookBlocked:
+                raise
             except (Exception, SystemExit) as error:  # noqa: BLE001 - a plugin's failure is named and survived
                 self.fail(plugin, name, describe_failure(error))
             else:
@@ -161,7 +173,7 @@ class Hooks:
 
     def refuse(self, name: HookName, reason: str) -> None:
         """Report an invalid output of one of the plugins with this hook."""
-        self.fail(", ".join(plugin for plugin, _ in self._hooks.get(name, ())), name, reason)
+        self.fail(", ".join(plugin for plugin, _, _ in self._hooks.get(name, ())), name, reason)
 
 
 async def call_limited(call: Callable[[], Any], function: Callable[..., object], limit_s: float) -> Any:

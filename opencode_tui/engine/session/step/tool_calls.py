@@ -19,7 +19,7 @@ from opencode_tui.engine.lazy import Lazy
 from opencode_tui.engine.permission.policy import Policy
 from opencode_tui.engine.permission.ruleset import evaluate
 from opencode_tui.engine.permission.service import CallPermission, PermissionService
-from opencode_tui.engine.plugin.hooks import Hooks
+from opencode_tui.engine.plugin.hooks import HookBlocked, Hooks
 from opencode_tui.engine.provider.llm import ToolCall
 from opencode_tui.engine.session.plugin_hooks import change_arguments, change_result
 from opencode_tui.engine.session.question import Answers, QuestionService
@@ -158,8 +158,11 @@ class ToolCalls(Struct, frozen=True):
         elif problem is None and tool is not None and tool.name in scope.switched_off:
             problem = f"The tool {tool.name} is switched off for this request."
         elif problem is None and tool is not None:
-            call = await self._changed(call, tool.name, scope)
-            arguments = self.tools.validate(tool, call.input)
+            try:
+                call = await self._changed(call, tool.name, scope)
+                arguments = self.tools.validate(tool, call.input)
+            except HookBlocked as blocked:
+                arguments = f"A hook of the user's settings blocked this call: {blocked}"
             problem = arguments if isinstance(arguments, str) else None
         if tool is None or arguments is None or isinstance(arguments, str):
             await self._fail(part, call, problem or "The call is not valid.")

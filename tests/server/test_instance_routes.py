@@ -4,7 +4,7 @@ import asyncio
 import json
 
 
-async def test_a_key_counts_when_the_instance_is_opened_anew_and_never_comes_back(serve, paths):
+async def test_a_key_counts_at_once_and_in_an_instance_opened_anew_and_never_comes_back(serve, paths):
     async with serve() as face, face.events() as events:
         stored = await face.http.put("/auth/openai", json={"type": "api", "key": "sk-canary"})
         before = (await face.http.get("/provider")).json()["connected"]
@@ -15,7 +15,7 @@ async def test_a_key_counts_when_the_instance_is_opened_anew_and_never_comes_bac
         kept = json.loads(paths.auth.read_text())
         forgotten = (await face.http.delete("/auth/openai")).json()
     assert (stored.json(), disposed.json(), forgotten) == (True, True, True)
-    assert ("openai" in before, "openai" in after, "canary" in shown) == (False, True, False)
+    assert ("openai" in before, "openai" in after, "canary" in shown) == (True, True, False)
     assert kept["openai"]["key"] == "sk-canary" and json.loads(paths.auth.read_text()) == {}
     assert seen[-1]["properties"]["directory"].endswith("project")
 

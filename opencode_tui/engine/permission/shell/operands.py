@@ -167,6 +167,7 @@ def read_options(
     while waiting:
         word = waiting.pop()
         text = word.text
+        name, equals, _ = text.partition("=")
         is_option = len(text) > 1 and (text[0] == "-" or text in options) and bool(word.known or word.fixed)
         if text == "--" or not (is_option or permutes):
             operands.extend([*([] if text == "--" else [word]), *reversed(waiting)])
@@ -175,8 +176,7 @@ def read_options(
             operands.append(word)
         elif (role := options.get(text)) is not None:
             found.append(_with_value(word, role, None, waiting))
-        elif text.startswith("--"):
-            name, equals, _ = text.partition("=")
+        elif text.startswith("--") or (len(name) > 2 and name in options):
             found.append(
                 _with_value(word, _long_role(name, options), tail(word, len(name) + 1) if equals else None, waiting)
             )

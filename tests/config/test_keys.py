@@ -28,6 +28,9 @@ def example_keys(value: Any, path: KeyPath = ()) -> Iterator[KeyPath]:
     if isinstance(value, dict):
         for key, inner in cast("dict[str, Any]", value).items():
             yield from example_keys(inner, (*path, key))
+    elif isinstance(value, list):
+        for member in cast("list[Any]", value):
+            yield from (inner for inner in example_keys(member, path) if inner != path)
 
 
 def matches(key: str, path: KeyPath) -> bool:

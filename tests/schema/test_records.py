@@ -4,11 +4,12 @@ import tarfile
 from pathlib import Path
 
 import pytest
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 
 from opencode_tui.schema.api.project import ProjectInfo
+from opencode_tui.schema.session import part as part_module
 from opencode_tui.schema.session.message import MESSAGE, AssistantMessage, MessagePath, MessageTime
-from opencode_tui.schema.session.part import PART
+from opencode_tui.schema.session.part import PART, parse_part
 from opencode_tui.schema.session.session import SessionInfo, default_title, is_default_title
 
 ARCHIVE = Path(__file__).parent / "data" / "opencode-fixtures.tar.gz"
@@ -84,6 +85,16 @@ def test_optional_fields_are_absent_not_null():
 def test_parts_are_told_apart_by_their_type():
     with pytest.raises(ValueError, match="type"):
         PART.validate_json('{"id":"a","sessionID":"b","messageID":"c","type":"nothing"}')
+
+
+def test_a_large_part_is_decoded_as_a_small_one(monkeypatch: pytest.MonkeyPatch):
+    parts = [(data, parse_part(data)) for kind, _, data in fixture_records() if kind == "part"]
+    assert parts
+    monkeypatch.setattr(part_module, "LARGE_RECORD", 0)
+    assert [parse_part(data) for data, _ in parts] == [part for _, part in parts]
+    for damaged in (b'{"id": "a"', b'{"id": "a"}'):
+        with pytest.raises(ValidationError):
+            parse_part(damaged)
 
 
 def test_a_default_title_is_recognised_and_a_persons_is_not():

@@ -35,7 +35,7 @@ from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.session.diff import FileDiff
 from opencode_tui.schema.session.history import MessageWithParts, with_parts
 from opencode_tui.schema.session.message import MESSAGE, AnyMessage
-from opencode_tui.schema.session.part import PART, AnyPart, PartTime, ReasoningPart, TextPart, ToolPart
+from opencode_tui.schema.session.part import AnyPart, PartTime, ReasoningPart, TextPart, ToolPart, parse_part
 from opencode_tui.schema.session.session import SessionInfo
 from opencode_tui.storage.keys import Key
 from opencode_tui.storage.locks import Locks
@@ -211,7 +211,7 @@ def _read_parts(storage: Storage, history: StoredHistory, message_id: str, loade
     loaded.damaged.extend(found.failures)
     for key, data in found.records:
         try:
-            parts.append(PART.validate_json(data))
+            parts.append(parse_part(data))
         except ValidationError as error:
             loaded.damaged.append(CorruptRecordError(storage.path_of(key), describe_mismatch(error)))
     names = [part.id for part in parts]

@@ -267,6 +267,8 @@ def _rule_reasons(
     """Return which rules ask."""
     match request.permission:
         case "external_directory":
+            if directory == Path("/"):
+                return ["/ is not a project folder, so every path is outside. Start in a project to be asked less."]
             return [
                 f"{subject_of(request, None)} is not in {_short_folder(str(directory), places)}.".replace("\n", ", ")
             ]

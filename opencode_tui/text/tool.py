@@ -139,6 +139,8 @@ def argument_of(part: ToolPart, root: str = "") -> str:
     if part.tool in BY_PATH:
         title = getattr(state, "title", None) or ""
         path = given.get("filePath") or given.get("path")
+        if title.startswith("../") and path:
+            title = ""  # outside of the project the whole path says more
         return _line(title or (relative(str(path), root) if path else "" if state.status == "pending" else "."))
     match part.tool:
         case "apply_patch":

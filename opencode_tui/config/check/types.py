@@ -157,7 +157,8 @@ def _nearest(key: str, known: Sequence[str], cutoff: float) -> str:
     import difflib  # only for a mistake
 
     by_lower = {name.lower(): name for name in known}
-    found = difflib.get_close_matches(key.lower(), list(by_lower), 1, cutoff)
+    swapped = [name for name in by_lower if sorted(name) == sorted(key.lower())]
+    found = swapped or difflib.get_close_matches(key.lower(), list(by_lower), 1, cutoff)
     return by_lower[found[0]] if found else ""
 
 

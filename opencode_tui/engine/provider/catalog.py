@@ -173,5 +173,5 @@ class Catalog(Struct, frozen=True):
         names = [f"{found.id}/{model_id}" for found in self._providers() for model_id in found.model_ids()]
         same = [name for name in names if ref.model_id and name.partition("/")[2] == ref.model_id]
         return (
-            same + [name for name in difflib.get_close_matches(wanted, names, _SUGGESTIONS, 0.5) if name not in same]
+            same + [name for name in difflib.get_close_matches(wanted, names, _SUGGESTIONS, 0.7) if name not in same]
         )[:_SUGGESTIONS]

@@ -1,6 +1,7 @@
 """The prompt loop: reads the history and decides the next step. Source: seeds 001 and 004; reference, section 9."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -24,7 +25,7 @@ from opencode_tui.engine.session.step.title import SessionTitles
 from opencode_tui.engine.session.step.tool_calls import CallScope
 from opencode_tui.engine.session.subagent import Prompter, SessionSubagents, SubagentServices
 from opencode_tui.schema.api.request import PromptInput, TextInput
-from opencode_tui.schema.error import ContextOverflowError, SessionError
+from opencode_tui.schema.error import ContextOverflowError, SessionError, SnapshotError
 from opencode_tui.schema.ids import Identifier
 from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.message import (
@@ -34,7 +35,7 @@ from opencode_tui.schema.session.message import (
     MessageTime,
     UserMessage,
 )
-from opencode_tui.schema.session.part import SubtaskPart, TextPart, ToolPart
+from opencode_tui.schema.session.part import PatchPart, SubtaskPart, TextPart, ToolPart
 from opencode_tui.schema.session.session import SessionInfo
 from opencode_tui.schema.session.tool_state import ToolStatePending
 
@@ -129,6 +130,11 @@ class SessionLoop(Struct, frozen=True):
             if form is not None and form.is_final:
                 return _last_assistant(await store.messages(session.id), None)
             unknown = unknown + 1 if step.message.finish == "unknown" and not step.has_calls else 0
+            if run.after_run is not None and any(
+                isinstance(part, PatchPart) for part in store.parts(session.id, step.message.id)
+            ):
+                with suppress(SnapshotError):  # the end of the run tries again, and reports it
+                    await run.after_run()
             is_stopped = outcome == "stop" and not self.continues_after_rejection
             if is_stopped or _is_last(agent, steps):
                 return _last_assistant(await store.messages(session.id), None)

@@ -54,7 +54,7 @@ class ManualCompaction(Struct, frozen=True):
         async def body(run: Run) -> MessageWithParts:
             await self.maintenance.prepare(session_id)
             before = await self._look(session_id, wish)
-            order = CompactionTask(session_id, is_automatic=wish.auto, model=wish.model)
+            order = CompactionTask(session_id, is_automatic=wish.auto, model=wish.model, focus=wish.focus or "")
             summary = await self.compaction.compact(run, order)
             answer = with_parts(summary, self.store.parts(session_id, summary.id))
             reports.append(await self._report(before, summary, answer.parts))

@@ -118,12 +118,13 @@ class CompactSession(Record):
     """A request to summarize a session's older messages.
 
     `model` writes it (without one, that of the settings or of the conversation); `auto` lets the conversation go on afterwards;
-    With `dry_run` nothing is changed.
+    `focus` is what the summary should say most about. With `dry_run` nothing is changed.
     """
 
     model: ModelRef | None = absent()
     auto: bool = False
     dry_run: bool = False
+    focus: str | None = absent()
 
 
 class CompactionReport(Record):

@@ -1,6 +1,7 @@
 """Actions that open a list over the screen: commands, models, agents, themes, keys."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from decimal import Decimal
 
 from msgspec import Struct
@@ -166,7 +167,20 @@ class ListActions(Struct, frozen=True):
             "approvals_cycle": lambda: self.screen.do(self._cycle_approvals()),
         }
 
-    def _open(self, content: ListContent, done: Callable[[str], object]) -> None:
+    def with_words(self) -> Mapping[str, Callable[[str], object]]:
+        """Return the actions that use the words after the name of their slash command, by id."""
+        return {
+            "model_list": lambda words: self.screen.do(self._models(words)),
+            "agent_list": self._agents,
+            "theme_list": self._themes,
+        }
+
+    def _open(self, content: ListContent, done: Callable[[str], object], typed: str = "") -> None:
+        """Open a list filtered by `typed`; if that is the ID of a choice, choose it at once."""
+        if any(one.id == typed for one in content.choices):
+            done(typed)
+            return
+        content = replace(content, typed=typed)
         self.app.open_overlay(content, lambda chosen: done(chosen) if chosen is not None else None)
 
     async def _commands(self) -> None:
@@ -191,7 +205,7 @@ class ListActions(Struct, frozen=True):
 
         self._open(ListContent(choices, hint="Keyboard shortcuts", enter="run"), run)
 
-    async def _models(self) -> None:
+    async def _models(self, typed: str = "") -> None:
         await self.control.choice.load_models()
 
         def use(chosen: str) -> None:
@@ -221,16 +235,16 @@ class ListActions(Struct, frozen=True):
                 },
             )
 
-        self._open(content(), use)
+        self._open(content(), use, typed)
 
-    def _agents(self) -> None:
+    def _agents(self, typed: str = "") -> None:
         def use(chosen: str) -> None:
             self.control.choice.agent = chosen
             self.screen.refresh_chrome()
 
-        self._open(agent_list(self.control.choice), use)
+        self._open(agent_list(self.control.choice), use, typed)
 
-    def _themes(self) -> None:
+    def _themes(self, typed: str = "") -> None:
         """Preview the selected theme; closing the list restores the previous one."""
         app = self.app
         if app.themes is None:
@@ -245,7 +259,8 @@ class ListActions(Struct, frozen=True):
                 app.apply_theme(chosen)
                 self.screen.show_note("note", "To make it permanent", f'set "theme": "{chosen}" in opencode.json')
 
-        app.open_overlay(ListContent(choices, hint="Filter themes", enter="apply", moved=app.apply_theme), done)
+        content = ListContent(choices, hint="Filter themes", enter="apply", moved=app.apply_theme, typed=typed)
+        app.open_overlay(content, done)
 
     def _cycle_agent(self, step: int) -> None:
         self.control.choice.cycle_agent(step)

@@ -31,6 +31,10 @@ class PageActions(Struct, frozen=True):
             "status_view": lambda: self.screen.do(self._status()),
         }
 
+    def with_words(self) -> Mapping[str, Callable[[str], object]]:
+        """Return the actions that use the words after the name of their slash command, by id."""
+        return {"session_list": lambda words: self._sessions(typed=words)}
+
     def _sessions(self, chosen: str = "", typed: str = "") -> None:
         from opencode_tui.tui.screens.sessions import SessionsScreen  # pages load on demand
 

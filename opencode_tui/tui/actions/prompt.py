@@ -33,12 +33,14 @@ class PromptActions:
         app: AppApi,
         control: SessionController,
         do: Callable[[str], object],
+        do_with: Callable[[str, str], bool],
         add_rule: Callable[[str], object],
     ) -> None:
         self._screen = screen
         self._app = app
         self._control = control
         self._do = do
+        self._do_with = do_with
         self._add_rule = add_rule
 
     def table(self) -> Mapping[str, Callable[[], object]]:
@@ -81,13 +83,21 @@ class PromptActions:
         self._screen.clear_note()
         command = parse(draft.text)
         if command is not None and command[0] in SLASH:
-            self._do(SLASH[command[0]])
+            self._run_built_in(draft, *command)
             return
         if is_rule(draft.text) and self._control.is_alone:
             self._add_rule(draft.text)
             return
         self._do("messages_last")  # the message and its answer come there
         self._screen.do(self._send(draft))
+
+    def _run_built_in(self, draft: Draft, name: str, words: str) -> None:
+        """Run a built-in command; words that it does not use are put back, so that nothing is dropped silently."""
+        if not words:
+            self._do(SLASH[name])
+        elif not self._do_with(SLASH[name], words):
+            self._screen.prompt.put_back(draft)
+            self._screen.show_note("failed", f"/{name} takes no arguments", "send it without them")
 
     async def _send(self, draft: Draft) -> None:
         stored: list[str] = []

@@ -9,7 +9,7 @@ from opencode_tui.schema.api.context import CompactSession
 from opencode_tui.schema.api.request import ForkSession, UpdateSession
 from opencode_tui.schema.error import OpencodeError
 from opencode_tui.schema.session.session import SessionInfo
-from opencode_tui.text.quantity import amount, plural
+from opencode_tui.text.quantity import plural
 from opencode_tui.tui.dialogs.confirm import ConfirmPanel, Question
 from opencode_tui.tui.dialogs.panel import PanelKey
 from opencode_tui.tui.dialogs.text_panel import TextAsk, TextPanel
@@ -41,6 +41,16 @@ class SessionActions:
             "session_child_cycle": lambda: self._cycle(1),
             "session_child_cycle_reverse": lambda: self._cycle(-1),
             "sidebar_toggle": self._screen.toggle_sidebar,
+        }
+
+    def with_words(self) -> Mapping[str, Callable[[str], object]]:
+        """Return the actions that use the words after the name of their slash command, by id."""
+        return {
+            "session_rename": lambda words: self._with_shown(lambda info: self._screen.do(self.set_title(info, words))),
+            "session_export": lambda words: self._with_shown(
+                lambda info: self._screen.do(self.write_export(info, words))
+            ),
+            "session_compact": lambda words: self._with_shown(lambda info: self._screen.do(self._compact(info, words))),
         }
 
     def open(self, session_id: str) -> None:
@@ -103,12 +113,14 @@ class SessionActions:
     async def restore(self, part_id: str) -> None:
         """Restore a pruned output in the context."""
         if self._control.session_id is not None:
-            report = await self._control.client.context.restore(self._control.session_id, [part_id])
-            self._screen.show_note("done", "Restored", f"{amount(report.tokens)} tokens are sent again")
+            await self._control.client.context.restore(self._control.session_id, [part_id])
+            self._screen.show_note("done", "Restored", "sent again with the next request")
 
-    async def _compact(self, info: SessionInfo) -> None:
+    async def _compact(self, info: SessionInfo, focus: str | None = None) -> None:
         self._screen.show_note("note", "Compacting", "summarizing older messages")
-        await self._control.client.context.compact(info.id, CompactSession(model=self._control.choice.model))
+        await self._control.client.context.compact(
+            info.id, CompactSession(model=self._control.choice.model, focus=focus)
+        )
         self._screen.show_note("done", "Compacted")
 
     def export(self, info: SessionInfo, after: Callable[[], object] = _nothing) -> None:

@@ -27,9 +27,12 @@ class ActionTable:
         self.session = SessionActions(screen, panels, control)
         self.undo = UndoActions(screen, panels, control)
         self.memory = MemoryActions(screen, app, panels, control)
-        self.prompt = PromptActions(screen, app, control, self.do, self.memory.add)
+        self.prompt = PromptActions(screen, app, control, self.do, self.do_with, self.memory.add)
         self.browser = BrowserActions(screen, control, self.session)
         self._scroll = ScrollActions(screen)
+        lists = ListActions(screen, app, control, can=self.can, run=self.do)
+        pages = PageActions(screen, app, control, self.session, self.undo)
+        self._with_words = {**self.session.with_words(), **lists.with_words(), **pages.with_words()}
         self._table: Mapping[str, Callable[[], object]] = {
             **self.run.table(),
             **self.session.table(),
@@ -39,8 +42,8 @@ class ActionTable:
             **self.memory.table(),
             **LoginActions(screen, app, panels, control).table(),
             **FactActions(screen, control).table(),
-            **ListActions(screen, app, control, can=self.can, run=self.do).table(),
-            **PageActions(screen, app, control, self.session, self.undo).table(),
+            **lists.table(),
+            **pages.table(),
             **self._scroll.table(),
             **DisplayActions(screen, app).table(),
             **TrustActions(screen, app, panels, control).table(),
@@ -59,3 +62,10 @@ class ActionTable:
     def do(self, action_id: str) -> None:
         """Run the action."""
         self._table[action_id]()
+
+    def do_with(self, action_id: str, words: str) -> bool:
+        """Run the action with the words after the name of its slash command; return False if it uses none."""
+        act = self._with_words.get(action_id)
+        if act is not None:
+            act(words)
+        return act is not None

@@ -134,4 +134,4 @@ class UndoActions:
         scope = preview.scope
         if scope is None:
             return ""
-        return self._control.span(scope.messages or [scope.message_id])
+        return self._control.span(scope.messages or [scope.message_id], scope.requests)

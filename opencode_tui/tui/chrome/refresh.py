@@ -104,7 +104,9 @@ def status_of(
     is_shell: bool = False,
 ) -> Status:
     """Return the status line; `key` returns the key of an action."""
-    agent = screen_line(control.choice.agent or "")
+    facts = control.facts
+    is_child = facts is not None and bool(facts.info.parent_id)
+    agent = screen_line((facts.agent if is_child and facts is not None else "") or control.choice.agent or "")
     variant = f" {control.choice.variant}" if control.choice.variant else ""
     chosen = control.choice.model
     is_demo = chosen is not None and chosen.provider_id == "demo"
@@ -115,9 +117,12 @@ def status_of(
         cost = money(control.facts.cost) if control.facts.cost else ""
     sandbox, is_confined = _sandbox_of(control)
     hints = _hints(is_asking=is_asking, is_demo=is_demo, width=width, key=key)
+    if is_child and not is_asking:
+        hints = (*hints[-1:], (key("session_parent"), "parent session", "session_parent"))
     if is_shell:
         return Status("shell command", "runs at once, without the model", hints=((key("input_submit"), "run", ""),))
-    return Status(agent, model, share, cost, control.approvals, sandbox, is_confined, hints)
+    waiting = control.waiting_elsewhere() if is_folded else 0
+    return Status(agent, model, share, cost, control.approvals, sandbox, is_confined, waiting, hints)
 
 
 def _sandbox_of(control: SessionController) -> tuple[str, bool]:

@@ -49,6 +49,8 @@ class Status:
     approvals: str = ""
     sandbox: str = ""
     is_confined: bool = False
+    waiting: int = 0
+    """Other sessions that need an answer, while the sidebar does not show them."""
     hints: tuple[tuple[str, str, str], ...] = ()
     """(key, description, action id), the most important last."""
 
@@ -70,16 +72,26 @@ class StatusLine(Rows):
         fill = palette.area("background")
         agent = [(" ", fill), (status.agent, palette.style("text", bold=True))]
         if width <= NARROW:
-            left = [*agent, *self._safety(is_brief=True)]
+            left = [*agent, *self._waiting(is_brief=True), *self._safety(is_brief=True)]
             return [row(width, left, [(f"{status.share}  ", palette.style("text"))], fill=fill)]
         left = [
             *agent,
             (f"  {status.model}" if status.model else "", palette.style("muted")),
             (f"   {status.share}" if status.share else "", palette.style("text")),
             (f"  {status.cost}" if status.cost else "", palette.style("muted")),
+            *self._waiting(is_brief=False),
             *self._safety(is_brief=False),
         ]
         return [row(width, left, self._hints(width - measure(left) - 3), fill=fill, mark=self.look.glyphs.ellipsis)]
+
+    def _waiting(self, *, is_brief: bool) -> list[Piece]:
+        """Return how many other sessions need an answer; a click opens the list of sessions."""
+        count = self.status.waiting
+        words = f"   {self.look.glyphs.asks} {count}"
+        if not is_brief:
+            words += f" need{'s' if count == 1 else ''} you"
+        style = self.look.palette.style("warning", bold=True) + pressing("session_list")
+        return [(words, style)] if count else []
 
     def _safety(self, *, is_brief: bool) -> list[Piece]:
         """Return the mode of approvals and the sandbox; in brief only the sign of a sandbox."""

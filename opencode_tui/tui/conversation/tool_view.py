@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from opencode_tui.schema.session.tool_state import ToolStateCompleted, ToolStateError, ToolStateRunning
 from opencode_tui.text.cells import width
-from opencode_tui.text.quantity import amount, duration
+from opencode_tui.text.quantity import duration
 from opencode_tui.text.tool import (
     BY_PATH,
     Fact,
@@ -95,9 +95,6 @@ def _spans(facts: Sequence[Fact], page: RenderContext, tone: str) -> list[Span]:
     return [span for span in spans if span[0]]
 
 
-_LETTERS_PER_TOKEN = 4
-
-
 def draw_tool(item: ToolItem, page: RenderContext, scene: ViewState) -> list[Line]:
     """Return the call's lines."""
     state, facts = _appearance(item, page, scene)
@@ -158,8 +155,7 @@ def _appearance(item: ToolItem, page: RenderContext, scene: ViewState) -> tuple[
 def _completed(item: ToolItem, state: ToolStateCompleted, page: RenderContext) -> tuple[State, Sequence[Fact]]:
     glyphs = page.look.glyphs
     if is_pruned(item):
-        tokens = f"{amount(round(len(state.output) / _LETTERS_PER_TOKEN))} tokens"
-        pruned = Fact(f"pruned, {tokens} not sent", short="pruned")
+        pruned = Fact("pruned, not sent", short="pruned")  # the context view has the tokens
         return State(glyphs.pruned, "muted", argument="muted"), [pruned]
     facts = [*facts_of(item.part.tool, state), *time_facts(state.time)]
     return State(glyphs.failed, "warning") if is_bad_exit(state) else State(glyphs.done, "success"), facts

@@ -44,6 +44,8 @@ class ListContent:
         default_factory=dict[str, tuple[str, Callable[[str], object]]]
     )
     moved: Callable[[str], object] | None = None
+    typed: str = ""
+    """The filter at the start."""
     is_marked: bool = True
     """Whether a sign marks the active choice."""
 
@@ -60,12 +62,13 @@ class Listing(Rows, can_focus=True):
     def __init__(self, content: ListContent) -> None:
         super().__init__()
         self.content = content
-        self.query_text = ""
+        self.query_text = clean(content.typed).replace("\n", " ")
         self._found: list[tuple[Choice, Match]] = []
         self._row = 0
         self._top = 0
         self._filter()
-        self._row = next((at for at, (one, _) in enumerate(self._found) if one.is_current), 0)
+        if not self.query_text:
+            self._row = next((at for at, (one, _) in enumerate(self._found) if one.is_current), 0)
 
     def get_line_filters(self) -> Sequence[LineFilter]:
         """Return the filters without the one that mutes the screen under the overlay."""

@@ -9,8 +9,8 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal
 from textual.strip import Strip
 
-from opencode_tui.tui.prompt.draft import Attachment, Draft, paste_marker
-from opencode_tui.tui.prompt.editor import Editor, last_marker, marker_at
+from opencode_tui.tui.prompt.draft import Attachment, Draft, paste_marker, read_image_file
+from opencode_tui.tui.prompt.editor import Editor, is_large, last_marker, marker_at
 from opencode_tui.tui.prompt.history import MAX_LENGTH, History, append_history
 from opencode_tui.tui.screen_guards import ErrorBoundary
 from opencode_tui.tui.widgets.row import Rows, strip
@@ -113,9 +113,16 @@ class PromptBox(ErrorBoundary, Horizontal):
         """Paste a text at the cursor."""
         self.editor.paste(text)
 
-    def on_editor_pasted(self, event: Editor.Pasted) -> None:
-        """Attach a large paste."""
+    async def on_editor_pasted(self, event: Editor.Pasted) -> None:
+        """Attach a large paste, or the image whose path was pasted; insert a path of no image."""
         event.stop()
+        if not is_large(event.text):
+            image = await asyncio.to_thread(read_image_file, event.text)
+            if image is None:
+                self.editor.put_in(event.text)
+            else:
+                self.attach(image)
+            return
         self.attach(Attachment(text=event.text.replace("\r\n", "\n").replace("\r", "\n")))
 
     def open_attachment(self, marker: str) -> Attachment | None:

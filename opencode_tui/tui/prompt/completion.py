@@ -75,7 +75,7 @@ class FileNames:
     def _prepare(self) -> None:
         self._folded = [name.casefold() for name in self._names]
         upper = [name for name in self._names if "/" not in name.rstrip("/")]
-        self._top = [*upper, *self._names[: LIMIT - len(upper)]][:LIMIT] if len(upper) < LIMIT else upper[:LIMIT]
+        self._top = list(dict.fromkeys([*upper, *self._names[:LIMIT]]))[:LIMIT]
 
 
 def _rank(wanted: str, name: str) -> tuple[int, int, int]:
@@ -125,7 +125,7 @@ def trigger(before_cursor: str, *, is_first_line: bool) -> Trigger | None:
 
 
 class Completer:
-    """Finds completions through the engine; reads commands and agents once."""
+    """Finds completions through the engine; reads commands and agents each time a list opens."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -139,10 +139,13 @@ class Completer:
             return await self._find_commands(wanted.query)
         agents = await self._find_agents(wanted.query)
         files = [Completion(f"@{name} ", screen_line(name)) for name in await self._files.find(wanted.query)]
-        return [*agents, *files] if wanted.query else [*files[:6], *agents]
+        if not wanted.query:
+            return [*files[:6], *agents]
+        named = [one for one in agents if one.shown.casefold().startswith(wanted.query.casefold())]
+        return [*named, *files, *(one for one in agents if one not in named)]
 
     async def _find_commands(self, query: str) -> list[Completion]:
-        if self._commands is None:
+        if self._commands is None or not query:  # a list that opens shows what a trusted folder has added
             self._commands = await self._client.catalog.commands()
         built_in = [
             Completion(f"/{name}", f"/{name}", BY_ID[action_id].name) for name, action_id in completion_names().items()
@@ -157,7 +160,7 @@ class Completer:
         return [known[at] for at, _ in ranked(query, [one.shown[1:] for one in known])]
 
     async def _find_agents(self, query: str) -> list[Completion]:
-        if self._agents is None:
+        if self._agents is None or not query:
             self._agents = [
                 one for one in await self._client.catalog.agents() if one.mode != "primary" and not one.hidden
             ]

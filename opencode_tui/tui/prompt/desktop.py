@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -17,7 +18,11 @@ IMAGE: Sequence[Sequence[str]] = (
     ("wl-paste", "--type", "image/png"),
     ("xclip", "-selection", "clipboard", "-target", "image/png", "-out"),
     ("pngpaste", "-"),
+    ("osascript", "-e", "get the clipboard as «class PNGf»"),
 )
+_APPLE_SCRIPT = re.compile("«data PNGf((?:[0-9A-F]{2})*)»".encode())
+"""How `osascript` prints an image."""
+
 TEXT: Sequence[Sequence[str]] = (
     ("wl-paste", "--no-newline"),
     ("xclip", "-selection", "clipboard", "-out"),
@@ -29,6 +34,8 @@ TEXT: Sequence[Sequence[str]] = (
 async def read_image() -> bytes:
     """Return the image on the clipboard as PNG; empty when there is none, or no program to read it."""
     found = await _first(IMAGE)
+    if hexadecimal := _APPLE_SCRIPT.fullmatch(found.strip()):
+        found = bytes.fromhex(hexadecimal[1].decode())
     return found if found.startswith(b"\x89PNG") else b""
 
 

@@ -4,6 +4,7 @@ import base64
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -28,6 +29,30 @@ class Attachment:
     data: bytes = b""
     mime: str = "text/plain"
     name: str = ""
+
+
+MAX_IMAGE_BYTES = 20_000_000
+_IMAGES = {"png": "png", "jpg": "jpeg", "jpeg": "jpeg", "gif": "gif", "webp": "webp"}
+
+
+def read_image_file(text: str) -> Attachment | None:
+    """Return the image at a path as terminals paste it: quoted, with escaped spaces, or as a URL; None without one. Blocks."""
+    text = text.strip()
+    if text.startswith("file://"):
+        from urllib.parse import unquote  # only for such a paste
+
+        text = unquote(text.removeprefix("file://"))
+    elif text[:1] in ("'", '"') and text[-1:] == text[:1]:
+        text = text[1:-1]
+    path = Path(text).expanduser()
+    path = path if path.exists() else Path(text.replace("\\", "")).expanduser()
+    kind = _IMAGES.get(path.suffix[1:].lower())
+    try:
+        if kind is None or not path.is_file() or path.stat().st_size > MAX_IMAGE_BYTES:
+            return None
+        return Attachment(data=path.read_bytes(), mime=f"image/{kind}", name=path.name)
+    except (OSError, RuntimeError):  # a path that cannot be read, or `~name` of nobody
+        return None
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,18 @@ from opencode_tui.tui.widgets.row import row
 _MARKER = re.compile(r"\[(?:Pasted|Image) [^\]\n]{1,40}\]")
 
 
+_REFERENCE = re.compile(r"(?:^|\s)@\S+ $")
+"""A reference to a file with the space after it that a completion inserts."""
+
+_IMAGE_PATH = re.compile(r"(?:file://)?[^\n]{1,1000}\.(?:png|jpe?g|gif|webp)['\"]?", re.IGNORECASE)
+"""A pasted text that may be the path of an image, as terminals paste a dropped file."""
+
+
+def is_large(text: str) -> bool:
+    """Return whether a paste is too large for the prompt."""
+    return len(text) > BIG_PASTE_LENGTH or max(text.count("\n"), text.count("\r")) >= BIG_PASTE_LINES
+
+
 def marker_at(line: str, column: int) -> str:
     """Return the marker at or next to a column; empty if there is none."""
     return next((one.group() for one in _MARKER.finditer(line) if one.start() <= column <= one.end()), "")
@@ -57,7 +69,7 @@ class Editor(ErrorBoundary, TextArea, inherit_bindings=False):
     """Text of the prompt. The keymap maps keys to actions, which `apply` executes; characters are inserted."""
 
     class Pasted(Message):
-        """A large text was pasted; `text` is unsafe."""
+        """A large text was pasted, or what may be the path of an image; `text` is unsafe."""
 
         def __init__(self, text: str) -> None:
             super().__init__()
@@ -98,6 +110,8 @@ class Editor(ErrorBoundary, TextArea, inherit_bindings=False):
             event.stop()
             event.prevent_default()
             self.post_message(self.HelpRequested())
+        elif event.character == "#" and _REFERENCE.search(self.before_cursor):
+            self.action_delete_left()  # the lines of a file belong to its name: `@parser.py#L3-5`
 
     def on_mount(self) -> None:
         """Draw the cursor and the selection in the colors of the look."""
@@ -206,7 +220,7 @@ class Editor(ErrorBoundary, TextArea, inherit_bindings=False):
         if self.writes_out_pastes or self.is_secret:
             self.put_in(text)
             return
-        if len(text) > BIG_PASTE_LENGTH or text.count("\n") >= BIG_PASTE_LINES or text.count("\r") >= BIG_PASTE_LINES:
+        if _IMAGE_PATH.fullmatch(text.strip()) or is_large(text):
             self.post_message(self.Pasted(text))
             return
         self.put_in(text)

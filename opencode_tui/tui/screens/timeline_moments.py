@@ -8,7 +8,7 @@ from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.session.diff import FileDiff
 from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.message import AssistantMessage, UserMessage
-from opencode_tui.schema.session.part import CompactionPart, PatchPart, TextPart, ToolPart
+from opencode_tui.schema.session.part import CompactionPart, PatchPart, StepStartPart, TextPart, ToolPart
 from opencode_tui.schema.session.session import SessionInfo, fork_origin
 from opencode_tui.schema.session.tool_state import ToolStateCompleted
 from opencode_tui.text.safe_text import screen_line
@@ -82,9 +82,9 @@ def moments(messages: Sequence[MessageWithParts], branches: Sequence[Branch], *,
     found: list[Moment] = []
     at: list[Moment | None] = []
     """The moment of each message."""
-    for message in messages:
+    for message, following in zip(messages, [*messages[1:], None], strict=True):
         if isinstance(message.info, UserMessage):
-            if (made := _request(message)) is not None:
+            if (made := _request(message, following)) is not None:
                 found.append(made)
         elif found:
             found[-1].steps += _steps(message, found[-1].diffs, root)
@@ -99,14 +99,23 @@ def moments(messages: Sequence[MessageWithParts], branches: Sequence[Branch], *,
     return found
 
 
-def _request(message: MessageWithParts) -> Moment | None:
+def _request(message: MessageWithParts, following: MessageWithParts | None) -> Moment | None:
+    """Return the moment of a request, or of the command line that the user ran; None for a message of the program."""
     info = message.info
     if any(isinstance(part, CompactionPart) for part in message.parts):
         return Moment(info.id, info.time.created, "Compacted", is_rule=True)
     words = [part.text for part in message.parts if isinstance(part, TextPart) and not part.synthetic]
-    text = screen_line(" ".join(" ".join(words).split()))
+    text = screen_line(" ".join(" ".join(words).split()) or _command_line(following))
     summary = info.summary if isinstance(info, UserMessage) else None
     return Moment(info.id, info.time.created, text, diffs=summary.diffs if summary else ()) if text else None
+
+
+def _command_line(answer: MessageWithParts | None) -> str:
+    """Return `! ls` for a command of the user, which has an answer without a step of a model; else nothing."""
+    calls = [
+        part for part in (answer.parts if answer is not None else ()) if isinstance(part, ToolPart | StepStartPart)
+    ]
+    return f"! {argument_of(calls[0])}" if calls and isinstance(calls[0], ToolPart) else ""
 
 
 def _steps(message: MessageWithParts, diffs: Sequence[FileDiff], root: str) -> list[Step]:

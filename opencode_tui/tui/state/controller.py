@@ -130,6 +130,11 @@ class SessionController:
         family = self.folder.family(self.session_id)
         return [one for one in self.folder.asking.values() if one.session_id in family]
 
+    def waiting_elsewhere(self) -> int:
+        """Return how many sessions other than the shown one and its subagent sessions need an answer."""
+        shown = self.folder.family(self.session_id) if self.session_id is not None else set[str]()
+        return len({one.session_id for one in self.folder.asking.values()} - shown)
+
     async def start(self, options: StartOptions) -> None:
         """Load the folder and open the requested session. Raises OpencodeError."""
         self.is_alone = options.server is None
@@ -319,9 +324,9 @@ class SessionController:
         given = ShellInput(command=command, agent=self.choice.agent, model=self.choice.model)
         await self.client.prompts.shell(session.id, given, stored=stored)
 
-    def span(self, message_ids: Sequence[str]) -> str:
+    def span(self, message_ids: Sequence[str], turns: int) -> str:
         """Return `1 turn · 12:04 to 12:06` for messages of the shown session."""
-        return self.facts.span(message_ids) if self.facts is not None else ""
+        return self.facts.span(message_ids, turns) if self.facts is not None else ""
 
     async def interrupt(self) -> bool:
         """Interrupt the run of the shown session; return whether there was one."""

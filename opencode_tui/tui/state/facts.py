@@ -162,6 +162,8 @@ class SessionFacts:
         self.diffs: Sequence[FileDiff] = ()
         self._answers: dict[str, AssistantMessage] = {}
         self._requests: dict[str, int] = {}
+        self._pruned: dict[str, tuple[int, int]] = {}
+        """When an output was pruned, and its tokens, by part."""
         self._user: UserMessage | None = None
         self._began: int | None = None
         """The time of the first request of the current or last run."""
@@ -216,6 +218,11 @@ class SessionFacts:
         return "" if is_default_title(self.info.title) else " ".join(self.info.title.split())
 
     @property
+    def agent(self) -> str:
+        """The agent of the latest request; empty without one."""
+        return self._user.agent if self._user is not None else ""
+
+    @property
     def word(self) -> str:
         """The current activity in two or three words."""
         if self._running:
@@ -224,10 +231,12 @@ class SessionFacts:
 
     @property
     def context(self) -> int:
-        """Tokens of the last request and its response."""
+        """Tokens of the last request and its response, without what an undo or pruning has left out since."""
+        undone_from = self.info.revert.message_id if self.info.revert is not None else None
         for message in reversed(self._answers.values()):
-            if message.tokens.context:
-                return message.tokens.context
+            if message.tokens.context and (undone_from is None or message.id <= undone_from):
+                freed = sum(tokens for time, tokens in self._pruned.values() if time > message.time.created)
+                return max(0, message.tokens.context - freed)
         return 0
 
     @property
@@ -253,17 +262,17 @@ class SessionFacts:
         is_open = last.finish in FINISH_CONTINUES and last.id not in self._rejected
         return last.time.completed is None or is_open or last.time.completed > user.time.created
 
-    def span(self, message_ids: Sequence[str]) -> str:
-        """Return `2 turns · 12:04 to 12:06`: the number of requests in the messages, and their times."""
+    def span(self, message_ids: Sequence[str], turns: int) -> str:
+        """Return `2 turns · 12:04 to 12:06`: the number of turns, and the times of their messages."""
         wanted = set(message_ids)
         users = [time for one, time in self._requests.items() if one in wanted]
         ends = [one.time.completed or one.time.created for one in self._answers.values() if one.id in wanted]
         times = sorted([*users, *ends])
         if not times:
             return ""
-        turns = f"{plural(len(users), 'turn')} · " if users else ""
+        counted = f"{plural(turns, 'turn')} · " if turns else ""
         first, last = clock(times[0]), clock(times[-1])
-        return f"{turns}{first}" + (f" to {last}" if last != first else "")
+        return f"{counted}{first}" + (f" to {last}" if last != first else "")
 
     def turn_summary(self) -> str:
         """Return the tool calls of the finished turn, `9 tools`; empty for none."""
@@ -319,6 +328,9 @@ class SessionFacts:
 
     def _apply_call(self, part: ToolPart) -> None:
         self._calls.add(part.id)
+        self._pruned.pop(part.id, None)
+        if isinstance(part.state, ToolStateCompleted) and part.state.time.compacted is not None:
+            self._pruned[part.id] = part.state.time.compacted, len(part.state.output) // LETTERS_PER_TOKEN
         match part.state:
             case ToolStateRunning():
                 self._running[part.id] = brief_activity(part.tool, part.state.input)

@@ -22,6 +22,8 @@ class ModelSelection:
         self.models: Sequence[Model] = ()
         self.agent: str | None = None
         self.model: ModelRef | None = None
+        self.problem = ""
+        """Why no model is selected: the settings name an unknown one."""
         self.variant: str | None = None
         self.recent: list[ModelRef] = []
         """Models used since the start, latest first."""
@@ -54,8 +56,8 @@ class ModelSelection:
             return
         try:
             self.model = await self._client.catalog.default_model()
-        except OpencodeError:
-            self.model = None  # the first request says what is missing
+        except OpencodeError as error:
+            self.model, self.problem = None, str(error)
 
     async def load_models(self) -> None:
         """Read the models; their limits and variants are needed only after the first frames."""

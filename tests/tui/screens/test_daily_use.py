@@ -136,3 +136,95 @@ async def test_sessions_are_renamed_and_deleted_one_after_another(environ: dict[
             await page.answer("y")
             await page.sees(left)
         assert page.app.is_running
+
+
+async def test_changes_are_shown_while_the_turn_runs(environ: dict[str, str], folder: Path) -> None:
+    write = Call("write", {"filePath": "notes.md", "content": "# Hi\n"})
+    slow = Answer(text="word " * 400, delay_ms=50)
+    async with screen(environ, folder, Answer(calls=(write,)), slow, size=(150, 40)) as page:
+        await page.send("write it")
+        await page.sees("word word")
+        shown = await page.sees("Changes")
+        assert "A notes.md" in shown and "✓ Done" not in shown
+
+
+async def test_a_waiting_session_is_shown_also_without_the_sidebar(environ: dict[str, str], folder: Path) -> None:
+    async with screen(environ, folder, Answer(calls=(TOUCH,)), settings=ASKS, size=(100, 30)) as page:
+        await page.send("make it")
+        await page.sees("run once")
+        await page.press("ctrl+x", "n")
+        await page.sees("! 1 needs you")
+
+
+async def test_words_after_a_commands_name_are_used_or_put_back(environ: dict[str, str], folder: Path) -> None:
+    async with screen(environ, folder) as page:
+        await page.send("hello")
+        await page.sees("✓ Done")
+        await page.send("/rename a better name")
+        await page.sees("a better name")
+        await page.send("/export out.md")
+        await page.sees("Exported")
+        assert "hello" in (folder / "out.md").read_text()
+        await page.send("/model scripted")
+        await page.sees("ctrl+f favorite")
+        assert page.app.screen.listing.query_text == "scripted"  # pyright: ignore[reportAttributeAccessIssue] - the overlay
+        await page.press("escape")
+        await page.send("/model demo/tour")
+        await page.sees("demo/tour")
+        await page.send("/stash these words")
+        await page.sees("/stash takes no arguments")
+        assert page.app.chat.prompt.editor.text == "/stash these words"
+
+
+async def test_the_focus_of_a_compaction_is_sent(environ: dict[str, str], folder: Path) -> None:
+    async with screen(environ, folder) as page:
+        await page.send("hello")
+        await page.sees("✓ Done")
+        await page.send("/compact the parser")
+        await page.sees("Compacted")
+        assert "focus on: the parser" in str(page.world.server.bodies)
+
+
+async def test_files_come_before_agents_and_keep_their_lines(environ: dict[str, str], folder: Path) -> None:
+    (folder / "README.md").write_text("x")
+    async with screen(environ, folder) as page:
+        await page.type("@")
+        shown = await page.sees("README.md")
+        assert shown.count("README.md") == 1
+        await page.type("R")
+        lines = (await page.sees("@R")).splitlines()
+        assert next(line for line in lines if "README.md" in line or "explore" in line).strip("▎ ").startswith("README")
+        await page.press("tab")
+        await page.pilot.press("number_sign")
+        await page.type("L3")
+        assert page.app.chat.prompt.editor.text == "@README.md#L3"
+
+
+async def test_the_path_of_an_image_is_attached_and_any_other_stays_text(environ: dict[str, str], folder: Path) -> None:
+    (folder / "a pic.png").write_bytes(b"\x89PNG\r\n\x1a\n")
+    async with screen(environ, folder) as page:
+        page.app.chat.prompt.paste(f"'{folder}/a pic.png'")
+        await page.sees("[Image 1]")
+        page.app.chat.prompt.paste("/nowhere/b.png")
+        await page.sees("[Image 1]/nowhere/b.png")
+
+
+async def test_an_unknown_model_of_the_settings_is_named_at_the_start(environ: dict[str, str], folder: Path) -> None:
+    async with screen(environ, folder, settings={"model": "fake/fake-modle"}) as page:
+        await page.sees("fake/fake-modle")
+
+
+async def test_a_command_of_the_user_is_a_turn_in_the_timeline_as_in_an_undo(
+    environ: dict[str, str], folder: Path
+) -> None:
+    async with screen(environ, folder, size=(140, 40)) as page:
+        await page.send("hello")
+        await page.sees("✓ Done")
+        await page.send("!echo one")
+        await page.sees("Shell")
+        await page.sees("✓ Done")
+        await page.press("ctrl+x", "g")
+        shown = await page.sees("2 turns")
+        assert "! echo one" in shown
+        await page.press("up")
+        await page.sees("Removes 2 turns")

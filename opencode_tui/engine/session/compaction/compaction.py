@@ -129,6 +129,7 @@ class CompactionTask(Struct, frozen=True):
     """A session to compact, and how.
 
     Messages from `tail_id` on are still sent in full. `limit` is the limit in tokens that the provider reported.
+    `focus` is what the summary should say most about.
     """
 
     session_id: str
@@ -137,6 +138,7 @@ class CompactionTask(Struct, frozen=True):
     tail_id: str | None = None
     prepared: Precomputed | None = None
     limit: int | None = None
+    focus: str = ""
 
 
 class SessionCompaction:
@@ -198,7 +200,7 @@ class SessionCompaction:
             await step.store_precomputed(order.prepared.completion)
             return
         model = self._services.requests.model(user, order.model)
-        requests = self._services.requests.attempts(old, user, model, limit=order.limit)
+        requests = self._services.requests.attempts(old, user, model, limit=order.limit, focus=order.focus)
         try:
             await step.write(self._services.providers.llm(model), requests)
         except ContextOverflowError as error:

@@ -221,11 +221,17 @@ class SummaryRequests(Struct, frozen=True):
         return self.catalog.resolve(wanted or (agent.model if agent else None) or user.model)
 
     async def attempts(
-        self, old: Sequence[MessageWithParts], user: UserMessage, model: Model, *, limit: int | None = None
+        self,
+        old: Sequence[MessageWithParts],
+        user: UserMessage,
+        model: Model,
+        *,
+        limit: int | None = None,
+        focus: str = "",
     ) -> AsyncIterator[SummaryRequest]:
         """Yield the requests to try, each shorter than the one before; `limit` is the limit that the provider reported."""
         for share in ATTEMPTS:
-            yield await self.build(old, user, model, limit=limit, share=share)
+            yield await self.build(old, user, model, limit=limit, share=share, focus=focus)
 
     async def build(
         self,
@@ -235,6 +241,7 @@ class SummaryRequests(Struct, frozen=True):
         *,
         limit: int | None = None,
         share: float = 1.0,
+        focus: str = "",
     ) -> SummaryRequest:
         """Return the request for a summary of these messages, shortened to `share` of the model's available context."""
         agent = self.agents.get(AGENT)
@@ -242,6 +249,8 @@ class SummaryRequests(Struct, frozen=True):
         system = (agent.prompt if agent else None) or read_prompt(AGENT)
         entries = _without_continue(to_model_messages(old, model))
         instruction = await self._instruction(user.session_id, words)
+        if focus:
+            instruction += f"\n\nThe user asks the summary to focus on: {focus}"
 
         def measure(text: str) -> int:
             return self.estimator.estimate_text(text, model) + 1

@@ -15,7 +15,7 @@ from opencode_tui.engine.provider.catalog import Catalog
 from opencode_tui.engine.provider.llm import LlmRequest, TextBlock, UserEntry
 from opencode_tui.engine.provider.provider import Endpoint
 from opencode_tui.engine.provider.request_preview import preview_request
-from opencode_tui.engine.session.compaction.prune import output_tokens, prunable
+from opencode_tui.engine.session.compaction.prune import prunable
 from opencode_tui.engine.session.compaction.state import OverflowRules, pruned_since, usable
 from opencode_tui.engine.session.context.items import ContextSources, context_items, measure
 from opencode_tui.engine.session.records.store import SessionStore
@@ -121,6 +121,7 @@ class SessionContext(Struct, frozen=True):
             estimate=estimate.scaled(factor),
         )
         items = context_items(sources)
+        wanted = {part.id for part in prunable(following.visible)}
         return ContextView(
             session_id=following.info.id,
             model=request.model.ref,
@@ -131,7 +132,7 @@ class SessionContext(Struct, frozen=True):
             reported=None if newest is None else newest.tokens.context,
             factor=round(factor, 4),
             learned=estimate.reports,
-            prunable=sum(map(output_tokens, prunable(following.visible))),
+            prunable=sum(item.frees or 0 for item in items if item.part_id in wanted),
             cost=float(session_cost(following.info, (message.info for message in following.stored))),
             items=items,
         )

@@ -95,12 +95,18 @@ def last_turn(messages: Messages) -> str:
 def scope_of(messages: Messages, boundary: Boundary) -> UndoScope:
     """Return the scope of an undo for its report."""
     gone = hidden_messages(messages, boundary)
-    first = messages[boundary.message]
+    first, start = messages[boundary.message], len(messages) - len(gone)
+    users = [
+        at
+        for at in range(start, len(messages))
+        if isinstance(messages[at].info, UserMessage)
+        and not any(isinstance(part, CompactionPart) for part in messages[at].parts)
+    ]
     return UndoScope(
         message_id=first.info.id,
         part_id=None if boundary.part is None else _part_id(first, boundary.part),
         messages=[message.info.id for message in gone],
-        requests=sum(isinstance(message.info, UserMessage) for message in gone),
+        requests=sum(_is_from_user(messages, at) for at in users),
         answers=sum(isinstance(message.info, AssistantMessage) for message in gone),
         parts=[] if boundary.part is None else [part.id for part in first.parts[boundary.part :]],
     )

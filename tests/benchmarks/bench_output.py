@@ -35,6 +35,8 @@ ROWS = 40
 SLOW = 20_000
 """Bytes that the slow terminal takes in a second."""
 
+_WARM_S = 3
+
 OURS = ["-m", "opencode_tui"]
 BEFORE = [
     "-c",
@@ -124,7 +126,9 @@ def stream(program: list[str], columns: int, tokens: int, *, rate: int | None = 
         try:
             while b"fake-model" not in reader.tail:
                 time.sleep(0.05)
-            time.sleep(2)
+            server.script(Answer(text="warm"))  # the first turn imports what later ones use
+            os.write(master, b"hello\r")
+            time.sleep(_WARM_S)
             server.script(Answer(text=text, delta_size=4, delay_ms=4.9, calls=(call,)), Answer(text="ended"))
             reader.rate = rate
             os.write(master, b"go on\r")

@@ -122,7 +122,7 @@ class Guard:
         if len(hosts) != 1 or not self._address.is_called(hosts[0].decode("latin-1")):
             return Refusal(403, f"this server is {self._address.url}; the Host header has another name")
         if self._is_foreign(headers):
-            return Refusal(403, "pages of this origin may not use the server; only those of localhost may")
+            return Refusal(403, "origin not allowed; only pages of localhost may use the server")
         if method == "OPTIONS":
             return None
         if not self._credentials.admits(_first(headers, b"authorization")):

@@ -23,7 +23,7 @@ def test_trust_lists_what_it_allows(line: Commands) -> None:
     done = line.run("trust")
     assert done.stdout.splitlines() == [
         "opencode.json: plugin: starts programs: ./p.py",
-        "opencode.json: permission.bash: loosens permissions: allow",
+        "opencode.json: permission.bash: relaxes permissions: allow",
         f"trusted {line.folder}",
     ]
     assert '"ignored": []' in line.run("debug", "config").stdout
@@ -33,7 +33,7 @@ def test_a_dry_run_lists_and_trusts_nothing(line: Commands) -> None:
     done = line.run("trust", "--dry-run")
     assert done.stdout.splitlines() == [
         "opencode.json: plugin: starts programs: ./p.py",
-        "opencode.json: permission.bash: loosens permissions: allow",
+        "opencode.json: permission.bash: relaxes permissions: allow",
     ]
     assert done.stderr == f"opencode-tui: {line.folder} is not trusted with this content\n"
     assert line.run("trust", "--list").stdout == ""

@@ -82,7 +82,7 @@ async def test_two_sessions_that_edit_one_file_in_turn_overwrite_nothing(environ
         report = await world.client.undo.revert(mine.id, first)
         assert (folder / "a.txt").read_text() == "four\n"
         assert [(file.path, file.reason) for file in report.kept] == [
-            (str(folder / "a.txt"), "it was changed by somebody else between two steps")
+            (str(folder / "a.txt"), "changed outside the session")
         ]
 
 

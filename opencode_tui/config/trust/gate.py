@@ -19,7 +19,7 @@ from opencode_tui.schema.record import JsonObject
 
 STARTS = "starts programs"
 SENDS = "sends data elsewhere"
-LOOSENS = "loosens permissions"
+LOOSENS = "relaxes permissions"
 READS_ENVIRONMENT = "reads a variable of your environment"
 READS_OUTSIDE = "reads files outside the repository, or its secrets"
 ADDS_SKILLS = "adds skills from elsewhere"

@@ -16,16 +16,16 @@ EXECUTABLE_MODE = 0o755
 FOLDER_MODE = 0o755
 LINK_MODE = 0o777
 
-LARGE = "larger than 2 MiB and not in the repository"
+LARGE = "untracked and over 2 MiB"
 HUGE = "larger than 64 MiB"
 IGNORED = "ignored by .gitignore"
-SPECIAL = "neither file, link nor folder"
+SPECIAL = "special file"
 UNREADABLE = "cannot be read"
 REPOSITORY = "data of a repository"
 OWN_DATA = "data of opencode-tui"
-NOT_LOOKED = "not looked at"
+NOT_LOOKED = "not scanned"
 OVER_QUOTA = "the snapshot store is full; `opencode-tui snapshot clean` makes room"
-OUTSIDE = "a link that leads out of the project; undo does not change its target"
+OUTSIDE = "symlink outside the project (target not covered)"
 
 
 @dataclass(frozen=True, slots=True)

@@ -133,7 +133,7 @@ async def test_a_change_between_two_steps_is_named_and_nothing_is_overwritten(wo
     world.write("a", "mine")
     (second,) = await turns(world, {"a": "a2"})
     report = await world.snapshots.revert([first, second])
-    assert named(world, report.conflicts) == [("a", "it was changed by somebody else between two steps")]
+    assert named(world, report.conflicts) == [("a", "changed outside the session")]
     assert texts(world) == {"a": "a2"}
 
 
@@ -161,7 +161,7 @@ async def test_a_patch_without_its_after_state_proves_nothing(world: World):
     world.write("a", "a0")
     (patch,) = await turns(world, {"a": "a1", "new": "n"})
     report = await world.snapshots.revert([Patch(hash=patch.hash, files=patch.files)])
-    assert [reason for _, reason in named(world, report.conflicts)] == ["what the step left there was not recorded"] * 2
+    assert [reason for _, reason in named(world, report.conflicts)] == ["no snapshot for this step"] * 2
     assert texts(world) == {"a": "a1", "new": "n"}
 
 
@@ -226,7 +226,7 @@ async def test_what_two_shells_may_have_changed_is_a_conflict(world: World):
     await recording.end_command()
     world.reopen()
     report = await world.snapshots.revert([patch_of(recording)])
-    assert named(world, report.conflicts) == [("a", "somebody else may have changed it at the same time")]
+    assert named(world, report.conflicts) == [("a", "possibly changed concurrently")]
     assert texts(world) == {"a": "1"}
 
 

@@ -118,7 +118,7 @@ def untrusted() -> Script:
     """A stranger's folder that would start things."""
     ignored = [
         f"{ROOT}/opencode.json line 3: plugin: starts programs: ignored until you trust this folder",
-        f"{ROOT}/opencode.json line 9: permission.bash: loosens permissions: ignored until you trust this folder",
+        f"{ROOT}/opencode.json line 9: permission.bash: relaxes permissions: ignored until you trust this folder",
     ]
     return Script(
         directory=Path(ROOT),

@@ -113,7 +113,7 @@ def stranger() -> Script:
     effects = {
         "opencode.json": [
             "opencode.json: plugin: starts programs: ./tools/watch.py",
-            "opencode.json: permission.bash: loosens permissions: allow",
+            "opencode.json: permission.bash: relaxes permissions: allow",
             "opencode.json: mcp.search: starts programs: npx -y search-server@latest --port 4000 --cache .cache/search --verbose",
         ],
         ".opencode/commands/ship.md": [".opencode/commands/ship.md: command.ship: starts programs: !`git push`"],

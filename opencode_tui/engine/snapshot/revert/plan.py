@@ -14,9 +14,9 @@ from opencode_tui.engine.snapshot.objects.changes import Change
 from opencode_tui.engine.snapshot.objects.view import View
 
 CHANGED_SINCE = "it was changed since"
-CHANGED_BETWEEN = "it was changed by somebody else between two steps"
-CONTESTED = "somebody else may have changed it at the same time"
-NO_RECORD = "what the step left there was not recorded"
+CHANGED_BETWEEN = "changed outside the session"
+CONTESTED = "possibly changed concurrently"
+NO_RECORD = "no snapshot for this step"
 IN_THE_WAY = "a file or a link is where its folder should be"
 
 

@@ -12,6 +12,9 @@ from opencode_tui.engine.provider.llm import TextBlock
 from opencode_tui.engine.provider.provider import Endpoint
 from opencode_tui.server.guard import Credentials
 
+WORKING_STATE = {"FoundMember", "Findings", "State", "Budget", "Redirections", "SimpleCommand"}
+"""What one scan of a shell command collects; no other module keeps them."""
+
 OWN_PROCESS = ("opencode_tui.engine.provider.litellm_child", "opencode_tui.__main__")
 
 
@@ -31,7 +34,7 @@ def struct_classes() -> list[type[Struct]]:
 def test_every_struct_of_the_program_is_frozen() -> None:
     classes = struct_classes()
     assert len(classes) > 200
-    assert [one.__qualname__ for one in classes if not one.__struct_config__.frozen] == []
+    assert {one.__qualname__ for one in classes if not one.__struct_config__.frozen} == WORKING_STATE
 
 
 def test_a_value_refuses_a_new_content_and_a_new_name() -> None:

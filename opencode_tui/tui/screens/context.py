@@ -4,6 +4,7 @@ from collections.abc import Callable, Container, Coroutine, Sequence
 from dataclasses import dataclass
 
 from rich.style import Style
+from textual import events
 
 from opencode_tui.schema.api.context import CompactSession, ContextGroup, ContextItem, ContextView
 from opencode_tui.schema.error import OpencodeError
@@ -68,14 +69,19 @@ class ContextHead:
         """Return the tokens of each part, the free ones and, where it fits, the limit of compaction."""
         palette, view = self._look.palette, self._view
         muted, text = palette.style("muted"), palette.style("text")
-        pieces: list[Piece] = []
+        parts: list[list[Piece]] = []
         for number, (total, (_, words)) in enumerate(zip(self._sums, GROUPS, strict=True)):
             sign = (f"{self._sign(number)} ", self._shade(number))
-            pieces += [sign, (f"{words} ", muted), (f"{_whole(total)}   ", text)]
+            parts.append([sign, (f"{words} ", muted), (f"{_whole(total)}   ", text)])
+        if view.usable:
+            free = max(0, view.usable - view.tokens)
+            sign = (f"{self._look.glyphs.shades[4]} ", palette.style("guide"))
+            parts.append([sign, ("free ", muted), (_whole(free), text)])
+        pieces = [piece for part in parts for piece in part]
+        if measure(pieces) + MARGIN > width:  # without the words of the parts; the bar has their colors
+            pieces = [piece for sign, words, total in parts for piece in (sign, total)]
         if not view.usable:
             return pieces, []
-        free = max(0, view.usable - view.tokens)
-        pieces += [(f"{self._look.glyphs.shades[4]} ", palette.style("guide")), ("free ", muted), (_whole(free), text)]
         right = [(f"compacts at {amount(view.usable)}", muted)]
         return pieces, right if measure([*pieces, *right]) + MARGIN + 3 <= width else []
 
@@ -197,6 +203,9 @@ def _aligned(number: int) -> str:
 NAME, STATE, TOKENS, SHARE = 14, 12, 12, 18
 """Cells of the columns other than the item's name."""
 
+SHARE_FROM, STATE_FROM = 100, 70
+"""Cells of the page from which these columns are shown."""
+
 
 class ContextScreen(PageScreen):
     """The page with keys to prune, restore and compact; Enter shows an item in the chat through `jump`."""
@@ -216,6 +225,11 @@ class ContextScreen(PageScreen):
         """Show bar, legend and items."""
         self.head.show(self._head(), is_table=True)
         self.listing.show(self._entries())
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Draw the bar and the columns for the new width."""
+        super().on_resize(event)
+        self.call_after_refresh(self.fill)
 
     def page_keys(self) -> Sequence[PageKey]:
         """Return the keys; those of the selected item come first."""
@@ -294,15 +308,20 @@ class ContextScreen(PageScreen):
         muted = self.style("muted")
         head = ContextHead(self.listing.look, self._view)
         gap: tuple[Sequence[Piece], Sequence[Piece]] = ([], [])
-        columns = [
+        columns = self._columns(
             (pad("state", STATE), muted),
             (pad("tokens", TOKENS - 2, is_right=True), muted),
-            (pad("   share", SHARE + 1), muted),
-        ]
+            [(pad("   share", SHARE + 1), muted)],
+        )
         bar = head.bar(max(10, self.size.width - MARGIN))
         lines: list[tuple[Sequence[Piece], Sequence[Piece]]]
         lines = [head.title(), gap, (bar, []), gap, head.legend(self.size.width), gap]
         return [*lines, ([("item", muted)], columns)]
+
+    def _columns(self, state: Piece, tokens: Piece, share: Sequence[Piece]) -> list[Piece]:
+        """Return the columns at the right that leave space for the names of the items."""
+        width = self.size.width
+        return [*([state] if width >= STATE_FROM else []), tokens, *(share if width >= SHARE_FROM else [])]
 
     def _entries(self) -> list[Entry]:
         rows = context_rows(self._view.items, self._opened)
@@ -345,11 +364,11 @@ class ContextScreen(PageScreen):
             cells = round((SHARE - 2) * row.tokens / biggest) if row.tokens * 50 > biggest else 0
             bar = glyphs.gauge_used * cells
             is_big = row.tokens * 4 > biggest
-            return [
+            share = (pad(bar, SHARE - 2), self.style("accent" if area == "selection" else "guide", area))
+            return self._columns(
                 (pad(row.item.state, STATE), self.style("muted" if is_sent else "text", area)),
                 (pad(tokens, TOKENS - 2, is_right=True), self.style("text" if is_big else "muted", area)),
-                ("   ", self.style("text", area)),
-                (pad(bar, SHARE - 2), self.style("accent" if area == "selection" else "guide", area)),
-            ]
+                [("   ", self.style("text", area)), share],
+            )
 
         return Entry(left, right, row.id)

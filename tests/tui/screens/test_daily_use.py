@@ -228,3 +228,16 @@ async def test_a_command_of_the_user_is_a_turn_in_the_timeline_as_in_an_undo(
         assert "! echo one" in shown
         await page.press("up")
         await page.sees("Removes 2 turns")
+
+
+async def test_the_context_page_has_names_at_any_width(environ: dict[str, str], folder: Path) -> None:
+    async with screen(environ, folder, size=(60, 30)) as page:
+        await page.send("a request with a long name")
+        await page.sees("✓ Done")
+        await page.press("ctrl+x", "i")
+        shown = await page.sees("a request with a long name")
+        assert "System prompt" in shown and "agent build" in shown
+        await page.pilot.resize_terminal(120, 30)
+        shown = await page.sees("share")
+        bar = next(line for line in shown.splitlines() if "····" in line)
+        assert len(bar) > 110

@@ -64,4 +64,11 @@ def is_dark(environ: Mapping[str, str]) -> bool:
 def first_look(environ: Mapping[str, str], encoding: str | None) -> Look:
     """Return the look before the settings are known."""
     palette = built_in(is_dark(environ), find_depth(environ))
-    return Look(palette, glyphs_for(encoding), is_still="OPENCODE_TUI_STILL" in environ)
+    glyphs = glyphs_for(encoding, ascii_wanted=_is_c_locale(environ))
+    return Look(palette, glyphs, is_still="OPENCODE_TUI_STILL" in environ)
+
+
+def _is_c_locale(environ: Mapping[str, str]) -> bool:
+    """Return whether the user asks for the C locale, in which Python encodes as UTF-8 nevertheless."""
+    names = (environ.get(name) for name in ("LC_ALL", "LC_CTYPE", "LANG"))
+    return next(filter(None, names), "") in ("C", "POSIX")

@@ -99,3 +99,11 @@ def test_glyphs_are_ascii_where_the_terminal_is_not_utf8() -> None:
 
 def test_own_words_lose_their_special_separators_with_plain_glyphs() -> None:
     assert first_look({}, "latin-1").words("1 turn · 12:04 …") == "1 turn . 12:04 ~"
+
+
+@pytest.mark.parametrize(
+    ("environ", "done"),
+    [({"LC_ALL": "C", "LANG": "de_DE.UTF-8"}, "v"), ({"LANG": "POSIX"}, "v"), ({"LC_ALL": "C.UTF-8"}, "✓"), ({}, "✓")],
+)
+def test_the_c_locale_asks_for_plain_signs(environ: dict[str, str], done: str) -> None:
+    assert first_look(environ, "utf-8").glyphs.done == done

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from opencode_tui.storage.paths import Paths
 from tests.support.provider.model_server import ModelServer, provider_config
 from tests.support.terminal.screen_terminal import ScreenTerminal
 from tests.support.world.cli import PACKAGE_ROOT
@@ -104,6 +105,16 @@ def test_a_hang_up_ends_it_in_order(place: Place) -> None:
         screen.process.terminate()
         assert screen.ends() == 0
         assert b"\x1b[?1049l" in screen.raw
+
+
+def test_a_closed_window_is_no_error(place: Place, paths: Paths) -> None:
+    with place.open() as screen:
+        screen.sees("fake-model")
+        screen.type("hello\r")
+        screen.sees("Echo: hello")
+        screen.hang_up()
+        screen.process.wait(30)
+    assert list(paths.log.glob("error-*")) == []
 
 
 def test_without_a_word_nothing_is_stored(place: Place) -> None:

@@ -97,7 +97,10 @@ def _open(start: StartOptions, log_level: str | None, opening: "Opening") -> int
                 os.chdir(ending.reopen)
             ending = asyncio.run(_show(start, log_level, opening))
         if ending is not None:
-            _print_resume_command(ending, start.server)
+            try:
+                _print_resume_command(ending, start.server)
+            except OSError:  # the window was closed: nobody reads this, nor what is flushed later
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             if ending.error is not None:
                 raise ending.error
         is_expected = True

@@ -79,7 +79,7 @@ class ContextHead:
             parts.append([sign, ("free ", muted), (_whole(free), text)])
         pieces = [piece for part in parts for piece in part]
         if measure(pieces) + MARGIN > width:  # without the words of the parts; the bar has their colors
-            pieces = [piece for sign, words, total in parts for piece in (sign, total)]
+            pieces = [piece for sign, _, total in parts for piece in (sign, total)]
         if not view.usable:
             return pieces, []
         right = [(f"compacts at {amount(view.usable)}", muted)]

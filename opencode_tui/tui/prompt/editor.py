@@ -9,6 +9,7 @@ from contextlib import suppress
 from rich.style import Style
 from rich.text import Text
 from textual import events
+from textual.geometry import Region
 from textual.message import Message
 from textual.strip import Strip
 from textual.widgets import TextArea
@@ -125,6 +126,12 @@ class Editor(ErrorBoundary, TextArea, inherit_bindings=False):
         self.register_theme(theme)
         self.theme = "css"
         self.theme = "prompt"
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """Return the rows of a region; blank ones once the editor is removed: a frame may come before the next layout."""
+        if self.parent is None:
+            return [Strip.blank(crop.width)] * crop.height
+        return super().render_lines(crop)
 
     def render_line(self, y: int) -> Strip:
         """Return one row; in an empty editor the hints."""

@@ -2,6 +2,9 @@
 
 from pathlib import Path
 
+from textual.containers import Vertical
+
+from opencode_tui.tui.prompt.editor import Editor
 from tests.support.terminal.screen import screen
 
 
@@ -11,3 +14,22 @@ async def test_flags_are_drawn_as_letters_and_sent_as_flags(environ: dict[str, s
         editor.put("from 🇩🇪 to 🇫🇷 by rail")
         await page.sees("from DE to FR by rail")
         assert editor.text == "from 🇩🇪 to 🇫🇷 by rail"
+
+
+async def test_a_frame_between_the_removal_of_an_editor_and_the_next_layout_can_be_drawn(
+    environ: dict[str, str], tmp_path: Path
+) -> None:
+    frames: list[str] = []
+
+    class Panel(Vertical):
+        def on_unmount(self) -> None:
+            frames.append(self.app.export_screenshot())
+
+    async with screen(environ, tmp_path) as page:
+        panel = Panel(editor := Editor())
+        await page.app.screen.mount(panel, before=0)
+        editor.put("to be seen")
+        editor.focus()
+        await page.sees("to be seen")
+        await panel.remove()
+        assert len(frames) == 1

@@ -42,7 +42,7 @@ def test_two_sessions_that_edit_a_file_in_turn_are_a_conflict_and_nothing_is_ove
     assert (project.path / "a.py").read_text() == "x = 3\n"
     undone = line.run("session", "revert", mine)
     assert (project.path / "a.py").read_text() == "x = 3\n"
-    assert "a.py" in undone.stdout and "somebody else" in undone.stdout
+    assert "a.py" in undone.stdout and "changed outside the session" in undone.stdout
 
 
 def test_edits_of_the_user_while_the_model_streams_are_kept(line, project):

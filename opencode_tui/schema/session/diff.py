@@ -2,6 +2,7 @@
 
 from typing import Literal
 
+from opencode_tui.schema.file_path import FilePath
 from opencode_tui.schema.record import Record, absent
 
 
@@ -12,7 +13,7 @@ class FileDiff(Record):
     describes binary content, a mode or a link.
     """
 
-    file: str
+    file: FilePath
     before: str = ""
     after: str = ""
     additions: int = 0

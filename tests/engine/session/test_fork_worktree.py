@@ -119,7 +119,7 @@ async def test_the_preview_makes_nothing(environ, repo, source, tmp_path):
     assert preview.directory == str(tmp_path / "project-brave-otter") and not Path(preview.directory).exists()
     assert preview.branch == "opencode-tui/brave-otter" not in repo.git("branch")
     assert "uncommitted changes included" in preview.notes[0] and preview.notes[1].startswith(
-        "big.bin is not copied: larger"
+        "big.bin is not copied: untracked and over 2 MiB"
     )
     assert "git worktree remove" in preview.notes[-1]
 

@@ -22,7 +22,7 @@ from opencode_tui.storage.paths import Paths, find_paths
 from opencode_tui.storage.storage import Storage
 from tests.benchmarks.comparison import Figure, report
 from tests.conftest import isolated_environment
-from tests.support.sessions.disk import write_session
+from tests.support.sessions.records import write_session
 
 SHORT, LONG = 500, 2_500
 """Turns of two messages and four parts each."""

@@ -27,7 +27,8 @@ from opencode_tui.storage.paths import find_paths
 from tests.benchmarks.bench_snapshot import floor_ms, timed
 from tests.benchmarks.comparison import Figure, report
 from tests.benchmarks.rounds import rounds
-from tests.support.sessions.store import open_store, session_info
+from tests.support.sessions.records import session_info
+from tests.support.sessions.store import open_store
 from tests.support.snapshot.worktree import World
 from tests.support.world.repo import Repo, make_repo
 

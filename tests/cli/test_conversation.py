@@ -5,14 +5,12 @@ import pytest
 from opencode_tui.cli.commands.session import render_conversation
 from opencode_tui.cli.style import PLAIN
 from opencode_tui.schema.session.part import PartTime, RetryPart, RetryTime
-from opencode_tui.schema.session.session import SessionInfo, SessionTime
+from opencode_tui.schema.session.session import SessionTime
 from opencode_tui.schema.session.stored_error import ApiData, MessageData, StoredAbortedError, StoredApiError
 from tests.support.hostile.strings import HOSTILE, steering
-from tests.support.sessions.records import SESSION, assistant, call, image, owner, reasoning, text, user
+from tests.support.sessions.records import SESSION, assistant, call, image, owner, reasoning, session_info, text, user
 
-INFO = SessionInfo(
-    id=SESSION, version="1", project_id="p", directory="/p", title="A title", time=SessionTime(created=0, updated=0)
-)
+INFO = session_info(SESSION, updated=0, title="A title")
 
 
 def shown(*messages) -> list[str]:

@@ -5,11 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from opencode_tui.schema.session.session import SessionInfo, SessionTime
+from opencode_tui.schema.session.session import SessionInfo
 from opencode_tui.storage.cost_index import CostIndex
 from opencode_tui.storage.paths import Paths
 from opencode_tui.storage.storage import Storage
 from tests.support.faults.file_system import FaultyFiles
+from tests.support.sessions.records import session_info
 
 LONG_AGO = 10**18
 MANY = 201
@@ -17,8 +18,7 @@ MANY = 201
 
 
 def session(name: str, *, created: int = 1) -> SessionInfo:
-    time = SessionTime(created=created, updated=created)
-    return SessionInfo(id=f"ses_{name}", version="1", project_id="p", directory="/p", title=name, time=time)
+    return session_info(f"ses_{name}", created=created, updated=created, project_id="p", title=name)
 
 
 def message(paths: Paths, info: SessionInfo, number: int, **fields: object) -> Path:

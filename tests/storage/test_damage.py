@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from opencode_tui.schema.session.session import SessionInfo, SessionTime
 from opencode_tui.storage.doctor import Doctor
 from opencode_tui.storage.paths import Paths
 from opencode_tui.storage.session_index import SessionIndex
 from opencode_tui.storage.storage import Storage
+from tests.support.sessions.records import session_info
 
 SESSIONS = 40
 
@@ -44,8 +44,7 @@ def paths_with_sessions(paths: Paths) -> Paths:
     folder = paths.storage / "session" / "p"
     folder.mkdir(parents=True)
     for number in range(SESSIONS):
-        times = SessionTime(created=1, updated=number)
-        info = SessionInfo(id=f"ses_{number:03}", version="1", project_id="p", directory="/w", title="t", time=times)
+        info = session_info(f"ses_{number:03}", updated=number, project_id="p")
         (folder / f"{info.id}.json").write_bytes(info.to_json())
     return paths
 

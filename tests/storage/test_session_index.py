@@ -5,25 +5,21 @@ from pathlib import Path
 
 import pytest
 
-from opencode_tui.schema.session.session import SessionInfo, SessionTime
+from opencode_tui.schema.session.session import SessionInfo
 from opencode_tui.storage.paths import Paths
 from opencode_tui.storage.session_index import SessionIndex
 from opencode_tui.storage.storage import Storage
 from tests.support.faults.file_system import FaultyFiles
+from tests.support.sessions.records import session_info
 
 MANY = 40
 """More than the index tolerates without being written."""
 
 
 def session(number: int, **fields: object) -> SessionInfo:
-    return SessionInfo(
-        id=f"ses_{999 - number:03d}",
-        version="1",
-        project_id="p",
-        directory="/place",
-        title=f"title\t{number} ü\u2028",
-        time=SessionTime(created=number, updated=number),
-    ).changed(**fields)
+    title = f"title\t{number} ü\u2028"
+    given = {"project_id": "p", "directory": "/place", "title": title, **fields}
+    return session_info(f"ses_{999 - number:03d}", created=number, updated=number, **given)
 
 
 def path(paths: Paths, info: SessionInfo) -> Path:

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from tests.support.sessions.disk import write_session
+from tests.support.sessions.records import write_session
 from tests.support.world.cli import CommandLine, kill_session
 
 

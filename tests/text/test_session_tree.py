@@ -1,22 +1,15 @@
 from opencode_tui.cli.session_choice import nearest
-from opencode_tui.schema.session.session import SessionInfo, SessionTime
+from opencode_tui.schema.session.session import SessionInfo
 from opencode_tui.text.session_tree import build_tree
+from tests.support.sessions.records import session_info
 
 
 def info(
     name: str, *, used: int = 0, parent: str | None = None, origin: str | None = None, title: str = ""
 ) -> SessionInfo:
     metadata = {"forkedFrom": {"sessionID": f"ses_{origin}"}} if origin else None
-    return SessionInfo(
-        id=f"ses_{name}",
-        version="1",
-        project_id="p",
-        directory="/p",
-        title=title or name,
-        parent_id=f"ses_{parent}" if parent else None,
-        metadata=metadata,
-        time=SessionTime(created=0, updated=used),
-    )
+    parent_id = f"ses_{parent}" if parent else None
+    return session_info(f"ses_{name}", updated=used, title=title or name, parent_id=parent_id, metadata=metadata)
 
 
 def drawn(*infos: SessionInfo) -> list[str]:

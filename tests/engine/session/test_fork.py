@@ -9,7 +9,7 @@ from opencode_tui.schema.event.event import SessionCreated
 from opencode_tui.schema.permission import Rule
 from opencode_tui.schema.session.session import CopyRange, ForkOrigin, fork_origin
 from tests.support.provider.model_script import Answer, Call
-from tests.support.sessions.disk import write_session
+from tests.support.sessions.records import write_session
 from tests.support.sessions.store import drain, words
 from tests.support.world.engine import opened, react
 

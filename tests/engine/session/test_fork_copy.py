@@ -14,7 +14,7 @@ from opencode_tui.schema.session.session import RevertState, fork_origin
 from opencode_tui.storage.files import FileSystem
 from opencode_tui.storage.locks import Locks
 from opencode_tui.storage.pending_copies import PendingCopies
-from tests.support.sessions.disk import write_session
+from tests.support.sessions.records import write_session
 
 WHOLE = ForkSession()
 

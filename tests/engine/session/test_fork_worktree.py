@@ -8,7 +8,7 @@ import pytest
 from opencode_tui.client.local import open_client
 from opencode_tui.schema.api.request import CreateSession, ForkSession
 from opencode_tui.schema.error import ConfigError, GitUnavailableError, NoSuchMessageError, SnapshotError
-from tests.support.sessions.disk import write_session
+from tests.support.sessions.records import write_session
 from tests.support.world.repo import make_repo
 
 OWN = ForkSession(worktree=True)

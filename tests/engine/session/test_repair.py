@@ -5,8 +5,8 @@ from opencode_tui.schema.session.history import with_parts
 from opencode_tui.schema.session.message import MessageTime
 from opencode_tui.schema.session.part import PartTime
 from tests.engine.session.test_store import belonging, put
-from tests.support.sessions.records import assistant, call, text, user
-from tests.support.sessions.store import open_store, session_info
+from tests.support.sessions.records import assistant, call, session_info, text, user
+from tests.support.sessions.store import open_store
 
 
 async def test_what_a_dead_process_left_open_is_closed(paths):

@@ -8,8 +8,8 @@ from opencode_tui.engine.session.records.store import LiveText
 from opencode_tui.schema.error import CorruptRecordError, NotFoundError
 from opencode_tui.schema.session.history import with_parts
 from opencode_tui.schema.session.part import PartTime, TextPart
-from tests.support.sessions.records import assistant, call, text, user
-from tests.support.sessions.store import drain, open_store, session_info, words
+from tests.support.sessions.records import assistant, call, session_info, text, user
+from tests.support.sessions.store import drain, open_store, words
 
 
 def belonging(message, session_id="ses_1") -> Any:

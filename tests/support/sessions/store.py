@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from opencode_tui.bus import Bus, Subscription
 from opencode_tui.engine.session.records.store import Publisher, SessionStore
 from opencode_tui.schema.event.event import Event, PartGrowth, PartProgress, to_wire
-from opencode_tui.schema.session.session import SessionInfo, SessionTime
 from opencode_tui.storage.locks import Locks
 from opencode_tui.storage.paths import Paths
 from opencode_tui.storage.session_index import SessionIndex
@@ -36,18 +35,6 @@ async def open_store(paths: Paths, *, now: int = 1_000) -> AsyncGenerator[Opened
         yield Opened(store, storage, locks, bus)
     finally:
         await storage.close()
-
-
-def session_info(session_id: str = "ses_1", **fields) -> SessionInfo:
-    info = SessionInfo(
-        id=session_id,
-        version="1",
-        project_id="global",
-        directory="/p",
-        title="a title",
-        time=SessionTime(created=1, updated=1),
-    )
-    return info.changed(**fields)
 
 
 # Events of the bus as short words that a test can compare.

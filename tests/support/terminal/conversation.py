@@ -8,11 +8,10 @@ from textual.message import Message
 
 from opencode_tui.schema.model import ModelRef
 from opencode_tui.schema.permission import PermissionRequest, ToolCallRef
-from opencode_tui.schema.session.history import MessageWithParts, with_parts
-from opencode_tui.schema.session.message import AssistantMessage, MessagePath, MessageTime, Tokens, UserMessage
+from opencode_tui.schema.session.history import MessageWithParts
+from opencode_tui.schema.session.message import MessagePath, MessageTime, Tokens, UserMessage
 from opencode_tui.schema.session.part import (
     AnyPart,
-    CompactionPart,
     PartTime,
     ReasoningPart,
     RetryPart,
@@ -33,21 +32,16 @@ from opencode_tui.schema.session.stored_error import (
     StoredUnknownError,
     aborted,
 )
-from opencode_tui.schema.session.tool_state import (
-    ToolStateCompleted,
-    ToolStateError,
-    ToolStatePending,
-    ToolStateRunning,
-    ToolTime,
-)
 from opencode_tui.tui.conversation.view import ConversationView
 from opencode_tui.tui.state.transcript import Transcript
 from opencode_tui.tui.theme.built_in import built_in
 from opencode_tui.tui.theme.glyphs import UNICODE, Glyphs
 from opencode_tui.tui.theme.look import Look
 from opencode_tui.tui.theme.palette import Depth
+from tests.support.sessions import records
+from tests.support.sessions.records import SESSION
 
-SESSION = "ses_test"
+MODEL = ModelRef(provider_id="anthropic", model_id="claude-sonnet-4")
 NOON = 1_766_750_400_000
 """2025-12-26 12:00 UTC; tests run in that zone."""
 
@@ -85,28 +79,18 @@ class ConversationApp(App[None]):
 
 
 class Story:
-    """Builds a history message by message; times are minutes and seconds past twelve."""
+    """A history that grows message by message; times are minutes and seconds past twelve."""
 
     def __init__(self) -> None:
         self.messages: list[MessageWithParts] = []
         self.status: AnyStatus = IdleStatus()
-        self._count = 0
 
     def user(self, text: str, at: str = "0", **fields: Any) -> MessageWithParts:
-        info = UserMessage(
-            id=self._id("msg"),
-            session_id=SESSION,
-            time=MessageTime(created=moment(at)),
-            agent="build",
-            model=ModelRef(provider_id="anthropic", model_id="claude-sonnet-4"),
-            **fields,
-        )
-        part = TextPart(id=self._id("prt"), session_id=SESSION, message_id=info.id, text=text)
-        return self._add(with_parts(info, [part]))
+        time = MessageTime(created=moment(at))
+        return self._add(records.user(text, time=time, model=MODEL, **fields))
 
     def compaction(self, at: str, summary: str = "", *, before: int = 0, after: int = 0) -> None:
-        marker = self.user("", at)
-        marker.parts[:] = [CompactionPart(id=self._id("prt"), session_id=SESSION, message_id=marker.info.id, auto=True)]
+        self._add(records.user(records.compaction(), time=MessageTime(created=moment(at)), model=MODEL))
         if summary:
             self.answer([summary], at=at, summary=True, mode="compaction", tokens=Tokens(input=before, output=after))
 
@@ -119,30 +103,26 @@ class Story:
         finish: str | None = "stop",
         **fields: Any,
     ) -> MessageWithParts:
-        parent = next(one.info for one in reversed(self.messages) if isinstance(one.info, UserMessage))
-        message_id = self._id("msg")
-        completed = None if end is None else moment(end or at)
-        info = AssistantMessage(
-            id=message_id,
-            session_id=SESSION,
-            parent_id=fields.pop("parent_id", parent.id),
-            model_id="claude-sonnet-4",
-            provider_id="anthropic",
-            mode=fields.pop("mode", "build"),
-            path=MessagePath(cwd=ROOT, root=ROOT),
-            time=MessageTime(created=moment(at), completed=completed),
+        parent = next(one for one in reversed(self.messages) if isinstance(one.info, UserMessage))
+        answer = records.assistant(
+            *(self.text(part) if isinstance(part, str) else part for part in parts),
+            parent=parent,
+            time=MessageTime(created=moment(at), completed=None if end is None else moment(end or at)),
             finish=None if end is None else finish,
-            **fields,
+            **{
+                "path": MessagePath(cwd=ROOT, root=ROOT),
+                "provider_id": "anthropic",
+                "model_id": "claude-sonnet-4",
+                **fields,
+            },
         )
-        made = [self._owned(part, message_id) for part in parts]
-        return self._add(with_parts(info, made))
+        return self._add(answer)
 
     def text(self, text: str, *, is_open: bool = False) -> TextPart:
-        time = PartTime(start=NOON, end=None if is_open else NOON)
-        return TextPart(**self._owner(), text=text, time=time)
+        return records.text(text, time=PartTime(start=NOON, end=None if is_open else NOON))
 
     def thought(self, text: str, seconds: float = 4) -> ReasoningPart:
-        return ReasoningPart(**self._owner(), text=text, time=PartTime(start=NOON, end=NOON + int(seconds * 1000)))
+        return records.reasoning(text, start=NOON, end=_after(seconds))
 
     def tool(
         self,
@@ -155,29 +135,22 @@ class Story:
         pruned: bool = False,
         **metadata: Any,
     ) -> ToolPart:
-        time = ToolTime(start=NOON, end=NOON + int(seconds * 1000), compacted=NOON if pruned else None)
-        state = ToolStateCompleted(input=given, output=result, title=title, metadata=metadata, time=time)
-        return ToolPart(**self._owner(), call_id=self._id("call"), tool=tool, state=state)
+        return _call(
+            tool, given=given, output=result, title=title, details=metadata, end=_after(seconds), pruned=pruned
+        )
 
     def running(self, tool: str, given: dict[str, Any], *, since: float = 12, **metadata: Any) -> ToolPart:
-        state = ToolStateRunning(input=given, time=ToolTime(start=NOON - int(since * 1000)), metadata=metadata)
-        return ToolPart(**self._owner(), call_id=self._id("call"), tool=tool, state=state)
+        return _call(tool, status="running", given=given, start=_after(-since), details=metadata)
 
     def pending(self, tool: str) -> ToolPart:
-        return ToolPart(**self._owner(), call_id=self._id("call"), tool=tool, state=ToolStatePending())
+        return _call(tool, status="pending")
 
     def failed(self, tool: str, given: dict[str, Any], error: str, *, seconds: float = 0) -> ToolPart:
-        time = ToolTime(start=NOON, end=NOON + int(seconds * 1000))
-        return ToolPart(
-            **self._owner(),
-            call_id=self._id("call"),
-            tool=tool,
-            state=ToolStateError(input=given, error=error, time=time),
-        )
+        return _call(tool, status="error", given=given, output=error, end=_after(seconds))
 
     def retry(self, at: str, *, status: int | None = 529, message: str = "Overloaded") -> RetryPart:
         error = StoredApiError(data=ApiData(message=message, status_code=status, is_retryable=True))
-        return RetryPart(**self._owner(), attempt=1, error=error, time=RetryTime(created=moment(at)))
+        return RetryPart(**records.owner(), attempt=1, error=error, time=RetryTime(created=moment(at)))
 
     def transcript(self, **fields: Any) -> Transcript:
         transcript = Transcript(SESSION)
@@ -185,20 +158,17 @@ class Story:
         transcript.load(self.messages, **fields)
         return transcript
 
-    def _owned(self, part: AnyPart | str, message_id: str) -> AnyPart:
-        part = self.text(part) if isinstance(part, str) else part
-        return part.changed(message_id=message_id)
-
-    def _owner(self) -> dict[str, Any]:
-        return {"id": self._id("prt"), "session_id": SESSION, "message_id": ""}
-
     def _add(self, message: MessageWithParts) -> MessageWithParts:
         self.messages.append(message)
         return message
 
-    def _id(self, prefix: str) -> str:
-        self._count += 1
-        return f"{prefix}_{self._count:012x}00000000000000"
+
+def _call(tool: str, *, start: int = NOON, **fields: Any) -> ToolPart:
+    return records.call(records.new_id("call"), tool, start=start, **fields)
+
+
+def _after(seconds: float) -> int:
+    return NOON + int(seconds * 1000)
 
 
 def moment(at: str) -> int:

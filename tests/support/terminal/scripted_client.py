@@ -19,9 +19,10 @@ from opencode_tui.schema.model import Limit, Model, ModelRef
 from opencode_tui.schema.permission import PermissionReport, PermissionRequest
 from opencode_tui.schema.session.diff import FileDiff
 from opencode_tui.schema.session.history import MessageWithParts
-from opencode_tui.schema.session.session import AnyStatus, SessionInfo, SessionTime, Todo
+from opencode_tui.schema.session.session import AnyStatus, SessionInfo, Todo
 from opencode_tui.schema.session.undo import RevertPreview
-from tests.support.terminal.conversation import NOON, ROOT, SESSION
+from tests.support.sessions.records import SESSION, session_info
+from tests.support.terminal.conversation import NOON, ROOT
 
 SONNET = Model(
     provider_id="anthropic",
@@ -36,8 +37,8 @@ def session(
     title: str, *, id: str = SESSION, updated: int = NOON, created: int | None = None, **fields: Any
 ) -> SessionInfo:
     """A session of the folder; it began at noon at the latest, before its messages."""
-    time = SessionTime(created=min(updated, NOON) if created is None else created, updated=updated)
-    return SessionInfo(id=id, version="1", project_id="p", directory=ROOT, title=title, time=time, **fields)
+    created = min(updated, NOON) if created is None else created
+    return session_info(id, created=created, updated=updated, project_id="p", directory=ROOT, title=title, **fields)
 
 
 @dataclass

@@ -18,19 +18,18 @@ from opencode_tui.engine.session.revert.summary import SessionSummaries
 from opencode_tui.engine.snapshot.report import Patch
 from opencode_tui.engine.snapshot.snapshot import Snapshots
 from opencode_tui.schema.api.request import ForkSession
-from opencode_tui.schema.model import ModelRef
 from opencode_tui.schema.session.history import MessageWithParts
-from opencode_tui.schema.session.message import AssistantMessage, MessagePath, MessageTime, Tokens, UserMessage
+from opencode_tui.schema.session.message import MessagePath, MessageTime, Tokens
 from opencode_tui.schema.session.part import AnyPart, PatchPart, StepFinishPart, StepStartPart, TextPart, ToolPart
-from opencode_tui.schema.session.session import SessionInfo, SessionTime
+from opencode_tui.schema.session.session import SessionInfo
 from opencode_tui.schema.session.tool_state import ToolStateCompleted, ToolTime
 from opencode_tui.storage.files import FileSystem
 from opencode_tui.storage.safe_folder import Disk
+from tests.support.sessions.records import assistant, session_info, user
 from tests.support.snapshot.worktree import Fact, facts_of
 
 P = TypeVar("P", bound=AnyPart)
 Act = Callable[[], object]
-MODEL = ModelRef(provider_id="fake", model_id="fake-model")
 
 
 @dataclass
@@ -74,14 +73,14 @@ class UndoWorld:
         core = self.engine.core
         now = core.clock()
         return await core.store.create(
-            SessionInfo(
-                id=core.identifier.descending("ses"),
-                version="1",
+            session_info(
+                core.identifier.descending("ses"),
+                created=now,
+                updated=now,
                 project_id=self.project_id,
                 directory=str(self.root),
                 parent_id=parent.id if parent else None,
                 title=title,
-                time=SessionTime(created=now, updated=now),
             )
         )
 
@@ -103,13 +102,8 @@ class UndoWorld:
         core = self.engine.core
         await core.store.open(session.id)
         await core.copies.store_ends(session.id)  # as a run does before it adds to a conversation
-        message = UserMessage(
-            id=core.identifier.ascending("msg"),
-            session_id=session.id,
-            time=MessageTime(created=core.clock()),
-            agent="build",
-            model=MODEL,
-        )
+        time = MessageTime(created=core.clock())
+        message = user(id=core.identifier.ascending("msg"), session_id=session.id, time=time).info
         await core.store.update_message(message)
         await self.part(session, message.id, TextPart, text=text, synthetic=synthetic)
         return message.id
@@ -133,18 +127,13 @@ class UndoWorld:
     async def answer(self, session: SessionInfo, request: str) -> str:
         core = self.engine.core
         now = core.clock()
-        message = AssistantMessage(
+        message = assistant(
             id=core.identifier.ascending("msg"),
             session_id=session.id,
             parent_id=request,
-            model_id=MODEL.model_id,
-            provider_id=MODEL.provider_id,
-            mode="build",
-            agent="build",
             path=MessagePath(cwd=str(self.root), root=str(self.root)),
             time=MessageTime(created=now, completed=now),
-            finish="stop",
-        )
+        ).info
         await core.store.update_message(message)
         return message.id
 

@@ -13,7 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from textual.app import App
 from textual.pilot import Pilot
+from textual.strip import Strip
 
 from opencode_tui.tui import preload
 from opencode_tui.tui.app import OpenCodeApp
@@ -27,6 +29,16 @@ from tests.support.world.engine import World, opened
 
 PATIENCE_S = 15.0
 STEP_S = 0.02
+
+
+def screen_lines(app: App[Any]) -> list[Strip]:
+    """Return what the screen shows, a strip for each row."""
+    return app.screen._compositor.render_strips()[: app.screen.size.height]  # Textual has no public way to them
+
+
+def screen_text(app: App[Any]) -> str:
+    """Return everything on the screen, a line each, without blanks at the ends."""
+    return "\n".join(line.text.rstrip() for line in screen_lines(app))
 
 
 def look(*, dark: bool = True, depth: Depth = "truecolor", plain: bool = False) -> Look:
@@ -69,10 +81,7 @@ class Page:
 
     def text(self) -> str:
         """Everything on the screen, a line each, without blanks at the ends."""
-        screen = self.app.screen
-        height = screen.size.height
-        lines = screen._compositor.render_strips()
-        return "\n".join("".join(segment.text for segment in line).rstrip() for line in lines[:height])
+        return screen_text(self.app)
 
     async def sees(self, words: str, *, timeout: float = PATIENCE_S) -> str:
         """Wait until the screen shows these words; return its text. Raise AssertionError with that text after the timeout."""

@@ -9,6 +9,7 @@ import os
 from pathlib import Path
 
 from opencode_tui.tui.app import OpenCodeApp
+from tests.support.terminal.screen import screen_lines
 from tests.support.terminal.screen_svg import draw
 from tests.tui.screens.test_looks import SITUATIONS, opened_app
 
@@ -31,9 +32,8 @@ async def take(situation: str) -> str:
 
 
 def _drawn(app: OpenCodeApp) -> str:
-    screen, palette = app.screen, app.look.palette
-    rows = screen._compositor.render_strips()[: screen.size.height]
-    return draw(rows, columns=screen.size.width, text=palette.text, back_color=palette.background)
+    palette = app.look.palette
+    return draw(screen_lines(app), columns=app.screen.size.width, text=palette.text, back_color=palette.background)
 
 
 def main() -> None:

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 import pytest
 from textual.geometry import Region
 from textual.pilot import Pilot
+from textual.strip import Strip
 
 from opencode_tui.schema.event.event import PartGrowth, PartUpdated
 from opencode_tui.schema.session.part import TextPart
@@ -85,6 +86,14 @@ class Stream:
 
 async def settle(pilot: Pilot[None]) -> None:
     await pilot.pause(0.12)
+
+
+def all_strips(app: ConversationApp) -> list[Strip]:
+    """Return the lines of all entries, also of those outside the window."""
+    layout = app.view.viewport.layout
+    strips = [placed.line.strip for entry in layout.entries for placed in layout.lines_of(entry)]
+    assert strips
+    return strips
 
 
 async def test_the_view_stays_at_the_end_while_an_answer_grows() -> None:
@@ -408,11 +417,10 @@ async def test_hostile_texts_steer_nothing_wherever_they_stand(text: str) -> Non
                 if item.kind in ("tool", "thought", "compaction"):
                     app.view.act(item)
             await settle(pilot)
-            for entry in app.view.viewport.layout.entries:
-                for placed in app.view.viewport.layout.lines_of(entry):
-                    assert steering(placed.line.strip.text) == []
-                    assert "\n" not in placed.line.strip.text
-                    assert placed.line.strip.cell_length == 100
+            for strip in all_strips(app):
+                assert steering(strip.text) == []
+                assert "\n" not in strip.text
+                assert strip.cell_length == 100
 
 
 @pytest.mark.parametrize("width", [20, 40, 60, 100, 160])
@@ -422,10 +430,8 @@ async def test_every_line_is_as_wide_as_the_view(make, width: int) -> None:
     app = ConversationApp(story.transcript(requests=requests_of(story, "rm -rf build dist")), look())
     async with app.run_test(size=(width, 30)) as pilot:
         await settle(pilot)
-        for entry in app.view.viewport.layout.entries:
-            for placed in app.view.viewport.layout.lines_of(entry):
-                strip = placed.line.strip
-                assert (strip.cell_length, sum(segment.cell_length for segment in strip)) == (width, width)
+        for strip in all_strips(app):
+            assert (strip.cell_length, sum(segment.cell_length for segment in strip)) == (width, width)
 
 
 async def test_another_look_draws_all_anew() -> None:
@@ -435,7 +441,7 @@ async def test_another_look_draws_all_anew() -> None:
         app.look = look(dark=False)
         app.view.refresh()
         await settle(pilot)
-        style = app.view.viewport.lines[0].line.strip._segments[0].style
+        style = next(iter(app.view.viewport.lines[0].line.strip)).style
         assert style is not None and style.bgcolor is not None and style.bgcolor.name == "#fcfbf9"
 
 

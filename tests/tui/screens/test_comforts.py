@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from tests.support.provider.model_script import Answer
-from tests.support.terminal.screen import screen
+from tests.support.terminal.screen import screen, screen_lines
 
 
 async def test_the_keys_after_the_leader_are_listed_after_a_moment(environ: dict[str, str], folder: Path) -> None:
@@ -165,7 +165,7 @@ async def test_the_theme_of_the_terminal_has_no_background(environ: dict[str, st
         page.app.apply_theme("system")
         await page.pilot.pause()
         assert page.app.look.palette.background == "" and page.app.look.palette.name == "system"
-        lines = page.app.screen._compositor.render_strips()
+        lines = screen_lines(page.app)
         colors = {segment.style.bgcolor for line in lines for segment in line if segment.style is not None}
         assert colors and all(color is None or color.is_default for color in colors)
         page.app.apply_theme(before.name)

@@ -17,7 +17,7 @@ from opencode_tui.tui.app import OpenCodeApp
 from opencode_tui.tui.options import StartOptions
 from tests.support.hostile.strings import HOSTILE, steering
 from tests.support.terminal.conversation import NOON, ROOT, SESSION, Story
-from tests.support.terminal.screen import look
+from tests.support.terminal.screen import look, screen_text
 from tests.support.terminal.scripted_client import SONNET, Script, ScriptedClient, as_client, session
 
 pytestmark = pytest.mark.usefixtures("jumping_clock")
@@ -81,8 +81,7 @@ async def shown(told: Script, keys: tuple[str, ...]) -> str:
         await pilot.pause(0.4)
         await pilot.press(*keys)
         await pilot.pause(0.4)
-        strips = app.screen._compositor.render_strips()
-        return "\n".join("".join(segment.text for segment in strip) for strip in strips)
+        return screen_text(app)
 
 
 @pytest.mark.parametrize("place", PLACES)
@@ -138,7 +137,6 @@ async def test_a_region_that_cannot_be_drawn_says_so_and_the_rest_goes_on() -> N
         app.chat.sidebar.redraw()
         await pilot.press("a")
         await pilot.pause(0.2)
-        strips = app.screen._compositor.render_strips()
-        text = "\n".join("".join(segment.text for segment in strip) for strip in strips)
+        text = screen_text(app)
         assert "Could not render this; see the log" in text
         assert app.chat.prompt.editor.text == "a"

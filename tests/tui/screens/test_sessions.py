@@ -12,6 +12,7 @@ from opencode_tui.tui.app import OpenCodeApp
 from opencode_tui.tui.keymap import Keymap
 from opencode_tui.tui.screens.sessions import SessionsScreen
 from tests.support.terminal.conversation import SESSION
+from tests.support.terminal.screen import screen_text
 from tests.support.terminal.scripted_client import Script
 from tests.tui.screens.test_looks import Situation, opened_app
 from tests.tui.screens.test_page_looks import many_sessions
@@ -28,8 +29,7 @@ class Opened:
     async def text(self) -> str:
         """Everything on the screen."""
         await self.pilot.pause()
-        lines = self.app.screen._compositor.render_strips()[: self.app.screen.size.height]
-        return "\n".join("".join(segment.text for segment in line).rstrip() for line in lines)
+        return screen_text(self.app)
 
 
 @asynccontextmanager

@@ -70,6 +70,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("messages_first", "To the first message", group="Chat"),
     Action("messages_last", "To the last message", group="Chat"),
     Action("messages_focus", "Focus the conversation", group="Chat"),
+    Action("messages_find", "Find in the conversation", group="Chat"),
     Action("messages_next", "Next message", group="Chat"),
     Action("messages_previous", "Previous message", group="Chat"),
     Action("messages_last_user", "Your last message", group="Chat"),

@@ -99,6 +99,7 @@ DEFAULT_KEYS: Mapping[str, str] = {
     "help_view": "f1,?",
     "attachment_open": "<leader>v",
     "messages_focus": "ctrl+up",
+    "messages_find": "<leader>/",
     "prompt_queue_edit": "<leader>k",
     "session_browser": "<leader>s",
     "history_search": "ctrl+r",

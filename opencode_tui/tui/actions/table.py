@@ -29,10 +29,15 @@ class ActionTable:
         self.memory = MemoryActions(screen, app, panels, control)
         self.prompt = PromptActions(screen, app, control, self.do, self.do_with, self.memory.add)
         self.browser = BrowserActions(screen, control, self.session)
-        self._scroll = ScrollActions(screen)
+        self._scroll = ScrollActions(screen, panels)
         lists = ListActions(screen, app, control, can=self.can, run=self.do)
         pages = PageActions(screen, app, control, self.session, self.undo)
-        self._with_words = {**self.session.with_words(), **lists.with_words(), **pages.with_words()}
+        self._with_words = {
+            **self.session.with_words(),
+            **lists.with_words(),
+            **pages.with_words(),
+            **self._scroll.with_words(),
+        }
         self._table: Mapping[str, Callable[[], object]] = {
             **self.run.table(),
             **self.session.table(),

@@ -1,16 +1,20 @@
 """Actions that scroll the conversation or change what it shows."""
 
+import asyncio
 from collections.abc import Callable, Mapping
 
+from opencode_tui.tui.conversation.find import Found
 from opencode_tui.tui.conversation.view import ConversationView
-from opencode_tui.tui.screen_api import AppApi, ChatApi
+from opencode_tui.tui.dialogs.text_panel import FindPanel
+from opencode_tui.tui.screen_api import AppApi, ChatApi, PanelApi
 
 
 class ScrollActions:
-    """Scrolls the conversation."""
+    """Scrolls the conversation, also to a text in it."""
 
-    def __init__(self, screen: ChatApi) -> None:
+    def __init__(self, screen: ChatApi, panels: PanelApi) -> None:
         self._screen = screen
+        self._panels = panels
         self._at = ""
 
     def table(self) -> Mapping[str, Callable[[], object]]:
@@ -28,7 +32,12 @@ class ScrollActions:
             "messages_previous": lambda: self._with(lambda view: self._step(view, -1)),
             "messages_last_user": lambda: self._with(self._last_user),
             "messages_focus": lambda: self._with(lambda view: view.focus()),
+            "messages_find": self._find,
         }
+
+    def with_words(self) -> Mapping[str, Callable[[str], object]]:
+        """Return the actions that use the words after the name of their slash command, by id."""
+        return {"messages_find": self._find}
 
     def can(self, action_id: str) -> bool:
         """Return whether a conversation is shown."""
@@ -37,6 +46,45 @@ class ScrollActions:
     def _with(self, act: Callable[[ConversationView], object]) -> None:
         if self._screen.view is not None:
             act(self._screen.view)
+
+    def _find(self, words: str = "") -> None:
+        """Ask for a text and show where it occurs; at once if it is known."""
+        view = self._screen.view
+        if view is None or not view.display:
+            self._screen.show_note("failed", "No conversation is open: there is nothing to find")
+            return
+
+        def step(direction: int) -> None:
+            if view.found is None:  # another session is shown
+                panel.show_count(0, 0)
+                return
+            view.found.step(direction)
+            view.show_found(view.found)
+            panel.show_count(view.found.at + 1, view.found.total)
+
+        def back() -> None:
+            self._panels.close()
+            view.show_found(None)
+
+        def find(text: str) -> None:
+            self._screen.do(self._search(view, panel, text))
+
+        panel = FindPanel(words, find=find, step=step, back=back)
+        self._panels.open(panel)
+
+    @staticmethod
+    async def _search(view: ConversationView, panel: FindPanel, words: str) -> None:
+        """Find the words in a thread: all texts of a long session need some milliseconds."""
+        if not words:
+            return
+        transcript = view.transcript
+        found = await asyncio.to_thread(Found, words, list(transcript.items), view.viewport.page.root)
+        if not panel.is_attached or view.transcript is not transcript:
+            return
+        if found.total and view.viewport.items:
+            found.start_at(view.viewport.items[0])
+        view.show_found(found)
+        panel.show_count(found.at + 1, found.total)
 
     def _step(self, view: ConversationView, step: int) -> None:
         """Go to the prompt after or before the last visited one."""

@@ -458,6 +458,11 @@ class ChatScreen(ErrorBoundary, Screen[None], inherit_bindings=False):
         if self.action_table is not None:
             self.do(self.action_table.undo.ask(event.message_id, event.part_id))
 
+    def on_find_requested(self, _event: "requests.FindRequested") -> None:
+        """Ask for a text to find in the conversation."""
+        if self.action_table is not None:
+            self.action_table.do("messages_find")
+
     def on_redo_requested(self, _event: "requests.RedoRequested") -> None:
         """Redo what was undone."""
         if self.action_table is not None:

@@ -15,6 +15,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from opencode_tui.tui.conversation import requests
+from opencode_tui.tui.conversation.find import Found, mark_found
 from opencode_tui.tui.conversation.layout import Layout, Placed, entry_of_key
 from opencode_tui.tui.conversation.render import Line, RenderContext, href_of, underline_link
 from opencode_tui.tui.conversation.viewport import Viewport
@@ -95,6 +96,8 @@ class LineView(ErrorBoundary, ScrollView):
         self._is_moving = False
         self._is_painting = False
         self._hovered = ""
+        self.found: Found | None = None
+        """The occurrences that are marked."""
 
     @property
     @abstractmethod
@@ -166,6 +169,9 @@ class LineView(ErrorBoundary, ScrollView):
         if not self._is_painting:
             return place_letters(placed)
         strip = highlight(placed, self.text_selection, viewport.page)
+        if self.found is not None:
+            palette = viewport.page.look.palette
+            strip = mark_found(strip, placed.key, placed.line.copies_from, self.found, palette)
         if self._hovered:
             strip = underline_link(strip, self._hovered)
         return strip if viewport.follow else self._with_thumb(strip, y)

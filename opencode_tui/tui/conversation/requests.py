@@ -56,6 +56,10 @@ class ForkRequested(Message):
         self.message_id = message_id
 
 
+class FindRequested(Message):
+    """Request to ask for a text to find in the conversation."""
+
+
 class RedoRequested(Message):
     """Request to redo what was undone."""
 

@@ -16,13 +16,14 @@ from textual.timer import Timer
 from opencode_tui.schema.session.tool_state import ToolStateCompleted, ToolStateError
 from opencode_tui.text.tool import argument_of, name_of
 from opencode_tui.tui.conversation import requests
+from opencode_tui.tui.conversation.find import Found
 from opencode_tui.tui.conversation.layout import Placed
 from opencode_tui.tui.conversation.line_view import LineView
 from opencode_tui.tui.conversation.render import href_of
 from opencode_tui.tui.conversation.tool_view import is_pruned, is_ticking, opened_of
 from opencode_tui.tui.conversation.tools.registry import renderer_of
 from opencode_tui.tui.conversation.tools.task import session_of
-from opencode_tui.tui.conversation.tools.tool import FullText
+from opencode_tui.tui.conversation.tools.tool import FullText, Opened
 from opencode_tui.tui.conversation.view_state import ViewState
 from opencode_tui.tui.conversation.viewport import Viewport
 from opencode_tui.tui.state.items import (
@@ -160,6 +161,7 @@ class ConversationView(LineView, can_focus=True):
         Binding("u", "revert_item", "Undo from here", id="conversation.revert", show=False),
         Binding("f", "fork_item", "Fork from here", id="conversation.fork", show=False),
         Binding("y", "copy_item", "Copy", id="conversation.copy", show=False),
+        Binding("slash", "find", "Find", id="conversation.find", show=False),
         Binding("escape", "leave", "Back to the prompt", id="conversation.leave", show=False),
     ]
 
@@ -179,6 +181,9 @@ class ConversationView(LineView, can_focus=True):
         self._acts = Acts(transcript, self._scene, root)
         self._clock = clock
         self._drawn_at = 0.0
+        self._unfolded: tuple[str, Opened | None] | None = None
+        """The item that was opened to show an occurrence, and how it was opened before."""
+
         self._made: Viewport | None = None
         self._frames: Timer | None = None
         self._seconds: Timer | None = None
@@ -193,6 +198,7 @@ class ConversationView(LineView, can_focus=True):
         self._transcript.call_on_change(None)
         self._transcript = transcript
         self._scene.opened.clear()
+        self.found = self._unfolded = None
         self._scene.focus = ""
         self._root = self._root if root is None else root
         self._acts = Acts(transcript, self._scene, self._root)
@@ -240,6 +246,39 @@ class ConversationView(LineView, can_focus=True):
         item = self._transcript.item(item_id)
         if item is not None:
             self._change(lambda viewport: viewport.show_item(item))
+
+    def show_found(self, found: Found | None) -> None:
+        """Mark the occurrences of a text and scroll to the current one, opening its item; None removes the marks."""
+        self.found = found
+        if found is None:
+            self._unfolded = None  # what is open stays open
+        elif found.total:
+            self._change(lambda viewport: self._show_current(viewport, found))
+        self.refresh()
+
+    def _show_current(self, viewport: Viewport, found: Found) -> None:
+        item, number = found.current
+        item = self._transcript.item(item.id)  # another one after a reload
+        if item is None:
+            return
+        if self._unfolded is not None and self._unfolded[0] != item.id:
+            self._fold_again(viewport, *self._unfolded)
+        before = self._scene.opened.get(item.id)
+        found.shown = viewport.show_occurrence(item, found.pattern, number)
+        if found.shown is None and self._acts.fold(item, "whole"):
+            self._unfolded = self._unfolded or (item.id, before)
+            viewport.stop_following()
+            viewport.renew(item)
+            found.shown = viewport.show_occurrence(item, found.pattern, number)
+
+    def _fold_again(self, viewport: Viewport, item_id: str, opened: Opened | None) -> None:
+        self._unfolded = None
+        self._scene.opened.pop(item_id, None)
+        if opened is not None:
+            self._scene.opened[item_id] = opened
+        item = self._transcript.item(item_id)
+        if item is not None:
+            viewport.renew(item)
 
     def switch_details(self, kind: str) -> bool:
         """Open all items of a kind, or restore their initial state; return whether they are open now."""
@@ -297,6 +336,10 @@ class ConversationView(LineView, can_focus=True):
         """Request a copy of the focused item's text."""
         if (item := self._acts.focused) is not None:
             self.post_message(requests.CopyRequested(self._acts.text_of(item)))
+
+    def action_find(self) -> None:
+        """Request to ask for a text to find."""
+        self.post_message(requests.FindRequested())
 
     def action_leave(self) -> None:
         """Return the focus to the prompt."""

@@ -1,5 +1,7 @@
 """The visible lines of the conversation: follows the end, scrolls, and keeps its position when heights are corrected."""
 
+import re
+
 from opencode_tui.tui.conversation.entry import Entry
 from opencode_tui.tui.conversation.layout import Layout, Placed, Spot
 from opencode_tui.tui.conversation.render import RenderContext
@@ -117,6 +119,29 @@ class Viewport:
             self.stop_following()
             self._spot = Spot(entry)
             self.compose(follow_at_end=True)
+
+    def show_occurrence(self, item: Item, pattern: re.Pattern[str], number: int) -> tuple[int, int] | None:
+        """Show an occurrence of a text in an item; return its line's key and its first character there.
+
+        Return None where the item's drawn lines have fewer occurrences: its last one is shown, or its first line.
+        """
+        entry = self.layout.entry_of(item)
+        if entry is None:
+            return None
+        self.layout.read_all(entry)
+        drawn = self.layout.lines_of(entry)
+        places = [
+            (placed, match.start())
+            for placed in drawn
+            for match in pattern.finditer(placed.line.strip.text, placed.line.copies_from)
+        ]
+        placed, start = places[min(number, len(places) - 1)] if places else (drawn[min(entry.gap, len(drawn) - 1)], -1)
+        if placed.key not in {one.key for one in self.lines}:
+            self.stop_following()
+            spot = Spot(entry, placed.leaf, placed.number)
+            self._spot = self.layout.moved(spot, -(self.height // 3))
+        self.compose()
+        return (placed.key, start) if number < len(places) else None
 
     def reveal(self, item: Item) -> None:
         """Scroll as little as possible to show the item's first line."""

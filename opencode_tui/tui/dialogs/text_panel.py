@@ -22,6 +22,11 @@ class _Head(Rows):
         super().__init__()
         self._words = (title, hint)
 
+    def show_hint(self, hint: str) -> None:
+        """Show another text at the right."""
+        self._words = (self._words[0], hint)
+        self.redraw()
+
     def rows(self, width: int, height: int) -> list[Strip]:
         """Draw empty, question, empty."""
         palette = self.look.palette
@@ -36,9 +41,14 @@ class _Head(Rows):
 class _Keys(Rows):
     area = "surface"
 
-    def __init__(self, enter: str, escape: str) -> None:
+    def __init__(self, *words: tuple[str, str]) -> None:
         super().__init__()
-        self._words = (("enter", enter), ("esc", escape))
+        self._words = words
+
+    def show_keys(self, *words: tuple[str, str]) -> None:
+        """Show other keys, each with its effect."""
+        self._words = words
+        self.redraw()
 
     def rows(self, width: int, height: int) -> list[Strip]:
         """Draw empty, keys, empty."""
@@ -80,6 +90,9 @@ class TextPanel(ErrorBoundary, Horizontal):
         self.editor = Editor()
         self.editor.hints = ()
         self.editor.is_secret = ask.is_secret
+        self._head = _Head(ask.title, ask.hint)
+        self._key_words = (("enter", ask.enter), ("esc", ask.escape))
+        self._keys = _Keys(*self._key_words)
         self._ask = ask
         self._done = done
         self._back = back
@@ -88,9 +101,9 @@ class TextPanel(ErrorBoundary, Horizontal):
         """Yield the bar, the title, the editor and the keys."""
         yield Bar(self._ask.bar)
         with Vertical(classes="inside"):
-            yield _Head(self._ask.title, self._ask.hint)
+            yield self._head
             yield self.editor
-            yield _Keys(self._ask.enter, self._ask.escape)
+            yield self._keys
 
     def on_mount(self) -> None:
         """Insert the initial text."""
@@ -112,3 +125,42 @@ class TextPanel(ErrorBoundary, Horizontal):
         if event.key == "escape":
             event.stop()
             self._back()
+
+
+class FindPanel(TextPanel, can_focus=True):
+    """Asks for a text to find; when it was found, keys go from one occurrence to the next until another text is typed."""
+
+    def __init__(
+        self, words: str, *, find: Callable[[str], object], step: Callable[[int], object], back: Callable[[], object]
+    ) -> None:
+        super().__init__(TextAsk("Find", "find", text=words, escape="close"), done=find, back=back)
+        self._step = step
+
+    def on_mount(self) -> None:
+        """Find the initial text."""
+        if self._ask.text:
+            self._done(self._ask.text)
+
+    def show_count(self, at: int, total: int) -> None:
+        """Show the current occurrence, counted from 1, and their number."""
+        self._head.show_hint(f"{at} of {total}" if total else "no match")
+        if total:
+            self._keys.show_keys(("enter", "next"), ("up", "previous"), ("/", "edit"), ("esc", "close"))
+            self.screen.set_focus(self)
+
+    def on_key(self, event: events.Key) -> None:
+        """Go to another occurrence, or change the text."""
+        if not self.has_focus or event.key == "escape":
+            return
+        event.stop()
+        if event.key in ("enter", "n", "down"):
+            self._step(1)
+        elif event.key in ("N", "shift+n", "up"):
+            self._step(-1)
+        elif event.is_printable or event.key == "backspace":
+            self._keys.show_keys(*self._key_words)
+            self.editor.focus()
+            if event.key == "backspace":
+                self.editor.apply("input_backspace")
+            elif event.character and event.key != "slash":
+                self.editor.put_in(event.character)

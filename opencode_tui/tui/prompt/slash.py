@@ -40,6 +40,7 @@ SLASH: Mapping[str, str] = {
     "doctor": "doctor_view",
     "memory": "memory_edit",
     "history": "history_search",
+    "find": "messages_find",
     "thinking": "display_thinking",
     "help": "help_view",
     "exit": "app_exit",

@@ -1,0 +1,88 @@
+"""The occurrences of a text in the conversation, in shown and in folded items alike."""
+
+import re
+from bisect import bisect_right
+from collections.abc import Sequence
+from itertools import accumulate, pairwise
+
+from rich.segment import Segment
+from rich.style import Style
+from textual.strip import Strip
+
+from opencode_tui.schema.session.tool_state import ToolStateError
+from opencode_tui.text.tool import argument_of, failure_text, name_of
+from opencode_tui.tui.conversation.tools.registry import renderer_of
+from opencode_tui.tui.state.items import AnyItem, CompactionItem, GrowingItem, ToolItem, UserItem
+from opencode_tui.tui.theme.palette import Palette
+
+_REVERSE = Style(reverse=True)
+
+
+class Found:
+    """The occurrences of `words` in items, from the top; one of them is the current one, if there are any."""
+
+    def __init__(self, words: str, items: Sequence[AnyItem], root: str) -> None:
+        """Search the items; upper and lower case are alike. Blocks for the length of all texts."""
+        self.words = words
+        self.pattern = re.compile(re.escape(words), re.IGNORECASE)
+        needle = words.lower()
+        counts = [(item, _text_of(item, root).lower().count(needle)) for item in items if not item.is_hidden]
+        self._items = [item for item, count in counts if count]
+        self._ends = list(accumulate(count for _, count in counts if count))
+        self.at = 0
+        """The index of the current occurrence."""
+
+        self.shown: tuple[int, int] | None = None
+        """The key of the drawn line with the current occurrence, and its first character there."""
+
+    @property
+    def total(self) -> int:
+        """The number of occurrences."""
+        return self._ends[-1] if self._ends else 0
+
+    @property
+    def current(self) -> tuple[AnyItem, int]:
+        """The item with the current occurrence, and how many occurrences are before it in this item."""
+        index = bisect_right(self._ends, self.at)
+        return self._items[index], self.at - (self._ends[index - 1] if index else 0)
+
+    def start_at(self, item: AnyItem) -> None:
+        """Make the first occurrence in this item or below it the current one; the last one if there is none."""
+        index = next((index for index, one in enumerate(self._items) if one.at >= item.at), None)
+        self.at = self.total - 1 if index is None else self._ends[index - 1] if index else 0
+
+    def step(self, direction: int) -> None:
+        """Go to the next occurrence or to the previous one; after the last one comes the first one."""
+        self.at = (self.at + direction) % self.total
+
+
+def mark_found(strip: Strip, key: int, first: int, found: Found, palette: Palette) -> Strip:
+    """Return a drawn line with its occurrences marked, from character `first` on; the current one differs."""
+    spans = [span.span() for span in found.pattern.finditer(strip.text, first)]
+    if not spans:
+        return strip
+    cuts = [0, *(strip.index_to_cell_position(index) for span in spans for index in span), strip.cell_length]
+    pieces = [strip.crop(start, end) for start, end in pairwise(cuts)]
+    for number, (start, _) in enumerate(spans):
+        token = "accent" if found.shown == (key, start) else "warning"
+        style = palette.style(token, bold=True) + _REVERSE
+        pieces[2 * number + 1] = Strip([Segment(pieces[2 * number + 1].text, style)])
+    return Strip.join(pieces)
+
+
+def _text_of(item: AnyItem, root: str) -> str:
+    match item:
+        case UserItem() | GrowingItem():
+            return item.text
+        case CompactionItem():
+            return item.summary
+        case ToolItem(part=part):
+            state = part.state
+            body = (
+                failure_text(part, state, root)
+                if isinstance(state, ToolStateError)
+                else renderer_of(part.tool).text(part)
+            )
+            return f"{name_of(part.tool)} {argument_of(part, root)}\n{body}"
+        case _:
+            return ""

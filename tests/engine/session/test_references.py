@@ -37,7 +37,7 @@ def test_references_are_found(text, names):
     assert [one.name for one in find_references(text)] == names
 
 
-@given(st.text())
+@given(st.text() | st.text('@a./#L3-"` \né').map(lambda text: f"@{text}"))
 def test_every_reference_has_its_position(text):
     for one in find_references(text):
         assert text[one.start : one.start + len(one.value)] == one.value

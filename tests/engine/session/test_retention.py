@@ -27,10 +27,7 @@ def folder(tmp_path):
 
 def much_later(environ, folder):
     """Return the snapshots with a clock some months later."""
-    snapshots = open_snapshots(environ, folder)
-    now = snapshots._clock
-    snapshots._clock = lambda: now() + MONTHS_MS
-    return snapshots
+    return open_snapshots(environ, folder, clock=lambda: system_clock() + MONTHS_MS)
 
 
 async def test_a_snapshot_that_a_session_needs_is_kept_at_any_age(environ, folder):
@@ -78,8 +75,7 @@ async def test_another_folders_sessions_need_nothing_here(environ, folder, paths
 
 async def test_the_first_change_has_the_store_cleaned_in_the_background(environ, folder, monkeypatch):
     monkeypatch.setattr(retention, "PAUSE_S", 0.01)
-    long_ago = open_snapshots(environ, folder)
-    long_ago.lock.clock = lambda: system_clock() - MONTHS_MS
+    long_ago = open_snapshots(environ, folder, clock=lambda: system_clock() - MONTHS_MS)
     old = await long_ago.track()
     (folder / "a.txt").write_text("a2\n")
     async with opened(environ, folder, WRITE, Answer(text="done"), policy=AUTO) as world:

@@ -40,6 +40,12 @@ def selected(page: Page) -> str:
     return control.folder.sessions[browser.selected].title
 
 
+async def selects(page: Page, title: str) -> None:
+    """Wait until this session is selected."""
+    while selected(page) != title:
+        await page.pilot.pause(0.02)
+
+
 async def test_one_key_opens_it_and_escape_returns_to_the_prompt(environ: dict[str, str], folder: Path) -> None:
     async with browsing(environ, folder, "First", "Second") as page:
         assert page.app.focused is page.app.chat.browser
@@ -52,9 +58,9 @@ async def test_one_key_opens_it_and_escape_returns_to_the_prompt(environ: dict[s
 async def test_arrows_move_and_enter_opens(environ: dict[str, str], folder: Path) -> None:
     async with browsing(environ, folder, "First", "Second", "Third") as page:
         await page.press("home")
-        assert selected(page) == "Third"
+        await selects(page, "Third")
         await page.press("down", "j", "up")
-        assert selected(page) == "Second"
+        await selects(page, "Second")
         await page.press("enter")
         await page.sees_no_more("tab all projects")
         assert page.app.chat.control is not None and page.app.chat.control.facts is not None
@@ -68,7 +74,7 @@ async def test_a_slash_filters_by_title(environ: dict[str, str], folder: Path) -
         await page.type("docs?")
         assert "No matches" in await page.sees("/ docs?")
         await page.press("backspace", "enter")
-        assert selected(page) == "Write docs"
+        await selects(page, "Write docs")
         text = listed(page)
         assert "Parse dates" not in text and "Parse numbers" not in text
         await page.press("escape")
@@ -85,7 +91,7 @@ async def test_rename_keeps_the_browser_and_its_selection(environ: dict[str, str
         await page.press("enter")
         await page.sees_no_more("Rename this session")
         await page.sees("Renamed")
-        assert selected(page) == "Renamed"
+        await selects(page, "Renamed")
         assert page.app.focused is page.app.chat.browser
 
 
@@ -96,22 +102,22 @@ async def test_delete_asks_and_selects_the_next_session(environ: dict[str, str],
         await page.answer("y")
         await page.sees_no_more("Delete this session?")
         await page.sees("Deleted")
-        assert selected(page) == "First"
+        await selects(page, "First")
         assert [info.title for info in await page.world.client.sessions.list()] == ["Third", "First"]
         await page.press("up")
-        assert selected(page) == "Third"
+        await selects(page, "Third")
 
 
 async def test_archive_hides_a_session_and_u_restores_it(environ: dict[str, str], folder: Path) -> None:
     async with browsing(environ, folder, "First", "Second") as page:
         await page.press("home", "a")
         await page.sees("u unarchive")
-        assert selected(page) == "First"
+        await selects(page, "First")
         archived = (await page.world.client.sessions.list())[0]
         assert archived.title == "Second" and archived.time.archived
         await page.press("u")
         await page.sees_no_more("u unarchive")
-        assert selected(page) == "Second"
+        await selects(page, "Second")
         assert (await page.world.client.sessions.list())[0].time.archived is None
 
 
@@ -130,7 +136,7 @@ async def test_fork_and_new_session(environ: dict[str, str], folder: Path) -> No
     async with browsing(environ, folder, "First") as page:
         await page.press("home", "f")
         await page.sees("First (fork #1)")
-        assert selected(page) == "First (fork #1)"
+        await selects(page, "First (fork #1)")
         await page.press("n")
         await page.sees_no_more("tab all projects")
         assert page.session_id is None

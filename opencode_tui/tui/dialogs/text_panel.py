@@ -135,6 +135,7 @@ class FindPanel(TextPanel, can_focus=True):
     ) -> None:
         super().__init__(TextAsk("Find", "find", text=words, escape="close"), done=find, back=back)
         self._step = step
+        self._is_stepping = False
 
     def on_mount(self) -> None:
         """Find the initial text."""
@@ -144,23 +145,30 @@ class FindPanel(TextPanel, can_focus=True):
     def show_count(self, at: int, total: int) -> None:
         """Show the current occurrence, counted from 1, and their number."""
         self._head.show_hint(f"{at} of {total}" if total else "no match")
+        self._is_stepping = total > 0
         if total:
             self._keys.show_keys(("enter", "next"), ("up", "previous"), ("/", "edit"), ("esc", "close"))
             self.screen.set_focus(self)
 
     def on_key(self, event: events.Key) -> None:
-        """Go to another occurrence, or change the text."""
-        if not self.has_focus or event.key == "escape":
+        """Go to another occurrence, or change the text; the panel still gets keys typed before the editor has the focus."""
+        if event.key == "escape":
             return
         event.stop()
-        if event.key in ("enter", "n", "down"):
+        if self._is_stepping and event.key in ("enter", "n", "down"):
             self._step(1)
-        elif event.key in ("N", "shift+n", "up"):
+        elif self._is_stepping and event.key in ("N", "shift+n", "up"):
             self._step(-1)
+        elif event.key == "enter":
+            self._done(self.editor.text.strip())
         elif event.is_printable or event.key == "backspace":
-            self._keys.show_keys(*self._key_words)
-            self.editor.focus()
-            if event.key == "backspace":
-                self.editor.apply("input_backspace")
-            elif event.character and event.key != "slash":
-                self.editor.put_in(event.character)
+            self._edit(event)
+
+    def _edit(self, event: events.Key) -> None:
+        if event.key == "backspace":
+            self.editor.apply("input_backspace")
+        elif event.character and not (self._is_stepping and event.key == "slash"):
+            self.editor.put_in(event.character)
+        self._is_stepping = False
+        self._keys.show_keys(*self._key_words)
+        self.screen.set_focus(self.editor)

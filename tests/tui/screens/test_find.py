@@ -2,7 +2,10 @@
 
 from pathlib import Path
 
+from textual import events
+
 from opencode_tui.tui.conversation.find import Found
+from opencode_tui.tui.dialogs.text_panel import FindPanel
 from opencode_tui.tui.state.items import AnyItem, TextItem
 from tests.support.provider.model_script import Answer, Call
 from tests.support.terminal.screen import Page, screen
@@ -65,6 +68,17 @@ async def test_words_after_the_command_are_found_at_once_and_can_be_changed(
         await page.type("zzz")
         await page.press("enter")
         await page.sees("no match")
+
+
+async def test_a_text_typed_fast_is_whole(environ: dict[str, str], folder: Path) -> None:
+    async with screen(environ, folder, Answer(text=LONG)) as page:
+        await asked(page)
+        await page.send("/find paragraph")
+        await page.sees("of 60")
+        panel = page.app.chat.query_one(FindPanel)
+        for letter in "xnone":
+            panel.post_message(events.Key(letter, letter))
+        await page.sees("paragraphxnone")
 
 
 async def test_a_slash_in_the_focused_conversation_asks_for_a_text(environ: dict[str, str], folder: Path) -> None:

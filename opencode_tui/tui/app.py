@@ -242,7 +242,8 @@ class OpenCodeApp(TerminalApp[Ending], inherit_bindings=False):
             return False
         try:
             screen.on_any_key(event.key, is_printable=event.is_printable)
-            return screen.handle_priority_key(event.key) or self.router.handle(event, screen)
+            is_priority = not self.router.is_led and screen.handle_priority_key(event.key, event.character)
+            return is_priority or self.router.handle(event, screen)
         except Exception as error:
             if self.is_headless:
                 raise

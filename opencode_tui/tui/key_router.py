@@ -33,7 +33,8 @@ class KeyRouter:
         self.keymap = keymap
         self.last_key = ""
         """The key that is being handled, as the terminal reported it; empty during a click."""
-        self._is_led = False
+        self.is_led = False
+        """Whether the next key is the second of a sequence."""
 
     def handle(self, event: events.Key, target: KeyTarget) -> bool:
         """Run the action of a key; return whether it has one. Other keys go to the focused widget."""
@@ -45,18 +46,18 @@ class KeyRouter:
 
     def knows(self, key: str) -> bool:
         """Return whether a key may have an action, so that pending text must be applied before it is handled."""
-        return self._is_led or self.keymap.is_leader(key) or bool(self.keymap.actions(key))
+        return self.is_led or self.keymap.is_leader(key) or bool(self.keymap.actions(key))
 
     def _handle(self, event: events.Key, target: KeyTarget) -> bool:
-        if self._is_led:
-            self._is_led = False
+        if self.is_led:
+            self.is_led = False
             target.show_leader(False)
             self._act(event.key, target, led=True)
             return True
         if self._act(event.key, target, led=False):
             return True
         if self.keymap.is_leader(event.key):
-            self._is_led = True
+            self.is_led = True
             target.show_leader(True)
             return True
         return False

@@ -91,6 +91,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("prompt_stash_pop", "Restore stashed prompt", group="Prompt"),
     Action("attachment_open", "View attachment", group="Prompt"),
     Action("prompt_queue_edit", "Edit last queued message", group="Prompt"),
+    Action("vim_toggle", "Toggle vim mode", group="Prompt"),
     Action("input_submit", "Send", "prompt", "Prompt"),
     Action("input_newline", "New line", "prompt", "Prompt"),
     Action("input_clear", "Clear the prompt", "prompt", "Prompt"),

@@ -260,6 +260,8 @@ class TuiSettings(Section):
     """Disable animations."""
     ascii: bool | None = None
     """ASCII glyphs only, also where the terminal shows UTF-8."""
+    vim: bool | None = None
+    """Edit the prompt with the keys of vim; `/vim` changes it for the running program."""
 
 
 class SkillsSettings(Section):

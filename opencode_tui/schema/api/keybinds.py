@@ -40,6 +40,7 @@ SHARED_KEYS: Mapping[str, str] = {
     "messages_previous": "none",
     "messages_last_user": "none",
     "display_thinking": "none",
+    "vim_toggle": "none",
     "tool_details": "none",
     "terminal_title_toggle": "none",
     "agent_cycle": "tab",

@@ -114,6 +114,7 @@ class DisplayActions:
             "display_thinking": lambda: self._switch("thought", "Reasoning shown", "Reasoning hidden"),
             "tool_details": lambda: self._switch("tool", "Tool output expanded", "Tool output collapsed"),
             "terminal_title_toggle": self._switch_title,
+            "vim_toggle": self._switch_vim,
         }
 
     def _switch(self, kind: str, on: str, off: str) -> None:
@@ -125,3 +126,9 @@ class DisplayActions:
         title = self._app.title_line
         title.switch()
         self._screen.show_note("note", "Terminal title on" if title.is_on else "Terminal title off")
+
+    def _switch_vim(self) -> None:
+        prompt = self._screen.prompt
+        prompt.use_vim(is_on=prompt.vim is None)
+        self._screen.show_note("note", "Vim mode off" if prompt.vim is None else "Vim mode on")
+        self._screen.refresh_chrome()

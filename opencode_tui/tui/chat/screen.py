@@ -246,9 +246,15 @@ class ChatScreen(ErrorBoundary, Screen[None], inherit_bindings=False):
         if is_printable and not self.prompt.editor.text and self.activity.activity.kind == "failed":
             self.clear_note()
 
-    def handle_priority_key(self, key: str) -> bool:
-        """Handle a key of the list above the prompt; return whether it was one."""
-        return self.prompt.completing and self.prompt.complete_key(key)
+    def handle_priority_key(self, key: str, character: str | None) -> bool:
+        """Handle a key of the list above the prompt, or one of vim in it; return whether it was one."""
+        if self.prompt.completing and self.prompt.complete_key(key):
+            return True
+        mode = self.prompt.vim_mode
+        is_used = self.focused is self.prompt.editor and self.prompt.vim_key(key, character)
+        if self.prompt.vim_mode != mode:
+            self.refresh_chrome()
+        return is_used
 
     def show_cut(self) -> None:
         """Scroll to where an undo would start."""

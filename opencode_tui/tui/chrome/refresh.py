@@ -102,6 +102,7 @@ def status_of(
     width: int,
     key: Callable[[str], str],
     is_shell: bool = False,
+    vim: str = "",
 ) -> Status:
     """Return the status line; `key` returns the key of an action."""
     facts = control.facts
@@ -120,9 +121,10 @@ def status_of(
     if is_child and not is_asking:
         hints = (*hints[-1:], (key("session_parent"), "parent session", "session_parent"))
     if is_shell:
-        return Status("shell command", "runs at once, without the model", hints=((key("input_submit"), "run", ""),))
+        run = (key("input_submit"), "run", "")
+        return Status("shell command", "runs at once, without the model", vim=vim, hints=(run,))
     waiting = control.waiting_elsewhere() if is_folded else 0
-    return Status(agent, model, share, cost, control.approvals, sandbox, is_confined, waiting, hints)
+    return Status(agent, model, share, cost, control.approvals, sandbox, is_confined, waiting, vim, hints)
 
 
 def _sandbox_of(control: SessionController) -> tuple[str, bool]:
@@ -295,6 +297,7 @@ class ChromeRefresh:
                 is_folded=screen.is_folded,
                 is_asking=self._panels.is_open,
                 is_shell=screen.prompt.is_shell,
+                vim=screen.prompt.vim_mode,
                 width=screen.size.width,
                 key=screen.keymap.first,
             )

@@ -51,6 +51,8 @@ class Status:
     is_confined: bool = False
     waiting: int = 0
     """Other sessions that need an answer, while the sidebar does not show them."""
+    vim: str = ""
+    """The mode of vim in the prompt; empty without it."""
     hints: tuple[tuple[str, str, str], ...] = ()
     """(key, description, action id), the most important last."""
 
@@ -71,6 +73,8 @@ class StatusLine(Rows):
         palette, status = self.look.palette, self.status
         fill = palette.area("background")
         agent = [(" ", fill), (status.agent, palette.style("text", bold=True))]
+        if status.vim:
+            agent.append((f"   {status.vim}", palette.style("muted" if status.vim == "vim insert" else "text")))
         if width <= NARROW:
             left = [*agent, *self._waiting(is_brief=True), *self._safety(is_brief=True)]
             return [row(width, left, [(f"{status.share}  ", palette.style("text"))], fill=fill)]

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 from textual.app import ComposeResult
 from textual.containers import Horizontal
 from textual.strip import Strip
+from textual.widgets.text_area import Selection
 
 from opencode_tui.tui.prompt.draft import Attachment, Draft, paste_marker, read_image_file
-from opencode_tui.tui.prompt.editor import Editor, is_large, last_marker, marker_at
+from opencode_tui.tui.prompt.editor import MARKER, Editor, is_large, last_marker, marker_at
 from opencode_tui.tui.prompt.history import MAX_LENGTH, History, append_history
 from opencode_tui.tui.screen_guards import ErrorBoundary
 from opencode_tui.tui.widgets.row import Rows, strip
@@ -18,6 +19,7 @@ from opencode_tui.tui.widgets.row import Rows, strip
 if TYPE_CHECKING:
     from opencode_tui.client.client import Client
     from opencode_tui.tui.prompt.completion import Completer, Completions, Trigger
+    from opencode_tui.tui.prompt.vim import Vim
 
 BELOW = 3
 """Rows between the list of completions and the end of the screen, next to the prompt's own."""
@@ -55,6 +57,9 @@ class PromptBox(ErrorBoundary, Horizontal):
         self.stash: list[Draft] = []
         self.has_examples = False
         """Whether `up` shows examples: the history is empty."""
+        self.vim: Vim | None = None
+        self._shown = Selection()
+        """What vim selected last; the mouse may have selected something else."""
         self.completions: Completions | None = None
         self._completer: Completer | None = None
         self._asked: Trigger | None = None
@@ -81,6 +86,8 @@ class PromptBox(ErrorBoundary, Horizontal):
             self._aside[self.history.begun] = draft.attachments
         self.editor.put("")
         self._attachments.clear()
+        if self.vim is not None:
+            self.vim.restart()
         return draft
 
     def clear(self) -> None:
@@ -183,7 +190,8 @@ class PromptBox(ErrorBoundary, Horizontal):
 
         line, _ = self.editor.cursor_location
         is_recalled = self.editor.text == self.history.shown  # the arrows recall further prompts
-        wanted = None if is_recalled else trigger(self.editor.before_cursor, is_first_line=line == 0)
+        is_typed = not is_recalled and self.vim_mode in ("", "vim insert")
+        wanted = None if not is_typed else trigger(self.editor.before_cursor, is_first_line=line == 0)
         self._asked = wanted
         if wanted is None:
             self.completions.show(())
@@ -228,6 +236,48 @@ class PromptBox(ErrorBoundary, Horizontal):
             self.editor.post_message(Editor.Submitted())
         return True
 
+    def use_vim(self, *, is_on: bool) -> None:
+        """Edit with the keys of vim, in insert mode first, or without them."""
+        from opencode_tui.tui.prompt.vim import Vim  # not for the first frame
+
+        self.vim = Vim(MARKER) if is_on else None
+
+    @property
+    def vim_mode(self) -> str:
+        """The mode of vim, as it is shown; empty when it is off."""
+        return "" if self.vim is None else f"vim {self.vim.mode}"
+
+    def vim_key(self, key: str, character: str | None) -> bool:
+        """Apply a key as vim does; return whether it was used. Other keys keep their actions."""
+        vim, editor = self.vim, self.editor
+        is_insert = vim is None or vim.mode == "insert"
+        if vim is None or (is_insert and key != "escape") or (key == "question_mark" and not editor.text):
+            return False
+        is_up, is_down = key in ("up", "k"), key in ("down", "j")
+        if vim.mode == "normal" and not vim.is_waiting and (is_up or is_down):
+            action_id = "history_previous" if is_up else "history_next"
+            line = editor.cursor_location[0]
+            if self.can_recall(action_id) and line == (0 if is_up else editor.document.line_count - 1):
+                self.recall(action_id)
+                return True
+        if vim.mode.startswith("visual") and editor.selection != self._shown:
+            vim.mode = "normal"
+        if not vim.mode.startswith("visual"):
+            vim.cursor = _index(editor, editor.cursor_location)
+        before = vim.text = editor.text
+        is_used = vim.press(character if character is not None and character.isprintable() else key)
+        if not is_used:
+            return False
+        if vim.text != before:
+            editor.put(vim.text)
+        start, end = vim.selected if vim.mode.startswith("visual") else (vim.cursor, vim.cursor)
+        if vim.mode == "visual" and vim.cursor > start:
+            end -= 1  # the cursor shows that its character is selected
+        elif vim.mode.startswith("visual") and vim.cursor == start:
+            start, end = end, start
+        editor.selection = self._shown = Selection(_location(editor, start), _location(editor, end))
+        return True
+
     def can_recall(self, action_id: str) -> bool:
         """Return whether the key means an earlier or later prompt, not the row above or below."""
         if action_id == "history_previous":
@@ -248,3 +298,15 @@ class PromptBox(ErrorBoundary, Horizontal):
         if attachment.data:
             return f"[Image {number}]"
         return paste_marker(attachment.text, number)
+
+
+def _index(editor: Editor, location: tuple[int, int]) -> int:
+    """Return the position in the text of a line and column."""
+    line, column = location
+    return sum(len(one) + 1 for one in editor.document.lines[:line]) + column
+
+
+def _location(editor: Editor, index: int) -> tuple[int, int]:
+    """Return the line and column of a position in the text."""
+    before = editor.text[:index]
+    return before.count("\n"), index - (before.rfind("\n") + 1)

@@ -21,8 +21,8 @@ from opencode_tui.tui.screen_guards import ErrorBoundary
 from opencode_tui.tui.theme.look import look_of
 from opencode_tui.tui.widgets.row import row
 
-_MARKER = re.compile(r"\[(?:Pasted|Image) [^\]\n]{1,40}\]")
-
+MARKER = re.compile(r"\[(?:Pasted|Image) [^\]\n]{1,40}\]")
+"""The marker of an attachment."""
 
 _REFERENCE = re.compile(r"(?:^|\s)@\S+ $")
 """A reference to a file with the space after it that a completion inserts."""
@@ -38,22 +38,22 @@ def is_large(text: str) -> bool:
 
 def marker_at(line: str, column: int) -> str:
     """Return the marker at or next to a column; empty if there is none."""
-    return next((one.group() for one in _MARKER.finditer(line) if one.start() <= column <= one.end()), "")
+    return next((one.group() for one in MARKER.finditer(line) if one.start() <= column <= one.end()), "")
 
 
 def marker_before(line: str, column: int) -> str:
     """Return the marker that ends at a column; empty when none does."""
-    return next((one.group() for one in _MARKER.finditer(line) if one.end() == column), "")
+    return next((one.group() for one in MARKER.finditer(line) if one.end() == column), "")
 
 
 def marker_after(line: str, column: int) -> str:
     """Return the marker that starts at a column; empty when none does."""
-    return next((one.group() for one in _MARKER.finditer(line) if one.start() == column), "")
+    return next((one.group() for one in MARKER.finditer(line) if one.start() == column), "")
 
 
 def last_marker(text: str, known: Container[str]) -> str:
     """Return the last known marker in a text; empty when there is none."""
-    found = [one.group() for one in _MARKER.finditer(text) if one.group() in known]
+    found = [one.group() for one in MARKER.finditer(text) if one.group() in known]
     return found[-1] if found else ""
 
 

@@ -42,6 +42,7 @@ SLASH: Mapping[str, str] = {
     "history": "history_search",
     "find": "messages_find",
     "thinking": "display_thinking",
+    "vim": "vim_toggle",
     "help": "help_view",
     "exit": "app_exit",
     "quit": "app_exit",

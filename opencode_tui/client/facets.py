@@ -38,7 +38,7 @@ from opencode_tui.schema.session.diff import FileDiff
 from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.part import AnyPart
 from opencode_tui.schema.session.session import AnyStatus, ForkPreview, SessionInfo, Todo
-from opencode_tui.schema.session.undo import RevertPreview, RevertReport
+from opencode_tui.schema.session.undo import RevertPreview, RevertReport, UndoOnly
 from opencode_tui.schema.totals import SessionTotals
 
 
@@ -276,7 +276,12 @@ class UndoFacet(Protocol):
         ...
 
     async def preview(
-        self, session_id: str, message_id: str | None = None, part_id: str | None = None
+        self,
+        session_id: str,
+        message_id: str | None = None,
+        part_id: str | None = None,
+        *,
+        only: UndoOnly | None = None,
     ) -> RevertPreview:
         """Return what `revert` with these arguments would do; changes nothing. Raises as `revert`."""
         ...
@@ -285,10 +290,18 @@ class UndoFacet(Protocol):
         """Return what `unrevert` would do; changes nothing. Raises as `unrevert`."""
         ...
 
-    async def revert(self, session_id: str, message_id: str | None = None, part_id: str | None = None) -> RevertReport:
+    async def revert(
+        self,
+        session_id: str,
+        message_id: str | None = None,
+        part_id: str | None = None,
+        *,
+        only: UndoOnly | None = None,
+    ) -> RevertReport:
         """Undo everything from a message on, or from a part of it; without one the user's last turn.
 
-        Messages stay, hidden, until the conversation continues. Raises NoSuchMessageError, NothingToRevertError.
+        `only` limits it to the conversation or to files. Messages stay, hidden, until the conversation continues. Raises
+        NoSuchMessageError, NothingToRevertError.
         """
         ...
 

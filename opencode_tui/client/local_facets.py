@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     from opencode_tui.schema.api.file import ChangedFile, FileContent, FileEntry, FindKind, LineMatch
     from opencode_tui.schema.api.trust import TrustReport
     from opencode_tui.schema.session.session import ForkPreview
-    from opencode_tui.schema.session.undo import RevertPreview, RevertReport
+    from opencode_tui.schema.session.undo import RevertPreview, RevertReport, UndoOnly
 
 
 # How the calls of a face reach an engine that runs elsewhere: one generic proxy around each facet, and one strategy that carries
@@ -401,17 +401,27 @@ class _Undo:
         await self._revert.get().recover(session_id)
 
     async def preview(
-        self, session_id: str, message_id: str | None = None, part_id: str | None = None
+        self,
+        session_id: str,
+        message_id: str | None = None,
+        part_id: str | None = None,
+        *,
+        only: "UndoOnly | None" = None,
     ) -> "RevertPreview":
-        return await self._revert.get().preview(session_id, message_id, part_id)
+        return await self._revert.get().preview(session_id, message_id, part_id, only=only)
 
     async def preview_unrevert(self, session_id: str) -> "RevertPreview":
         return await self._revert.get().preview_unrevert(session_id)
 
     async def revert(
-        self, session_id: str, message_id: str | None = None, part_id: str | None = None
+        self,
+        session_id: str,
+        message_id: str | None = None,
+        part_id: str | None = None,
+        *,
+        only: "UndoOnly | None" = None,
     ) -> "RevertReport":
-        return await self._revert.get().revert(session_id, message_id, part_id)
+        return await self._revert.get().revert(session_id, message_id, part_id, only=only)
 
     async def unrevert(self, session_id: str) -> "RevertReport":
         return await self._revert.get().unrevert(session_id)

@@ -76,7 +76,7 @@ from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.message import AssistantMessage
 from opencode_tui.schema.session.part import PART, AnyPart
 from opencode_tui.schema.session.session import STATUSES, AnyStatus, ForkPreview, SessionInfo, Todo
-from opencode_tui.schema.session.undo import RevertPreview, RevertReport, UndoTarget
+from opencode_tui.schema.session.undo import RevertPreview, RevertReport, UndoOnly, UndoTarget
 from opencode_tui.schema.totals import SessionTotals
 
 LAST_EVENTS_S = 1.0
@@ -271,16 +271,28 @@ class _Undo(_Facet):
         await self._link.value("POST", f"{OWN}/session/{session_id}/recover")
 
     async def preview(
-        self, session_id: str, message_id: str | None = None, part_id: str | None = None
+        self,
+        session_id: str,
+        message_id: str | None = None,
+        part_id: str | None = None,
+        *,
+        only: UndoOnly | None = None,
     ) -> RevertPreview:
-        target = UndoTarget(message_id=message_id, part_id=part_id)
+        target = UndoTarget(message_id=message_id, part_id=part_id, only=only)
         return await self._link.send("POST", f"{OWN}/session/{session_id}/revert/preview", RevertPreview, target)
 
     async def preview_unrevert(self, session_id: str) -> RevertPreview:
         return await self._link.send("POST", f"{OWN}/session/{session_id}/unrevert/preview", RevertPreview, Record())
 
-    async def revert(self, session_id: str, message_id: str | None = None, part_id: str | None = None) -> RevertReport:
-        target = UndoTarget(message_id=message_id, part_id=part_id)
+    async def revert(
+        self,
+        session_id: str,
+        message_id: str | None = None,
+        part_id: str | None = None,
+        *,
+        only: UndoOnly | None = None,
+    ) -> RevertReport:
+        target = UndoTarget(message_id=message_id, part_id=part_id, only=only)
         return await self._link.send("POST", f"{OWN}/session/{session_id}/revert", RevertReport, target)
 
     async def unrevert(self, session_id: str) -> RevertReport:

@@ -41,6 +41,19 @@ def test_the_last_turn_is_undone_and_redone(commands, session):
     assert back.code == 0 and back.stdout.startswith("Redid") and made.read_text() == "one\ntwo\n"
 
 
+@pytest.mark.parametrize(
+    ("only", "words"), [("conversation", "files stay as they are"), ("files", "file changes of 5")]
+)
+def test_the_conversation_or_the_files_can_be_undone_alone(commands, session, only, words):
+    made = commands.folder / "made.txt"
+    dry = commands.run("session", "revert", session, "--only", only, "--dry-run")
+    assert (dry.code, made.exists()) == (0, True) and words in dry.stdout.splitlines()[0]
+    done = commands.run("session", "revert", session, "--only", only)
+    assert (done.code, made.exists()) == (0, only == "conversation")
+    assert done.stdout.replace("Undid", "Would undo") == dry.stdout
+    assert commands.run("session", "unrevert", session).code == 0 and made.read_text() == "one\ntwo\n"
+
+
 def test_what_was_changed_since_is_shown_as_kept(commands, session):
     (commands.folder / "a.py").write_text("mine\n")
     done = commands.run("session", "revert", session)

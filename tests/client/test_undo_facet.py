@@ -24,6 +24,26 @@ async def test_a_turn_is_looked_at_undone_and_brought_back(api):
     assert [diff.file for diff in await api.client.sessions.diff(session.id)] == ["new.txt"]
 
 
+async def test_files_or_the_conversation_can_be_undone_alone_and_the_model_reads_which_files(api):
+    made = api.project.path / "new.txt"
+    api.model.script(Answer(calls=(Call("write", {"filePath": str(made), "content": "x\n"}),)), Answer(text="done"))
+    session = await api.new_session()
+    await api.say(session, "make it")
+    report = await api.client.undo.revert(session.id, only="conversation")
+    assert report.scope is not None and report.scope.only == "conversation" and made.exists()
+    await api.client.undo.unrevert(session.id)
+    assert (await api.client.undo.preview(session.id, only="files")).deleted and made.exists()
+    await api.client.undo.revert(session.id, only="files")
+    assert not made.exists()
+    await api.say(session, "go on")
+    [*_, reminder, _prompt, _answer] = await api.client.messages.list(session.id)
+    assert str(made) in reminder.parts[0].text
+    sent = [str(message["content"]) for message in api.model.requests[-1].body["messages"]]
+    assert any("<system-reminder>" in text and str(made) in text and "undid" in text for text in sent)
+    with pytest.raises(NothingToRevertError):
+        await api.client.undo.unrevert(session.id)
+
+
 async def test_a_message_or_a_part_can_be_named(api):
     session = await api.new_session()
     for text in ("one", "two"):

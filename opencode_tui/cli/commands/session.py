@@ -31,6 +31,7 @@ from opencode_tui.schema.session.part import (
 )
 from opencode_tui.schema.session.session import RevertState, SessionInfo, fork_origin
 from opencode_tui.schema.session.stored_error import PROGRAM_ENDED, StoredError
+from opencode_tui.schema.session.undo import UndoOnly
 from opencode_tui.text.quantity import age, duration, plural
 from opencode_tui.text.safe_text import make_safe
 from opencode_tui.text.session_tree import build_tree
@@ -107,16 +108,19 @@ _STYLE = click.option("--format", "style", type=click.Choice(["text", "json"]), 
 @click.argument("session_id", metavar="ID")
 @click.option("--message", "message_id", metavar="ID", help="Undo from this message on (default: your last turn).")
 @click.option("--part", "part_id", metavar="ID", help="Undo from this part of the message on.")
+@click.option("--only", type=click.Choice(["conversation", "files"]), help="Undo only the messages or only the files.")
 @click.option("--dry-run", is_flag=True, help="Show what would happen without doing it.")
 @_STYLE
-def revert(session_id: str, message_id: str | None, part_id: str | None, dry_run: bool, style: str) -> int:
+def revert(
+    session_id: str, message_id: str | None, part_id: str | None, only: UndoOnly | None, dry_run: bool, style: str
+) -> int:
     """Undo a turn, or everything from a message on, with its changes to files.
 
     Files changed since are kept. `session unrevert` can redo it until you send a new message.
     """
     from opencode_tui.cli.commands.session_undo import revert_session as work
 
-    return work(session_id, message_id, part_id, dry_run=dry_run, style=style)
+    return work(session_id, message_id, part_id, only=only, dry_run=dry_run, style=style)
 
 
 @session.command(short_help="Redo what `session revert` undid.")

@@ -14,7 +14,7 @@ from opencode_tui.client.client import Client
 from opencode_tui.engine.tool.edit.diff import compare
 from opencode_tui.schema.error import ConfigError
 from opencode_tui.schema.session.diff import FileDiff
-from opencode_tui.schema.session.undo import UndoFiles, UndoScope
+from opencode_tui.schema.session.undo import UndoFiles, UndoOnly, UndoScope
 from opencode_tui.text.cells import pad, width
 from opencode_tui.text.quantity import plural
 from opencode_tui.text.safe_text import make_safe
@@ -23,7 +23,15 @@ from opencode_tui.text.undo import Fate, UndoneFile, unchanged_files, undone_fil
 _SIGNS = {"added": "A", "deleted": "D", "modified": "M"}
 
 
-def revert_session(session_id: str, message_id: str | None, part_id: str | None, *, dry_run: bool, style: str) -> int:
+def revert_session(
+    session_id: str,
+    message_id: str | None,
+    part_id: str | None,
+    *,
+    only: UndoOnly | None = None,
+    dry_run: bool,
+    style: str,
+) -> int:
     """Undo, or preview that; return 1 if a file could not be written."""
     if part_id is not None and message_id is None:
         raise ConfigError("--part needs --message ID")
@@ -31,9 +39,9 @@ def revert_session(session_id: str, message_id: str | None, part_id: str | None,
     async def work(client: Client) -> int:
         info = await choose_session(client, session_id)
         if dry_run:
-            preview = await client.undo.preview(info.id, message_id, part_id)
+            preview = await client.undo.preview(info.id, message_id, part_id, only=only)
             return _report(preview, preview.scope, client, words=("would undo", ""), style=style)
-        report = await client.undo.revert(info.id, message_id, part_id)
+        report = await client.undo.revert(info.id, message_id, part_id, only=only)
         after = f"to redo, until you send a new message: opencode-tui session unrevert {info.id}"
         return _report(report, report.scope, client, words=("undid", after), style=style)
 
@@ -90,6 +98,10 @@ def _report(files: UndoFiles, scope: UndoScope | None, client: Client, *, words:
 def describe_undo(files: UndoFiles, scope: UndoScope | None, folder: Path, words: str, style: Style) -> list[str]:
     """Return what an undo does: `words` and its scope, then a line for each file."""
     head = words if scope is None else f"{words} {scope_line(scope)}"
+    if scope is not None and scope.only == "conversation":
+        head += "; files stay as they are"
+    elif scope is not None and scope.only == "files":
+        head = f"{words} the file changes of {scope_line(scope)}"
     if unchanged := unchanged_files(files):
         head = f"{head}, {unchanged}"
     return [style.paint(head[0].upper() + head[1:], "bold"), *file_lines(files, folder, style)]

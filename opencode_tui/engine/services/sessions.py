@@ -297,6 +297,7 @@ class SessionServices:
             summaries=self.summaries.get(),
             cleanup=Cleanup(store=core.store, runs=core.runs, locks=core.locks, copies=core.copies),
             recover_session=self.maintenance.recover,
+            new_id=core.identifier.ascending,
         )
 
     def _make_forks(self) -> "SessionForks":

@@ -8,12 +8,16 @@ from opencode_tui.schema.file_path import FilePath
 from opencode_tui.schema.record import Record, absent
 from opencode_tui.schema.session.session import RevertState
 
+UndoOnly = Literal["conversation", "files"]
+"""What an undo is limited to; without it both are undone."""
+
 
 class UndoTarget(Record):
     """Where an undo starts: at a message, at a part of it, or, without a message, at the user's last turn."""
 
     message_id: str | None = absent()
     part_id: str | None = absent()
+    only: UndoOnly | None = absent()
 
 
 class UndoFile(Record):
@@ -36,11 +40,12 @@ class UndoScope(Record):
     """The part of a conversation that is undone: from `part_id` of the message `message_id`, or from the whole message.
 
     `messages` are the IDs of those removed completely, oldest first; `requests` of them are the user's, `answers` the
-    agent's. `parts` are removed from the message that stays.
+    agent's. `parts` are removed from the message that stays. With `only` files, all of them stay.
     """
 
     message_id: str
     part_id: str | None = absent()
+    only: UndoOnly | None = absent()
     messages: list[str] = Field(default_factory=list[str])
     requests: int = 0
     answers: int = 0
@@ -81,10 +86,15 @@ class RevertReport(UndoFiles):
 
 
 class PendingUndo(Record):
-    """An undo, or without `to` a redo, in progress; `key` is its name in the snapshot store."""
+    """An undo, or without `to` a redo, in progress; `key` is its name in the snapshot store.
+
+    `record` is the id of the message that reports an undo of files only, once that is final.
+    """
 
     key: str
     to: RevertState | None = absent()
+    only: UndoOnly | None = absent()
+    record: str | None = absent()
 
 
 class UndoNote(Record):

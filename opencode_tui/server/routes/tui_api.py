@@ -22,7 +22,7 @@ from opencode_tui.schema.model import Model, ModelRef
 from opencode_tui.schema.permission import ApprovalsMode, PermissionReport, PermissionRules, Rule
 from opencode_tui.schema.record import Record, absent
 from opencode_tui.schema.session.session import ForkPreview, SessionInfo
-from opencode_tui.schema.session.undo import RevertPreview, RevertReport
+from opencode_tui.schema.session.undo import RevertPreview, RevertReport, UndoOnly
 from opencode_tui.schema.totals import SessionTotals
 from opencode_tui.server.answer import JSON_TYPE, answer_record, answer_records, answer_value
 from opencode_tui.server.request import FolderClient, MessageId, SessionId
@@ -263,10 +263,11 @@ async def restore_session(client: FolderClient, session_id: SessionId, choice: P
 
 
 class RevertChoice(Record):
-    """The message, or its part, at which an undo starts; by default the user's last turn."""
+    """The message, or its part, at which an undo starts; by default the user's last turn; and what it is limited to."""
 
     message_id: MessageName | None = absent()
     part_id: PartName | None = absent()
+    only: UndoOnly | None = absent()
 
 
 @router.post("/session/{sessionID}/compact", response_model=CompactionReport)
@@ -302,7 +303,7 @@ async def set_approvals(client: FolderClient, session_id: SessionId, mode: Appro
 async def preview_revert(client: FolderClient, session_id: SessionId, choice: RevertChoice | None = None) -> Response:
     """Return what an undo would do to messages and files, without changing anything."""
     choice = choice or RevertChoice()
-    return answer_record(await client.undo.preview(session_id, choice.message_id, choice.part_id))
+    return answer_record(await client.undo.preview(session_id, choice.message_id, choice.part_id, only=choice.only))
 
 
 @router.post("/session/{sessionID}/unrevert/preview", response_model=RevertPreview)
@@ -317,7 +318,7 @@ async def revert_with_report(
 ) -> Response:
     """Undo, and return a report."""
     choice = choice or RevertChoice()
-    return answer_record(await client.undo.revert(session_id, choice.message_id, choice.part_id))
+    return answer_record(await client.undo.revert(session_id, choice.message_id, choice.part_id, only=choice.only))
 
 
 @router.post("/session/{sessionID}/unrevert", response_model=RevertReport)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 
 from opencode_tui.schema.session.part import TextPart
-from opencode_tui.schema.session.undo import RevertPreview, RevertReport, UndoFiles
+from opencode_tui.schema.session.undo import RevertPreview, RevertReport, UndoFiles, UndoOnly
 from opencode_tui.text.undo import unchanged_files
 from opencode_tui.tui.dialogs.undo import UndoPanel
 from opencode_tui.tui.screen_api import ChatApi, PanelApi
@@ -47,6 +47,7 @@ class UndoActions:
                 show=self._diff_opener(session_id, preview),
                 act=lambda: self._screen.do(self._undo(session_id, preview)),
                 back=self._cancel,
+                limited=lambda only: self._screen.do(self._undo(session_id, preview, only)),
             )
         )
 
@@ -70,17 +71,18 @@ class UndoActions:
         self._panels.close()
         self._control.transcript.end_preview()
 
-    async def _undo(self, session_id: str, preview: RevertPreview) -> None:
+    async def _undo(self, session_id: str, preview: RevertPreview, only: UndoOnly | None = None) -> None:
         self._panels.close()
-        assert preview.scope is not None
-        text = await self._request_text(session_id, preview.scope.message_id)
+        scope = preview.scope
+        assert scope is not None
+        text = "" if only == "files" else await self._request_text(session_id, scope.message_id)
         try:
-            report = await self._control.client.undo.revert(session_id, preview.scope.message_id, preview.scope.part_id)
+            report = await self._control.client.undo.revert(session_id, scope.message_id, scope.part_id, only=only)
         finally:
             self._control.transcript.end_preview()
         self.show_files(report)
         editor = self._screen.prompt.editor
-        if text and not preview.scope.part_id and not editor.text.strip():
+        if text and not scope.part_id and not editor.text.strip():
             editor.put(text)
             self._restored_text = editor.text
         if report.failed:

@@ -226,7 +226,8 @@ def _undone_words(item: UndoItem, page: RenderContext) -> str:
     changed = sum(not file.is_left for file in item.files)
     kept = len(item.files) - changed
     nouns = page.width >= 80
-    words = [f"{plural(item.messages, 'message') if nouns else item.messages} undone"]
+    count = plural(item.messages, "message") if nouns else str(item.messages)
+    words = [f"{count if item.messages else 'Files'} undone"]
     if item.undo_off:
         return f"{words[0]}, files unchanged"
     words += [f"{plural(changed, 'file') if nouns else changed} restored"] if changed else []

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from opencode_tui.schema.session.undo import RevertPreview, UndoScope
+from opencode_tui.schema.session.undo import RevertPreview, UndoOnly, UndoScope
 from opencode_tui.text.cells import clip_front, pad, width, wrap
 from opencode_tui.text.quantity import plural
 from opencode_tui.text.undo import UndoneFile, unchanged_files, undone_files
@@ -15,7 +15,10 @@ LABEL = 10
 
 
 class UndoPanel(Panel):
-    """`span` describes the removed messages; a preview without a scope is of a redo. `show` opens the diff."""
+    """`span` describes the removed messages; a preview without a scope is of a redo. `show` opens the diff.
+
+    `limited` undoes the conversation or the files only; the choice is shown where there are files to undo.
+    """
 
     def __init__(
         self,
@@ -26,22 +29,35 @@ class UndoPanel(Panel):
         act: Callable[[], object],
         back: Callable[[], object],
         show: Callable[[], object] | None = None,
+        limited: Callable[[UndoOnly], object] | None = None,
     ) -> None:
         super().__init__()
         self._preview = preview
         self._files = undone_files(preview, root)
         self._span = span
         is_undo = preview.scope is not None
+        self._limited = limited if preview.restored or preview.deleted else None
+        verb = "undo both" if self._limited else "undo" if is_undo else "redo"
         self._keys = (
-            PanelKey("y", f"{'undo' if is_undo else 'redo'}{' messages' if preview.unavailable else ''}", act),
+            PanelKey("y", f"{verb}{' messages' if preview.unavailable else ''}", act),
+            *self._choices(),
             *((PanelKey("d", "show the diff", show),) if show is not None and self._files else ()),
             PanelKey("escape", "cancel", back),
         )
 
     @property
     def keys_of_panel(self) -> Sequence[PanelKey]:
-        """Return the keys: undo or redo, the diff, cancel."""
+        """Return the keys: undo or redo, what to limit it to, the diff, cancel."""
         return self._keys
+
+    def _choices(self) -> Sequence[PanelKey]:
+        limited = self._limited
+        if limited is None:
+            return ()
+        return (
+            PanelKey("c", "conversation only", lambda: limited("conversation")),
+            PanelKey("f", "files only", lambda: limited("files")),
+        )
 
     def title(self) -> tuple[Sequence[Piece], Sequence[Piece]]:
         """Return the question, and at the right the span."""
@@ -56,6 +72,10 @@ class UndoPanel(Panel):
         lines += self._unchanged(width)
         if self._files:
             lines += [*([[]] if lines else []), *self._file_lines(width)]
+            if self._limited is not None:
+                muted, text = (self.look.palette.style(name, "surface") for name in ("muted", "text"))
+                words = (("c ", text), ("Files stay as they are. ", muted), ("f ", text), ("Messages stay.", muted))
+                lines += [[], [("Only      ", muted), *words]]
         elif not lines:
             lines = [[("No file changes.", self.look.palette.style("muted", "surface"))]]
         return lines

@@ -211,7 +211,10 @@ class StopItem(Item):
 
 @dataclass(slots=True, eq=False)
 class UndoItem(Item):
-    """The start of the undone part: a rule in a preview (`is_preview`), else a placeholder for the undone messages."""
+    """The start of the undone part: a rule in a preview (`is_preview`), else a placeholder for the undone messages.
+
+    An undo of files only has no `messages`.
+    """
 
     kind: ClassVar[str] = "undo"
     is_preview: bool = False

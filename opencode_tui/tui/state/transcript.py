@@ -73,8 +73,12 @@ class UndoCut:
         everything: list[AnyItem] = [item for view in order for item in view.items]
         boundary = self.preview or self.revert
         at = next((view.at for view in order if boundary and view.info.id == boundary.message_id), None)
-        if boundary is None or at is None:
+        if boundary is None:
             return everything
+        if at is None:  # an undo of files only: every message stays
+            _, files, _ = self.files
+            self._item = UndoItem(UNDO_ID, boundary.message_id, files=files)
+            return [*everything, self._item] if files else everything
         first = _first_item(order, at, boundary.part_id)
         cut = len(everything) if first is None else everything.index(first)
         if self.preview is not None:

@@ -207,5 +207,6 @@ async def undo_world(
             summaries=summaries,
             cleanup=Cleanup(store=core.store, runs=core.runs, locks=core.locks, copies=core.copies),
             recover_session=recover,
+            new_id=core.identifier.ascending,
         )
         yield UndoWorld(root, engine, snapshots, revert, summaries, project.id)

@@ -124,6 +124,40 @@ async def test_undo_shows_first_what_it_does_and_redo_brings_it_back(environ: di
         assert (folder / "notes.md").read_text() == "# Hi\n"
 
 
+@pytest.mark.parametrize(("key", "marker"), [("c", "3 messages undone"), ("f", "Files undone · 1 file restored")])
+async def test_the_conversation_or_the_files_can_be_undone_alone(
+    environ: dict[str, str], folder: Path, key: str, marker: str
+) -> None:
+    async with screen(environ, folder, Answer(calls=(WRITE,)), Answer(text="Written.")) as page:
+        await page.send("write it")
+        await page.sees("✓ Done")
+        await page.press("ctrl+x", "u")
+        text = await page.sees("y undo both")
+        assert "Files stay as they are." in text and "c conversation only" in text and "f files only" in text
+        await page.answer(key)
+        text = await page.sees(marker)
+        assert ("Written." in text, (folder / "notes.md").exists()) == ((True, False) if key == "f" else (False, True))
+        await page.press("ctrl+x", "r")
+        await page.sees_no_more("undone")
+        assert (folder / "notes.md").read_text() == "# Hi\n"
+        await page.sees("Written.")
+
+
+async def test_the_reminder_of_undone_files_is_not_shown(environ: dict[str, str], folder: Path) -> None:
+    answers = (Answer(calls=(WRITE,)), Answer(text="Written."), Answer(text="Second answer."))
+    async with screen(environ, folder, *answers) as page:
+        await page.send("write it")
+        await page.sees("✓ Done")
+        await page.press("ctrl+x", "u")
+        await page.sees("f files only")
+        await page.answer("f")
+        await page.sees("Files undone")
+        await page.send("go on")
+        text = await page.sees("Second answer.")
+        assert "go on" in text and "Written." in text
+        assert "system-reminder" not in text and "The user undid" not in text and "Files undone" not in text
+
+
 async def test_escape_keeps_everything(environ: dict[str, str], folder: Path) -> None:
     async with screen(environ, folder, Answer(calls=(WRITE,)), Answer(text="Written.")) as page:
         await page.send("write it")

@@ -206,7 +206,7 @@ def _is_from_user(messages: Messages, index: int) -> bool:
     parts = messages[index].parts
     if any(isinstance(part, CompactionPart) for part in parts):
         return not any(isinstance(part, CompactionPart) and part.auto for part in parts)
-    if any(not (isinstance(part, TextPart) and part.synthetic) for part in parts):
+    if any(not (isinstance(part, PatchPart) or (isinstance(part, TextPart) and part.synthetic)) for part in parts):
         return True
     answers = [one for one in messages[index + 1 :] if isinstance(one.info, AssistantMessage)]
     is_command_line = bool(answers) and not any(isinstance(part, StepStartPart) for part in answers[0].parts)

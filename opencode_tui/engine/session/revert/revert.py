@@ -10,6 +10,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
 from opencode_tui.engine.session.records.store import SessionStore
+from opencode_tui.engine.session.request.reminder import as_reminder
 from opencode_tui.engine.session.revert.cleanup import Cleanup
 from opencode_tui.engine.session.revert.files import (
     FileRevert,
@@ -21,6 +22,7 @@ from opencode_tui.engine.session.revert.files import (
     without_undo,
 )
 from opencode_tui.engine.session.revert.range import (
+    Messages,
     find_boundary,
     hidden_parts,
     last_turn,
@@ -33,11 +35,18 @@ from opencode_tui.engine.session.revert.summary import SessionSummaries
 from opencode_tui.engine.session.session_lock import SessionLock
 from opencode_tui.engine.snapshot.report import Report
 from opencode_tui.schema.error import BusyError, NotFoundError, NothingToRevertError
+from opencode_tui.schema.ids import Prefix
+from opencode_tui.schema.session.message import UserMessage
+from opencode_tui.schema.session.part import PatchPart, TextPart
 from opencode_tui.schema.session.session import RevertState, SessionInfo
-from opencode_tui.schema.session.undo import PendingUndo, RevertPreview, RevertReport, UndoFile, UndoScope
+from opencode_tui.schema.session.undo import PendingUndo, RevertPreview, RevertReport, UndoFile, UndoOnly, UndoScope
 
 _PREFIX = "ses_"
 _RANDOM_BYTES = 8
+_PART = "prt_"
+_FILES_UNDONE = (
+    "The user undid these changes of yours; the files are as they were before. Read them before you edit them:"
+)
 
 
 class SessionRevert:
@@ -52,6 +61,7 @@ class SessionRevert:
         summaries: SessionSummaries,
         cleanup: Cleanup,
         recover_session: Callable[[str], Awaitable[object]],
+        new_id: Callable[[Prefix], str],
     ) -> None:
         """`recover_session` closes what a dead process left open in a session, and records the last changes of files."""
         self._store = store
@@ -60,30 +70,43 @@ class SessionRevert:
         self._summaries = summaries
         self._cleanup = cleanup
         self._recover_session = recover_session
+        self._new_id = new_id
 
     async def preview(
-        self, session_id: str, message_id: str | None = None, part_id: str | None = None
+        self,
+        session_id: str,
+        message_id: str | None = None,
+        part_id: str | None = None,
+        *,
+        only: UndoOnly | None = None,
     ) -> RevertPreview:
         """Return what `revert` with these arguments would do now; raises as it does."""
         async with self._locked(session_id) as info:
             state, scope = await self._target(info, message_id, part_id)
-            preview = await self._files.preview(await self._work(info, state), read_note(info).report)
-        return preview.changed(scope=scope)
+            preview = await self._files.preview(await self._work(info, state, only), read_note(info).report)
+        return preview.changed(scope=scope.changed(only=only))
 
     async def preview_unrevert(self, session_id: str) -> RevertPreview:
         """Return what `unrevert` would do now; raises as it does."""
         async with self._locked(session_id) as info:
             return await self._files.preview(await self._unrecorded_files(info), read_note(info).report, is_redo=True)
 
-    async def revert(self, session_id: str, message_id: str | None = None, part_id: str | None = None) -> RevertReport:
+    async def revert(
+        self,
+        session_id: str,
+        message_id: str | None = None,
+        part_id: str | None = None,
+        *,
+        only: UndoOnly | None = None,
+    ) -> RevertReport:
         """Undo everything from a message on, or from a part of it; without one the user's last turn. Returns the report.
 
-        It replaces an active undo: files in between are restored. Raises NoSuchMessageError, NothingToRevertError,
-        BusyError, SnapshotError; then nothing has changed.
+        `only` limits it to the conversation or to files. It replaces an active undo: files in between are restored. Raises
+        NoSuchMessageError, NothingToRevertError, BusyError, SnapshotError; then nothing has changed.
         """
         async with self._locked(session_id) as info:
             state, _ = await self._target(info, message_id, part_id)
-            return await self._apply(info, state, await self._work(info, state))
+            return await self._apply(info, state, await self._work(info, state, only), only)
 
     async def unrevert(self, session_id: str) -> RevertReport:
         """Restore what the active undo undid; raises NothingToRevertError without one, else as `revert`.
@@ -102,7 +125,9 @@ class SessionRevert:
         async with self._lock.wait_for_forks(session_id):
             messages = await self._store.messages(session_id)
             boundary = stored_boundary(messages, info.revert)
-            if boundary is not None:
+            if is_of_files(info):
+                await self._record_files(info, messages)
+            elif boundary is not None:
                 await self._cleanup.remove(session_id, messages, boundary)
                 if boundary.part is not None:
                     anew = [messages[request_of(messages, boundary.message)].info.id]
@@ -145,7 +170,9 @@ class SessionRevert:
         scope = scope_of(messages, find_boundary(messages, wanted, part_id))
         return RevertState(message_id=scope.message_id, part_id=scope.part_id), scope
 
-    async def _work(self, info: SessionInfo, state: RevertState) -> RevertablePatches:
+    async def _work(self, info: SessionInfo, state: RevertState, only: UndoOnly | None = None) -> RevertablePatches:
+        if only == "conversation":
+            return RevertablePatches([], {})
         messages = await self._store.messages(info.id)
         boundary = stored_boundary(messages, state)
         return await self._files.collect(info, [] if boundary is None else hidden_parts(messages, boundary))
@@ -161,9 +188,13 @@ class SessionRevert:
         files = [*work.lost, *(file for patch in work.patches for file in patch.files)]
         return RevertablePatches([], dict.fromkeys(files, reason))
 
-    async def _apply(self, info: SessionInfo, state: RevertState | None, work: RevertablePatches) -> RevertReport:
+    async def _apply(
+        self, info: SessionInfo, state: RevertState | None, work: RevertablePatches, only: UndoOnly | None = None
+    ) -> RevertReport:
         """Store the pending undo, apply it to the files, store the result."""
-        pending = PendingUndo(key=_key_of(info.id) + secrets.token_hex(_RANDOM_BYTES), to=state)
+        key = _key_of(info.id) + secrets.token_hex(_RANDOM_BYTES)
+        record = self._new_id("msg") if only == "files" else None
+        pending = PendingUndo(key=key, to=state, only=only, record=record)
         active = read_note(info).report
         if not work.patches and (active is None or active.before is None):
             return await self._conclude(info, pending, None, work)
@@ -184,7 +215,7 @@ class SessionRevert:
         report = await self._files.finished(pending.key)
         if report is None:
             return await self._store.update(info.id, without_pending)
-        work = RevertablePatches([], {}) if pending.to is None else await self._work(info, pending.to)
+        work = RevertablePatches([], {}) if pending.to is None else await self._work(info, pending.to, pending.only)
         await self._conclude(info, pending, report, work)
         return await self._store.get(info.id)
 
@@ -194,8 +225,13 @@ class SessionRevert:
         active = read_note(info).report
         state = pending.to
         done = await self._files.to_revert_report(report, work, active, is_redo=state is None)
+        if is_of_files(info):  # a cleanup was interrupted after it had written the message
+            await self._delete_record(info)
         if state is not None:
-            done = done.changed(scope=await self._scope(info.id, state))
+            scope = await self._scope(info.id, state)
+            done = done.changed(scope=scope.changed(only=pending.only))
+            if pending.record is not None:
+                state = RevertState(message_id=pending.record)
             state = await self._state(info, state, done)
             remaining = done
         else:
@@ -213,6 +249,34 @@ class SessionRevert:
             await self._files.delete_record(pending.key)
         return done
 
+    async def _record_files(self, info: SessionInfo, messages: Messages) -> None:
+        """Store the message that reports an undo of files to the model, and their change; can be repeated."""
+        report, revert = read_note(info).report, info.revert
+        files = [] if report is None else [*report.restored, *report.deleted]
+        users = [one.info for one in messages if isinstance(one.info, UserMessage)]
+        if report is None or revert is None or report.before is None or not files or not users:
+            return
+        message = users[-1].changed(id=revert.message_id, summary=None)
+        paths = [file.path for file in files]
+        text = as_reminder("\n".join([_FILES_UNDONE, *(f"- {path}" for path in paths)]))
+        # Equal ids on each attempt: an interrupted cleanup is repeated.
+        reminder, patch = (f"{_PART}{message.id[len(_PART) :]}{number}" for number in range(2))
+        await self._store.update_message(message)
+        await self._store.update_part(
+            TextPart(id=reminder, session_id=info.id, message_id=message.id, text=text, synthetic=True)
+        )
+        await self._store.update_part(
+            PatchPart(
+                id=patch, session_id=info.id, message_id=message.id, hash=report.before, after=report.after, files=paths
+            )
+        )
+
+    async def _delete_record(self, info: SessionInfo) -> None:
+        messages = await self._store.messages(info.id)
+        boundary = None if info.revert is None else stored_boundary(messages, info.revert)
+        if boundary is not None:
+            await self._cleanup.remove(info.id, messages, boundary)
+
     async def _scope(self, session_id: str, state: RevertState) -> UndoScope:
         messages = await self._store.messages(session_id)
         return scope_of(messages, find_boundary(messages, state.message_id, state.part_id))
@@ -220,6 +284,12 @@ class SessionRevert:
     async def _state(self, info: SessionInfo, state: RevertState, done: RevertReport) -> RevertState:
         before = info.revert.snapshot if info.revert is not None else None
         return state.changed(snapshot=done.before or before, after=done.after, diff=await self._files.diff_text(done))
+
+
+def is_of_files(info: SessionInfo) -> bool:
+    """Return whether the active undo is one of files only."""
+    report = read_note(info).report
+    return info.revert is not None and report is not None and report.scope is not None and report.scope.only == "files"
 
 
 def _key_of(session_id: str) -> str:

@@ -34,10 +34,11 @@ def listed(page: Page) -> str:
 
 
 def selected(page: Page) -> str:
-    """Return the title of the selected session."""
+    """Return the title of the selected session; empty while it is unknown."""
     browser, control = page.app.chat.browser, page.app.chat.control
     assert browser is not None and control is not None
-    return control.folder.sessions[browser.selected].title
+    info = control.folder.sessions.get(browser.selected)
+    return info.title if info is not None else ""
 
 
 async def selects(page: Page, title: str) -> None:

@@ -24,7 +24,8 @@ async def browsing(environ: dict[str, str], folder: Path, *titles: str) -> Async
             await page.world.client.sessions.create(CreateSession(title=title))
         await page.press(*OPEN)
         await page.sees("tab all projects")
-        await page.sees(titles[-1])
+        while not all(title in listed(page) for title in titles):  # the rows follow the events of the engine
+            await page.pilot.pause(0.02)
         yield page
 
 

@@ -60,7 +60,8 @@ def session_rows(
     """
     infos = _active(list(folder.sessions.values() if infos is None else infos))
     known = {info.id for info in infos}
-    newest = sorted(infos, key=lambda info: info.time.updated, reverse=True)
+    by_id = sorted(infos, key=lambda info: info.id)  # IDs of sessions descend: of one millisecond the newest is first
+    newest = sorted(by_id, key=lambda info: info.time.updated, reverse=True)
     below: dict[str, list[SessionInfo]] = {}
     for info in newest:
         below.setdefault(origin_of(info) if origin_of(info) in known else "", []).append(info)

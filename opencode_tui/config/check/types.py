@@ -37,7 +37,7 @@ _PATTERNS = {
     section.COLOR_PATTERN: "a color (such as #ff8800)",
     section.ORIGIN_PATTERN: "an origin (such as https://app.example), without a path and without *",
     section.HOST_PATTERN: "a host name or address, without http:// and without a path",
-    section.HOST_RULE_PATTERN: "a host (such as pypi.org, *.npmjs.org or 10.0.0.5:8080), without http:// and without a path",
+    section.HOST_RULE_PATTERN: "a host (such as example.com, *.example.org or 10.0.0.5:8080), without http:// and without a path",
     section.KEY_PATTERN: "a key without spaces, line breaks and special characters",
     section.HEADER_NAME_PATTERN: "the name of an HTTP header",
     section.VARIABLE_PATTERN: "the name of an environment variable",

@@ -20,7 +20,7 @@ from opencode_tui.engine.provider.llm import (
 
 _REMINDER, _REMINDER_END = "<system-reminder>", "</system-reminder>"
 _TAGS = re.compile(f"({_REMINDER}|{_REMINDER_END})")  # linear, unlike an expression for a whole reminder
-_LATE, _LATE_END = "The user sent the following message:\n", "\nPlease address this message"
+_MESSAGE_START, _MESSAGE_END = "The user sent the following message:\n", "\nPlease address this message"
 _ATTACHED = re.compile(r"Called the \w+ tool|<(?:path|file|content|directories)>", re.IGNORECASE)
 _DIRECTORY = re.compile(r"^\s*Working directory: (.+)$", re.MULTILINE)
 _TITLE_LENGTH = 50
@@ -56,7 +56,7 @@ def read_turn(request: LlmRequest) -> Turn:
     before, now = request.messages[:start], request.messages[start:]
     asked = ["\n".join(plain_texts(now[0]))] if now else []
     reminders = (reminder for entry in now for text in _texts(entry) for reminder in split_reminders(text)[1])
-    asked += [text for reminder in reminders if (text := _late_text(reminder))]
+    asked += [text for reminder in reminders if (text := _wrapped_message(reminder))]
     described = _DIRECTORY.search("\n".join(request.system))
     worked = [done for done in _done(before) if not done.result.is_error]
     files = [str(done.call.input["filePath"]) for done in worked if "filePath" in done.call.input]
@@ -96,10 +96,10 @@ def split_reminders(text: str) -> tuple[str, list[str]]:
     return "".join(kept if opened is None else [*kept, _REMINDER, *opened]), reminders
 
 
-def _late_text(reminder: str) -> str:
+def _wrapped_message(reminder: str) -> str:
     """Return the message of the user that a reminder wraps, else an empty text."""
-    _, _, wrapped = reminder.partition(_LATE)
-    return wrapped.rpartition(_LATE_END)[0].strip()
+    _, _, wrapped = reminder.partition(_MESSAGE_START)
+    return wrapped.rpartition(_MESSAGE_END)[0].strip()
 
 
 def asks_for_summary(request: LlmRequest) -> bool:

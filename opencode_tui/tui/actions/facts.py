@@ -7,6 +7,8 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 
+from msgspec import Struct
+
 from opencode_tui.schema.api.project import Places
 from opencode_tui.schema.permission import PermissionRules, Rule
 from opencode_tui.schema.session.history import MessageWithParts
@@ -20,59 +22,58 @@ from opencode_tui.tui.screen_api import ChatApi
 from opencode_tui.tui.state.controller import SessionController
 
 
-class FactActions:
+class FactActions(Struct, frozen=True):
     """Loads the facts and shows them as text."""
 
-    def __init__(self, screen: ChatApi, control: SessionController) -> None:
-        self._screen = screen
-        self._control = control
+    screen: ChatApi
+    control: SessionController
 
     def table(self) -> Mapping[str, Callable[[], object]]:
         """Return the actions by id."""
         return {
-            "cost_view": lambda: self._screen.do(self._cost()),
-            "permissions_view": lambda: self._screen.do(self._permissions()),
-            "config_view": lambda: self._screen.do(self._settings()),
-            "doctor_view": lambda: self._screen.do(self._doctor()),
+            "cost_view": lambda: self.screen.do(self._cost()),
+            "permissions_view": lambda: self.screen.do(self._permissions()),
+            "config_view": lambda: self.screen.do(self._settings()),
+            "doctor_view": lambda: self.screen.do(self._doctor()),
         }
 
     async def _cost(self) -> None:
-        session_id = self._control.session_id
+        session_id = self.control.session_id
         if session_id is None:
-            self._screen.show_note("note", "No session yet", "send a message to start one")
+            self.screen.show_note("note", "No session yet", "send a message to start one")
             return
-        client = self._control.client
+        client = self.control.client
         text = cost_text(await client.messages.list(session_id), await client.sessions.totals(session_id))
-        self._screen.open_text(FullText("Cost", text))
+        self.screen.open_text(FullText("Cost", text))
 
     async def _permissions(self) -> None:
-        rules = await self._control.client.rules.list(self._control.choice.agent)
-        places = await self._control.client.project.places()
-        self._screen.open_text(FullText("Permissions", rules_text(rules, places)))
+        rules = await self.control.client.rules.list(self.control.choice.agent)
+        places = await self.control.client.project.places()
+        self.screen.open_text(FullText("Permissions", rules_text(rules, places)))
 
     async def _settings(self) -> None:
-        settings = await self._control.client.settings.effective()
+        settings = await self.control.client.settings.effective()
         lines = [json.dumps(settings, indent=2, ensure_ascii=False)]
-        for head, entries in (("Warnings", self._control.warnings), ("Inactive", self._control.ignored)):
+        for head, entries in (("Warnings", self.control.warnings), ("Inactive", self.control.ignored)):
             lines += ["", head, *(f"  {' '.join(one.split())}" for one in entries)] if entries else []
-        self._screen.open_text(FullText("Settings", "\n".join(lines)))
+        self.screen.open_text(FullText("Settings", "\n".join(lines)))
 
     async def _doctor(self) -> None:
-        if not self._control.is_alone:
-            self._screen.show_note("note", "Not available here", "run `opencode-tui doctor` on the server")
+        if not self.control.is_alone:
+            self.screen.show_note("note", "Not available here", "run `opencode-tui doctor` on the server")
             return
-        self._screen.show_note("note", "Checking the installation")
+        self.screen.show_note("note", "Checking the installation")
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-P", "-m", "opencode_tui", "doctor"),
-            cwd=self._control.client.directory,
+            cwd=self.control.client.directory,
             env={**os.environ, "NO_COLOR": "1"},
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.STDOUT,
         )
         output, _ = await process.communicate()
-        self._screen.clear_note()
-        self._screen.open_text(FullText("Doctor", output.decode("utf-8", "replace").rstrip()))
+        self.screen.clear_note()
+        self.screen.open_text(FullText("Doctor", output.decode("utf-8", "replace").rstrip()))
 
 
 def cost_text(messages: Sequence[MessageWithParts], totals: SessionTotals) -> str:

@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Mapping
 
+from msgspec import Struct
+
 from opencode_tui.schema.api.catalog import ProviderSummary
 from opencode_tui.text.quantity import plural
 from opencode_tui.text.safe_text import screen_line
@@ -14,21 +16,20 @@ COMMON = ("anthropic", "openai", "google", "gemini", "openrouter", "deepseek", "
 """Providers that are listed first."""
 
 
-class LoginActions:
+class LoginActions(Struct, frozen=True):
     """Lists the providers and asks for a key, which is used at once."""
 
-    def __init__(self, screen: ChatApi, app: AppApi, panels: PanelApi, control: SessionController) -> None:
-        self._screen = screen
-        self._app = app
-        self._panels = panels
-        self._control = control
+    screen: ChatApi
+    app: AppApi
+    panels: PanelApi
+    control: SessionController
 
     def table(self) -> Mapping[str, Callable[[], object]]:
         """Return the actions by id."""
-        return {"login_view": lambda: self._screen.do(self._choose())}
+        return {"login_view": lambda: self.screen.do(self._choose())}
 
     async def _choose(self) -> None:
-        catalog = self._control.client.catalog
+        catalog = self.control.client.catalog
         ready = {one.id for one in await catalog.providers(only_ready=True)}
         choices = provider_choices([one for one in await catalog.providers() if one.id != "demo"], ready)
 
@@ -36,27 +37,27 @@ class LoginActions:
             if chosen is not None:
                 self._ask_key(chosen)
 
-        self._app.open_overlay(ListContent(choices, hint="Connect a provider", enter="enter key"), done)
+        self.app.open_overlay(ListContent(choices, hint="Connect a provider", enter="enter key"), done)
 
     def _ask_key(self, provider_id: str) -> None:
         def done(key: str) -> None:
-            self._panels.close()
+            self.panels.close()
             if key:
-                self._screen.do(self._store(provider_id, key))
+                self.screen.do(self._store(provider_id, key))
 
         name = screen_line(provider_id)
         ask = TextAsk(f"API key for {name}", "save", hint="stored in auth.json, readable by you only", is_secret=True)
-        self._panels.open(TextPanel(ask, done=done, back=self._panels.close))
+        self.panels.open(TextPanel(ask, done=done, back=self.panels.close))
 
     async def _store(self, provider_id: str, key: str) -> None:
-        await self._control.client.settings.store_key(provider_id, key)
-        await self._control.choice.load_models()
-        models = [one for one in self._control.choice.models if one.provider_id == provider_id]
-        chosen = self._control.choice.model
+        await self.control.client.settings.store_key(provider_id, key)
+        await self.control.choice.load_models()
+        models = [one for one in self.control.choice.models if one.provider_id == provider_id]
+        chosen = self.control.choice.model
         if models and (chosen is None or chosen.provider_id == "demo"):
-            self._control.choice.model = (await self._control.client.catalog.default_model()) or models[0].ref
-        self._screen.refresh_chrome()
-        self._screen.show_note("done", f"Connected {provider_id}", f"{plural(len(models), 'model')} available")
+            self.control.choice.model = (await self.control.client.catalog.default_model()) or models[0].ref
+        self.screen.refresh_chrome()
+        self.screen.show_note("done", f"Connected {provider_id}", f"{plural(len(models), 'model')} available")
 
 
 def provider_choices(providers: list[ProviderSummary], ready: set[str]) -> list[Choice]:

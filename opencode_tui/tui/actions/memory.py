@@ -4,6 +4,8 @@ import asyncio
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from msgspec import Struct
+
 from opencode_tui.schema.error import OpencodeError
 from opencode_tui.text.quantity import short_path
 from opencode_tui.tui.actions.external_editor import edit_file
@@ -20,31 +22,30 @@ _SHOWN_LINES = 4
 
 
 def is_rule(text: str) -> bool:
-    """Return whether a prompt is a rule to keep: one line that starts with a single `#`, such as `# use tabs`."""
-    stripped = text.strip()
-    return stripped.startswith("#") and not stripped.startswith("##") and "\n" not in stripped and len(stripped) > 1
+    """Return whether a prompt is a rule to keep: one line that starts with `# `, such as `# use tabs`; `#42 fails` is none."""
+    line = text.rstrip()
+    return line.startswith("# ") and "\n" not in line
 
 
-class MemoryActions:
+class MemoryActions(Struct, frozen=True):
     """Adds to and edits the files with instructions. Works on local files only."""
 
-    def __init__(self, screen: ChatApi, app: AppApi, panels: PanelApi, control: SessionController) -> None:
-        self._screen = screen
-        self._app = app
-        self._panels = panels
-        self._control = control
+    screen: ChatApi
+    app: AppApi
+    panels: PanelApi
+    control: SessionController
 
     def table(self) -> Mapping[str, Callable[[], object]]:
         """Return the actions by id."""
-        return {"memory_edit": lambda: self._screen.do(self._choose())}
+        return {"memory_edit": lambda: self.screen.do(self._choose())}
 
     def add(self, text: str) -> None:
         """Ask to which file a rule is added, with a preview."""
-        self._screen.do(self._ask(text))
+        self.screen.do(self._ask(text))
 
     async def _files(self) -> tuple[Path, Path, str]:
         """Return the file of the project, the file of the user, and the user's home folder."""
-        places = await self._control.client.project.places()
+        places = await self.control.client.project.places()
         return Path(places.worktree) / FILE, Path(places.config) / FILE, places.home
 
     async def _ask(self, text: str) -> None:
@@ -53,11 +54,11 @@ class MemoryActions:
         end = await asyncio.to_thread(_last_lines, project)
 
         def choose(path: Path) -> Callable[[], object]:
-            return lambda: self._screen.do(self._append(path, rule))
+            return lambda: self.screen.do(self._append(path, rule))
 
         def back() -> None:
-            self._panels.close()
-            self._screen.prompt.editor.put(text)
+            self.panels.close()
+            self.screen.prompt.editor.put(text)
 
         about = [*(f"  {line}" for line in end), f"+ - {rule}"]
         answers = (
@@ -65,17 +66,17 @@ class MemoryActions:
             PanelKey("g", f"for all projects: {short_path(str(own), home)}", choose(own)),
             PanelKey("escape", "cancel", back),
         )
-        sentence = "Instructions are sent with every request."
-        self._panels.open(ConfirmPanel(Question("Keep this rule?", about, sentence, answers)))
+        sentence = "Instructions are sent with every request. To send this as a prompt, put a blank before the #."
+        self.panels.open(ConfirmPanel(Question("Keep this rule?", about, sentence, answers)))
 
     async def _append(self, path: Path, rule: str) -> None:
-        self._panels.close()
+        self.panels.close()
         await asyncio.to_thread(_append_rule, path, rule)
-        self._screen.show_note("done", "Rule added", f"{path} · /memory edits it")
+        self.screen.show_note("done", "Rule added", f"{path} · /memory edits it")
 
     async def _choose(self) -> None:
-        if not self._control.is_alone:
-            self._screen.show_note("note", "Not available here", "the instructions are files of the server")
+        if not self.control.is_alone:
+            self.screen.show_note("note", "Not available here", "the instructions are files of the server")
             return
         project, own, home = await self._files()
         choices = [
@@ -85,14 +86,14 @@ class MemoryActions:
 
         def done(chosen: str | None) -> None:
             if chosen is not None:
-                self._screen.do(self._edit(Path(chosen)))
+                self.screen.do(self._edit(Path(chosen)))
 
-        self._app.open_overlay(ListContent(choices, hint="Edit instructions", enter="edit"), done)
+        self.app.open_overlay(ListContent(choices, hint="Edit instructions", enter="edit"), done)
 
     async def _edit(self, path: Path) -> None:
         await asyncio.to_thread(path.parent.mkdir, parents=True, exist_ok=True)
-        edit_file(self._app, path)
-        self._screen.refresh_all()
+        edit_file(self.app, path)
+        self.screen.refresh_all()
 
 
 def _last_lines(path: Path) -> list[str]:

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from tests.support.provider.model_script import Answer
 from tests.support.terminal.screen import screen, screen_lines
 
@@ -74,9 +76,10 @@ async def test_a_rule_is_not_written_through_a_link(environ: dict[str, str], fol
         assert target.read_text() == "mine"
 
 
-async def test_a_markdown_text_is_sent_and_no_rule(environ: dict[str, str], folder: Path) -> None:
+@pytest.mark.parametrize("text", ["# Task\n\nfix it", "#42 is broken", " # a title", "## Title"])
+async def test_other_texts_with_a_sign_are_sent(environ: dict[str, str], folder: Path, text: str) -> None:
     async with screen(environ, folder, Answer(text="read")) as page:
-        await page.send("# Task\n\nfix it")
+        await page.send(text)
         await page.sees("read")
 
 

@@ -13,8 +13,6 @@ from hypothesis import HealthCheck, settings
 
 from opencode_tui.storage.paths import Paths, find_paths
 
-gc.set_threshold(100_000, 20, 100)  # looking for garbage took a third of the time
-
 settings.register_profile("tests", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("tests")
 
@@ -46,6 +44,11 @@ def isolated_environment(home: Path) -> dict[str, str]:
 def pytest_xdist_auto_num_workers() -> int:
     """Return two processes per core: tests wait for terminals, servers and commands about as long as they compute."""
     return 2 * (os.cpu_count() or 1)
+
+
+def pytest_configure() -> None:
+    """Look for garbage rarely, which took a third of the time; not on import, as benchmarks import this module."""
+    gc.set_threshold(100_000, 20, 100)
 
 
 def pytest_collection(session: pytest.Session) -> None:

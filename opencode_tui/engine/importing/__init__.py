@@ -1,0 +1,1 @@
+"""Import: reads the sessions of other programs and stores them as ours."""

@@ -8,37 +8,31 @@ HELLO = Goal("create", "hello.py", 'print("hello")\n')
 @pytest.mark.parametrize(
     ("text", "goals"),
     [
-        ("create hello.py that prints hello, then run it", [HELLO, Goal("run", "hello.py", is_exact=True)]),
-        ("Please could you create hello.py that prints hello and run it?", [HELLO, Goal("run", "hello.py", is_exact=True)]),
-        ("1. create hello.py that prints hello\n2. run it", [HELLO, Goal("run", "hello.py", is_exact=True)]),
+        ("create hello.py that prints hello, then run it", [HELLO, Goal("run")]),
+        ("Please could you create hello.py that prints hello and run it?", [HELLO, Goal("run")]),
+        ("1. create hello.py that prints hello\n2. run it", [HELLO, Goal("run")]),
         ('create a.py which prints "Hi, you"', [Goal("create", "a.py", 'print("Hi, you")\n')]),
         ("create a.sh that prints hi", [Goal("create", "a.sh", "#!/bin/sh\nprintf '%s\\n' hi\n")]),
-        ("create a.js that says hi twice", [Goal("create", "a.js", 'console.log("hi");\nconsole.log("hi");\n')]),
         ("create x.py with:\n```python\nprint(1+1)\n```\nthen run it",
-         [Goal("create", "x.py", "print(1+1)\n"), Goal("run", "x.py", is_exact=True)]),
-        ('create c.json with:\n{"a": 1}', [Goal("create", "c.json", '{"a": 1}\n')]),
+         [Goal("create", "x.py", "print(1+1)\n"), Goal("run")]),
         ("create notes.txt with the content buy milk.", [Goal("create", "notes.txt", "buy milk\n")]),
         ("create notes.txt containing 'list; then run'", [Goal("create", "notes.txt", "list; then run\n")]),
         ('write "hello" to out.txt', [Goal("create", "out.txt", "hello\n")]),
         ("make an empty file a/b.txt", [Goal("create", "a/b.txt", "")]),
-        ("overwrite a.txt with new text", [Goal("overwrite", "a.txt", "new text\n")]),
-        ("create a folder called my-docs", [Goal("command", text="mkdir -p -- my-docs")]),
         ("read README.md", [Goal("read", "README.md")]),
         ("show me the readme", [Goal("read", "readme")]),
         ("read @a.py", [Goal("read", "a.py")]),
-        ("what does @src/a.py#L10-20 do?", [Goal("outline", "src/a.py")]),
+        ("what does @src/a.py#L10-20 do?", [Goal("read", "src/a.py")]),
         ("replace @red with green in @notes.txt", [Goal("replace", "notes.txt", "@red", "green")]),
         ("add the line @app.route to @a.py", [Goal("append", "a.py", "@app.route")]),
         ("run @a.py", [Goal("run", "a.py")]),
-        ("rename @a.py to b.py", [Goal("command", text="mv -n -- a.py b.py")]),
         ("where is @a.py?", [Goal("glob", text="**/a.py")]),
         ("what's in src/app.py?", [Goal("read", "src/app.py")]),
-        ("What does app.py do?", [Goal("outline", "app.py")]),
-        ("summarise a.md and b.md", [Goal("outline", "a.md"), Goal("outline", "b.md")]),
+        ("What does app.py do?", [Goal("read", "app.py")]),
         ("which files contain TODO?", [Goal("find", text="TODO")]),
         ("create hello.py with print('hi')", [Goal("create", "hello.py", "print('hi')\n")]),
         ("create hello.py that prints hello, then run it and tell me what it printed",
-         [HELLO, Goal("run", "hello.py", is_exact=True)]),
+         [HELLO, Goal("run")]),
         ("find TODO", [Goal("find", text="TODO")]),
         ("find all TODO comments", [Goal("find", text="TODO")]),
         ('search for "foo bar" in src', [Goal("find", "src", "foo bar")]),
@@ -48,17 +42,16 @@ HELLO = Goal("create", "hello.py", 'print("hello")\n')
         ("find all python files", [Goal("glob", text="**/*.py")]),
         ("find files named *.md", [Goal("glob", text="**/*.md")]),
         ("list files", [Goal("list")]),
+        ("list this folder", [Goal("list")]),
+        ("list the project", [Goal("list")]),
+        ("explain this folder", [Goal("list")]),
+        ("list src", [Goal("list", "src")]),
         ("what files are in src?", [Goal("list", "src")]),
         ("list the files in this folder", [Goal("list")]),
         ("replace red with green in notes.txt", [Goal("replace", "notes.txt", "red", "green")]),
-        ('in notes.txt, replace "a, b" with `c`', [Goal("replace", "notes.txt", "a, b", "c")]),
-        ("edit notes.txt: change red to green", [Goal("replace", "notes.txt", "red", "green")]),
-        ("rename foo to bar in app.py", [Goal("rename", "app.py", "foo", "bar")]),
-        ("rename a.py to b.py", [Goal("command", text="mv -n -- a.py b.py")]),
+        ("rename foo to bar in app.py", [Goal("replace", "app.py", "foo", "bar")]),
         ('add a line "done" to notes.txt', [Goal("append", "notes.txt", "done")]),
         ("append the line all done to notes.txt", [Goal("append", "notes.txt", "all done")]),
-        ('add "first" at the top of a.txt', [Goal("prepend", "a.txt", "first")]),
-        ("add to a.txt the line hello world", [Goal("append", "a.txt", "hello world")]),
         ("run `ls -la`", [Goal("command", text="ls -la")]),
         ("run ls -la please", [Goal("command", text="ls -la")]),
         ("execute python3 -c 'print(1)'", [Goal("command", text="python3 -c 'print(1)'")]),
@@ -67,10 +60,9 @@ HELLO = Goal("create", "hello.py", 'print("hello")\n')
         ("run the tests please", [Goal("test")]),
         ("do it", [Goal("follow")]),
         ("plan: create hello.py that prints `x`, then run it", [Goal("plan", items=("Create hello.py that prints `x`", "Run it"))]),
-        ("make a todo list: buy milk, wash car and call mum", [Goal("plan", items=("buy milk", "wash car", "call mum"))]),
+        ("make a todo list: buy milk, wash car and call mum", [Goal("plan", items=("Buy milk", "Wash car", "Call mum"))]),
         ("hello", []),
         ("what can you do?", []),
-        ("find out why it fails", []),
         ("x" * 100_000, []),
     ],
 )  # fmt: skip
@@ -83,7 +75,7 @@ def test_request_becomes_goals(text: str, goals: list[Goal]) -> None:
 )
 def test_program_beyond_the_script_is_refused_not_faked(text: str) -> None:
     (goal,) = read_goals(text)
-    assert goal.action == "unclear" and "programs that print something" in goal.text
+    assert goal.action == "unclear" and "programs that print a text" in goal.text
 
 
 @pytest.mark.parametrize(
@@ -98,16 +90,19 @@ def test_program_beyond_the_script_is_refused_not_faked(text: str) -> None:
         "create a.py that prints hello and b.py that prints bye",
         "list files, then run the thing that we talked about",
         "list files, then run it and a.py",
+        "find out why it fails",
+        "in notes.txt, swap red and green",
+        "edit notes.txt: change the color",
     ],
 )
 def test_words_that_a_script_could_only_guess_change_nothing(text: str) -> None:
     goals = read_goals(text)
-    assert goals[-1].action == "unclear" and {goal.action for goal in goals[:-1]} <= {"find", "list"}
+    assert goals[-1].action == "unclear" and {goal.action for goal in goals[:-1]} <= {"find", "list", "unclear"}
 
 
 @pytest.mark.parametrize(
     "seed", ["add a ", "create ", "find ", "a, ", "and then run ", "to ", "with ", "`a", '"', "\x01", "in ( "]
 )
 def test_hostile_text_is_read_without_endless_backtracking(seed: str) -> None:
-    assert read_goals("replace " + seed * (4_000 // len(seed))) == []
+    assert {goal.action for goal in read_goals("replace " + seed * (4_000 // len(seed)))} <= {"unclear"}
     assert len(read_goals(seed * (1_900 // len(seed)))) <= 1_900

@@ -12,6 +12,7 @@ from collections.abc import AsyncGenerator, Iterator, Sequence
 from pathlib import Path
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from opencode_tui.engine.provider.demo.intent import Goal, read_goals
 from opencode_tui.engine.provider.demo.scripts import Call, Outcome, Script, count, script_of
@@ -78,12 +79,14 @@ def plan_next(request: LlmRequest) -> Act:
         return Act(summarize(request))
     turn = read_turn(request)
     goals = [goal for text in turn.asked for goal in read_goals(text)]
-    if goals:
+    if any(goal.action != "unclear" for goal in goals):
         return _act(turn, goals)
     if turn.asked and turn.asked[-1].lower().startswith("continue"):
         return Act("I don't remember anything from before a summary. Ask again for what is left.")
     limit = "" if turn.tools else "\n\n(This request has no tools, so I can only talk.)"
-    return Act(f"{INTRODUCTION} {Path(__file__).with_name('help.md').read_text(encoding='utf-8').strip()}{limit}")
+    reasons = "".join(f"{goal.text[0].upper()}{goal.text[1:]}.\n\n" for goal in goals)
+    help_text = Path(__file__).with_name("help.md").read_text(encoding="utf-8").strip()
+    return Act(f"{INTRODUCTION} {reasons}{help_text}{limit}")
 
 
 def _act(turn: Turn, goals: list[Goal]) -> Act:
@@ -96,8 +99,9 @@ def _act(turn: Turn, goals: list[Goal]) -> Act:
                 return _next_call(turn, goals, step)
             step = refusal
         outcomes.append(step)
-        if not step.is_done and goal.action != "unclear":
+        if not step.is_done:
             return _closing(turn, outcomes, left=len(goals) - number)
+        turn = replace(turn, latest_file=goal.path or turn.latest_file)  # so that the next part may say “it”
     return _closing(turn, outcomes, left=0)
 
 

@@ -1,7 +1,7 @@
 """The built-in model `demo/tour`: offline and scripted, with real tools; it shows the product without a key.
 
-`intent` parses plain English into goals; `scripts` selects the next tool for a goal;
-`llm` replays the scripts with the responses of the `turn` so far and streams the next call. All modules except `llm` are pure.
+`intent` parses plain English into goals; `scripts` selects the next tool for a goal; `llm`
+replays the scripts with the responses of the `turn` so far and streams the next call. All modules except `llm` are pure.
 """
 
 from opencode_tui.schema.model import Limit, Model

@@ -61,6 +61,8 @@ ACTIONS: tuple[Action, ...] = (
     Action("messages_undo", "Undo the last turn"),
     Action("messages_redo", "Redo"),
     Action("messages_copy", "Copy the last response", group="Chat"),
+    Action("messages_copy_part", "Copy a response or code block", group="Chat"),
+    Action("file_open", "Open a named file in your editor", group="Chat"),
     Action("messages_page_up", "Page up", group="Chat"),
     Action("messages_page_down", "Page down", group="Chat"),
     Action("messages_line_up", "Line up", group="Chat"),

@@ -100,6 +100,8 @@ DEFAULT_KEYS: Mapping[str, str] = {
     "attachment_open": "<leader>v",
     "messages_focus": "ctrl+up",
     "messages_find": "<leader>/",
+    "messages_copy_part": "<leader>p",
+    "file_open": "<leader>o",
     "prompt_queue_edit": "<leader>k",
     "session_browser": "<leader>s",
     "history_search": "ctrl+r",

@@ -8,6 +8,7 @@ from opencode_tui.tui.actions.lists import ListActions
 from opencode_tui.tui.actions.login import LoginActions
 from opencode_tui.tui.actions.memory import MemoryActions
 from opencode_tui.tui.actions.pages import PageActions
+from opencode_tui.tui.actions.pick import PickActions
 from opencode_tui.tui.actions.prompt import PromptActions
 from opencode_tui.tui.actions.run import RunActions
 from opencode_tui.tui.actions.session import SessionActions
@@ -29,6 +30,7 @@ class ActionTable:
         self.memory = MemoryActions(screen, app, panels, control)
         self.prompt = PromptActions(screen, app, control, self.do, self.do_with, self.memory.add)
         self.browser = BrowserActions(screen, control, self.session)
+        self.pick = PickActions(screen, app, control)
         self._scroll = ScrollActions(screen, panels)
         lists = ListActions(screen, app, control, can=self.can, run=self.do)
         pages = PageActions(screen, app, control, self.session, self.undo)
@@ -49,6 +51,7 @@ class ActionTable:
             **FactActions(screen, control).table(),
             **lists.table(),
             **pages.table(),
+            **self.pick.table(),
             **self._scroll.table(),
             **DisplayActions(screen, app).table(),
             **TrustActions(screen, app, panels, control).table(),

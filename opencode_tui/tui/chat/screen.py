@@ -487,7 +487,16 @@ class ChatScreen(ErrorBoundary, Screen[None], inherit_bindings=False):
     def on_copy_requested(self, event: "requests.CopyRequested") -> None:
         """Copy through the terminal."""
         self.app.copy_to_clipboard(event.text)
-        self.show_note("done", "Copied")
+        self.show_note("done", "Copied", event.what)
+
+    def on_nothing_to_copy(self, _event: "requests.NothingToCopy") -> None:
+        """Report that there is no code block."""
+        self.show_note("note", "No code block here")
+
+    def on_editor_requested(self, event: "requests.EditorRequested") -> None:
+        """Open a file that an item names."""
+        if self.action_table is not None:
+            self.action_table.pick.open_item(event.item)
 
     def on_link_requested(self, event: "requests.LinkRequested") -> None:
         """Copy an address, so that the user chooses what opens it."""

@@ -3,7 +3,7 @@
 from textual.message import Message
 
 from opencode_tui.tui.conversation.tools.tool import FullText
-from opencode_tui.tui.state.items import ToolItem
+from opencode_tui.tui.state.items import AnyItem, ToolItem
 
 
 class FollowChanged(Message):
@@ -65,11 +65,24 @@ class RedoRequested(Message):
 
 
 class CopyRequested(Message):
-    """Request to copy a text to the clipboard."""
+    """Request to copy a text to the clipboard; `what` describes it, as a safe text."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, what: str = "") -> None:
         super().__init__()
         self.text = text
+        self.what = what
+
+
+class NothingToCopy(Message):
+    """The focused item has no code block."""
+
+
+class EditorRequested(Message):
+    """Request to open a file that an item names in the user's editor."""
+
+    def __init__(self, item: AnyItem) -> None:
+        super().__init__()
+        self.item = item
 
 
 class LinkRequested(Message):

@@ -14,6 +14,7 @@ from textual.message import Message
 from textual.timer import Timer
 
 from opencode_tui.schema.session.tool_state import ToolStateCompleted, ToolStateError
+from opencode_tui.text.code_blocks import code_blocks
 from opencode_tui.text.tool import argument_of, name_of
 from opencode_tui.tui.conversation import requests
 from opencode_tui.tui.conversation.find import Found
@@ -161,6 +162,8 @@ class ConversationView(LineView, can_focus=True):
         Binding("u", "revert_item", "Undo from here", id="conversation.revert", show=False),
         Binding("f", "fork_item", "Fork from here", id="conversation.fork", show=False),
         Binding("y", "copy_item", "Copy", id="conversation.copy", show=False),
+        Binding("c", "copy_code", "Copy a code block", id="conversation.copy_code", show=False),
+        Binding("o", "open_in_editor", "Open in your editor", id="conversation.editor", show=False),
         Binding("slash", "find", "Find", id="conversation.find", show=False),
         Binding("escape", "leave", "Back to the prompt", id="conversation.leave", show=False),
     ]
@@ -181,6 +184,8 @@ class ConversationView(LineView, can_focus=True):
         self._acts = Acts(transcript, self._scene, root)
         self._clock = clock
         self._drawn_at = 0.0
+        self._copied = ("", -1)
+        """The item whose code block was copied last, and the index of the block."""
         self._unfolded: tuple[str, Opened | None] | None = None
         """The item that was opened to show an occurrence, and how it was opened before."""
 
@@ -336,6 +341,24 @@ class ConversationView(LineView, can_focus=True):
         """Request a copy of the focused item's text."""
         if (item := self._acts.focused) is not None:
             self.post_message(requests.CopyRequested(self._acts.text_of(item)))
+
+    def action_copy_code(self) -> None:
+        """Request a copy of the focused item's first code block; each further press goes to the next one."""
+        item = self._acts.focused
+        if item is None:
+            return
+        blocks = code_blocks(self._acts.text_of(item))
+        if not blocks:
+            self.post_message(requests.NothingToCopy())
+            return
+        at = (self._copied[1] + 1) % len(blocks) if self._copied[0] == item.id else 0
+        self._copied = (item.id, at)
+        self.post_message(requests.CopyRequested(blocks[at].text, f"code block {at + 1} of {len(blocks)}"))
+
+    def action_open_in_editor(self) -> None:
+        """Request to open a file that the focused item names."""
+        if (item := self._acts.focused) is not None:
+            self.post_message(requests.EditorRequested(item))
 
     def action_find(self) -> None:
         """Request to ask for a text to find."""

@@ -20,6 +20,9 @@ TEXT = 3
 NOTE = 30
 """Columns inside the overlay in which names and notes start."""
 
+PREVIEW, FEWEST = 9, 3
+"""Rows of a preview, its empty row included, and rows of choices that it leaves."""
+
 
 @dataclass(frozen=True, slots=True)
 class Choice:
@@ -48,6 +51,8 @@ class ListContent:
     """The filter at the start."""
     is_marked: bool = True
     """Whether a sign marks the active choice."""
+    preview: Callable[[str], Sequence[str]] | None = None
+    """Returns the first lines, safe ones, of what the row's ID means; they are shown under the choices."""
 
 
 class _Plain(Protocol):
@@ -130,7 +135,8 @@ class Listing(Rows, can_focus=True):
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         """Return the height of the choices, limited by the screen."""
-        return min(5 + len(self._key_rows(width)) + max(1, len(self._lines())), max(8, viewport.height - 8))
+        shown = max(1, len(self._lines())) + (PREVIEW if self.content.preview is not None else 0)
+        return min(5 + len(self._key_rows(width)) + shown, max(8, viewport.height - 8))
 
     def rows(self, width: int, height: int) -> Sequence[Strip]:
         """Draw empty, filter, empty, choices, empty, keys, empty."""
@@ -140,14 +146,35 @@ class Listing(Rows, can_focus=True):
         lines = self._lines()
         keys = self._key_rows(width)
         room = max(1, height - 5 - len(keys))
+        preview = self._preview_rows(width, min(PREVIEW, room - FEWEST))
+        room -= len(preview)
         at = next((number for number, (index, _) in enumerate(lines) if index == self._row), 0)
         self._top = min(max(self._top, at - room + 1), at if at > 1 else 0)
         self._top = max(0, min(self._top, len(lines) - room))
         shown = [self._strip(index, words, width) for index, words in lines[self._top : self._top + room]]
         if not lines:
             shown = [row(width, [("   No matches", palette.style("muted", self.area))], fill=fill)]
-        rows = [empty, self._filter_row(width), empty, *shown, empty, *keys]
+        if preview:
+            shown += [empty] * (room - len(shown))
+        rows = [empty, self._filter_row(width), empty, *shown, *preview, empty, *keys]
         return [*rows[: height - 1], empty]
+
+    def _preview_rows(self, width: int, height: int) -> list[Strip]:
+        """Return the preview of the row, under an empty row; nothing where there is no space for it."""
+        if self.content.preview is None or height < 2:
+            return []
+        palette, look = self.look.palette, self.look
+        fill = palette.area(self.area)
+        lines = list(self.content.preview(self.chosen)) if self.chosen is not None else []
+        is_cut = len(lines) > height - 1
+        lines = [*lines[: height - 2], look.glyphs.ellipsis] if is_cut else lines
+        guide, text = (
+            (f"   {look.glyphs.step_rail} ", palette.style("guide", self.area)),
+            palette.style("muted", self.area),
+        )
+        rows = [row(width, [guide, (line, text)], fill=fill, mark=look.glyphs.ellipsis) for line in lines]
+        empty = Strip.blank(width, fill)
+        return [empty, *rows, *[empty] * (height - 1 - len(rows))]
 
     def _lines(self) -> list[tuple[int, str]]:
         """Return each row of the list: the index of a choice, or -1 with the text of a heading."""

@@ -26,6 +26,8 @@ SLASH: Mapping[str, str] = {
     "delete": "session_delete",
     "export": "session_export",
     "copy": "messages_copy",
+    "code": "messages_copy_part",
+    "open": "file_open",
     "editor": "editor_open",
     "status": "status_view",
     "stash": "prompt_stash",

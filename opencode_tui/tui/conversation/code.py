@@ -9,9 +9,14 @@ MAX_LETTERS = 24_000
 CodeLine = list[tuple[str, str]]
 """Pieces of one line: text, palette token."""
 
+DIFFS = frozenset({"diff", "patch", "udiff"})
+"""Languages of a change; each of its lines has one color."""
+
 
 def color_lines(lines: list[str], language: str) -> list[CodeLine]:
     """Return the lines (safe texts) with the colors of a language's name; `text` alone when it is unknown."""
+    if language in DIFFS:
+        return [[(line, _diff_token(lines, at))] if line else [] for at, line in enumerate(lines)]
     lexer = _lexer_by_name(language) if language else None
     return _color(lines, lexer)
 
@@ -38,6 +43,16 @@ def _color(lines: list[str], lexer: Any) -> list[CodeLine]:
     colored = colored[: len(lines)]
     whole = ["".join(text for text, _ in line) for line in colored]
     return colored if whole == lines else plain
+
+
+def _diff_token(lines: list[str], at: int) -> str:
+    """Return the token of a line of a change; the two lines that name a file are not changed lines."""
+    line = lines[at]
+    is_old = line.startswith("--- ") and at + 1 < len(lines) and lines[at + 1].startswith("+++ ")
+    is_new = line.startswith("+++ ") and at > 0 and lines[at - 1].startswith("--- ")
+    if is_old or is_new or line.startswith(("@@", "diff ", "index ")):
+        return "muted"
+    return {"+": "diff_add", "-": "diff_del"}.get(line[0], "text")
 
 
 def _append(line: CodeLine, text: str, token: str) -> None:

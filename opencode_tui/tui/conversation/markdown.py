@@ -23,12 +23,16 @@ class Block:
 
 @dataclass(slots=True, eq=False)
 class Paragraph(Block):
-    """Prose, as lines of the source; `level` is that of a heading, `mark` is left of the first row."""
+    """Prose, as lines of the source; `level` is that of a heading, `mark` is left of the first row.
+
+    `task` is the `x` or the blank between the brackets of a task's first row; empty for anything else.
+    """
 
     lines: list[str] = field(default_factory=list[str])
     mark: str = ""
     level: int = 0
     size: int = 0
+    task: str = ""
 
     @property
     def text(self) -> str:
@@ -77,6 +81,7 @@ TABLE_ROWS = 60
 
 _FENCE = re.compile(r"(`{3,}|~{3,})\s*([^`]*)$")
 _MARK = re.compile(r"([-*+•]|\d{1,9}[.)])(?: +|$)")
+_TASK = re.compile(r"\[([ xX])\] +(?=\S)")
 _HEADING = re.compile(r"(#{1,6})(?:[ ]+(.*))?$")
 _RULE = re.compile(r"(?:(?:\*\s*){3,}|(?:-\s*){3,}|(?:_\s*){3,})$")
 _UNDERLINE = re.compile(r"(=+|-+)\s*$")
@@ -234,7 +239,11 @@ class BlockBuilder:
         outer = self._levels[-1].indent if self._levels else 0
         self._open = None
         self._levels.append(_Level(column, outer + len(mark) + 1, number))
-        self._leaf(rest.strip(" "), column + 2, mark=mark, is_guess=is_guess)
+        rest = rest.strip(" ")
+        task = _TASK.match(rest)
+        self._leaf(rest[task.end() :] if task else rest, column + 2, mark=mark, is_guess=is_guess)
+        if task and isinstance(self.blocks[-1], Paragraph):
+            self.blocks[-1].task = task[1].lower()
 
     def _leaf(self, text: str, column: int, *, mark: str, is_guess: bool) -> None:
         indent = self._levels[-1].indent if self._levels else 0

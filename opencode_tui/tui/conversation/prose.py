@@ -173,6 +173,8 @@ def _paragraph(block: Paragraph, page: RenderContext, token: str) -> list[Line]:
     text = block.text
     room = max(MIN_ROOM, page.prose - block.indent - 2 * block.quote)
     spans = inline_spans(text, page, token="muted" if block.quote else token, bold=bool(block.level))
+    if block.task and not _has_box(block, page):
+        spans = [(f"{_box(block, page)} ", page.style("muted")), *spans]
     plain = spans[0][0] if len(spans) == 1 else "".join(piece for piece, _ in spans)
     cuts = breaks(plain, room)
     lines: list[Line] = []
@@ -187,8 +189,19 @@ def _marked(block: Paragraph, page: RenderContext) -> LineBuilder:
     for number in range(block.quote):
         pen.move(TEXT + 2 * number).put(page.look.glyphs.output, page.style("guide"))
     pen.move(TEXT + 2 * block.quote + block.indent - len(block.mark) - 1).begin_copy()
+    if block.task and _has_box(block, page):
+        return pen.put(f"{_box(block, page)} ", page.style("success" if block.task == "x" else "muted"))
     mark = page.look.glyphs.bullet if block.mark == "•" else block.mark
     return pen.put(f"{mark} ", page.style("guide" if block.mark == "•" else "muted"))
+
+
+def _box(block: Paragraph, page: RenderContext) -> str:
+    return page.look.glyphs.checked if block.task == "x" else page.look.glyphs.unchecked
+
+
+def _has_box(block: Paragraph, page: RenderContext) -> bool:
+    """Return whether a task's box is drawn instead of its bullet: a number stays, and a box of several cells has no room."""
+    return block.mark == "•" and width(_box(block, page)) == 1
 
 
 def _code(block: Code, page: RenderContext) -> list[Line]:

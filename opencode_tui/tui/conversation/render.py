@@ -41,7 +41,8 @@ class Line:
 class RenderContext:
     """The inputs of all drawing: a width, a look, the folder that paths are relative to.
 
-    `is_cut` mutes all: the part that an undo would remove. `is_focused` is whether the keys act on what is drawn.
+    `is_cut` mutes all: the part that an undo would remove. `is_focused` is whether the keys act on what is drawn,
+    `focus_key` the key that makes them act on the conversation.
     """
 
     width: int
@@ -49,6 +50,7 @@ class RenderContext:
     root: str = ""
     is_cut: bool = False
     is_focused: bool = False
+    focus_key: str = ""
     _blanks: dict[bool, Strip] = field(default_factory=dict[bool, Strip], init=False, compare=False, repr=False)
 
     @property
@@ -194,11 +196,21 @@ def clip_spans(spans: list[Span], room: int, mark: Span) -> list[Span]:
 
 _HREF = "href"
 _UNDERLINE = Style(underline=True)
+_STRUCK = Style(strike=True)
 
 
 def link_style(style: Style, href: str) -> Style:
     """Return a style that says where its text goes."""
     return style + Style.from_meta({_HREF: href})
+
+
+UNFOLDS = Style.from_meta({"unfolds": True})
+"""The style of a text whose click shows all of its item."""
+
+
+def unfolds(style: Style | None) -> bool:
+    """Return whether a click on the text shows all of its item."""
+    return style is not None and bool(style.meta) and "unfolds" in style.meta
 
 
 def href_of(style: Style | None) -> str:
@@ -218,25 +230,33 @@ def underline_link(strip: Strip, href: str) -> Strip:
     return Strip(marked, strip.cell_length)
 
 
-_SPECIAL = re.compile(r"[*_`\[<&\\]|https?://")
+_SPECIAL = re.compile(r"[*_`\[<&\\]|~~|https?://")
 _URL = re.compile(r"https?://[^\s<>\"'`]+[^\s<>\"'`.,;:!?)\]}]")
 _MAX_URL = 60
 
-Kind = Literal["text", "code", "link", "url"]
+Kind = Literal["text", "code", "link", "url", "tildes"]
 
 
 class Piece:
-    """A text and how it looks; `href` is where a link goes."""
+    """A text and how it looks; `href` is where a link goes. `tildes` are around a text that is struck through."""
 
-    __slots__ = ("bold", "href", "italic", "kind", "text")
+    __slots__ = ("bold", "href", "italic", "kind", "struck", "text")
 
     def __init__(
-        self, text: str, kind: Kind = "text", *, bold: bool = False, italic: bool = False, href: str = ""
+        self,
+        text: str,
+        kind: Kind = "text",
+        *,
+        bold: bool = False,
+        italic: bool = False,
+        struck: bool = False,
+        href: str = "",
     ) -> None:
         self.text = text
         self.kind: Kind = kind
         self.bold = bold
         self.italic = italic
+        self.struck = struck
         self.href = href
 
 
@@ -246,7 +266,12 @@ def inline_spans(
     """Return a paragraph's text as spans; the text is safe already."""
     if not _SPECIAL.search(text):
         return [(text, page.style(token, bold=bold, italic=italic))]
-    return [(piece.text, _style(piece, page, token, bold=bold, italic=italic)) for piece in parse_inline(text)]
+    struck = page.look.glyphs.struck
+    return [
+        (struck if piece.kind == "tildes" else piece.text, _style(piece, page, token, bold=bold, italic=italic))
+        for piece in parse_inline(text)
+        if struck or piece.kind != "tildes"
+    ]
 
 
 @lru_cache(1024)
@@ -256,30 +281,34 @@ def parse_inline(text: str) -> Sequence[Piece]:
         return [Piece(text)]
     pieces: list[Piece] = []
     tokens = _parser().parseInline(text)
-    strong = slanted = 0
+    strong = slanted = struck = 0
     href, start = "", 0
     for token in tokens[0].children or ():
         match token.type:
             case "text" | "html_inline" | "softbreak" | "hardbreak" | "text_special" | "entity":
                 content = token.content if "break" not in token.type else " "
-                _add_text(
-                    pieces,
-                    content,
-                    Piece("", "link" if href else "text", bold=bool(strong), italic=bool(slanted), href=href),
-                )
+                kind: Kind = "link" if href else "text"
+                like = Piece("", kind, bold=bool(strong), italic=bool(slanted), struck=bool(struck), href=href)
+                _add_text(pieces, content, like)
             case "code_inline":
-                pieces.append(Piece(token.content, "code", href=href))
+                pieces.append(Piece(token.content, "code", struck=bool(struck), href=href))
             case "strong_open" | "strong_close":
                 strong += token.nesting
             case "em_open" | "em_close":
                 slanted += token.nesting
+            case "s_open" | "s_close":
+                struck += token.nesting
+                pieces.append(Piece("~~", "tildes"))
             case "link_open":
                 href, start = str(token.attrGet("href") or ""), len(pieces)
             case "link_close":
                 _add_url(pieces, start, href)
                 href = ""
             case "image":
-                pieces.append(Piece(f"[image: {token.content or token.attrGet('src')}]"))
+                address = str(token.attrGet("src") or "")
+                pieces.append(Piece(f"[image: {token.content or _short(address)}]", "link", href=href or address))
+                if token.content:
+                    pieces.append(Piece(f" ({_short(address)})", "url", href=address))
             case _:
                 pieces.append(Piece(token.content))
     return pieces
@@ -290,27 +319,33 @@ def _add_text(pieces: list[Piece], text: str, like: Piece) -> None:
     if not like.href:
         for found in _URL.finditer(text):
             if found.start() > at:
-                pieces.append(Piece(text[at : found.start()], bold=like.bold, italic=like.italic))
-            pieces.append(Piece(found.group(), "link", href=found.group()))
+                before = text[at : found.start()]
+                pieces.append(Piece(before, bold=like.bold, italic=like.italic, struck=like.struck))
+            pieces.append(Piece(found.group(), "link", struck=like.struck, href=found.group()))
             at = found.end()
     if at < len(text):
-        pieces.append(Piece(text[at:], like.kind, bold=like.bold, italic=like.italic, href=like.href))
+        bold, italic, struck = like.bold, like.italic, like.struck
+        pieces.append(Piece(text[at:], like.kind, bold=bold, italic=italic, struck=struck, href=like.href))
 
 
 def _add_url(pieces: list[Piece], start: int, href: str) -> None:
     """Append the target of a link whose text does not show it."""
-    words = "".join(piece.text for piece in pieces[start:])
+    words = "".join(piece.text for piece in pieces[start:] if piece.kind != "tildes")
     shown = href.removeprefix("mailto:")
     if not words:
         pieces.append(Piece(shown, "link", href=href))
     elif shown != words and not href.startswith("#"):
-        short = shown if len(shown) <= _MAX_URL else shown[: _MAX_URL - 1] + "…"
-        pieces.append(Piece(f" ({short})", "url", href=href))
+        pieces.append(Piece(f" ({_short(shown)})", "url", href=href))
+
+
+def _short(address: str) -> str:
+    return address if len(address) <= _MAX_URL else address[: _MAX_URL - 1] + "…"
 
 
 def _style(piece: Piece, page: RenderContext, token: str, *, bold: bool, italic: bool) -> Style:
-    names = {"code": "code_function", "link": "accent", "url": "muted"}
+    names = {"code": "code_function", "link": "accent", "url": "muted", "tildes": "muted"}
     style = page.style(names.get(piece.kind, token), bold=bold or piece.bold, italic=italic or piece.italic)
+    style = style + _STRUCK if piece.struck else style
     return link_style(style, piece.href) if piece.href else style
 
 
@@ -318,4 +353,4 @@ def _style(piece: Piece, page: RenderContext, token: str, *, bold: bool, italic:
 def _parser() -> Any:
     from markdown_it import MarkdownIt  # with the first answer that has emphasis
 
-    return MarkdownIt("commonmark", {"html": False})
+    return MarkdownIt("commonmark", {"html": False}).enable("strikethrough")

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Glyphs:
-    """One cell each in the Unicode set; `spinner` is a sequence of frames."""
+    """One cell each in the Unicode set, `struck` none; `spinner` is a sequence of frames."""
 
     done: str = "✓"
     running: str = "●"
@@ -43,6 +43,10 @@ class Glyphs:
     becomes: str = "→"
     caret: str = "▍"
     bullet: str = "•"
+    unchecked: str = "☐"
+    checked: str = "☑"
+    struck: str = ""
+    """Around a text that is struck through, where the terminal may not draw the stroke."""
     thumb: str = "▐"
     divider: str = "│"
     """Separates the sidebar from the page when there are no background tones."""
@@ -88,6 +92,9 @@ ASCII = Glyphs(
     becomes="to",
     caret="_",
     bullet="-",
+    unchecked="[ ]",
+    checked="[x]",
+    struck="~~",
     thumb="#",
     divider="|",
     spinner=("|", "/", "-", "\\"),

@@ -28,7 +28,7 @@ def blocks_of(text: str) -> list[Block]:
 
 def told(block: Block) -> tuple[object, ...]:
     """What a block is, for comparison."""
-    own = (getattr(block, name, None) for name in ("lines", "mark", "level", "language", "delimiter"))
+    own = (getattr(block, name, None) for name in ("lines", "mark", "level", "language", "delimiter", "task"))
     return (type(block).__name__, block.indent, block.quote, block.gap, *own)
 
 
@@ -36,6 +36,7 @@ PIECES = st.lists(
     st.sampled_from(
         [
             "- ",
+            "- [x] ",
             "1. ",
             "> ",
             "\n",
@@ -193,7 +194,8 @@ def test_wide_columns_give_way_first(natural: list[int], room: int, widths: list
         ("[a](http://x.y)", [("a", "link"), (" (http://x.y)", "url")]),
         ("see https://x.y/z.", [("see ", "text"), ("https://x.y/z", "link"), (".", "text")]),
         ("<b>", [("<b>", "text")]),
-        ("![alt](u)", [("[image: alt]", "text")]),
+        ("![alt](u)", [("[image: alt]", "link"), (" (u)", "url")]),
+        ("a ~~b~~", [("a ", "text"), ("~~", "tildes"), ("b", "text"), ("~~", "tildes")]),
     ],
 )
 def test_inline_pieces(text: str, pieces: list[tuple[str, str]]) -> None:

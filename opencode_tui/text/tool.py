@@ -83,6 +83,9 @@ _REFUSED = {"rejected": "rejected", "denied": "denied by rule"}
 _RULES = ". Rules for "
 """In the text of a denial by a rule."""
 
+_ENDED = ("completed", "cancelled")
+"""States of a todo that needs no more work."""
+
 _COUNTED = {"grep": ("matches", "match"), "glob": ("count", "file"), "list": ("count", "entry")}
 _ANSWER_WIDTH = 24
 
@@ -155,6 +158,8 @@ def argument_of(part: ToolPart, root: str = "") -> str:
             return _line(words + (f" in {relative(str(path), root)}" if path else ""))
         case "question":
             return _questions(given)
+        case "todowrite" | "todoread":
+            return _line(_current_todo(part))
         case _:
             texts = (given.get(key) for key in _KEYS)
             found = next((text for text in texts if isinstance(text, str) and text.strip()), "")
@@ -186,8 +191,8 @@ def facts_of(tool: str, state: ToolStateCompleted) -> list[Fact]:
             return [Fact(plural(count, noun), short=str(count))] if count else []
         case "todowrite" | "todoread":
             items = todos_of(state.metadata)
-            done = sum(item.get("status") in ("completed", "cancelled") for item in items)
-            return [Fact(f"{done} of {len(items)}", short=f"{done}/{len(items)}")] if items else []
+            done = sum(item.get("status") in _ENDED for item in items)
+            return [Fact(f"{done} of {len(items)} done", short=f"{done}/{len(items)}")] if items else []
         case "task":
             count = len(tools_of(state.metadata))
             return [Fact(plural(count, "tool"), short=str(count))] if count else []
@@ -198,8 +203,29 @@ def facts_of(tool: str, state: ToolStateCompleted) -> list[Fact]:
             key, noun = _COUNTED[tool]
             count = state.metadata.get(key)
             return [Fact(plural(count, noun), short=str(count))] if isinstance(count, int) else []
+        case "webfetch" | "websearch":
+            return _line_facts(state.output, state)
+        case _ if tool not in _KNOWN and tool not in _NAMES:  # of a plugin or an MCP server
+            return _line_facts(state.output, state)
         case _:
             return []
+
+
+def _line_facts(output: str, state: ToolStateCompleted) -> list[Fact]:
+    """Return how many lines an output has, so that one sees whether there is anything to open."""
+    count = count_lines(output)
+    least = "+" if state.metadata.get("outputPath") else ""
+    return (
+        [Fact(f"{count}{least} line{'' if count == 1 and not least else 's'}", short=f"{count}{least}")]
+        if count
+        else []
+    )
+
+
+def count_lines(text: str) -> int:
+    """Return how many lines a text has, empty ones at its end left out."""
+    text = text.rstrip("\r\n \t")
+    return text.count("\n") + 1 if text else 0
 
 
 def time_facts(time: ToolTime) -> list[Fact]:
@@ -368,8 +394,10 @@ def _command_facts(state: ToolStateCompleted) -> list[Fact]:
     elif code:
         text = "stopped" if code < 0 else f"exit {code}"
         facts.append(Fact(text, "warning", text))
-    result = outcome_of_tests(str(state.metadata.get("output") or ""))
-    return [*facts, Fact(result)] if result else facts
+    output = str(state.metadata.get("output") or "")
+    if result := outcome_of_tests(output):
+        return [*facts, Fact(result)]
+    return facts if code else [*facts, *_line_facts(output, state)]
 
 
 def refusal_text(state: ToolStateCompleted) -> str:
@@ -406,6 +434,17 @@ def _patched(state: ToolStateUnion) -> str:
     files: list[object] = state.metadata.get("files") or []
     names = [str(cast(JsonObject, file).get("relativePath", "")) for file in files if isinstance(file, dict)]
     return _line(", ".join(names) or state.title)
+
+
+def _current_todo(part: ToolPart) -> str:
+    """Return the todo that is in progress, else the next one; `all done` when none is left."""
+    metadata: dict[str, Any] = getattr(part.state, "metadata", None) or {}
+    todos = todos_of(metadata) or todos_of(part.state.input)
+    for status in ("in_progress", "pending"):
+        found = next((str(todo.get("content") or "") for todo in todos if todo.get("status") == status), "")
+        if found:
+            return " ".join(found.split())
+    return "all done" if todos else ""
 
 
 def _questions(given: JsonObject) -> str:

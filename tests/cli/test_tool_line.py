@@ -85,7 +85,7 @@ def test_todos_are_a_list_with_one_glyph_a_state():
     todos = [("a", "completed"), ("b", "in_progress"), ("c", "pending"), ("d", "cancelled")]
     part = done("todowrite", {}, todos=[{"content": content, "status": status} for content, status in todos])
     body = ["         ✓ a", "         ● b", "         ○ c", "         ■ d"]
-    assert tool_lines(part, PLAIN) == ["✓ Todo     2 of 4", *body]
+    assert tool_lines(part, PLAIN) == ["✓ Todo   b  2 of 4 done", *body]
 
 
 def test_a_patch_names_its_files_and_adds_up_their_lines():

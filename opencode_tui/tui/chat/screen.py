@@ -212,8 +212,10 @@ class ChatScreen(ErrorBoundary, Screen[None], inherit_bindings=False):
         assert control is not None
         root = str(control.client.directory)
         if self.view is None:
-            redo = self.keymap.first("messages_redo")
-            self.view = ConversationView(control.transcript, root=root, redo_key=redo, clock=self._clock)
+            redo, focus = self.keymap.first("messages_redo"), self.keymap.first("messages_focus")
+            self.view = ConversationView(
+                control.transcript, root=root, redo_key=redo, focus_key=focus, clock=self._clock
+            )
             self.view.wheel = control.wheel
             self.welcome = Welcome()
             self.talk.mount(self.view, self.welcome)

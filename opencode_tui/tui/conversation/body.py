@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from opencode_tui.text.cells import breaks, clip
 from opencode_tui.text.quantity import plural
 from opencode_tui.text.safe_text import output_line
+from opencode_tui.text.tool import count_lines
 from opencode_tui.tui.conversation.render import BODY, SIGN, Line, LineBuilder, RenderContext, Span
 
 TAIL_LINES = 3
@@ -25,12 +26,6 @@ def output_tail(text: str, count: int) -> list[str]:
         lines.append(output_line(text[max(start, end - MAX_LETTERS) : end]))
         end = start - 1
     return lines[::-1]
-
-
-def count_lines(text: str) -> int:
-    """Return how many lines a text has, empty ones at its end left out."""
-    text = text.rstrip("\r\n \t")
-    return text.count("\n") + 1 if text else 0
 
 
 def draw_output(lines: Sequence[str], page: RenderContext, *, token: str = "muted", guide: str = "guide") -> list[Line]:
@@ -57,8 +52,9 @@ def draw_more(count: int, page: RenderContext, act: str, *, guide: str = "guide"
     """Return the line that counts what is left out, with the key that shows it; `is_least` marks the count as a lower bound."""
     counted = f"{count}+ lines" if is_least else plural(count, "line")
     spans = [(f"{counted} more", page.style("muted"))]
-    if page.is_focused:
-        spans += [("   ", page.area()), ("enter", page.style("text")), (f" {act}", page.style("muted"))]
+    keys = "enter" if page.is_focused else f"{page.focus_key}, enter" if page.focus_key else ""
+    if keys and not page.is_cut:
+        spans += [("   ", page.area()), (keys, page.style("text")), (f" {act}", page.style("muted"))]
     return guarded(spans, page, guide=guide)
 
 

@@ -2,6 +2,7 @@
 
 import logging
 from collections import OrderedDict
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import assert_never
 
@@ -14,7 +15,7 @@ from opencode_tui.tui.conversation.entry import Entry, Leaf
 from opencode_tui.tui.conversation.failure import draw_failure
 from opencode_tui.tui.conversation.markdown import Markdown
 from opencode_tui.tui.conversation.prose import add_caret, draw_block
-from opencode_tui.tui.conversation.render import GUTTER, TEXT, Line, LineBuilder, RenderContext, Span
+from opencode_tui.tui.conversation.render import GUTTER, TEXT, UNFOLDS, Line, LineBuilder, RenderContext, Span
 from opencode_tui.tui.conversation.tool_view import draw_tool
 from opencode_tui.tui.conversation.user import clock, draw_user
 from opencode_tui.tui.conversation.view_state import ViewState
@@ -211,8 +212,33 @@ def draw_undo(item: UndoItem, page: RenderContext, scene: ViewState) -> list[Lin
     lines = [_rule(sign, [(text, page.style("text"))], page, right=redo, is_focused=scene.is_focused(item))]
     column = max((width(screen_line(file.path)) for file in item.files), default=0)
     lines += _muted_rows(reason[:1].upper() + reason[1:], page)
-    lines += [line for file in item.files for line in _undone_file(file, min(column, page.room // 2), page)]
+    files = item.files if scene.is_open(item) else _listed(item.files)
+    lines += [line for file in files for line in _undone_file(file, min(column, page.room // 2), page)]
+    if len(files) < len(item.files):
+        lines.append(_more_files(len(item.files) - len(files), page, is_focused=scene.is_focused(item)))
     return [*lines, Line(page.blank()), *_muted_rows("Redo is available until you send a new message.", page)]
+
+
+LISTED = 6
+"""Files of an undo that are listed until it is opened, so that the line with the key of redo stays in sight."""
+
+
+def _listed(files: Sequence[UndoneFile]) -> Sequence[UndoneFile]:
+    """Return the files to list: those that were kept first of all, in their order."""
+    if len(files) <= LISTED + 1:  # a line that counts one file would take its place
+        return files
+    chosen = sorted(range(len(files)), key=lambda at: not files[at].is_left)[:LISTED]
+    return [files[at] for at in sorted(chosen)]
+
+
+def _more_files(count: int, page: RenderContext, *, is_focused: bool) -> Line:
+    pen = LineBuilder(page).move(TEXT).begin_copy()
+    pen.put(f"{page.look.glyphs.ellipsis} {count} more files", page.style("muted") + UNFOLDS)
+    keys = "right" if is_focused else f"{page.focus_key}, right" if page.focus_key else ""
+    if keys:
+        pen.put("   ", page.area()).put(keys, page.style("text") + UNFOLDS)
+        pen.put(" list all", page.style("muted") + UNFOLDS)
+    return pen.line()
 
 
 def _muted_rows(text: str, page: RenderContext) -> list[Line]:

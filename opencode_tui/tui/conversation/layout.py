@@ -8,7 +8,7 @@ from itertools import accumulate
 from opencode_tui.schema.session.tool_state import ToolStateCompleted, ToolStateError
 from opencode_tui.text.tool import changed_lines
 from opencode_tui.tui.conversation.body import TAIL_LINES
-from opencode_tui.tui.conversation.drawing import RenderCache
+from opencode_tui.tui.conversation.drawing import LISTED, RenderCache
 from opencode_tui.tui.conversation.entry import Entry, Flow, Leaf
 from opencode_tui.tui.conversation.render import Line, RenderContext
 from opencode_tui.tui.conversation.tool_view import opened_of
@@ -63,7 +63,8 @@ def estimate_item(item: AnyItem, page: RenderContext, scene: ViewState) -> int:
         case CompactionItem():
             return 1 if not scene.is_open(item) else 2 + len(item.summary) // page.prose
         case UndoItem():
-            return 1 if item.is_preview else 3 + len(item.files)
+            listed = len(item.files) if scene.is_open(item) else min(LISTED + 1, len(item.files))
+            return 1 if item.is_preview else 3 + listed
         case _:
             return 1
 

@@ -105,7 +105,7 @@ def draw_tool(item: ToolItem, page: RenderContext, scene: ViewState) -> list[Lin
         facts,
         page,
         is_path=item.part.tool in BY_PATH,
-        hint=_hint(item, scene) if scene.is_focused(item) else None,
+        hint=_hint(item, page, scene) if scene.is_focused(item) else None,
     )
     return [line, *_body(item, replace(page, is_focused=True) if scene.is_focused(item) else page, scene)]
 
@@ -161,7 +161,7 @@ def _completed(item: ToolItem, state: ToolStateCompleted, page: RenderContext) -
     return State(glyphs.failed, "warning") if is_bad_exit(state) else State(glyphs.done, "success"), facts
 
 
-def _hint(item: ToolItem, scene: ViewState) -> Hint:
+def _hint(item: ToolItem, page: RenderContext, scene: ViewState) -> Hint:
     if is_pruned(item):
         return Hint("r", "restore")
     if session_of(item.part):
@@ -172,6 +172,8 @@ def _hint(item: ToolItem, scene: ViewState) -> Hint:
     if opened == "whole":
         is_long = isinstance(item.part.state, ToolStateCompleted) and renderer_of(item.part.tool).full(item.part)
         return Hint("enter", "read all" if is_long else "fold")
+    if isinstance(item.part.state, ToolStateCompleted) and not renderer_of(item.part.tool).is_openable(item.part, page):
+        return Hint("", "")
     return Hint("enter", "open")
 
 

@@ -20,7 +20,7 @@ from opencode_tui.tui.conversation import requests
 from opencode_tui.tui.conversation.find import Found
 from opencode_tui.tui.conversation.layout import Placed
 from opencode_tui.tui.conversation.line_view import LineView
-from opencode_tui.tui.conversation.render import href_of
+from opencode_tui.tui.conversation.render import href_of, unfolds
 from opencode_tui.tui.conversation.tool_view import is_pruned, is_ticking, opened_of
 from opencode_tui.tui.conversation.tools.registry import renderer_of
 from opencode_tui.tui.conversation.tools.task import session_of
@@ -90,7 +90,7 @@ class Acts:
 
     def fold(self, item: AnyItem, opened: str) -> bool:
         """Open or fold an item; return whether anything changed."""
-        if isinstance(item, ErrorItem | TextItem | UndoItem) or opened not in ("folded", "whole"):
+        if isinstance(item, ErrorItem | TextItem) or opened not in ("folded", "whole"):
             return False
         self._scene.opened[item.id] = "folded" if opened == "folded" else "whole"
         return True
@@ -174,13 +174,14 @@ class ConversationView(LineView, can_focus=True):
         *,
         root: str = "",
         redo_key: str = "ctrl+x r",
+        focus_key: str = "",
         clock: Callable[[], float] = time.time,
         id: str | None = None,
     ) -> None:
         super().__init__(id=id)
         self._transcript = transcript
         self._root = root
-        self._scene = ViewState(redo_key=redo_key, now=int(clock() * 1000))
+        self._scene = ViewState(redo_key=redo_key, focus_key=focus_key, now=int(clock() * 1000))
         self._acts = Acts(transcript, self._scene, root)
         self._clock = clock
         self._drawn_at = 0.0
@@ -375,6 +376,10 @@ class ConversationView(LineView, can_focus=True):
         href = href_of(event.style)
         if href:
             self.post_message(requests.LinkRequested(href))
+        elif unfolds(event.style) and event.y < len(self.viewport.lines):
+            item = self.viewport.lines[event.y].entry.item
+            if self._acts.fold(item, "whole"):
+                self._redraw(item)
         elif event.y < len(self.viewport.lines):
             self._hit(self.viewport.lines[event.y])
 

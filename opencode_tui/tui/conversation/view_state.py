@@ -17,6 +17,9 @@ class ViewState:
     """The id of the item that the keys act on, empty when none."""
 
     redo_key: str = "ctrl+x r"
+    focus_key: str = ""
+    """The key that focuses the conversation."""
+
     opened: dict[str, Opened] = field(default_factory=dict[str, Opened])
     """The states of items that were opened or folded individually, by item ID."""
 

@@ -1,6 +1,7 @@
 """The visible lines of the conversation: follows the end, scrolls, and keeps its position when heights are corrected."""
 
 import re
+from dataclasses import replace
 
 from opencode_tui.tui.conversation.entry import Entry
 from opencode_tui.tui.conversation.layout import Layout, Placed, Spot
@@ -26,7 +27,7 @@ class Viewport:
         self.top = 0
         self.lines: list[Placed] = []
         self.height = 0
-        self.layout = Layout(RenderContext(MIN_WIDTH, look, root), scene)
+        self.layout = Layout(RenderContext(MIN_WIDTH, look, root, focus_key=scene.focus_key), scene)
         self._transcript = transcript
         self._spot: Spot | None = None
         self._mark: tuple[Entry, int] | None = None
@@ -59,7 +60,7 @@ class Viewport:
     def resize(self, width: int, height: int, look: Look) -> None:
         """Apply another size or look; the top line keeps its position, a window at the end stays at the end."""
         self.height = height
-        page = RenderContext(max(MIN_WIDTH, width), look, self.layout.page.root)
+        page = replace(self.layout.page, width=max(MIN_WIDTH, width), look=look)
         if page != self.layout.page:
             self.layout.set_page(page)
             if self._mark is not None:
@@ -92,6 +93,9 @@ class Viewport:
         if len(self.lines) < self.height:
             self._spot = layout.end_spot(self.height)
             self.lines = layout.window(self._spot, self.height)
+        if empty := self._empty_at_top():
+            self._spot = layout.moved(self._spot, empty)
+            self.lines = layout.window(self._spot, self.height)
         self.top = layout.line_of(self._spot)
         if layout.height <= self.height or (follow_at_end and self.top + self.height >= layout.height):
             self.follow = True
@@ -105,7 +109,17 @@ class Viewport:
         self._spot = layout.spot_at(self.top + delta) if is_far else layout.moved(self._spot, delta)
         if delta < 0:
             self.stop_following()
+            while layout.line_of(self._spot) and self._is_empty(*layout.window(self._spot, 1)):
+                self._spot = layout.moved(self._spot, -1)  # `compose` would move down again
         self.compose(follow_at_end=delta > 0)
+
+    def _empty_at_top(self) -> int:
+        """Return how many lines at the top are empty: the title has an empty row below it."""
+        return next((number for number, placed in enumerate(self.lines) if not self._is_empty(placed)), 0)
+
+    def _is_empty(self, placed: Placed) -> bool:
+        """Return whether a line is an empty row between items or paragraphs; one that is not laid out yet is not."""
+        return placed.line.strip is self.page.blank() and placed.entry.leaf(placed.leaf) is not None
 
     def show_end(self) -> None:
         """Go to the end and stay there."""

@@ -80,10 +80,62 @@ def test_a_diff_line_stands_on_the_grid() -> None:
     assert lines[3].startswith("     41 −     for i in range(")
 
 
-def test_a_running_command_has_three_rows_from_its_first_line_on() -> None:
+def test_a_running_call_has_no_empty_rows_and_at_most_three() -> None:
     story = Story()
-    for output in ("", "one\n", "one\ntwo\nthree\nfour\n"):
-        assert len(rows(story.running("bash", {"command": "a"}, output=output), 60)) == 4
+    outputs = ("", "one\n", "one\ntwo\nthree\nfour\n")
+    commands = [rows(story.running("bash", {"command": "a"}, output=output), 60)[1:] for output in outputs]
+    assert commands == [[], ["        │ one"], ["        │ two", "        │ three", "        │ four"]]
+    given = {"subagent_type": "explore", "description": "find"}
+    tasks = [rows(story.running("task", given, tools=tools), 60)[1:] for tools in ([], ["read"], ["read", "grep"] * 2)]
+    assert tasks == [[], ["        │ Read"], ["        │ Grep", "        │ Read", "        │ Grep"]]
+
+
+def test_a_line_says_whether_there_is_anything_to_open() -> None:
+    story = Story()
+
+    def command(text: str, **metadata: Any) -> str:
+        return rows(story.tool("bash", {"command": "a"}, output=text, exit=0, **metadata), 60)[0][10:]
+
+    ends = [command(""), command("one\n"), command("one\n\ntwo\n"), command("2 passed in 1s\n")]
+    assert [end[1:].strip() for end in ends] == ["", "1 line", "3 lines", "2 passed"]
+    assert command("one\ntwo", outputPath="/tmp/out").endswith("2+ lines")
+    assert rows(story.tool("webfetch", {"url": "http://docs.example"}, "a\nb"), 60)[0].endswith("2 lines")
+    assert rows(story.tool("weather", {"name": "x"}, "a\nb\nc"), 60)[0].endswith("3 lines")
+
+
+def test_the_focused_line_has_a_key_only_where_it_opens_something() -> None:
+    def line(output: str, command: str = "a") -> str:
+        part = Story().tool("bash", {"command": command}, output=output, exit=0)
+        item = ToolItem(part.id, part.message_id, part=part)
+        return draw_item(item, RenderContext(60, look(), ROOT), ViewState(now=NOON, focus=item.id))[
+            0
+        ].strip.text.rstrip()
+
+    assert [line(text).endswith("enter open") for text in ("", "one")] == [False, True]
+    assert line("", "long " * 20).endswith("enter open")
+
+
+def test_the_key_of_the_lines_that_are_left_out_is_beside_their_count() -> None:
+    part = Story().tool("bash", {"command": "a"}, output="one\n" * 43, exit=2)
+    item = ToolItem(part.id, part.message_id, part=part, is_last=True)
+    page = RenderContext(60, look(), ROOT, focus_key="ctrl+up")
+    shown = [draw_item(item, page, ViewState(now=NOON, focus=focus))[-1].strip.text for focus in ("", item.id)]
+    assert [line.strip(" │") for line in shown] == ["41 lines more   ctrl+up, enter open", "41 lines more   enter open"]
+
+
+def test_a_todo_line_names_the_todo_at_hand() -> None:
+    def line(*states: str) -> list[str]:
+        todos = [{"content": f"todo  {number}", "status": state} for number, state in enumerate(states)]
+        return rows(Story().tool("todowrite", {"todos": todos}, title="2 todos", todos=todos), 60)[0].split("  ")
+
+    named = [[words for words in line(*states) if words.strip()][1:] for states in (
+        ("completed", "in_progress", "pending"), ("completed", "pending"), ("completed", "cancelled"),
+    )]  # fmt: skip
+    assert [[words.strip() for words in one] for one in named] == [
+        ["todo 1", "1 of 3 done"],
+        ["todo 1", "1 of 2 done"],
+        ["all done", "2 of 2 done"],
+    ]
 
 
 def test_a_bad_end_is_open_only_as_the_turns_last_call() -> None:

@@ -7,10 +7,11 @@ from textual.geometry import Region
 from textual.pilot import Pilot
 from textual.strip import Strip
 
-from opencode_tui.schema.event.event import PartGrowth, PartUpdated
+from opencode_tui.schema.event.event import PartGrowth, PartUpdated, SessionUpdated
 from opencode_tui.schema.session.part import TextPart
-from opencode_tui.schema.session.session import BusyStatus
+from opencode_tui.schema.session.session import BusyStatus, RevertState
 from opencode_tui.schema.session.stored_error import MessageData, StoredUnknownError
+from opencode_tui.text.undo import UndoneFile
 from opencode_tui.tui.conversation import drawing, requests
 from opencode_tui.tui.state.transcript import Transcript
 from tests.support.hostile.strings import HOSTILE, hostile_strings, steering
@@ -31,6 +32,7 @@ from tests.support.terminal.conversation import (
     requests_of,
     revert_preview,
 )
+from tests.support.terminal.scripted_client import session
 
 pytestmark = pytest.mark.usefixtures("jumping_clock")
 
@@ -165,8 +167,11 @@ async def test_the_whole_history_scrolls_without_a_jump(step: int) -> None:
             app.view.scroll_lines(-step)
             if app.view.viewport.top == 0:
                 break
-            assert shown(app)[step:] == before[: len(before) - step]
-            rows = shown(app)[:step] + rows
+            after = shown(app)
+            moved = step + (after[step:] != before[: len(before) - step])  # one more over an empty row
+            assert after[moved:] == before[: len(before) - moved]
+            assert after[0] and (moved == step or not after[1])
+            rows = after[:moved] + rows
         assert any("Question 0?" in row for row in shown(app))
         assert [row for row in rows if "Question" in row][-1].strip(" ▎").startswith("Question 59?")
 
@@ -521,3 +526,56 @@ async def test_what_fits_has_no_thumb_and_cannot_be_scrolled_away() -> None:
         assert app.view.is_following
         app.view.scroll_lines(-3)
         assert app.view.viewport.top == 0
+
+
+async def test_the_view_never_starts_with_an_empty_row() -> None:
+    app = app_of(long_story(20))
+    async with app.run_test(size=SIZE) as pilot:
+        await settle(pilot)
+        positions = 0
+        for step in (-1, -1, -5, -3, 2, -20, 1, 1, -7, -1, -1, -1, 4, 30):
+            app.view.scroll_lines(step)
+            assert shown(app)[0]
+            positions += 1
+        for height in range(12, 30):
+            await pilot.resize_terminal(100, height)
+            await settle(pilot)
+            app.view.action_scroll_end()
+            assert shown(app)[0]
+            assert any("b" in row for row in shown(app)[-2:])
+            positions += 1
+        assert positions == 32
+
+
+def many_files_undone(app: ConversationApp, count: int) -> None:
+    transcript = app.view.transcript
+    first = next(item for item in transcript.items if item.kind == "user")
+    files = [UndoneFile("M", f"src/{number:03}.py", "restored", "", 1, 1) for number in range(count)]
+    files[50] = UndoneFile("M", "src/050.py", "kept", "you changed it at 12:05", 3)
+    transcript.show_undone(first.message_id, files)
+    transcript.apply(SessionUpdated(info=session("reverted", revert=RevertState(message_id=first.message_id))))
+
+
+async def test_an_undo_of_many_files_lists_some_and_keeps_its_key_in_sight() -> None:
+    app = app_of(chat_dark())
+    async with app.run_test(size=SIZE) as pilot:
+        await settle(pilot)
+        many_files_undone(app, 100)
+        await settle(pilot)
+        folded = shown(app)
+        assert "99 files restored · 1 kept" in folded[0]
+        assert folded[0].endswith("ctrl+x r redo")
+        assert [row.split()[1] for row in folded if row.lstrip("! ").startswith("M ")] != []
+        assert [row for row in folded if "src/050.py" in row and "kept" in row]
+        more = next(number for number, row in enumerate(folded) if "94 more files" in row)
+        await pilot.click(app.view, offset=(5, more))
+        await settle(pilot)
+        lines = [strip.text for strip in all_strips(app)]
+        assert sum("src/" in line and ".py" in line for line in lines) == 100
+        assert not any("more files" in line for line in lines)
+        app.view.focus()
+        await settle(pilot)
+        await pilot.press("left")
+        await settle(pilot)
+        assert "94 more files   right list all" in "\n".join(shown(app))
+        assert not asked(app, requests.RedoRequested)

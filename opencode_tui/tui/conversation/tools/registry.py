@@ -8,11 +8,10 @@ from opencode_tui.schema.session.part import ToolPart
 from opencode_tui.schema.session.tool_state import ToolStateCompleted, ToolStateRunning
 from opencode_tui.text.cells import breaks, width
 from opencode_tui.text.safe_text import output_line, screen_line
-from opencode_tui.text.tool import answers_of, is_bad_exit, relative, todos_of
+from opencode_tui.text.tool import answers_of, count_lines, is_bad_exit, relative, todos_of
 from opencode_tui.tui.conversation.body import (
     OPEN_LINES,
     TAIL_LINES,
-    count_lines,
     draw_more,
     draw_output,
     guarded,
@@ -22,7 +21,7 @@ from opencode_tui.tui.conversation.body import (
 from opencode_tui.tui.conversation.render import BODY, Line, RenderContext, Span
 from opencode_tui.tui.conversation.tools.edit import EditRenderer, PatchRenderer, WriteRenderer
 from opencode_tui.tui.conversation.tools.task import TaskRenderer
-from opencode_tui.tui.conversation.tools.tool import Opened, ToolRenderer, is_cut, tail
+from opencode_tui.tui.conversation.tools.tool import Opened, ToolRenderer, is_cut
 from opencode_tui.tui.state.items import ToolItem
 
 _SHOWN = 2
@@ -71,7 +70,7 @@ class BashRenderer(ToolRenderer):
 
     def running(self, state: ToolStateRunning, page: RenderContext) -> list[Line]:
         """Return the output's last lines."""
-        return tail(output_tail(str((state.metadata or {}).get("output") or ""), TAIL_LINES), page, TAIL_LINES)
+        return draw_output(output_tail(str((state.metadata or {}).get("output") or ""), TAIL_LINES), page)
 
     def text(self, part: ToolPart) -> str:
         """Return what the command printed."""

@@ -5,9 +5,9 @@ from typing import Any
 from opencode_tui.schema.session.part import ToolPart
 from opencode_tui.schema.session.tool_state import ToolStateCompleted, ToolStateRunning
 from opencode_tui.text.tool import name_of, tools_of
-from opencode_tui.tui.conversation.body import TAIL_LINES
+from opencode_tui.tui.conversation.body import TAIL_LINES, draw_output
 from opencode_tui.tui.conversation.render import Line, RenderContext
-from opencode_tui.tui.conversation.tools.tool import ToolRenderer, tail
+from opencode_tui.tui.conversation.tools.tool import ToolRenderer
 
 
 class TaskRenderer(ToolRenderer):
@@ -16,8 +16,7 @@ class TaskRenderer(ToolRenderer):
     def running(self, state: ToolStateRunning, page: RenderContext) -> list[Line]:
         """Return the agent's last tools."""
         tools = tools_of(state.metadata or {})
-        names = [name_of(tool) for tool in tools[-TAIL_LINES:]]
-        return tail(names, page, TAIL_LINES)
+        return draw_output([name_of(tool) for tool in tools[-TAIL_LINES:]], page)
 
     def text(self, part: ToolPart) -> str:
         """Return the agent's report."""

@@ -1,12 +1,11 @@
 """How a tool's calls are drawn, unless its own renderer says otherwise: an output that opens."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from opencode_tui.schema.session.part import ToolPart
 from opencode_tui.schema.session.tool_state import ToolStateCompleted, ToolStateRunning
-from opencode_tui.tui.conversation.body import draw_open, draw_output, is_capped
+from opencode_tui.tui.conversation.body import draw_open, is_capped
 from opencode_tui.tui.conversation.render import Line, RenderContext
 from opencode_tui.tui.state.items import ToolItem
 
@@ -42,8 +41,12 @@ class ToolRenderer:
         """Return the lines above the opened body that show what the call's line has no room for."""
         return []
 
+    def is_openable(self, part: ToolPart, page: RenderContext) -> bool:
+        """Return whether opening a completed call shows anything."""
+        return bool(self.text(part).strip() or self.head(part, page))
+
     def running(self, state: ToolStateRunning, page: RenderContext) -> list[Line]:
-        """Return the lines below a running call's line; their number stays the same while it runs."""
+        """Return the lines below a running call's line; their number never shrinks while it runs."""
         return []
 
     def text(self, part: ToolPart) -> str:
@@ -63,8 +66,3 @@ def is_cut(part: ToolPart) -> bool:
     """Return whether the call kept only a part of its output; a file has all of it."""
     state = part.state
     return isinstance(state, ToolStateCompleted) and bool(state.metadata.get("outputPath"))
-
-
-def tail(lines: Sequence[str], page: RenderContext, count: int) -> list[Line]:
-    """Return exactly `count` lines of a running call's tail."""
-    return draw_output([*lines, *[""] * (count - len(lines))], page)

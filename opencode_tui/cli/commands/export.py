@@ -1,24 +1,88 @@
-"""`opencode-tui export`: print a session as JSON."""
+"""`opencode-tui export`: a session as JSON, or as a page of HTML."""
+
+from typing import TYPE_CHECKING
 
 import click
+
+if TYPE_CHECKING:
+    from opencode_tui.client.client import Client
+    from opencode_tui.redaction.session import Redactor
+    from opencode_tui.schema.session.history import MessageWithParts
+    from opencode_tui.schema.session.session import SessionInfo
 
 
 @click.command()
 @click.argument("session_id", metavar="[ID]", required=False)
-def export(session_id: str | None) -> None:
-    """Print a session as JSON: {info, messages: [{info, parts}]}. Without an ID the latest one."""
+@click.option("--html", "page", metavar="FILE", help="Write a page of HTML to a new file (- prints it).")
+@click.option("--redact", "is_redacted", is_flag=True, help="Leave out secrets and personal data; reports how many.")
+@click.option("--without", "tools", metavar="TOOL", multiple=True, help="Leave out the outputs of a tool (repeatable).")
+def export(session_id: str | None, page: str | None, is_redacted: bool, tools: tuple[str, ...]) -> None:
+    """Print a session as JSON: {info, messages: [{info, parts}]}. Without an ID the latest one.
+
+    --html writes a page that every browser shows, offline too. --redact replaces keys, passwords, e-mail addresses, the
+    contents of .env files, your user name and your home folder by what they were.
+    """
     from opencode_tui.cli.engine_access import with_client  # not for the help
-    from opencode_tui.cli.session_choice import choose_session
     from opencode_tui.cli.terminal import print_json
-    from opencode_tui.client.client import Client
+
+    async def work(client: "Client") -> "tuple[SessionInfo, list[MessageWithParts]]":
+        info = await _choose(client, session_id)
+        return info, list(await client.messages.list(info.id))
+
+    info, messages = with_client(work)
+    if is_redacted or tools:
+        from opencode_tui.text.export.redact import redact_info, redact_messages
+
+        redactor = _redactor(tools, is_full=is_redacted)
+        info, messages = redact_info(info, redactor), list(redact_messages(messages, redactor))
+        _report(redactor)
+    if page is None:
+        print_json({"info": info.to_dict(), "messages": [message.to_dict() for message in messages]})
+    else:
+        _write_page(info, messages, page)
+
+
+async def _choose(client: "Client", session_id: str | None) -> "SessionInfo":
+    from opencode_tui.cli.session_choice import choose_session
     from opencode_tui.schema.error import NotFoundError
-    from opencode_tui.schema.record import JsonObject
 
-    async def work(client: Client) -> JsonObject:
-        info = await choose_session(client, session_id) if session_id else await client.sessions.latest()
-        if info is None:
-            raise NotFoundError("no session to export in this project (see `opencode-tui session list`)")
-        messages = await client.messages.list(info.id)
-        return {"info": info.to_dict(), "messages": [message.to_dict() for message in messages]}
+    info = await choose_session(client, session_id) if session_id else await client.sessions.latest()
+    if info is None:
+        raise NotFoundError("no session to export in this project (see `opencode-tui session list`)")
+    return info
 
-    print_json(with_client(work))
+
+def _redactor(tools: tuple[str, ...], *, is_full: bool) -> "Redactor":
+    import os
+    from pathlib import Path
+
+    from opencode_tui.redaction.session import Person, Redactor
+
+    person = Person.of(os.environ, str(Path.home()))
+    return Redactor(person, tools=tools, is_full=is_full)
+
+
+def _report(redactor: "Redactor") -> None:
+    from opencode_tui.cli.terminal import say
+    from opencode_tui.text.export.redact import describe_counts
+
+    words = describe_counts(redactor.counts)
+    say(f"left out: {words}" if words else "left out: nothing was found; read the export before you send it")
+
+
+def _write_page(info: "SessionInfo", messages: "list[MessageWithParts]", name: str) -> None:
+    import sys
+    from pathlib import Path
+
+    from opencode_tui.cli.terminal import print_result
+    from opencode_tui.text.export.file import write_new
+    from opencode_tui.text.export.html import session_page
+
+    pieces = session_page(info, messages)
+    if name == "-":
+        for piece in pieces:
+            sys.stdout.write(piece)
+        return
+    path = Path(name).expanduser()
+    size = write_new(path, pieces)
+    print_result(f"{path} ({-(-size // 1024)} KB)")

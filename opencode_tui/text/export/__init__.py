@@ -1,0 +1,1 @@
+"""A conversation as a file for people: one page of HTML."""

@@ -1,0 +1,218 @@
+"""Secrets are found in the texts in which they occur; ordinary code is left alone."""
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+import opencode_tui
+from opencode_tui.redaction.detectors import redact
+
+L = "q7Zr2Vx9Kd4Tn8Bs6Wm1Hc5Jp3Lf0Gy"
+"""32 random characters."""
+H = "3f9a1c7be4d20586af13c9e7d0b2465f"
+D = "839201746512"
+
+SECRETS: dict[str, tuple[str, str]] = {
+    "openai": (f"OpenAI(api_key='sk-proj-{L}')", f"sk-proj-{L}"),
+    "anthropic": (f"key is sk-ant-api03-{L}-{L} ok", f"sk-ant-api03-{L}-{L}"),
+    "openrouter": (f"sk-or-v1-{H}{H}", H),
+    "groq": (f"gsk_{L}{L}", L),
+    "xai": (f'"xai-{L}{L}"', L),
+    "hugging face": (f"huggingface-cli login hf_{L}", L),
+    "perplexity": (f"pplx-{L}", L),
+    "nvidia": (f"nvapi-{L}", L),
+    "replicate": (f"r8_{L}", L),
+    "stripe live": (f"stripe.key = sk_live_{L}", L),
+    "stripe restricted": (f"rk_live_{L}", L),
+    "stripe webhook": (f"whsec_{L}", L),
+    "github classic": (f"git clone https://ghp_{L}abcd@github.example/a/b", L),
+    "github app": (f"ghs_{L}", L),
+    "github fine": (f"github_pat_{L}_{L}", L),
+    "gitlab": (f"glpat-{L[:20]}", L[:20]),
+    "gitlab runner": (f"glrt-{L[:20]}", L[:20]),
+    "aws id": ("aws_access_key_id = AKIAQ7ZR2VX9KD4TN8BS", "AKIAQ7ZR2VX9KD4TN8BS"),
+    "aws secret": (f"AWS_SECRET_ACCESS_KEY={L}/+abc", L),
+    "aws session in a file": (f"aws_session_token = {L}{L}==", L),
+    "aws presigned": (f"https://b.s3.example/x?X-Amz-Signature={H}{H}&X-Amz-Date=1", H),
+    "google api": (f"AIza{L}abc", L),
+    "google oauth": (f"ya29.{L}{L}", L),
+    "google client": (f"GOCSPX-{L}", L),
+    "azure storage": (f"DefaultEndpointsProtocol=https;AccountName=a;AccountKey={L}{L}==;EndpointSuffix=x", L),
+    "azure sas": (f"https://a.blob.example/c?sv=2022&sig={L}%3D", L),
+    "jwt": (f"cookie: session=eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.{L}", L),
+    "slack bot": (f"xoxb-{D}-{D}-{L}", L),
+    "slack app": (f"xapp-1-A012-{D}-{H}", H),
+    "slack hook": (f"https://hooks.slack.com/services/T012AB/B034CD/{L}", L),
+    "discord hook": (f"https://discord.example/api/webhooks/{D}839201/{L}{L}", L),
+    "discord bot": (f"M{L[:23]}.Gq7Zr2.{L}", L),
+    "telegram": (f"https://api.telegram.example/bot{D[:10]}:AA{L}x/send", f"AA{L}"),
+    "sendgrid": (f"SG.{L[:22]}.{L}abcdefghijk", L),
+    "mailgun": (f"key-{H}", H),
+    "mailchimp": (f"{H}-us14", H),
+    "twilio": (f"SK{H}", H),
+    "npm": (f"npm_{L}abcd", L),
+    "npmrc": (f"//registry.example/:_authToken={L}", L),
+    "pypi": (f"pypi-AgEIcHlwaS5vcmc{L}{L}", L),
+    "docker hub": (f"docker login -p dckr_pat_{L}", L),
+    "digitalocean": (f"dop_v1_{H}{H}", H),
+    "shopify": (f"shpat_{H}", H),
+    "square": (f"sq0atp-{L}", L),
+    "vault": (f"VAULT=hvs.{L}{L}", L),
+    "terraform cloud": (f"{L[:14]}.atlasv1.{L}{L}", f"atlasv1.{L}"),
+    "atlassian": (f"ATATT3xFfGF0{L}={H}", L),
+    "linear": (f"lin_api_{L}", L),
+    "notion": (f"ntn_{L}abc", L),
+    "figma": (f"figd_{L}", L),
+    "grafana": (f"glsa_{L}_{H[:8]}", L),
+    "sentry": (f"sntrys_{L}{L}", L),
+    "new relic": ("NRAK-Q7ZR2VX9KD4TN8BS6WM1HC5JP3L", "Q7ZR2VX9KD4TN8BS6WM1HC5JP3L"),
+    "databricks": (f"dapi{H}", H),
+    "postman": (f"PMAK-{H[:24]}-{H}ab", H),
+    "tailscale": (f"tskey-auth-k{L[:11]}CNTRL-{L}", L),
+    "supabase": (f"sbp_{H}{H[:8]}", H),
+    "planetscale": (f"pscale_tkn_{L}", L),
+    "doppler": (f"dp.pt.{L}{L}", L),
+    "pulumi": (f"pul-{H}{H[:8]}", H),
+    "age": (f"AGE-SECRET-KEY-1{L.upper()}", L.upper()),
+    "rsa": (f"-----BEGIN RSA PRIVATE KEY-----\nMIIE{L}\n{L}\n-----END RSA PRIVATE KEY-----\n", L),
+    "openssh in json": (
+        f'{{"key": "-----BEGIN OPENSSH PRIVATE KEY-----\\n{L}\\n-----END OPENSSH PRIVATE KEY-----"}}',
+        L,
+    ),
+    "a private key without an end": (f"-----BEGIN EC PRIVATE KEY-----\n{L}\n", L),
+    "pgp": (f"-----BEGIN PGP PRIVATE KEY BLOCK-----\n\n{L}\n-----END PGP PRIVATE KEY BLOCK-----", L),
+    "bearer": (f"curl -H 'Authorization: Bearer {L}' https://a.example", L),
+    "basic": ("authorization: Basic dXNlcjpodW50ZXIyMg==", "dXNlcjpodW50ZXIyMg=="),
+    "api key header": (f'headers={{"X-API-Key": "{L}"}}', L),
+    "gitlab header": (f"PRIVATE-TOKEN: {L}", L),
+    "postgres": ("postgres://app:hunter2!x@db.example:5432/shop", "hunter2!x"),
+    "redis": ("redis://:s3cr3t-pw@cache.example:6379/0", "s3cr3t-pw"),
+    "https login": ("https://deploy:pa55word@git.example/a.git", "pa55word"),
+    "parameter": (f"https://a.example/x?api_key={L}&b=1", L),
+    "export": ("export DB_PASSWORD=correcthorse9", "correcthorse9"),
+    "dotenv": ("STRIPE_SECRET=abc123def456\nNAME=x", "abc123def456"),
+    "docker": ("docker run -e MYSQL_ROOT_PASSWORD=tr0ub4dor db", "tr0ub4dor"),
+    "python": ('password = "Tr0ub4dor&3"', "Tr0ub4dor&3"),
+    "javascript": ("const clientSecret = 'n0t-for-y0u!'", "n0t-for-y0u!"),
+    "json": ('{"apiKey": "9f8e7d6c5b4a"}', "9f8e7d6c5b4a"),
+    "escaped json": (r"{\"password\": \"Tr0ub4dor3x\"}", "Tr0ub4dor3x"),
+    "yaml": (f"db:\n  password: tr0ub4-dor3\n  token: {L}", "tr0ub4-dor3"),
+    "netrc": ("machine api.example login me password hunter2xyz", "hunter2xyz"),
+    "curl user": ("curl -s -u admin:hunter2xyz https://a.example", "hunter2xyz"),
+    "option": ("deploy --token 8d7f6a5s4d3f2g1h --now", "8d7f6a5s4d3f2g1h"),
+    "sql": ("CREATE USER a IDENTIFIED BY 'hunter2xyz';", "hunter2xyz"),
+    "sql server": ("Server=a;Database=b;User Id=c;Password=hunter2xyz;", "hunter2xyz"),
+    "mysql": ("mysql -u root -phunter2xyz shop", "hunter2xyz"),
+    "putty": (f"PuTTY-User-Key-File-3: ssh-ed25519\nPrivate-Lines: 1\n{L}\nPrivate-MAC: 1", L),
+    "e-mail": ("Author: Ada <ada.lovelace@analytical.engine.org>", "ada.lovelace@analytical.engine.org"),
+}
+
+ORDINARY = """
+password: str = Field(min_length=8)
+token = next(tokens)
+api_key = os.environ["API_KEY"]
+secret = config.get("secret")
+const token = await getToken();
+token: string;
+max_tokens = 4096
+token_count=12
+TOKEN_LIMIT=100000
+KEY_ENTER = 13
+PRIMARY_KEY=id
+self.password = password
+if password == "" or not token:
+def check(token: str, key: bytes) -> None:
+    key = "user_id"
+sk-learn-contrib and pk_column_name and fw_update_everything and hf_hub_download
+rk_stage_coefficients r8_unorm_format
+from app import router
+@app.route("/login")
+git clone git@github.com:owner/project.git
+npm install react@18.2.0 lodash@4.17.21
+icon@2x.png
+user@example.com
+const x: Record<string, string> = { token: "string", password: "password" }
+<input type="password" name="password" placeholder="Enter your password">
+apiKey: "your-api-key-here"
+API_KEY=your_api_key
+OPENAI_API_KEY=${OPENAI_API_KEY}
+export TOKEN=$(cat token.txt)
+AWS_SECRET_ACCESS_KEY=<your secret>
+http://localhost:8080/path
+https://example.com/a?page=2&sort=key
+commit 3f9a1c7be4d20586af13c9e7d0b2465f3f9a1c7b
+sha256:3f9a1c7be4d20586af13c9e7d0b2465f3f9a1c7be4d20586af13c9e7d0b2465f
+integrity sha512-q7Zr2Vx9Kd4Tn8Bs6Wm1Hc5Jp3Lf0Gy==
+msg_0193b7c8d9e0AbCdEfGhIjKlMn prt_0193b7c8d9e0AbCdEfGhIjKlMn ses_0193b7c8d9e0AbCdEfGhIjKlMn
+SECRET_NAMES = frozenset({"a"})
+secrets.token_urlsafe(24)
+primary_key=True, foreign_key="users.id"
+keyboard = "qwerty"
+monkey: banana
+tokens: Sequence[str]
+authorization: str | None
+headers["Authorization"] = f"Bearer {token}"
+-----BEGIN CERTIFICATE-----
+ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl
+bearer of bad news
+basic authentication
+password = getpass.getpass("Password: ")
+token = "start of a sentence"
+secret_key = "secret_key"
+lambda key: key.lower()
+for key, value in items.items():
+std::map<std::string, Token> tokens;
+let key = event.key;
+passwd:x:1000:1000::/home:/bin/sh
+"""
+
+
+@pytest.mark.parametrize("name", SECRETS)
+def test_a_secret_is_replaced_and_counted(name: str):
+    text, secret = SECRETS[name]
+    counts: Counter[str] = Counter()
+    for surrounded in (text, f"before\n{text}\nafter", f"x {text} y"):
+        changed = redact(surrounded, counts)
+        assert secret not in changed, changed
+        assert "[hidden:" in changed
+    assert counts.total() >= 3
+
+
+def test_there_are_secrets_of_sixty_kinds():
+    assert len(SECRETS) >= 60
+
+
+@pytest.mark.parametrize("line", ORDINARY.strip().splitlines())
+def test_ordinary_code_is_left_alone(line: str):
+    counts: Counter[str] = Counter()
+    assert redact(line, counts) == line
+    assert not counts
+
+
+def test_the_source_of_this_program_is_left_alone():
+    files = [path for path in Path(opencode_tui.__file__).parent.rglob("*.py") if path.parent.name != "redaction"]
+    found = {str(path): counts for path in files if (counts := _found(path.read_text(encoding="utf-8")))}
+    assert len(files) > 200
+    assert found == {}
+
+
+def _found(text: str) -> Counter[str]:
+    counts: Counter[str] = Counter()
+    redact(text, counts)
+    return counts
+
+
+def test_a_text_that_was_redacted_stays_as_it_is():
+    counts: Counter[str] = Counter()
+    once = redact("\n".join(text for text, _ in SECRETS.values()), counts)
+    before = counts.copy()
+    assert redact(once, counts) == once
+    assert counts == before
+
+
+def test_a_long_line_is_searched_in_linear_time():
+    counts: Counter[str] = Counter()
+    for piece in ("a", "password ", "://", "key=", "@a.", "sk-", "-----BEGIN ", "token = ", "A_KEY"):
+        redact(piece * (200_000 // len(piece)), counts)
+    assert counts.total() < 200_000

@@ -1,0 +1,128 @@
+"""Records of a session without secrets, personal data and what `.env` files hold."""
+
+import base64
+import json
+
+from opencode_tui.redaction.detectors import EMAIL, KEY, PASSWORD
+from opencode_tui.redaction.session import ENV_FILE, HOME, OUTPUT, USER, Person, Redactor
+from opencode_tui.schema.session.part import PART, TextPart
+from opencode_tui.text.export.redact import describe_counts, redact_info, redact_messages
+from tests.support.sessions.records import assistant, call, session_info, text, user
+
+ADA = Person("/home/ada-l", "ada-l")
+KEYTEXT = "sk-proj-q7Zr2Vx9Kd4Tn8Bs6Wm1Hc5Jp3Lf0Gy"
+
+
+def _redacted(part, **options) -> tuple[str, Redactor]:
+    redactor = Redactor(ADA, **options)
+    return json.dumps(redactor.part(part.to_dict())), redactor
+
+
+def test_home_folder_and_user_name_are_replaced_in_every_text():
+    given = {"filePath": "/home/ada-l/src/a.py"}
+    part = call(
+        "1", given=given, output="in /home/ada-l/src of ada-l; /home/ada-lovelace stays", details={"cwd": "/home/ada-l"}
+    )
+    shown, redactor = _redacted(part)
+    assert json.loads(shown)["state"]["input"] == {"filePath": "~/src/a.py"}
+    assert json.loads(shown)["state"]["output"] == "in ~/src of user; /home/ada-lovelace stays"
+    assert (redactor.counts[HOME], redactor.counts[USER]) == (3, 1)
+
+
+def test_a_name_that_is_an_ordinary_word_is_not_replaced():
+    assert Person.of({"USER": "root"}, "/root") == Person("/root", "")
+    assert Person.of({"USER": "dev"}, "/home/ada-l") == Person("/home/ada-l", "ada-l")
+
+
+def test_what_a_tool_read_from_an_env_file_is_left_out():
+    for tool in ("read", "write", "edit"):
+        part = call(
+            "1",
+            tool,
+            given={"filePath": "/p/.env.local", "content": "A=hunter2"},
+            output="A=hunter2",
+            details={"diff": "+A=hunter2"},
+        )
+        shown, redactor = _redacted(part)
+        assert "hunter2" not in shown and "/p/.env.local" in shown
+        assert redactor.counts[ENV_FILE] == 1
+
+
+def test_values_of_an_env_file_in_the_output_of_a_command_are_left_out():
+    part = call(
+        "1",
+        "bash",
+        given={"command": "cat .env | head"},
+        output="A=hunter2\nexport B='x y'\n# note",
+        details={"output": "A=hunter2"},
+    )
+    shown, _ = _redacted(part)
+    assert "hunter2" not in shown and "x y" not in shown and "# note" in shown
+
+
+def test_an_example_of_an_env_file_is_shown():
+    shown, redactor = _redacted(call("1", given={"filePath": "/p/.env.example"}, output="A=put yours here"))
+    assert "put yours here" in shown and not redactor.counts.total()
+
+
+def test_changes_of_an_env_file_have_no_content():
+    diffs = [
+        {"file": ".env", "before": "A=hunter2", "after": "A=hunter3"},
+        {"file": "a.py", "before": "1", "after": "2"},
+    ]
+    shown = Redactor(ADA).diffs(diffs)
+    assert shown == [{"file": ".env", "before": "", "after": ""}, diffs[1]]
+
+
+def test_outputs_of_chosen_tools_are_left_out():
+    shown, redactor = _redacted(
+        call("1", "bash", given={"command": "ls"}, output="private", details={"output": "private"}), tools=["bash"]
+    )
+    assert "private" not in shown and '"ls"' in shown and redactor.counts[OUTPUT] == 1
+    shown, _ = _redacted(text(f"key {KEYTEXT}"), tools=["bash"], is_full=False)
+    assert KEYTEXT in shown
+
+
+def test_a_field_with_the_name_of_a_secret_has_no_value():
+    shown, redactor = _redacted(
+        call("1", "deploy", given={"password": "abcd efgh", "max_tokens": "4096", "apiKey": "zz-top-1"})
+    )
+    assert "abcd efgh" not in shown and "zz-top-1" not in shown and "4096" in shown
+    assert redactor.counts[PASSWORD] == 2
+
+
+def test_secrets_in_an_attached_text_are_replaced_and_pictures_are_not_touched():
+    data = base64.b64encode(f"key: {KEYTEXT}".encode()).decode()
+    redactor = Redactor(ADA)
+    found = redactor.value({"url": f"data:text/plain;base64,{data}"})["url"]
+    assert KEYTEXT not in base64.b64decode(found.partition(",")[2]).decode()
+    picture = "data:image/png;base64,AKIAQ7ZR2VX9KD4TN8BS+/=="
+    assert redactor.value({"url": picture}) == {"url": picture}
+
+
+def test_a_line_that_still_grows_waits_for_its_end():
+    grown = TextPart(id="prt_1", session_id="s", message_id="m", text="done\nthe key is sk-pro", time={"start": 1})  # pyright: ignore[reportArgumentType] - validated
+    shown, _ = _redacted(grown)
+    assert json.loads(shown)["text"] == "done\n"
+    running = call("1", "bash", status="running", given={"command": "x"}, details={"output": "a\nPASSWORD=hun"})
+    assert json.loads(_redacted(running)[0])["state"]["metadata"]["output"] == "a\n"
+
+
+def test_known_secrets_are_replaced_first():
+    shown, redactor = _redacted(text("pass is correct-horse"), known=lambda one: one.replace("correct-horse", "***"))
+    assert "correct-horse" not in shown and redactor.counts[KEY] == 1
+
+
+def test_a_whole_session_stays_valid_and_its_report_names_every_kind():
+    request = user(f"mail ada@lovelace.org, key {KEYTEXT}", text("in /home/ada-l by ada-l"))
+    answer = assistant(call("1", given={"filePath": "/p/.env"}, output="A=hunter2"), "ok", parent=request)
+    redactor = Redactor(ADA, tools=["webfetch"])
+    info = redact_info(session_info(directory="/home/ada-l/p", title=f"About {KEYTEXT}"), redactor)
+    messages = list(redact_messages([request, answer], redactor))
+    assert (info.directory, info.title) == ("~/p", f"About [hidden:{KEY}]")
+    assert [[part.type for part in message.parts] for message in messages] == [["text", "text"], ["tool", "text"]]
+    assert [PART.validate_python(part.to_dict()) for message in messages for part in message.parts]
+    assert redactor.counts[EMAIL] == 1
+    assert describe_counts(redactor.counts) == (
+        "2 keys, 1 e-mail address, 2 mentions of the home folder, 1 mention of the user name, 1 value of an .env file"
+    )

@@ -1,0 +1,61 @@
+"""Texts that would run script, load something or break out of their element if a page of HTML did not escape them."""
+
+from tests.support.hostile.strings import hostile_strings
+
+ATTACKS = (
+    "<script>document.title='owned'</script>",
+    "</script><script>alert(1)</script>",
+    "<img src=x onerror=alert(1)>",
+    "<img src=https://evil.example/a.png>",
+    "<svg onload=alert(1)><script>alert(1)</script></svg>",
+    "</style><script>alert(1)</script>",
+    "</title><script>alert(1)</script>",
+    "</pre></details></section></main><script>alert(1)</script>",
+    "<iframe src=https://evil.example></iframe>",
+    "<iframe srcdoc='<script>alert(1)</script>'></iframe>",
+    "<object data=https://evil.example></object><embed src=https://evil.example>",
+    "<link rel=stylesheet href=https://evil.example/a.css>",
+    "<meta http-equiv=refresh content='0;url=https://evil.example'>",
+    "<base href=https://evil.example/>",
+    "<form action=https://evil.example><input name=a><button>go</button></form>",
+    "<style>@import 'https://evil.example/a.css'</style>",
+    "<style>body{background:url(https://evil.example/b)}</style>",
+    "<body onload=alert(1)>",
+    "<a href=javascript:alert(1)>x</a>",
+    "[x](javascript:alert(1))",
+    "[x](JaVaScRiPt:alert(1))",
+    "[x](data:text/html,<script>alert(1)</script>)",
+    "[x](vbscript:alert(1))",
+    '[x](https://evil.example/"onmouseover="alert(1))',
+    "![x](https://evil.example/c.png)",
+    "![x](javascript:alert(1))",
+    "![x](data:image/svg+xml;base64,PHN2Zz48c2NyaXB0PmFsZXJ0KDEpPC9zY3JpcHQ+PC9zdmc+)",
+    '!["><script>alert(1)</script>](https://evil.example/d.png)',
+    "<https://evil.example/?<script>>",
+    "<javascript:alert(1)>",
+    "[x]: javascript:alert(1)\n\n[x]",
+    '```"><script>alert(1)</script>\nx\n```',
+    "```html\n</pre><script>alert(1)</script>\n```",
+    "| a |\n|---|\n| <script>alert(1)</script> |",
+    "<!--><script>alert(1)</script-->",
+    "<![CDATA[<script>alert(1)</script>]]>",
+    "<x onclick=alert(1) style=position:fixed;inset:0>x</x>",
+    "' onmouseover='alert(1)",
+    '" autofocus onfocus="alert(1)',
+    "` onload=`alert(1)",
+    "&lt;script&gt;alert(1)&lt;/script&gt;",
+    "&#60;script&#62;alert(1)&#60;/script&#62;",
+    "\x00<scr\x00ipt>alert(1)</scr\x00ipt>",
+    "<ſcript>alert(1)</ſcript>",
+    "\u2028<script>alert(1)</script>",
+    "{{constructor.constructor('alert(1)')()}}${alert(1)}",
+    "<math><mtext></form><form><mglyph><style></math><img src onerror=alert(1)>",
+    '<noscript><p title="</noscript><img src=x onerror=alert(1)>">',
+    "<template><script>alert(1)</script></template>",
+    "<details open ontoggle=alert(1)>",
+)
+
+
+def hostile_markup(count: int) -> list[str]:
+    """Return so many texts: attacks on a page, each joined with one that steers a terminal."""
+    return [f"{ATTACKS[number % len(ATTACKS)]}{text}" for number, text in enumerate(hostile_strings(count))]

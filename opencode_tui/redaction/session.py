@@ -93,11 +93,11 @@ class Person(Struct, frozen=True):
             except (OSError, KeyError, ImportError):  # no name for this user
                 name = ""
         folder = PurePath(home).name
-        name = name if is_telling(name) else folder if is_telling(folder) else ""
+        name = name if is_personal(name) else folder if is_personal(folder) else ""
         return cls("" if len(home) <= 1 else home.rstrip("/\\"), name)
 
 
-def is_telling(name: str) -> bool:
+def is_personal(name: str) -> bool:
     """Return whether a user name says something about its user."""
     return len(name) >= _MIN_NAME and name.lower() not in _COMMON_NAMES
 

@@ -16,6 +16,7 @@ from opencode_tui.client.facets import (
     QuestionsFacet,
     RulesFacet,
     ScreenFacet,
+    SearchFacet,
     SessionsFacet,
     SettingsFacet,
     UndoFacet,
@@ -58,6 +59,7 @@ class Client(Protocol):
         ...
 
     sessions: SessionsFacet
+    search: SearchFacet
     messages: MessagesFacet
     prompts: PromptsFacet
     context: ContextFacet

@@ -29,6 +29,7 @@ from opencode_tui.schema.api.request import (
     ShellInput,
     UpdateSession,
 )
+from opencode_tui.schema.api.search import SearchRequest, SearchResult
 from opencode_tui.schema.api.trust import TrustReport
 from opencode_tui.schema.event.screen_event import ScreenEvent
 from opencode_tui.schema.model import Model, ModelRef
@@ -110,6 +111,18 @@ class SessionsFacet(Protocol):
 
     async def diff(self, session_id: str, message_id: str | None = None) -> Sequence[FileDiff]:
         """Return the file changes of the session, or of the turn of one user message."""
+        ...
+
+
+class SearchFacet(Protocol):
+    """Full-text search over the sessions of all projects."""
+
+    async def find(self, request: SearchRequest) -> SearchResult:
+        """Return the sessions and parts that match a query; `project:.` in it means the folder's project.
+
+        A result that is not complete has what is indexed so far, and the rest is being indexed: ask again. Raises nothing but the
+        errors of the connection.
+        """
         ...
 
 

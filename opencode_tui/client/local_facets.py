@@ -49,6 +49,7 @@ if TYPE_CHECKING:
         QuestionsFacet,
         RulesFacet,
         ScreenFacet,
+        SearchFacet,
         SessionsFacet,
         SettingsFacet,
         UndoFacet,
@@ -57,6 +58,7 @@ if TYPE_CHECKING:
     from opencode_tui.engine.file.search import FileFinder
     from opencode_tui.schema.api.context import CompactionReport, CompactSession, ContextView, PruneReport, RequestView
     from opencode_tui.schema.api.file import ChangedFile, FileContent, FileEntry, FindKind, LineMatch
+    from opencode_tui.schema.api.search import SearchRequest, SearchResult
     from opencode_tui.schema.api.trust import TrustReport
     from opencode_tui.schema.session.session import ForkPreview
     from opencode_tui.schema.session.undo import RevertPreview, RevertReport, UndoOnly
@@ -133,6 +135,15 @@ class _Sessions:
 
     async def recover_all(self) -> int:
         return await self._instance.session.sessions.recover_all(self._instance.session.maintenance.recover)
+
+
+class _Search:
+    def __init__(self, engine: Engine, instance: Instance) -> None:
+        self._search = engine.core.search
+        self._project_id = instance.folder.project.id
+
+    async def find(self, request: "SearchRequest") -> "SearchResult":
+        return await self._search.get().find(request, self._project_id)
 
 
 class _Messages:
@@ -433,6 +444,7 @@ class LocalFacets:
     def bind(self, engine: Engine, instance: Instance, *, policy: Policy, calls: Calls | None) -> None:
         """Make the facets those of an instance."""
         self.sessions: SessionsFacet = forward(_Sessions(engine, instance), calls)
+        self.search: SearchFacet = forward(_Search(engine, instance), calls)
         self.messages: MessagesFacet = forward(_Messages(engine, instance), calls)
         self.prompts: PromptsFacet = forward(_Prompts(engine, instance, policy), calls)
         self.context: ContextFacet = forward(_Context(instance, policy), calls)

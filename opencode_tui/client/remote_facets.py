@@ -18,6 +18,7 @@ from opencode_tui.client.facets import (
     QuestionsFacet,
     RulesFacet,
     ScreenFacet,
+    SearchFacet,
     SessionsFacet,
     SettingsFacet,
     UndoFacet,
@@ -55,6 +56,7 @@ from opencode_tui.schema.api.request import (
     ShellInput,
     UpdateSession,
 )
+from opencode_tui.schema.api.search import SearchRequest, SearchResult
 from opencode_tui.schema.api.trust import TrustGrant, TrustReport
 from opencode_tui.schema.error import NotFoundError, OpencodeError
 from opencode_tui.schema.event.screen_event import ScreenEvent
@@ -139,6 +141,11 @@ class _Sessions(_Facet):
 
     async def diff(self, session_id: str, message_id: str | None = None) -> Sequence[FileDiff]:
         return await self._link.records(f"/session/{session_id}/diff", FileDiff, {"messageID": message_id})
+
+
+class _Search(_Facet):
+    async def find(self, request: SearchRequest) -> SearchResult:
+        return await self._link.send("POST", f"{OWN}/search", SearchResult, request)
 
 
 class _Messages(_Facet):
@@ -417,6 +424,7 @@ class RemoteFacets:
 
     def __init__(self, link: Link, events: RemoteEvents) -> None:
         self.sessions: SessionsFacet = _Sessions(link)
+        self.search: SearchFacet = _Search(link)
         self.messages: MessagesFacet = _Messages(link)
         self.prompts: PromptsFacet = _Prompts(link, events)
         self.context: ContextFacet = _Context(link)

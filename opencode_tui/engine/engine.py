@@ -73,6 +73,8 @@ class Engine:
         await self.core.copies.close()
         for instance in self._instances.values():
             await instance.close()
+        if (search := self.core.search.made) is not None:
+            await search.close()
         await self.core.storage.close()
 
 

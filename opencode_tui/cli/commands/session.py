@@ -36,6 +36,8 @@ from opencode_tui.text.quantity import age, duration, plural
 from opencode_tui.text.safe_text import make_safe
 from opencode_tui.text.session_tree import build_tree
 
+_STYLE = click.option("--format", "style", type=click.Choice(["text", "json"]), default="text", help="Output format.")
+
 
 @click.group()
 def session() -> None:
@@ -62,6 +64,28 @@ def show(session_id: str, limit: int | None) -> None:
 def tree() -> None:
     """Show sessions as a tree."""
     _show_tree()
+
+
+@session.command(short_help="Search the content of all sessions.")
+@click.argument("query", nargs=-1, required=True)
+@click.option("-n", "--limit", type=click.IntRange(1, 500), default=50, metavar="N", help="At most N matches.")
+@click.option("--since", metavar="TIME", help="Only newer matches: 30min, 12h, 3d, 2w, 6m, 1y or a date.")
+@click.option("--project", metavar="NAME", help="Only this project: . or a part of its folder's name.")
+@click.option("--order", type=click.Choice(["newest", "relevance"]), default="newest", help="Order of the sessions.")
+@_STYLE
+def search(query: tuple[str, ...], since: str | None, project: str | None, limit: int, order: str, style: str) -> int:
+    """Search the content of the sessions of all projects.
+
+    \b
+      retry backoff        both words          tool:bash        calls of a tool
+      "wait for it"        a phrase            file:src/app.py  calls and changes of a file
+      back*                a beginning         role:user        your own texts
+      -draft               without a word      project:. since:2w
+    """
+    from opencode_tui.cli.commands.session_search import search_sessions as work
+
+    filters = [f'{name}:"{value}"' for name, value in (("since", since), ("project", project)) if value]
+    return work(" ".join([*query, *filters]), limit=limit, order=order, style=style)
 
 
 @session.command(short_help="Rename a session.")
@@ -99,9 +123,6 @@ def delete(session_id: str, dry_run: bool, yes: bool) -> int:
     Lists what will be deleted and asks for confirmation. Your files are not touched.
     """
     return _delete_session(session_id, dry_run=dry_run, is_sure=yes)
-
-
-_STYLE = click.option("--format", "style", type=click.Choice(["text", "json"]), default="text", help="Output format.")
 
 
 @session.command(short_help="Undo a turn with its changes to files.")

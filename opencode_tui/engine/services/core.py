@@ -4,11 +4,13 @@ import asyncio
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from opencode_tui.bus import Bus
 from opencode_tui.config.flags import Flags, read_flags
+from opencode_tui.engine.lazy import Lazy
 from opencode_tui.engine.project.projects import Projects
 from opencode_tui.engine.provider.recent import RecentModels
 from opencode_tui.engine.session.records.fork_copy import ForkQueue
@@ -23,6 +25,9 @@ from opencode_tui.storage.migrations import Migrations
 from opencode_tui.storage.paths import Paths
 from opencode_tui.storage.session_index import SessionIndex
 from opencode_tui.storage.storage import Storage
+
+if TYPE_CHECKING:
+    from opencode_tui.engine.search.service import SearchService
 
 
 class Core(Struct, frozen=True):
@@ -46,6 +51,7 @@ class Core(Struct, frozen=True):
     session_lock: SessionLock
     recent: RecentModels
     estimator: TokenEstimator
+    search: "Lazy[SearchService]"
 
 
 def build_core(
@@ -88,7 +94,14 @@ def build_core(
         session_lock=SessionLock(store=store, runs=runs, locks=locks, copies=copies),
         recent=RecentModels(state=paths.state),
         estimator=TokenEstimator(folder=paths.state / "tokens"),
+        search=Lazy(partial(_make_search, paths, bus)),
     )
+
+
+def _make_search(paths: Paths, bus: Bus) -> "SearchService":
+    from opencode_tui.engine.search.service import SearchService  # imported with the first search
+
+    return SearchService(paths, bus.subscribe)
 
 
 def _root_commits(environ: Mapping[str, str], folder: Path) -> list[str]:

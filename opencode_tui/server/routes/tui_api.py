@@ -16,6 +16,7 @@ from opencode_tui.schema.api.context import (
 )
 from opencode_tui.schema.api.file import LineMatch
 from opencode_tui.schema.api.request import PROMPT_PARTS, ForkSession, PromptInput, PromptPart, UpdateSession
+from opencode_tui.schema.api.search import SearchRequest, SearchResult
 from opencode_tui.schema.api.trust import TrustGrant, TrustReport
 from opencode_tui.schema.http_headers import OWN
 from opencode_tui.schema.model import Model, ModelRef
@@ -31,6 +32,12 @@ router = APIRouter(prefix=OWN, tags=["opencode-tui"])
 
 MessageName = Annotated[str, Field(pattern=r"^msg_[0-9A-Za-z]{1,60}$")]
 PartName = Annotated[str, Field(pattern=r"^prt_[0-9A-Za-z]{1,60}$")]
+
+
+@router.post("/search", response_model=SearchResult)
+async def search_sessions(client: FolderClient, request: SearchRequest) -> Response:
+    """Search the content of the sessions of all projects."""
+    return answer_record(await client.search.find(request))
 
 
 class PromptText(Record):

@@ -6,7 +6,7 @@ from textual import events
 
 from opencode_tui.tui.keymap import Action, Area, Keymap
 
-_ORDER: tuple[Area, ...] = ("prompt", "chat", "list", "app")
+_ORDER: tuple[Area, ...] = ("prompt", "focus", "chat", "list", "app")
 """Priority of the areas for a key with several actions."""
 
 
@@ -45,8 +45,9 @@ class KeyRouter:
             self.last_key = ""
 
     def knows(self, key: str) -> bool:
-        """Return whether a key may have an action, so that pending text must be applied before it is handled."""
-        return self.is_led or self.keymap.is_leader(key) or bool(self.keymap.actions(key))
+        """Return whether a key may have an action while one types, so that pending text must be applied before it."""
+        is_bound = any(action.area != "focus" for action in self.keymap.actions(key))
+        return self.is_led or self.keymap.is_leader(key) or is_bound
 
     def _handle(self, event: events.Key, target: KeyTarget) -> bool:
         if self.is_led:

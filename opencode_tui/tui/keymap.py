@@ -6,8 +6,8 @@ from typing import Literal
 
 from opencode_tui.schema.api.keybinds import DEFAULT_KEYS
 
-Area = Literal["app", "chat", "prompt", "list"]
-"""Where an action is available: everywhere, in the chat, while typing, in open lists."""
+Area = Literal["app", "chat", "prompt", "focus", "list"]
+"""Where an action is available: everywhere, in the chat, while typing, on the focused item of the chat, in open lists."""
 
 NONE = "none"
 LEADER = "<leader>"
@@ -76,6 +76,19 @@ ACTIONS: tuple[Action, ...] = (
     Action("messages_next", "Next message", group="Chat"),
     Action("messages_previous", "Previous message", group="Chat"),
     Action("messages_last_user", "Your last message", group="Chat"),
+    Action("item_previous", "Previous item", "focus", "Focused conversation"),
+    Action("item_next", "Next item", "focus", "Focused conversation"),
+    Action("item_open", "Open or fold the item", "focus", "Focused conversation"),
+    Action("item_unfold", "Open the item", "focus", "Focused conversation"),
+    Action("item_fold", "Fold the item", "focus", "Focused conversation"),
+    Action("item_copy", "Copy the item", "focus", "Focused conversation"),
+    Action("item_copy_code", "Copy a code block of the item", "focus", "Focused conversation"),
+    Action("item_editor", "Open a file of the item in your editor", "focus", "Focused conversation"),
+    Action("item_revert", "Undo from the item", "focus", "Focused conversation"),
+    Action("item_fork", "Fork from the item", "focus", "Focused conversation"),
+    Action("item_restore", "Send the pruned output again", "focus", "Focused conversation"),
+    Action("item_find", "Find in the conversation", "focus", "Focused conversation"),
+    Action("item_leave", "Back to the prompt", "focus", "Focused conversation"),
     Action("display_thinking", "Toggle reasoning", group="Chat"),
     Action("tool_details", "Expand or collapse tool output", group="Chat"),
     Action("terminal_title_toggle", "Toggle terminal title", group="Program"),

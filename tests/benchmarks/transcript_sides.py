@@ -269,7 +269,7 @@ async def large_things(app: SideApp) -> dict[str, Any]:
         await asyncio.sleep(0.1)
         view.focus()
         await asyncio.sleep(0.1)
-        view.action_open_item()
+        view.run("item_open")
         await asyncio.sleep(0.1)
     for text in ("word " * 200_000, "x" * 1_000_000, "| a | b |\n|---|---|\n" + "| `1` | 2 |\n" * 20_000):
         part = TextPart(

@@ -23,11 +23,11 @@ ACTIONS = frozenset(DEFAULT_KEYS) | UNSUPPORTED_ACTIONS
 """Actions that the settings may name."""
 
 _RESERVED = {
-    "enter": ("input_submit",),
-    "return": ("input_submit",),
+    "enter": ("input_submit", "item_open"),
+    "return": ("input_submit", "item_open"),
     "ctrl+c": ("app_exit", "input_clear"),
-    "escape": ("session_interrupt",),
-    "esc": ("session_interrupt",),
+    "escape": ("session_interrupt", "item_leave"),
+    "esc": ("session_interrupt", "item_leave"),
 }
 """Keys that the user relies on, and the actions that may have them."""
 
@@ -48,7 +48,7 @@ _KEY_NAMES = _names(
 
 def check_keybinds(keybinds: Mapping[str, str], origins: Origins) -> Iterator[Notice]:
     """Yield a warning for each unknown action or key, each reserved key, and each key that two actions have."""
-    users: dict[tuple[str, bool], str] = {}
+    users: dict[tuple[str, str], str] = {}
     defaults = {action: _split(keys) for action, keys in DEFAULT_KEYS.items() if action not in keybinds}
     for action, binding in keybinds.items():
         path = ("keybinds", action)
@@ -84,13 +84,13 @@ def _binding_faults(action: str, binding: str) -> Iterator[str]:
 
 
 def _shared_keys(
-    action: str, binding: str, users: dict[tuple[str, bool], str], defaults: Mapping[str, Sequence[str]]
+    action: str, binding: str, users: dict[tuple[str, str], str], defaults: Mapping[str, Sequence[str]]
 ) -> Iterator[str]:
     """Yield a fault for each key that another action has: `users` by an earlier setting, `defaults` without one."""
     for key in _split(binding):
         if not key or key == "none" or action in _LISTED or is_captured(action, key):
             continue
-        other = users.setdefault((key, _is_writing(action)), action)
+        other = users.setdefault((key, _area(action)), action)
         if other != action and not _may_share(action, other):
             yield f"{key} is the key of {other} too; choose another key"
         elif key not in _split(DEFAULT_KEYS[action]):  # some actions share a key by default
@@ -100,13 +100,14 @@ def _shared_keys(
 
 
 def _may_share(action: str, other: str) -> bool:
-    """Return whether two actions may have one key: one works in the prompt only, or both move up or down there."""
-    is_writing = _is_writing(action)
-    return is_writing != _is_writing(other) or (is_writing and "history_" in f"{other} {action}")
+    """Return whether two actions may have one key: they work in different areas, or both move up or down in the prompt."""
+    return _area(action) != _area(other) or (_area(action) == "prompt" and "history_" in f"{other} {action}")
 
 
-def _is_writing(action: str) -> bool:
-    return action.startswith(("input_", "history_"))
+def _area(action: str) -> str:
+    """Return where an action works: in the prompt, in the focused conversation, or elsewhere."""
+    areas = {"input": "prompt", "history": "prompt", "item": "focus"}
+    return areas.get(action.partition("_")[0], "")
 
 
 def _split(binding: str) -> list[str]:
@@ -121,7 +122,7 @@ def is_captured(action: str, key: str) -> bool:
 
 def _is_typed(key: str, action: str) -> bool:
     is_letter = len(key.removeprefix("shift+")) == 1 or key in ("space", "backspace")
-    return is_letter and key != "?" and not action.startswith("input_")
+    return is_letter and key != "?" and not action.startswith(("input_", "item_"))
 
 
 def _is_key(key: str) -> bool:

@@ -2,11 +2,16 @@
 
 import asyncio
 from collections.abc import Callable, Mapping
+from functools import partial
 
 from opencode_tui.tui.conversation.find import Found
 from opencode_tui.tui.conversation.view import ConversationView
 from opencode_tui.tui.dialogs.text_panel import FindPanel
+from opencode_tui.tui.keymap import ACTIONS
 from opencode_tui.tui.screen_api import AppApi, ChatApi, PanelApi
+
+_ON_ITEM = frozenset(action.id for action in ACTIONS if action.area == "focus")
+"""Actions on the focused item of the conversation."""
 
 
 class ScrollActions:
@@ -33,6 +38,7 @@ class ScrollActions:
             "messages_last_user": lambda: self._with(self._last_user),
             "messages_focus": lambda: self._with(lambda view: view.focus()),
             "messages_find": self._find,
+            **{action_id: partial(self._on_item, action_id) for action_id in _ON_ITEM},
         }
 
     def with_words(self) -> Mapping[str, Callable[[str], object]]:
@@ -40,8 +46,13 @@ class ScrollActions:
         return {"messages_find": self._find}
 
     def can(self, action_id: str) -> bool:
-        """Return whether a conversation is shown."""
+        """Return whether a conversation is shown, with the focus for the actions on its items."""
+        if action_id in _ON_ITEM and not (self._screen.view is not None and self._screen.view.has_focus):
+            return False
         return self._screen.view is not None and self._screen.view.display
+
+    def _on_item(self, action_id: str) -> None:
+        self._with(lambda view: view.run(action_id))
 
     def _with(self, act: Callable[[ConversationView], object]) -> None:
         if self._screen.view is not None:

@@ -149,7 +149,8 @@ class ChatScreen(ErrorBoundary, Screen[None], inherit_bindings=False):
         self.call_after_refresh(self.refresh_chrome)
 
     def on_descendant_focus(self, event: events.DescendantFocus) -> None:
-        """Close the browser when the prompt gets the focus."""
+        """Show the keys of what has the focus; close the browser when the prompt gets it."""
+        self.refresh_chrome()
         if self.is_browsing and event.widget is self.prompt.editor:
             self.close_browser()
 
@@ -354,10 +355,10 @@ class ChatScreen(ErrorBoundary, Screen[None], inherit_bindings=False):
             return isinstance(editor, Editor) and self._may_write(editor, action.id)
         if self.action_table is None:
             return action.id == "app_exit"
+        if action.area == "focus":
+            return self.is_reading
         if action.id == "help_view" and self._app_api.last_key == "question_mark":
             return False  # the prompt decides by the text before it
-        if action.id == "session_interrupt" and self._is_reading:
-            return False
         if self.browser is not None and self.browser.keeps(self._app_api.last_key):
             return False
         if self.panels is not None and self.panels.is_open:
@@ -366,7 +367,7 @@ class ChatScreen(ErrorBoundary, Screen[None], inherit_bindings=False):
         return self.action_table.can(action)
 
     @property
-    def _is_reading(self) -> bool:
+    def is_reading(self) -> bool:
         """Return whether the conversation has the focus."""
         return self.view is not None and self.focused is self.view
 

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import Literal, Protocol
 
 from textual.geometry import Size
 from textual.timer import Timer
@@ -28,6 +28,18 @@ from opencode_tui.tui.state.controller import SessionController
 from opencode_tui.tui.state.facts import SessionFacts
 from opencode_tui.tui.state.items import RetryItem, ToolItem
 from opencode_tui.tui.terminal_title import Notifier, TerminalTitle
+
+Mode = Literal["", "asking", "reading", "shell"]
+"""What the keys are for: the prompt, a panel, the focused conversation, or a command in the prompt."""
+
+READING = (
+    ("item_find", "find"),
+    ("item_fork", "fork"),
+    ("item_revert", "undo"),
+    ("item_copy", "copy"),
+    ("item_leave", "prompt"),
+)
+"""Actions on the focused item that the status line shows, the most important last."""
 
 PLAN = "plan"
 """The agent that does not edit files."""
@@ -98,10 +110,9 @@ def status_of(
     control: SessionController,
     *,
     is_folded: bool,
-    is_asking: bool,
+    mode: Mode,
     width: int,
     key: Callable[[str], str],
-    is_shell: bool = False,
     vim: str = "",
 ) -> Status:
     """Return the status line; `key` returns the key of an action."""
@@ -117,10 +128,12 @@ def status_of(
         share = share_text(control.facts.context, control.choice.limit)
         cost = money(control.facts.cost) if control.facts.cost else ""
     sandbox, is_confined = _sandbox_of(control)
-    hints = _hints(is_asking=is_asking, is_demo=is_demo, width=width, key=key)
-    if is_child and not is_asking:
+    hints = _hints(is_asking=mode == "asking", is_demo=is_demo, width=width, key=key)
+    if mode == "reading":
+        hints = tuple((key(action), word, action) for action, word in READING if key(action))
+    elif is_child and mode != "asking":
         hints = (*hints[-1:], (key("session_parent"), "parent session", "session_parent"))
-    if is_shell:
+    if mode == "shell":
         run = (key("input_submit"), "run", "")
         return Status("shell command", "runs at once, without the model", vim=vim, hints=(run,))
     waiting = control.waiting_elsewhere() if is_folded else 0
@@ -191,6 +204,9 @@ class _ChromeHost(Protocol):
 
     @property
     def is_folded(self) -> bool: ...
+
+    @property
+    def is_reading(self) -> bool: ...
 
     @property
     def keymap(self) -> Keymap: ...
@@ -289,14 +305,18 @@ class ChromeRefresh:
             return glyphs.running
         return glyphs.done if self._note is not None and self._note.kind == "done" else ""
 
+    def _mode(self) -> Mode:
+        if self._screen.prompt.is_shell:
+            return "shell"
+        return "reading" if self._screen.is_reading else "asking" if self._panels.is_open else ""
+
     def _show_status(self) -> None:
         screen = self._screen
         screen.status.show(
             status_of(
                 self._control,
                 is_folded=screen.is_folded,
-                is_asking=self._panels.is_open,
-                is_shell=screen.prompt.is_shell,
+                mode=self._mode(),
                 vim=screen.prompt.vim_mode,
                 width=screen.size.width,
                 key=screen.keymap.first,

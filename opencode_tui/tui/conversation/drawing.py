@@ -127,16 +127,19 @@ class RenderCache:
                 lines = draw_block(leaf.block, page, token="muted" if isinstance(item, ThoughtItem) else "assistant")
                 if is_end and not item.is_closed:
                     add_caret(lines, page)
+                if isinstance(item, TextItem) and self.scene.is_focused(item):
+                    lines = [self._with_bar(line, page.look.glyphs.user_bar, "accent") for line in lines]
         except Exception:  # noqa: BLE001 - an error in one item must not take down the screen
             _log.exception("item %s of kind %s cannot be drawn", item.id, item.kind)
             text = "Could not render this; see the log"
             lines = [LineBuilder(page).move(TEXT).put(text, page.style("error")).line()]
         return [self._with_bar(line) for line in lines] if is_cut else lines
 
-    def _with_bar(self, line: Line) -> Line:
-        """Draw into the gutter the bar that marks what an undo would remove."""
+    def _with_bar(self, line: Line, glyph: str = "", token: str = "warning") -> Line:
+        """Draw a bar into the gutter: of a text that has the focus, else what marks what an undo would remove."""
         page = self._cut_page
-        bar = LineBuilder(page).move(GUTTER).put(page.look.glyphs.cut, page.look.palette.style("warning")).line().strip
+        sign = (glyph or page.look.glyphs.cut, page.look.palette.style(token))
+        bar = LineBuilder(page).move(GUTTER).put(*sign).line().strip
         strip = line.strip
         return Line(strip.join([bar.crop(0, 2), strip.crop(2, page.width)]), line.copies_from, line.joint)
 

@@ -255,6 +255,11 @@ class Layout:
         if after is not None:
             self._find_gap(after)
 
+    def evict(self, entry: Entry) -> None:
+        """Remove the drawn lines of an entry; heights stay."""
+        for leaf in entry.leaves:
+            self._drawings.evict(leaf)
+
     @property
     def is_behind(self) -> bool:
         """Return whether a visible text is not laid out to its end yet."""

@@ -5,11 +5,9 @@ and repaints the lines that differ.
 """
 
 import time
-from collections.abc import Callable, Sequence
-from typing import ClassVar
+from collections.abc import Callable, Mapping, Sequence
 
 from textual import events
-from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.timer import Timer
 
@@ -130,7 +128,7 @@ def can_focus(item: AnyItem) -> bool:
     """Return whether an item can have the focus."""
     if item.is_hidden or (isinstance(item, UndoItem) and item.is_preview):
         return False
-    return isinstance(item, UserItem | ToolItem | ThoughtItem | CompactionItem | UndoItem)
+    return isinstance(item, UserItem | TextItem | ToolItem | ThoughtItem | CompactionItem | UndoItem)
 
 
 def _tool_text(item: ToolItem) -> str:
@@ -152,22 +150,6 @@ BEHIND_PER_SECOND = 30
 class ConversationView(LineView, can_focus=True):
     """Draws a transcript. Its messages are in `requests`; call `wake` after changes that the transcript does not report."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up,k", "focus_previous_item", "Previous", id="conversation.previous", show=False),
-        Binding("down,j", "focus_next_item", "Next", id="conversation.next", show=False),
-        Binding("enter", "open_item", "Open", id="conversation.open", show=False),
-        Binding("right,space", "unfold_item", "Open", id="conversation.unfold", show=False),
-        Binding("left", "fold_item", "Fold", id="conversation.fold", show=False),
-        Binding("r", "restore_item", "Restore", id="conversation.restore", show=False),
-        Binding("u", "revert_item", "Undo from here", id="conversation.revert", show=False),
-        Binding("f", "fork_item", "Fork from here", id="conversation.fork", show=False),
-        Binding("y", "copy_item", "Copy", id="conversation.copy", show=False),
-        Binding("c", "copy_code", "Copy a code block", id="conversation.copy_code", show=False),
-        Binding("o", "open_in_editor", "Open in your editor", id="conversation.editor", show=False),
-        Binding("slash", "find", "Find", id="conversation.find", show=False),
-        Binding("escape", "leave", "Back to the prompt", id="conversation.leave", show=False),
-    ]
-
     def __init__(
         self,
         transcript: Transcript,
@@ -183,6 +165,12 @@ class ConversationView(LineView, can_focus=True):
         self._root = root
         self._scene = ViewState(redo_key=redo_key, focus_key=focus_key, now=int(clock() * 1000))
         self._acts = Acts(transcript, self._scene, root)
+        self._moves: Mapping[str, Callable[[], object]] = {
+            "item_previous": lambda: self._step(-1),
+            "item_next": lambda: self._step(1),
+            "item_find": lambda: self.post_message(requests.FindRequested()),
+            "item_leave": lambda: self.post_message(requests.Left()),
+        }
         self._clock = clock
         self._drawn_at = 0.0
         self._copied = ("", -1)
@@ -301,53 +289,39 @@ class ConversationView(LineView, can_focus=True):
         viewport.layout.set_page(viewport.page)
         viewport.compose()
 
-    def action_focus_previous_item(self) -> None:
-        """Focus the item above."""
-        self._step(-1)
-
-    def action_focus_next_item(self) -> None:
-        """Focus the item below; after the last one the prompt."""
-        self._step(1)
-
-    def action_open_item(self) -> None:
-        """Open the focused item: its body, its session, its full text."""
+    def run(self, action_id: str) -> None:
+        """Run an action of the keymap on the focused item, if there is one."""
         item = self._acts.focused
-        if item is not None:
-            self.act(item)
+        if action_id in self._moves:
+            self._moves[action_id]()
+        elif item is not None:
+            self._on_item(action_id, item)
 
-    def action_unfold_item(self) -> None:
-        """Show all of the focused item's body."""
-        self._fold("whole")
+    def _on_item(self, action_id: str, item: AnyItem) -> None:
+        match action_id:
+            case "item_open":
+                self.act(item)
+            case "item_unfold":
+                self._fold("whole")
+            case "item_fold":
+                self._fold("folded")
+            case "item_restore" if (pruned := self._acts.pruned) is not None:
+                self.post_message(requests.RestoreRequested(pruned))
+            case "item_revert":
+                self.post_message(requests.RevertRequested(*self._acts.boundary_of(item)))
+            case "item_fork":
+                self.post_message(requests.ForkRequested(item.message_id))
+            case "item_copy":
+                self.post_message(requests.CopyRequested(self._acts.text_of(item)))
+            case "item_copy_code":
+                self._copy_code(item)
+            case "item_editor":
+                self.post_message(requests.EditorRequested(item))
+            case _:
+                pass
 
-    def action_fold_item(self) -> None:
-        """Show only the focused item's line."""
-        self._fold("folded")
-
-    def action_restore_item(self) -> None:
-        """Request that a pruned output is sent again."""
-        if (item := self._acts.pruned) is not None:
-            self.post_message(requests.RestoreRequested(item))
-
-    def action_revert_item(self) -> None:
-        """Request an undo from the focused item on."""
-        if (item := self._acts.focused) is not None:
-            self.post_message(requests.RevertRequested(*self._acts.boundary_of(item)))
-
-    def action_fork_item(self) -> None:
-        """Request a fork from the focused item's message."""
-        if (item := self._acts.focused) is not None:
-            self.post_message(requests.ForkRequested(item.message_id))
-
-    def action_copy_item(self) -> None:
-        """Request a copy of the focused item's text."""
-        if (item := self._acts.focused) is not None:
-            self.post_message(requests.CopyRequested(self._acts.text_of(item)))
-
-    def action_copy_code(self) -> None:
-        """Request a copy of the focused item's first code block; each further press goes to the next one."""
-        item = self._acts.focused
-        if item is None:
-            return
+    def _copy_code(self, item: AnyItem) -> None:
+        """Request a copy of the item's first code block; each further time go to the next one."""
         blocks = code_blocks(self._acts.text_of(item))
         if not blocks:
             self.post_message(requests.NothingToCopy())
@@ -355,19 +329,6 @@ class ConversationView(LineView, can_focus=True):
         at = (self._copied[1] + 1) % len(blocks) if self._copied[0] == item.id else 0
         self._copied = (item.id, at)
         self.post_message(requests.CopyRequested(blocks[at].text, f"code block {at + 1} of {len(blocks)}"))
-
-    def action_open_in_editor(self) -> None:
-        """Request to open a file that the focused item names."""
-        if (item := self._acts.focused) is not None:
-            self.post_message(requests.EditorRequested(item))
-
-    def action_find(self) -> None:
-        """Request to ask for a text to find."""
-        self.post_message(requests.FindRequested())
-
-    def action_leave(self) -> None:
-        """Return the focus to the prompt."""
-        self.post_message(requests.Left())
 
     def on_click(self, event: events.Click) -> None:
         """Open or fold the clicked item, or follow a link."""
@@ -440,7 +401,13 @@ class ConversationView(LineView, can_focus=True):
         ids = (self._scene.focus, item.id if item is not None else "")
         self._scene.focus = ids[1]
         touched = [found for found in map(self._transcript.item, {*ids} - {""}) if found is not None]
-        self._change(lambda viewport: self._renew(viewport, touched))
+
+        def act(viewport: Viewport) -> None:
+            for one in touched:
+                viewport.redraw(one)
+            self._renew(viewport, touched)
+
+        self._change(act)
 
     def _step(self, direction: int) -> None:
         item = self._acts.next(direction)

@@ -175,6 +175,12 @@ class Viewport:
         if entry is not None:
             self.layout.renew(entry)
 
+    def redraw(self, item: Item) -> None:
+        """Draw all lines of an item again, those of its text among them, when it is shown next."""
+        entry = self.layout.entry_of(item)
+        if entry is not None:
+            self.layout.evict(entry)
+
     def stop_following(self) -> None:
         """Stop following the end: the window stays where it is."""
         if self.follow:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
+from textual import events
 from textual.app import App, ComposeResult
 from textual.message import Message
 
@@ -33,6 +34,7 @@ from opencode_tui.schema.session.stored_error import (
     aborted,
 )
 from opencode_tui.tui.conversation.view import ConversationView
+from opencode_tui.tui.keymap import Keymap
 from opencode_tui.tui.state.transcript import Transcript
 from opencode_tui.tui.theme.built_in import built_in
 from opencode_tui.tui.theme.glyphs import UNICODE, Glyphs
@@ -50,6 +52,9 @@ ROOT = "/p"
 
 def look(*, dark: bool = True, depth: Depth = "truecolor", glyphs: Glyphs = UNICODE) -> Look:
     return Look(built_in(dark, depth), glyphs)
+
+
+KEYMAP = Keymap()
 
 
 class ConversationApp(App[None]):
@@ -71,6 +76,12 @@ class ConversationApp(App[None]):
 
     def on_mount(self) -> None:
         self.screen.styles.background = self.look.palette.background or "ansi_default"
+
+    def on_key(self, event: events.Key) -> None:
+        """Run the action of a key on the focused item, as the screen does."""
+        found = next((one for one in KEYMAP.actions(event.key) if one.area == "focus"), None)
+        if found is not None and self.view.has_focus:
+            self.view.run(found.id)
 
     def post_message(self, message: Message) -> bool:
         if type(message).__module__.endswith("conversation.requests"):
@@ -524,6 +535,36 @@ def markdown() -> Story:
     story = Story()
     story.user("日本語で聞きます。👍 どうですか?\nsecond line", "1")
     story.answer([story.thought("I should **think**.\n\n- a\n- b"), MARKDOWN], at="1", end="1:12", cost=0.004)
+    return story
+
+
+TASKS = """\
+Two of three steps are done, ~~the last one~~ the changelog is left:
+
+- [x] Reproduce it with a failing test
+- [x] Move the bound of the loop
+  - [x] in the parser
+- [ ] Add a line to the changelog, which says what a user notices of this and how a file without a newline is read
+  now
+
+```diff
+--- a/src/csvkit/parser.py
++++ b/src/csvkit/parser.py
+@@ -41,2 +41,2 @@ def rows_from(text):
+-    for i in range(len(lines) - 1):
++    for i in range(len(lines)):
+         yield parse(lines[i])
+```
+
+![timings before and after](docs/timings.png)"""
+
+
+def tasks() -> Story:
+    """A response with tasks, a struck text, a change and an image."""
+    story = Story()
+    story.user("What is left?", "1")
+    story.answer([TASKS], at="1", end="1:12", cost=0.004)
+    story.user("Do it.", "2")
     return story
 
 

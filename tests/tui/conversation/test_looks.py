@@ -24,6 +24,7 @@ from tests.support.terminal.conversation import (
     markdown,
     requests_of,
     revert_preview,
+    tasks,
 )
 from tests.support.terminal.scripted_client import session
 
@@ -46,8 +47,17 @@ async def focus_the_pruned_search(pilot: Pilot[Any]) -> None:
     await pilot.pause(0.15)
     app.view.focus()
     await pilot.pause(0.1)
-    for _ in range(6):
+    for _ in range(8):
         await pilot.press("up")
+    await pilot.pause(0.1)
+
+
+async def focus_a_response(pilot: Pilot[Any]) -> None:
+    app = app_of(pilot)
+    await pilot.pause(0.15)
+    app.view.focus()
+    await pilot.pause(0.1)
+    await pilot.press("up")
     await pilot.pause(0.1)
 
 
@@ -117,6 +127,8 @@ def _second_request(pilot: Pilot[Any]) -> str:
 DARK, LIGHT = look(), look(dark=False)
 
 SITUATIONS: dict[str, tuple[Callable[[], Story], tuple[int, int], Any, Act]] = {
+    "response-with-the-focus": (tasks, (80, 28), DARK, focus_a_response),
+    "response-with-plain-signs": (tasks, (80, 28), look(depth="16", glyphs=ASCII), nothing),
     "turn-with-edit-running-command-and-queued-request": (chat_dark, (100, 32), DARK, nothing),
     "turn-with-edit-running-command-and-queued-request-light": (chat_dark, (100, 32), LIGHT, nothing),
     "turn-in-80-columns": (chat_dark, (80, 19), DARK, nothing),

@@ -182,6 +182,13 @@ class PromptsFacet(Protocol):
         """Remove a request that waits for the turn before it; return whether no step had read it yet."""
         ...
 
+    async def send_now(self, session_id: str, message_id: str) -> bool:
+        """Let the session read a request that waits at once; return False when it does not wait any more.
+
+        While tools run it joins the turn after them; a response that is being written is interrupted.
+        """
+        ...
+
     async def abort(self, session_id: str) -> bool:
         """Interrupt the session's run; return whether there was one."""
         ...

@@ -180,6 +180,9 @@ class _Prompts:
     async def command(self, session_id: str, given: CommandInput, *, stored: Stored | None = None) -> MessageWithParts:
         return await self._prompts.command(session_id, given, policy=self._policy, stored=stored)
 
+    async def send_now(self, session_id: str, message_id: str) -> bool:
+        return await self._prompts.send_now(session_id, message_id, policy=self._policy)
+
     async def abort(self, session_id: str) -> bool:
         return self._prompts.cancel(session_id)
 

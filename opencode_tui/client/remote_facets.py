@@ -186,6 +186,9 @@ class _Prompts(_Facet):
     async def withdraw(self, session_id: str, message_id: str) -> bool:
         return await self._link.value("DELETE", f"{OWN}/session/{session_id}/queued/{message_id}")
 
+    async def send_now(self, session_id: str, message_id: str) -> bool:
+        return await self._link.value("POST", f"{OWN}/session/{session_id}/queued/{message_id}/send")
+
     async def abort(self, session_id: str) -> bool:
         return await self._link.value("POST", f"{OWN}/session/{session_id}/abort")
 

@@ -106,6 +106,8 @@ ACTIONS: tuple[Action, ...] = (
     Action("prompt_stash_pop", "Restore stashed prompt", group="Prompt"),
     Action("attachment_open", "View attachment", group="Prompt"),
     Action("prompt_queue_edit", "Edit last queued message", group="Prompt"),
+    Action("prompt_queue_send", "Send queued message now", group="Prompt"),
+    Action("prompt_delivery_toggle", "Steer the turn or queue messages", group="Prompt"),
     Action("vim_toggle", "Toggle vim mode", group="Prompt"),
     Action("input_submit", "Send", "prompt", "Prompt"),
     Action("input_newline", "New line", "prompt", "Prompt"),

@@ -49,6 +49,8 @@ async def apply_settings(screen: ChatApi, app: AppApi, control: SessionControlle
     screen.prompt.editor.writes_out_pastes = bool(_experimental(settings).get("disable_paste_summary"))
     if "vim" in tui_settings:
         screen.prompt.use_vim(is_on=bool(tui_settings["vim"]))
+    if tui_settings.get("delivery") == "queue":
+        control.delivery = "queue"
     control.is_stacked = tui_settings.get("diff_style") == "stacked"
     control.approvals = control.default_approvals = _approvals(settings)
     theme = settings.get("theme")

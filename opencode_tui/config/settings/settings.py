@@ -260,6 +260,8 @@ class TuiSettings(Section):
     """Disable animations."""
     ascii: bool | None = None
     """ASCII glyphs only, also where the terminal shows UTF-8."""
+    delivery: Literal["steer", "queue"] | None = None
+    """When a message that you send during a turn is read: `steer`, at its next step, or `queue`, after it."""
     vim: bool | None = None
     """Edit the prompt with the keys of vim; `/vim` changes it for the running program."""
 

@@ -15,7 +15,7 @@ from opencode_tui.engine.provider.llm import ToolCall
 from opencode_tui.engine.provider.providers import Providers
 from opencode_tui.engine.session.compaction.policy import CompactionPolicy, CompactionState
 from opencode_tui.engine.session.request.builder import RequestBuilder, RequestTask, request_of
-from opencode_tui.engine.session.request.history import Position, filter_compacted, is_answered, position
+from opencode_tui.engine.session.request.history import Position, filter_compacted, is_answered, is_waiting, position
 from opencode_tui.engine.session.request.reminder import wrap_late
 from opencode_tui.engine.session.request.structured import StructuredAnswer, structured_answer
 from opencode_tui.engine.session.runs import Run
@@ -61,7 +61,7 @@ class _Task(Struct, frozen=True):
 
 def _for_step(run: Run, messages: Sequence[MessageWithParts]) -> list[MessageWithParts]:
     """Return the messages that a step reads; from now on none of them can be withdrawn. It has no await, so it is atomic."""
-    left = [one for one in messages if one.info.id not in run.withdrawn]
+    left = [one for one in messages if one.info.id not in run.withdrawn and not is_waiting(one.info)]
     run.read_up_to = max((one.info.id for one in left), default="")
     return left
 

@@ -1,7 +1,8 @@
 """Operations on a session's conversation: prompt, command, withdraw, cancel. Source: seeds 001 and 004; reference, section 9."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from functools import partial
 
 from msgspec import Struct
@@ -13,17 +14,23 @@ from opencode_tui.engine.session.command import SessionCommands
 from opencode_tui.engine.session.loop import SessionLoop
 from opencode_tui.engine.session.maintenance import SessionMaintenance
 from opencode_tui.engine.session.records.store import SessionStore
-from opencode_tui.engine.session.request.history import filter_compacted, is_answered, position
+from opencode_tui.engine.session.request.history import filter_compacted, is_answered, is_waiting, position
 from opencode_tui.engine.session.request.user_message import Target, UserMessages
 from opencode_tui.engine.session.runs import Run, RunRegistry
 from opencode_tui.schema.api.request import CommandInput, PromptInput
+from opencode_tui.schema.error import SessionError
 from opencode_tui.schema.permission import Rule
 from opencode_tui.schema.session.history import MessageWithParts, with_parts
 from opencode_tui.schema.session.message import AssistantMessage, UserMessage
+from opencode_tui.schema.session.part import ToolPart
 from opencode_tui.schema.session.session import SessionInfo
+from opencode_tui.schema.session.tool_state import ToolStateRunning
 
 Stored = Callable[[str], None]
 """Called with the id of a request when it is stored."""
+
+Begin = Callable[[], Awaitable[MessageWithParts | None]]
+"""The first work of a run; a returned message is the run's result, without any step."""
 
 
 class _Request(Struct, frozen=True):
@@ -54,6 +61,7 @@ class SessionPrompt(Struct, frozen=True):
         """Store a request and return the last message of its answer once the session is idle.
 
         While the session is running the request is stored at once and answered by that run; all callers get the same answer.
+        A request with `delivery` "queue" waits for the end of that run instead, and is answered by a run of its own.
         With `no_reply` the stored request is returned. `policy` answers the run's permission requests (else the
         user does); `stored` is called with the request's id when it is on disk. Raises the error of the turn, RunAborted
         when it was interrupted, BusyError when another process has the session.
@@ -61,14 +69,17 @@ class SessionPrompt(Struct, frozen=True):
         target = await self.users.address(session_id, request)
         active = self.runs.get(session_id)
         if active is None:
-            return await self._start(session_id, _Request(request, stored), target, policy).answer()
-        message = await self._store_request(session_id, _Request(request, stored), target)
+            return await self._start_request(session_id, _Request(request, stored), target, policy).answer()
+        must_wait = request.delivery == "queue" and not request.no_reply
+        message = await self._store_request(session_id, _Request(request, stored), target, is_waiting=must_wait)
         if request.no_reply:
             return await self._stored(message)
         answer = await active.answer()
+        while await self._waiting(session_id, message.id):
+            answer = await self._start_waiting(session_id, policy).answer()
         if await self._is_answered(session_id):
             return answer
-        return await self._start(session_id, None, target, policy).answer()
+        return await self._start(session_id, policy).answer()
 
     async def command(
         self, session_id: str, given: CommandInput, *, policy: Policy | None = None, stored: Stored | None = None
@@ -86,6 +97,9 @@ class SessionPrompt(Struct, frozen=True):
         """Withdraw a request that waits for the turn before it; returns False when a step has already read it."""
         messages = [message.info for message in await self.store.messages(session_id)]
         wanted = next((info for info in messages if info.id == message_id), None)
+        if wanted is not None and is_waiting(wanted):
+            await self.store.withdraw_message(session_id, message_id)
+            return True
         begun = max((info.id for info in messages if isinstance(info, AssistantMessage)), default="")
         run = self.runs.get(session_id)
         if not isinstance(wanted, UserMessage) or run is None or message_id <= max(begun, run.read_up_to):
@@ -94,30 +108,88 @@ class SessionPrompt(Struct, frozen=True):
         await self.store.withdraw_message(session_id, message_id)
         return True
 
+    async def send_now(self, session_id: str, message_id: str, *, policy: Policy | None = None) -> bool:
+        """Let the session read a request that waits at once; returns False when it does not wait any more.
+
+        While tools run it joins the turn after them. A response that is being written is interrupted.
+        """
+        waiting = next((one for one in await self.store.messages(session_id) if one.info.id == message_id), None)
+        if waiting is None or not isinstance(waiting.info, UserMessage):
+            return False
+        run = self.runs.get(session_id)
+        if is_waiting(waiting.info):
+            if run is None:
+                self._start_waiting(session_id, policy, message_id)
+                return True
+            await self.users.release(waiting)
+        elif run is None or message_id <= run.read_up_to:
+            return False
+        if await self._has_running_tool(session_id):
+            return True
+        run.abort()
+        with suppress(SessionError):
+            await run.answer()
+        self._start(session_id, policy)
+        return True
+
+    async def _has_running_tool(self, session_id: str) -> bool:
+        steps = (
+            one for one in reversed(await self.store.messages(session_id)) if isinstance(one.info, AssistantMessage)
+        )
+        parts = next((one.parts for one in steps), ())
+        return any(isinstance(part, ToolPart) and isinstance(part.state, ToolStateRunning) for part in parts)
+
+    async def _waiting(self, session_id: str, message_id: str) -> bool:
+        """Return whether a request still waits."""
+        return any(one.info.id == message_id and is_waiting(one.info) for one in await self.store.messages(session_id))
+
     def cancel(self, session_id: str) -> bool:
         """Interrupt the session's run, or the command that would start one; returns whether there was any. Does not block."""
         was_preparing = self.commands.cancel(session_id)
         self.loop.interrupt(session_id)
         return self.runs.abort(session_id) or was_preparing
 
-    def _start(self, session_id: str, request: "_Request | None", target: Target, policy: Policy | None) -> Run:
+    def _start(self, session_id: str, policy: Policy | None, begin: Begin | None = None) -> Run:
+        """Start a run that calls `begin` first; without `begin` return the active run if there is one."""
         active = self.runs.get(session_id)
-        if active is not None and request is None:
+        if active is not None and begin is None:
             return active
 
         async def body(run: Run) -> MessageWithParts:
             await self.maintenance.prepare(session_id)
-            if request is not None:
-                message = await self._store_request(session_id, request, target)
-                if request.prompt.no_reply:
-                    return await self._stored(message)
+            stored = await begin() if begin is not None else None
+            if stored is not None:
+                return stored
             run.after_run = partial(self.maintenance.summarize, session_id)
             return await self.loop.run(run, await self.store.get(session_id), self)
 
         return self.runs.start(session_id, body, policy=policy or AskPerson())
 
-    async def _store_request(self, session_id: str, request: "_Request", target: Target) -> UserMessage:
-        message = await self.users.create(session_id, request.prompt, target)
+    def _start_request(self, session_id: str, request: _Request, target: Target, policy: Policy | None) -> Run:
+        async def begin() -> MessageWithParts | None:
+            message = await self._store_request(session_id, request, target)
+            return await self._stored(message) if request.prompt.no_reply else None
+
+        return self._start(session_id, policy, begin)
+
+    def _start_waiting(self, session_id: str, policy: Policy | None, message_id: str | None = None) -> Run:
+        """Start a run for the oldest request that waits, or for the given one; return the active run if there is one."""
+        active = self.runs.get(session_id)
+        if active is not None:
+            return active
+
+        async def begin() -> None:
+            waiting = [one for one in await self.store.messages(session_id) if is_waiting(one.info)]
+            chosen = [one for one in waiting if message_id in (None, one.info.id)]
+            for one in chosen[:1]:
+                await self.users.release(one)
+
+        return self._start(session_id, policy, begin)
+
+    async def _store_request(
+        self, session_id: str, request: _Request, target: Target, *, is_waiting: bool = False
+    ) -> UserMessage:
+        message = await self.users.create(session_id, request.prompt, target, is_waiting=is_waiting)
         if request.stored is not None:
             request.stored(message.id)
         if target.model != DEMO:

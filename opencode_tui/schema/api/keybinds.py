@@ -116,6 +116,8 @@ DEFAULT_KEYS: Mapping[str, str] = {
     "messages_copy_part": "<leader>p",
     "file_open": "<leader>o",
     "prompt_queue_edit": "<leader>k",
+    "prompt_queue_send": "<leader>return",
+    "prompt_delivery_toggle": "<leader>j",
     "session_browser": "<leader>s",
     "history_search": "ctrl+r",
     "login_view": "none",

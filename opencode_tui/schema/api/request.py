@@ -7,7 +7,7 @@ from pydantic import ConfigDict, Field, TypeAdapter
 from opencode_tui.schema.model import ModelRef
 from opencode_tui.schema.permission import Rule
 from opencode_tui.schema.record import Record, absent
-from opencode_tui.schema.session.message import OutputFormat
+from opencode_tui.schema.session.message import Delivery, OutputFormat
 from opencode_tui.schema.session.part import AgentSource, FilePartSource, PartTime
 
 
@@ -72,6 +72,8 @@ class PromptInput(Record):
     format: OutputFormat | None = absent()
     system: str | None = absent()
     variant: str | None = absent()
+    delivery: Delivery | None = absent()
+    """When it is read if a turn runs: `steer`, the default, at the next step; `queue` after the turn, under a new ID."""
     parts: list[PromptPart]
 
 

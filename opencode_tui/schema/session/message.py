@@ -17,6 +17,10 @@ FINISH_CONTINUES = frozenset({"tool-calls", "unknown"})
 """Finish reasons after which the model is asked again."""
 
 
+Delivery = Literal["steer", "queue"]
+"""When a request that arrives during a turn is read: at the next step of that turn, or after its end."""
+
+
 class MessageTime(Record):
     """Milliseconds since 1970; `completed` is set when the message has ended, also with an error."""
 
@@ -86,6 +90,8 @@ class UserMessage(Record):
     tools: dict[str, bool] | None = absent()
     variant: str | None = absent()
     format: OutputFormat | None = absent()
+    delivery: Delivery | None = absent()
+    """`queue` while the request waits for the end of the turn before it: it is not part of the conversation yet."""
 
 
 class MessagePath(Record):

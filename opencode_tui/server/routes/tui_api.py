@@ -123,6 +123,13 @@ async def withdraw_request(client: FolderClient, session_id: SessionId, message_
     return answer_value(await client.prompts.withdraw(session_id, message_id))
 
 
+@router.post("/session/{sessionID}/queued/{messageID}/send", response_model=bool)
+async def send_request_now(client: FolderClient, session_id: SessionId, message_id: MessageId) -> Response:
+    """Let the session read a request that waits at once; returns whether it still waited."""
+    await client.sessions.get(session_id)
+    return answer_value(await client.prompts.send_now(session_id, message_id))
+
+
 @router.post("/prompt/check", response_model=bool)
 async def check_prompt(client: FolderClient, request: PromptInput) -> Response:
     """Return true when a request for a new session could be answered, otherwise an error with the reason."""

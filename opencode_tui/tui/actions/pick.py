@@ -49,7 +49,9 @@ class PickActions(Struct, frozen=True):
         if not parts:
             self.screen.show_note("note", "No response to copy yet")
             return
-        choices = [Choice(str(at), _first_line(one.text), one.note, group=one.group) for at, one in enumerate(parts)]
+        choices = [
+            Choice(str(at), _first_line(one.text), key=one.note, group=one.group) for at, one in enumerate(parts)
+        ]
 
         def done(chosen: str | None) -> None:
             if chosen is not None:

@@ -53,6 +53,8 @@ class PromptActions:
             "prompt_stash_pop": self._unstash,
             "attachment_open": lambda: self.open_attachment(self._screen.prompt.chosen_marker),
             "prompt_queue_edit": lambda: self._screen.do(self._edit_queued()),
+            "prompt_queue_send": lambda: self._screen.do(self._send_queued()),
+            "prompt_delivery_toggle": self._switch_delivery,
             "messages_copy": lambda: self._screen.do(self._copy()),
             "history_search": self._search_history,
         }
@@ -74,10 +76,15 @@ class PromptActions:
         self._app.open_overlay(ListContent(choices, hint="Search earlier prompts", enter="use"), done)
 
     def submit(self) -> None:
-        """Send the prompt; a built-in slash command runs at once, `#` and a line asks to add a rule."""
+        """Send the prompt; a built-in slash command runs at once, `#` and a line asks to add a rule.
+
+        With an empty prompt the oldest queued message is sent at once.
+        """
         box = self._screen.prompt
         draft = box.pop_draft()
         if not draft.text.strip():
+            if self._queued_ids():
+                self._screen.do(self._send_queued())
             return
         self._screen.do(box.remember(draft.whole))
         self._screen.clear_note()
@@ -162,22 +169,34 @@ class PromptActions:
 
         await asyncio.to_thread(view_image, one.data, one.mime)
 
+    def _queued_ids(self) -> list[str]:
+        """Return the messages that wait: for the next step, then for the end of the turn."""
+        return [*(one.message_id for one in self._control.transcript.queued), *self._control.waiting.ids]
+
     async def _edit_queued(self) -> None:
         """Move the last queued message into the prompt, unless it was sent to the model already."""
-        queued, session_id = self._control.transcript.queued, self._control.session_id
-        if not queued or session_id is None:
+        queued = self._queued_ids()
+        if not queued:
             self._screen.show_note("note", "Nothing is queued")
-            return
-        message = await self._control.client.messages.get(session_id, queued[-1].message_id)
-        if not await self._control.client.prompts.withdraw(session_id, message.info.id):
+        elif not await put_back_queued(self._screen, self._control, queued[-1]):
             self._screen.show_note("note", "Too late", "the message was already sent")
-            return
-        texts = [part.text for part in message.parts if isinstance(part, TextPart) and not part.synthetic]
-        self._screen.prompt.put_back(Draft("\n".join(texts)))
-        for part in message.parts:
-            if isinstance(part, FilePart) and part.url.startswith("data:") and part.mime.startswith("image/"):
-                data = base64.b64decode(part.url.partition(",")[2])
-                self._screen.prompt.attach(Attachment(data=data, mime=part.mime, name=part.filename or ""))
+
+    async def _send_queued(self) -> None:
+        """Send the oldest queued message at once: a response that is being written is interrupted, tools are not."""
+        queued = self._queued_ids()
+        if not queued:
+            self._screen.show_note("note", "Nothing is queued")
+        elif not await self._control.send_now(queued[0]):
+            self._screen.show_note("note", "Too late", "the message was already sent")
+
+    def _switch_delivery(self) -> None:
+        control = self._control
+        control.delivery = "queue" if control.delivery == "steer" else "steer"
+        if control.delivery == "queue":
+            self._screen.show_note("note", "Messages are queued", "a message sent during a turn waits for its end")
+        else:
+            self._screen.show_note("note", "Messages steer the turn", "one sent during a turn joins its next step")
+        self._screen.refresh_chrome()
 
     def _stash(self) -> None:
         box = self._screen.prompt
@@ -221,3 +240,20 @@ class PromptActions:
                 self._screen.show_note("done", "Copied", "the last response")
                 return
         self._screen.show_note("note", "No response to copy yet")
+
+
+async def put_back_queued(screen: ChatApi, control: SessionController, message_id: str) -> bool:
+    """Move a queued message into the prompt; return False if it was sent to the model already. Raises NotFoundError."""
+    session_id = control.session_id
+    if session_id is None:
+        return False
+    message = await control.client.messages.get(session_id, message_id)
+    if not await control.client.prompts.withdraw(session_id, message_id):
+        return False
+    texts = [part.text for part in message.parts if isinstance(part, TextPart) and not part.synthetic]
+    screen.prompt.put_back(Draft("\n".join(texts)))
+    for part in message.parts:
+        if isinstance(part, FilePart) and part.url.startswith("data:") and part.mime.startswith("image/"):
+            data = base64.b64decode(part.url.partition(",")[2])
+            screen.prompt.attach(Attachment(data=data, mime=part.mime, name=part.filename or ""))
+    return True

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
+from opencode_tui.tui.actions.prompt import put_back_queued
 from opencode_tui.tui.chrome.activity import Activity
 from opencode_tui.tui.dialogs.confirm import ConfirmPanel, Question
 from opencode_tui.tui.dialogs.panel import PanelKey
@@ -64,8 +65,11 @@ class RunActions:
             self._arm("rewind", Activity(key=key, act="again to rewind", action_id="session_timeline"))
 
     async def _abort(self) -> None:
+        """Interrupt the run; messages that waited for its end come back into the prompt, where nothing sends them by itself."""
         self._disarm()
         await self._control.interrupt()
+        for message_id in reversed(self._control.waiting.ids):
+            await put_back_queued(self._screen, self._control, message_id)
 
     def _press_quit(self) -> None:
         """Quit; keys with other uses need a second press, and ctrl+c interrupts a run first."""

@@ -16,6 +16,7 @@ from textual.widgets import Static
 
 from opencode_tui.tui.chrome.activity import Activity, ActivityLine, Kind
 from opencode_tui.tui.chrome.header import Header
+from opencode_tui.tui.chrome.queue_rows import QueueRows
 from opencode_tui.tui.chrome.status_line import StatusLine
 from opencode_tui.tui.keymap import BY_ID, Action, Keymap
 from opencode_tui.tui.options import Ending, StartOptions
@@ -72,6 +73,7 @@ class ChatScreen(ErrorBoundary, Screen[None], inherit_bindings=False):
         self._clock = clock
         self.header = Header()
         self.activity = ActivityLine()
+        self.queue = QueueRows()
         self.prompt = PromptBox()
         self.talk = Container(id="talk")
         self.ask = Container(id="ask")
@@ -101,6 +103,7 @@ class ChatScreen(ErrorBoundary, Screen[None], inherit_bindings=False):
             yield self.header
             yield self.talk
             yield self.activity
+            yield self.queue
             with self.ask:
                 yield self.prompt
             yield Static(id="gap")

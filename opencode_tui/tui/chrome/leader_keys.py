@@ -7,14 +7,15 @@ from textual.geometry import Size
 from textual.strip import Strip
 
 from opencode_tui.text.cells import clip, pad
+from opencode_tui.text.cells import width as cells
 from opencode_tui.tui.chrome.status_line import Pressed, pressed, pressing
 from opencode_tui.tui.widgets.row import Piece, Rows, row
 
-COLUMN = 36
-"""Cells of a column: the key, the name, a gap."""
+NARROWEST = 26
+"""Cells of a column, under which names would be cut too much: the key, the name, a gap."""
 
-KEY = 7
-"""Cells of a key."""
+KEY, GAP = 7, 2
+"""Cells of a key, and between columns."""
 
 
 class LeaderKeys(Rows):
@@ -35,11 +36,14 @@ class LeaderKeys(Rows):
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         """Return the height of the columns and an empty row above and below."""
-        return min(self._height(width) + 2, max(4, viewport.height - 8))
+        most = max(4, viewport.height - 8)
+        return min(-(-len(self._keys) // self._columns(width, most - 2)) + 2, most)
 
-    def _height(self, width: int) -> int:
-        columns = max(1, (width - 2) // COLUMN)
-        return -(-len(self._keys) // columns)
+    def _columns(self, width: int, height: int) -> int:
+        """Return the number of columns: as many as fit with whole names, more where the keys need more rows than there are."""
+        longest = KEY + GAP + max((cells(name) for _, name, _ in self._keys), default=0)
+        needed = -(-len(self._keys) // max(1, height))
+        return max(1, (width - 2) // longest, min(needed, (width - 2) // NARROWEST))
 
     def on_click(self, event: events.Click) -> None:
         """Run the action of the clicked key."""
@@ -50,17 +54,19 @@ class LeaderKeys(Rows):
     def rows(self, width: int, height: int) -> Sequence[Strip]:
         """Return the keys from top to bottom, then from left to right."""
         fill = self.look.palette.area(self.area)
-        high = self._height(width)
+        room = height - 2
+        columns = self._columns(width, room)
+        high = -(-len(self._keys) // columns)
         empty = Strip.blank(width, fill)
-        rows = [self._row(self._keys[at::high], width) for at in range(min(high, height - 2))]
+        rows = [self._row(self._keys[at::high], width, (width - 2) // columns) for at in range(min(high, room))]
         return [empty, *rows, empty]
 
-    def _row(self, keys: Sequence[tuple[str, str, str]], width: int) -> Strip:
+    def _row(self, keys: Sequence[tuple[str, str, str]], width: int, column: int) -> Strip:
         palette, mark = self.look.palette, self.look.glyphs.ellipsis
         pieces: list[Piece] = [("  ", palette.area(self.area))]
         for key, name, action_id in keys:
             meta = pressing(action_id)
-            words = pad(clip(name, COLUMN - KEY - 2, mark), COLUMN - KEY)
+            words = pad(clip(name, column - KEY - GAP, mark), column - KEY)
             pieces += [
                 (pad(key, KEY), palette.style("accent", self.area, bold=True) + meta),
                 (words, palette.style("text", self.area) + meta),

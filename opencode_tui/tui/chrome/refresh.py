@@ -16,6 +16,7 @@ from opencode_tui.text.safe_text import screen_line
 from opencode_tui.text.tool import exit_code
 from opencode_tui.tui.chrome.activity import Activity, ActivityLine
 from opencode_tui.tui.chrome.header import Header, Title
+from opencode_tui.tui.chrome.queue_rows import QueueRows
 from opencode_tui.tui.chrome.session_browser import SessionBrowser
 from opencode_tui.tui.chrome.sidebar import Sidebar, sidebar_facts
 from opencode_tui.tui.chrome.status_line import Status, StatusLine
@@ -128,7 +129,8 @@ def status_of(
         share = share_text(control.facts.context, control.choice.limit)
         cost = money(control.facts.cost) if control.facts.cost else ""
     sandbox, is_confined = _sandbox_of(control)
-    hints = _hints(is_asking=mode == "asking", is_demo=is_demo, width=width, key=key)
+    delivery = control.delivery if control.is_busy else ""
+    hints = _hints(is_asking=mode == "asking", is_demo=is_demo, delivery=delivery, width=width, key=key)
     if mode == "reading":
         hints = tuple((key(action), word, action) for action, word in READING if key(action))
     elif is_child and mode != "asking":
@@ -165,7 +167,7 @@ def share_text(used: int, limit: int) -> str:
 
 
 def _hints(
-    *, is_asking: bool, is_demo: bool, width: int, key: Callable[[str], str]
+    *, is_asking: bool, is_demo: bool, delivery: str, width: int, key: Callable[[str], str]
 ) -> tuple[tuple[str, str, str], ...]:
     if is_asking:
         up, down = key("messages_page_up"), key("messages_page_down")
@@ -174,6 +176,9 @@ def _hints(
     wanted = [("command_list", "commands"), first, ("approvals_cycle", "approvals"), ("help_view", "help")]
     if width < 100:
         wanted = [("sidebar_toggle", "sidebar"), ("command_list", "commands")]
+    if delivery:  # what enter does while the turn runs
+        words = "steering" if delivery == "steer" else "queueing"
+        wanted = [*wanted[-2:], ("prompt_delivery_toggle", words)]
     return tuple((key(action), word, action) for action, word in wanted if key(action))
 
 
@@ -193,6 +198,7 @@ class _ChromeHost(Protocol):
 
     header: Header
     activity: ActivityLine
+    queue: QueueRows
     prompt: PromptBox
     status: StatusLine
     sidebar: Sidebar | None
@@ -278,6 +284,7 @@ class ChromeRefresh:
         doing = activity_of(control, now, interrupt_key=screen.keymap.first("session_interrupt"))
         screen.activity.show(doing if self._note is None else self._note)
         self._show_status()
+        self._show_queue()
         screen.prompt.editor.show_hints(prompt_hints(control, has_examples=screen.prompt.has_examples))
         if screen.welcome is not None and screen.welcome.display:
             screen.welcome.show(control)
@@ -322,6 +329,13 @@ class ChromeRefresh:
                 key=screen.keymap.first,
             )
         )
+
+    def _show_queue(self) -> None:
+        screen = self._screen
+        wanted = (("input_submit", "send now", "prompt_queue_send"), ("prompt_queue_edit", "edit", "prompt_queue_edit"))
+        keys = [(screen.keymap.first(action), words, act) for action, words, act in wanted]
+        texts = [screen_line(" ".join(text.split())) for text in self._control.waiting.texts]
+        screen.queue.show(texts, [one for one in keys if one[0]])
 
     def _follow_run(self, now: int) -> None:
         """Remove the message when a run starts, summarize the run when it ends."""

@@ -44,6 +44,7 @@ SLASH: Mapping[str, str] = {
     "history": "history_search",
     "find": "messages_find",
     "thinking": "display_thinking",
+    "queue": "prompt_delivery_toggle",
     "vim": "vim_toggle",
     "help": "help_view",
     "exit": "app_exit",

@@ -21,6 +21,7 @@ from opencode_tui.schema.error import BusyError, NotFoundError
 from opencode_tui.schema.event.event import BusLagged, Event, PartGrowth, PartUpdated, SessionUpdated
 from opencode_tui.schema.event.screen_event import ScreenEvent
 from opencode_tui.schema.permission import APPROVALS, Approvals, PermissionRequest
+from opencode_tui.schema.session.message import Delivery
 from opencode_tui.schema.session.session import APPROVALS_KEY, SessionInfo
 from opencode_tui.schema.session.undo import UndoFiles
 from opencode_tui.text.safe_text import screen_line
@@ -29,6 +30,7 @@ from opencode_tui.tui.options import StartOptions
 from opencode_tui.tui.state.facts import Asking, FolderState, SessionFacts, is_left_open
 from opencode_tui.tui.state.model_selection import ModelSelection
 from opencode_tui.tui.state.transcript import Transcript
+from opencode_tui.tui.state.waiting import WaitingRequests, is_waiting
 from opencode_tui.tui.widgets.wheel import Wheel
 
 LOOK_S = 1.0
@@ -83,6 +85,9 @@ class SessionController:
         self.approvals: Approvals = "normal"
         """The mode of the shown session, and of the next new one."""
         self.default_approvals: Approvals = "normal"
+        self.delivery: Delivery = "steer"
+        """When a request that is sent during a turn is read."""
+        self.waiting = WaitingRequests()
         self.sandbox: SandboxState | None = None
         """How commands are confined; None until it is known."""
         self.is_read_only = False
@@ -182,9 +187,10 @@ class SessionController:
         info = await self.client.sessions.get(session_id)
         messages = await self.client.messages.list(session_id)
         self.is_elsewhere = False
-        if is_left_open(messages) and not self.folder.is_busy(session_id):
+        if is_left_open([one for one in messages if not is_waiting(one.info)]) and not self.folder.is_busy(session_id):
             self.is_elsewhere = not await self._repair(session_id)
             info, messages = await self.client.sessions.get(session_id), await self.client.messages.list(session_id)
+        messages = self.waiting.load(messages)
         facts = SessionFacts(info)
         facts.load(messages, is_busy=self.folder.is_busy(session_id))
         facts.todos = await self.client.sessions.todos(session_id)
@@ -213,7 +219,10 @@ class SessionController:
             return
         is_free = await self._repair(session_id)
         newest = (await self.client.messages.list(session_id, 1))[-1:]
-        is_known = all(any(item.message_id == one.info.id for item in self.transcript.items) for one in newest)
+        is_known = all(
+            one.info.id in self.waiting.ids or any(item.message_id == one.info.id for item in self.transcript.items)
+            for one in newest
+        )
         if session_id == self.session_id and not self.is_busy and not (is_free and is_known):
             await self.open(session_id)
 
@@ -228,6 +237,7 @@ class SessionController:
     def leave(self) -> None:
         """Show an empty conversation; its session is created with the first request."""
         self.facts, self.transcript, self.is_elsewhere = None, Transcript(), False
+        self.waiting = WaitingRequests()
         self._opened()
 
     def replace(self, session_id: str, info: SessionInfo | None) -> None:
@@ -250,7 +260,7 @@ class SessionController:
         self._apply(event)
 
     def _apply(self, event: Event) -> None:
-        if self.facts is not None:
+        if self.facts is not None and not self.waiting.apply(event, self.facts.info.id):
             self.facts.apply(event)
             self.transcript.apply(event)
             if isinstance(event, SessionUpdated) and event.info.id == self.facts.info.id:
@@ -307,7 +317,11 @@ class SessionController:
         session = await self._session()
         parts: list[PromptPart] = [TextInput(text=text), *attached, *(await self.client.prompts.expand(text))[1:]]
         request = PromptInput(
-            model=self.choice.model, agent=self.choice.agent, variant=self.choice.variant, parts=parts
+            model=self.choice.model,
+            agent=self.choice.agent,
+            variant=self.choice.variant,
+            delivery="queue" if self.delivery == "queue" and self.is_busy else None,
+            parts=parts,
         )
         await self.client.prompts.prompt(session.id, request, stored=stored)
 
@@ -333,6 +347,11 @@ class SessionController:
         self.interrupts += 1
         return self.session_id is not None and await self.client.prompts.abort(self.session_id)
 
+    async def send_now(self, message_id: str) -> bool:
+        """Let the session read a request that waits at once; return False when it does not wait any more."""
+        self.interrupts += 1  # a response that this ends did not fail
+        return self.session_id is not None and await self.client.prompts.send_now(self.session_id, message_id)
+
     async def cycle_approvals(self) -> Approvals:
         """Change the mode of approvals to the next one, for the shown session and new ones, and return it."""
         self.approvals = APPROVALS[(APPROVALS.index(self.approvals) + 1) % len(APPROVALS)]
@@ -351,6 +370,7 @@ class SessionController:
             if self.approvals != self.default_approvals:
                 await self.client.permissions.set_approvals(info.id, self.approvals)
             self.facts, self.transcript = SessionFacts(info), Transcript(info.id)
+            self.waiting = WaitingRequests()
             self._opened()
         return self.facts.info
 

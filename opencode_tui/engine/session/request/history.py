@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from opencode_tui.schema.session.history import MessageWithParts
-from opencode_tui.schema.session.message import FINISH_CONTINUES, AssistantMessage, UserMessage
+from opencode_tui.schema.session.message import FINISH_CONTINUES, AnyMessage, AssistantMessage, UserMessage
 from opencode_tui.schema.session.part import CompactionPart
 
 
@@ -19,7 +19,7 @@ def filter_compacted(messages: Sequence[MessageWithParts]) -> list[MessageWithPa
     A summary without a marker, as version 1.0 wrote it, is a boundary too. What a failed or interrupted compaction
     left is not part of the conversation.
     """
-    messages = as_read(messages)
+    messages = as_read([one for one in messages if not is_waiting(one.info)])
     summary_at = next((i for i in reversed(range(len(messages))) if _is_whole_summary(messages[i])), None)
     if summary_at is None:
         return _talk(messages)
@@ -42,6 +42,11 @@ def as_read(messages: Sequence[MessageWithParts]) -> list[MessageWithParts]:
         order += [message, *reversed(late)]
         seen.add(message.info.id)
     return order
+
+
+def is_waiting(info: AnyMessage) -> bool:
+    """Return whether a message is a request that waits for the end of the turn before it: no step reads it."""
+    return isinstance(info, UserMessage) and info.delivery == "queue"
 
 
 def compaction_of(message: MessageWithParts) -> CompactionPart | None:

@@ -21,6 +21,7 @@ from opencode_tui.schema.error import ConfigError, SessionError
 from opencode_tui.schema.ids import Clock, Identifier, is_identifier
 from opencode_tui.schema.model import ModelRef
 from opencode_tui.schema.record import Record
+from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.message import MessageTime, UserMessage
 from opencode_tui.schema.session.part import AgentPart, AnyPart, SubtaskPart, TextPart
 
@@ -69,8 +70,10 @@ class UserMessages(Struct, frozen=True):
         self.catalog.resolve(model)
         return Target(agent, model)
 
-    async def create(self, session_id: str, prompt: PromptInput, target: Target) -> UserMessage:
-        """Store the message and its parts, and publish them."""
+    async def create(
+        self, session_id: str, prompt: PromptInput, target: Target, *, is_waiting: bool = False
+    ) -> UserMessage:
+        """Store the message and its parts, and publish them; one that is waiting is read after `release` only."""
         message = UserMessage(
             id=self._message_id(prompt),
             session_id=session_id,
@@ -81,12 +84,26 @@ class UserMessages(Struct, frozen=True):
             tools=prompt.tools,
             variant=_variant(prompt, target),
             format=prompt.format,
+            delivery="queue" if is_waiting else None,
         )
         parts = await self._parts(message, prompt.parts, target.agent)
         message, parts = await change_message(self.hooks, message, parts)
         await self.store.update_message(message)
         for part in parts:
             await self.store.update_part(part)
+        return message
+
+    async def release(self, waiting: MessageWithParts) -> UserMessage:
+        """Store a request that waits as the newest one, under a new ID, and remove the old one: its turn starts now."""
+        old = waiting.info
+        assert isinstance(old, UserMessage)
+        message = old.changed(
+            id=self.identifier.ascending("msg"), time=MessageTime(created=self.clock()), delivery=None
+        )
+        await self.store.update_message(message)
+        for part in waiting.parts:
+            await self.store.update_part(part.changed(id=self.identifier.ascending("prt"), message_id=message.id))
+        await self.store.withdraw_message(old.session_id, old.id)
         return message
 
     async def _last_user(self, session_id: str) -> UserMessage | None:

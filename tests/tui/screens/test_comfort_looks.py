@@ -1,0 +1,89 @@
+"""Pictures of the comforts: keys after the leader, lists to pick from, messages that wait."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+
+from tests.support.terminal.conversation import Story
+from tests.support.terminal.scripted_client import Script
+from tests.tui.screens.test_looks import DARK, LIGHT, PLAIN, Act, Situation, chat_of, idle, opened_app, press, working
+
+pytestmark = pytest.mark.usefixtures("jumping_clock")
+
+ANSWER = """The loop in `rows_from()` ends one row too early. Change it like this:
+
+```python
+def rows_from(text: str) -> list[Row]:
+    return [Row(line) for line in text.splitlines()]
+```
+
+Then run:
+
+```sh
+pytest -q tests/test_last_row.py
+ruff check src
+```
+"""
+
+
+def with_code() -> Script:
+    """Two responses, the later one with code."""
+    script = idle()
+    story = Story()
+    story.user("Which function turns the text into rows?", "1")
+    story.answer(["`rows_from()` in `src/csvkit/parser.py`."], at="1")
+    story.user("The last row of every CSV is dropped. What do I change, and how do I test it?", "4")
+    story.answer([ANSWER], at="5")
+    script.messages = story.messages
+    return script
+
+
+def waiting(count: int) -> Callable[[], Script]:
+    """A turn with messages that wait for its end."""
+
+    def made() -> Script:
+        script = working()
+        script.settings = {"tui": {"delivery": "queue"}}
+        texts = ["Then add a line to the changelog.", "And bump the version to 1.4.0 in pyproject.toml, please."]
+        story = Story()
+        waits = [story.user(texts[number % 2], "6", delivery="queue") for number in range(count)]
+        script.messages = [*script.messages, *waits]
+        return script
+
+    return made
+
+
+def leader(*keys: str) -> Act:
+    """Press the leader and wait until the keys are listed."""
+
+    async def act(pilot: Pilot[Any]) -> None:
+        await press(*keys)(pilot)
+        await pilot.pause(0.6)
+        assert chat_of(pilot).leader_keys.display
+
+    return act
+
+
+PICK = press("ctrl+x", "p", "down")
+
+SITUATIONS: dict[str, Situation] = {
+    "leader-keys": Situation(idle, (110, 34), DARK, leader("ctrl+x")),
+    "leader-keys-light-in-60-columns": Situation(idle, (60, 34), LIGHT, leader("ctrl+x")),
+    "leader-keys-in-160-columns": Situation(idle, (160, 36), DARK, leader("ctrl+x")),
+    "code-blocks-to-copy": Situation(with_code, (100, 34), DARK, PICK),
+    "code-blocks-to-copy-light-in-160-columns": Situation(with_code, (160, 40), LIGHT, PICK),
+    "code-blocks-to-copy-in-60-columns": Situation(with_code, (60, 30), DARK, PICK),
+    "code-blocks-to-copy-in-16-colors-and-ascii": Situation(with_code, (100, 24), PLAIN, PICK),
+    "messages-that-wait": Situation(waiting(2), (100, 34), DARK),
+    "messages-that-wait-light-in-160-columns": Situation(waiting(5), (160, 36), LIGHT),
+    "messages-that-wait-in-60-columns": Situation(waiting(1), (60, 28), DARK),
+}
+
+
+@pytest.mark.parametrize("name", SITUATIONS)
+def test_look(name: str, snap_compare: Callable[..., bool], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/you")
+    app, act = opened_app(SITUATIONS[name])
+    assert snap_compare(app, terminal_size=SITUATIONS[name].size, run_before=act)

@@ -14,6 +14,7 @@ import msgspec
 from msgspec import Struct
 from pydantic import ValidationError
 
+from opencode_tui.schema.api.project import ProjectInfo
 from opencode_tui.schema.ids import BASE62, Prefix
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.session.diff import FileDiff
@@ -36,6 +37,10 @@ class Problem(Struct, frozen=True):
 
     def __str__(self) -> str:
         return f"{self.path}:{self.line}: {self.reason}" if self.line else f"{self.path}: {self.reason}"
+
+
+Problems = list[Problem]
+"""A list that grows while something is read."""
 
 
 class FoundSession(Struct, frozen=True):
@@ -76,8 +81,10 @@ class ImportedSession(Struct, frozen=True):
     messages: Iterator[MessageWithParts]
     todos: Sequence[Todo] = ()
     diffs: Sequence[FileDiff] = ()
-    problems: list[Problem] = msgspec.field(default_factory=list[Problem])
+    problems: Problems = msgspec.field(default_factory=list[Problem])
     snapshots: Sequence[SnapshotStore] = ()
+    project: ProjectInfo | None = None
+    """The project's record there, for programs that have projects as ours."""
 
 
 class SessionSource(Protocol):
@@ -99,7 +106,7 @@ class SessionSource(Protocol):
         ...
 
     @property
-    def problems(self) -> list[Problem]:
+    def problems(self) -> Problems:
         """What `list` could not read; grows while it is read."""
         ...
 
@@ -217,7 +224,7 @@ def map_arguments(tool: str, arguments: JsonObject) -> JsonObject:
 
 
 def check_message(
-    info: JsonObject, parts: Sequence[tuple[str, JsonObject]], *, path: str, line: str, problems: list[Problem]
+    info: JsonObject, parts: Sequence[tuple[str, JsonObject]], *, path: str, line: str, problems: Problems
 ) -> MessageWithParts | None:
     """Return a message of JSON data, None when it is not valid; each part comes with its line or id for messages.
 

@@ -1,0 +1,272 @@
+"""Reads the database of OpenCode from 1.2 on (`opencode.db`): sessions, messages, parts and todos.
+
+It is opened read-only, in one read transaction; a database in a folder that cannot be written is copied first, with its log.
+Columns vary by version, so rows are read by the names of their columns. Tables of credentials, accounts and shares are never read.
+"""
+
+import os
+import shutil
+import sqlite3
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Literal, cast
+from urllib.parse import quote
+
+import msgspec
+from pydantic import ValidationError
+
+from opencode_tui.engine.importing.opencode import found_session, parents_first, read_items, snapshot_stores
+from opencode_tui.engine.importing.source import FoundSession, ImportedSession, Problem, Problems, check_message
+from opencode_tui.schema.api.project import ProjectInfo
+from opencode_tui.schema.error import NotFoundError, StorageError
+from opencode_tui.schema.ids import spans_wrap, time_field
+from opencode_tui.schema.record import JsonObject
+from opencode_tui.schema.session.diff import FileDiff
+from opencode_tui.schema.session.history import MessageWithParts
+from opencode_tui.schema.session.session import SessionInfo, Todo
+from opencode_tui.storage.files import FileSystem
+from opencode_tui.storage.keys import is_segment
+from opencode_tui.storage.reader import RecordReader
+from opencode_tui.storage.session_record import describe_mismatch
+
+_BUSY_S = 10
+_JSON_COLUMNS = frozenset({"revert", "permission", "metadata", "model", "summary_diffs"})
+_TOKENS = {"tokens_input": "input", "tokens_output": "output", "tokens_reasoning": "reasoning"}
+_CACHE = {"tokens_cache_read": "read", "tokens_cache_write": "write"}
+
+
+class OpenCodeSqlite:
+    """One database of OpenCode."""
+
+    tool: Literal["opencode"] = "opencode"
+
+    def __init__(self, database: Path) -> None:
+        self.problems: Problems = []
+        self.label = "OpenCode"
+        self.path = database
+        self._copy: tempfile.TemporaryDirectory[str] | None = None
+        self._connection: sqlite3.Connection | None = None
+
+    def list(self) -> Iterator[FoundSession]:
+        """Yield the sessions, a parent before its children; sets the version in `label`."""
+        found: dict[str, FoundSession] = {}
+        for row in self._rows("SELECT * FROM session"):
+            info = self._session(row)
+            if info is not None:
+                found[info.id] = found_session(info, str(self.path))
+        newest = max(found.values(), key=lambda one: one.updated, default=None)
+        if newest is not None and "." in newest.version:
+            self.label = f"OpenCode {newest.version.rpartition('.')[0]}"
+        self._report_events(found)
+        yield from parents_first(found)
+
+    def read(self, found: FoundSession) -> ImportedSession:
+        """Return a session; its messages are read one by one."""
+        rows = self._rows("SELECT * FROM session WHERE id = ?", found.id)
+        info = next((one for row in rows if (one := self._session(row))), None)
+        if info is None:
+            raise NotFoundError(f"session {found.id} is not in {self.path} any more")
+        problems: Problems = []
+        todos = [
+            {"content": row["content"], "status": row["status"], "priority": row["priority"]}
+            for row in self._rows("SELECT * FROM todo WHERE session_id = ? ORDER BY position", found.id)
+        ]
+        diffs = self._diffs(found.id)
+        path, data = str(self.path), self.path.parent
+        return ImportedSession(
+            info=info,
+            messages=self._messages(found.id, problems),
+            todos=read_items(todos, Todo, path=path, line=found.id, problems=problems),
+            diffs=read_items(diffs, FileDiff, path=path, line=found.id, problems=problems),
+            problems=problems,
+            snapshots=snapshot_stores(data, info.project_id),
+            project=self._project(info.project_id),
+        )
+
+    def close(self) -> None:
+        """Close the database, and remove its copy."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
+        copy, self._copy = self._copy, None
+        if copy is not None:
+            copy.cleanup()
+
+    def _open(self) -> sqlite3.Connection:
+        """Return the connection, inside one read transaction; raises StorageError."""
+        if self._connection is None:
+            if not self.path.is_file():
+                raise StorageError(f"{self.path} is not a database of OpenCode: there is no such file")
+            try:
+                self._connection = self._connect(self._readable())
+            except (sqlite3.Error, OSError) as error:
+                raise StorageError(f"cannot read {self.path}: {error}") from error
+        return self._connection
+
+    def _connect(self, path: Path) -> sqlite3.Connection:
+        address = f"file:{quote(str(path))}?mode=ro"
+        connection = sqlite3.connect(address, uri=True, timeout=_BUSY_S, isolation_level=None, check_same_thread=False)
+        connection.row_factory = sqlite3.Row
+        connection.text_factory = _text
+        try:
+            connection.execute("BEGIN")
+            connection.execute("SELECT count(*) FROM session").fetchone()
+        except sqlite3.Error:
+            connection.close()
+            raise
+        return connection
+
+    def _readable(self) -> Path:
+        """Return the database, or a copy of it in a folder that can be written: its log needs a file for shared memory."""
+        if os.access(self.path.parent, os.W_OK) and os.access(self.path, os.W_OK):
+            return self.path
+        self._copy = tempfile.TemporaryDirectory(prefix="opencode-tui-import-")
+        target = Path(self._copy.name) / self.path.name
+        for suffix in ("", "-wal", "-shm"):
+            source = self.path.with_name(self.path.name + suffix)
+            if source.exists():
+                shutil.copyfile(source, target.with_name(target.name + suffix))
+        return target
+
+    def _rows(self, query: str, *values: str) -> Iterator[Mapping[str, object]]:
+        """Yield the rows of a query by column; raises StorageError."""
+        try:
+            cursor = self._open().execute(query, values)
+            names = [str(column[0]) for column in cursor.description]
+            while rows := cursor.fetchmany(200):
+                for row in rows:
+                    yield dict(zip(names, row, strict=True))
+        except sqlite3.Error as error:
+            raise StorageError(f"cannot read {self.path}: {error}") from error
+
+    def _tables(self) -> set[str]:
+        return {str(row["name"]) for row in self._rows("SELECT name FROM sqlite_master WHERE type = 'table'")}
+
+    def _session(self, row: Mapping[str, object]) -> SessionInfo | None:
+        try:
+            return SessionInfo.model_validate(_session_fields(row))
+        except ValidationError as error:
+            self.problems.append(Problem(str(self.path), str(row["id"]), describe_mismatch(error)))
+        except msgspec.DecodeError as error:
+            self.problems.append(Problem(str(self.path), str(row["id"]), f"not JSON: {error}"))
+        return None
+
+    def _messages(self, session_id: str, problems: Problems) -> Iterator[MessageWithParts]:
+        found = [
+            str(row["id"])
+            for row in self._rows("SELECT id FROM message WHERE session_id = ? ORDER BY time_created, id", session_id)
+        ]
+        for name in found if spans_wrap(found) or any(time_field(one) is None for one in found) else sorted(found):
+            info = next(self._objects("SELECT * FROM message WHERE id = ?", name, problems), None)
+            if info is None:
+                continue
+            parts = [
+                (str(part["id"]), part)
+                for part in self._objects("SELECT * FROM part WHERE message_id = ? ORDER BY id", name, problems)
+            ]
+            message = check_message(info, parts, path=str(self.path), line=name, problems=problems)
+            if message is not None:
+                yield message
+
+    def _objects(self, query: str, value: str, problems: Problems) -> Iterator[JsonObject]:
+        """Yield the records in the rows of messages or parts: their `data` with the ids of the row."""
+        for row in self._rows(query, value):
+            try:
+                data = msgspec.json.decode(str(row["data"]), type=dict[str, object])
+            except msgspec.DecodeError as error:
+                problems.append(Problem(str(self.path), str(row["id"]), f"not a JSON object: {error}"))
+                continue
+            ids: JsonObject = {"id": row["id"], "sessionID": row["session_id"]}
+            if "message_id" in row:
+                ids["messageID"] = row["message_id"]
+            yield {**ids, **data}
+
+    def _project(self, project_id: str) -> ProjectInfo | None:
+        for row in self._rows("SELECT * FROM project WHERE id = ?", project_id):
+            try:
+                return ProjectInfo.model_validate(_project_fields(row))
+            except (ValidationError, msgspec.DecodeError):
+                return None  # the importer finds the project by the session's folder
+        return None
+
+    def _diffs(self, session_id: str) -> object:
+        """Return the file changes of a session, which are still in a file beside the database."""
+        if not is_segment(session_id):
+            return []
+        reader = RecordReader(FileSystem(), str(self.path.parent / "storage"))
+        try:
+            return msgspec.json.decode(reader.read(("session_diff", session_id)))
+        except (StorageError, msgspec.DecodeError):
+            return []  # derived data: undo and the summary do not need it
+
+    def _report_events(self, found: Mapping[str, FoundSession]) -> None:
+        """Report sessions whose newest state is in tables that are not read yet."""
+        if "session_message" not in self._tables():
+            return
+        query = "SELECT session_id, max(time_created) AS newest FROM session_message GROUP BY session_id"
+        for row in self._rows(query):
+            session = found.get(str(row["session_id"]))
+            newest = cast(int, row["newest"])
+            if session is None or newest > session.updated:
+                reason = "has newer messages in the table session_message, which are not imported"
+                self.problems.append(Problem(str(self.path), str(row["session_id"]), reason))
+
+
+def _text(data: bytes) -> str:
+    return data.decode("utf-8", "replace")
+
+
+def _session_fields(row: Mapping[str, object]) -> JsonObject:
+    """Return a session's record as the program's own export gives it; raises msgspec.DecodeError."""
+    values = {
+        name: msgspec.json.decode(str(value)) if name in _JSON_COLUMNS else value
+        for name, value in row.items()
+        if value is not None
+    }
+    time = {
+        name: values[f"time_{name}"]
+        for name in ("created", "updated", "compacting", "archived")
+        if f"time_{name}" in values
+    }
+    fields: JsonObject = {"time": time}
+    names = {"project_id": "projectID", "parent_id": "parentID", "workspace_id": "workspaceID"}
+    for name in (
+        "id",
+        "slug",
+        "project_id",
+        "workspace_id",
+        "directory",
+        "path",
+        "parent_id",
+        "title",
+        "agent",
+        "model",
+    ):
+        if name in values:
+            fields[names.get(name, name)] = values[name]
+    for name in ("version", "revert", "permission", "metadata", "cost"):
+        if name in values:
+            fields[name] = values[name]
+    if "summary_additions" in values:
+        summary = {
+            name: values[f"summary_{name}"]
+            for name in ("additions", "deletions", "files", "diffs")
+            if f"summary_{name}" in values
+        }
+        fields["summary"] = summary
+    if "share_url" in values:
+        fields["share"] = {"url": values["share_url"]}
+    if "tokens_input" in values:
+        cache = {ours: values[name] for name, ours in _CACHE.items() if name in values}
+        fields["tokens"] = {ours: values[name] for name, ours in _TOKENS.items() if name in values} | {"cache": cache}
+    return fields
+
+
+def _project_fields(row: Mapping[str, object]) -> JsonObject:
+    values = {name: value for name, value in row.items() if value is not None}
+    time = {name: values[f"time_{name}"] for name in ("created", "updated", "initialized") if f"time_{name}" in values}
+    fields: JsonObject = {name: values[name] for name in ("id", "worktree", "vcs", "name") if name in values}
+    fields |= {name: msgspec.json.decode(str(values[name])) for name in ("sandboxes", "commands") if name in values}
+    icon = {name: values[f"icon_{name}"] for name in ("url", "color") if f"icon_{name}" in values}
+    return {**fields, "time": time, **({"icon": icon} if icon else {})}

@@ -1,0 +1,102 @@
+"""The import of sessions of other programs: the stores that were found, the request, its progress and its report."""
+
+from typing import Any, Literal
+
+from pydantic import Field, ValidationError
+
+from opencode_tui.schema.record import Record, absent
+from opencode_tui.schema.session.session import SessionInfo
+
+ImportTool = Literal["opencode", "claude", "codex"]
+"""The program that made a session."""
+
+IMPORTED_FROM = "importedFrom"
+"""The key of a session's `metadata` for an `ImportOrigin`."""
+
+
+class ImportOrigin(Record):
+    """Where an imported session came from: the store, its id there, the version that wrote it, and when it was imported.
+
+    Times are milliseconds since 1970. `updated` is the session's time there; absent while an answer was still being written.
+    """
+
+    tool: ImportTool
+    path: str
+    id: str
+    version: str = ""
+    at: int
+    updated: int | None = absent()
+
+
+def import_origin(info: SessionInfo) -> ImportOrigin | None:
+    """Return the origin of an imported session; None for other sessions and for invalid data."""
+    value: Any = (info.metadata or {}).get(IMPORTED_FROM)
+    try:
+        return ImportOrigin.model_validate(value) if value is not None else None
+    except ValidationError:
+        return None
+
+
+class ImportStore(Record):
+    """A store of another program: how many sessions it has, how many are not here yet, and how many were continued there."""
+
+    tool: ImportTool
+    label: str
+    path: str
+    sessions: int
+    new: int
+    newer: int = 0
+    problems: list[str] = Field(default_factory=list[str])
+
+
+class ImportRequest(Record):
+    """What to import; without `stores` and `source` all stores that are found.
+
+    `stores` are paths of `ImportStore`; `source` is an exported file or the address of a shared session. The others choose among
+    the sessions: `since` in milliseconds since 1970, `sessions` by their ids there, `directory` with all below. `map` replaces
+    the beginnings of folders. `dry_run` writes nothing.
+    """
+
+    stores: list[str] | None = absent()
+    tool: ImportTool | None = absent()
+    path: str | None = absent()
+    source: str | None = absent()
+    since: int | None = absent()
+    sessions: list[str] | None = absent()
+    directory: str | None = absent()
+    map: dict[str, str] | None = absent()
+    dry_run: bool = False
+
+
+class ImportProgress(Record):
+    """How far the running import is; `title` is that of the session being read."""
+
+    done: int
+    total: int
+    title: str = ""
+
+
+class ImportedEntry(Record):
+    """A session of an import: whether it was (or would be) added, completed, or left as it is, and why."""
+
+    id: str
+    title: str
+    directory: str
+    tool: ImportTool
+    state: Literal["new", "newer", "same", "skipped"]
+    messages: int = 0
+    reason: str | None = absent()
+
+
+class ImportReport(Record):
+    """What an import did, or would do: the sessions that are not the same, the records written, and what was left out."""
+
+    sessions: list[ImportedEntry] = Field(default_factory=list[ImportedEntry])
+    new: int = 0
+    newer: int = 0
+    same: int = 0
+    skipped: int = 0
+    records: int = 0
+    problems: list[str] = Field(default_factory=list[str])
+    omitted_problems: int = 0
+    is_cancelled: bool = False

@@ -55,6 +55,7 @@ class _Commands(LazyGroup):
         "Sessions": {
             "session": Entry("opencode_tui.cli.commands.session:session", "Manage sessions (list, show, fork, …)."),
             "export": Entry("opencode_tui.cli.commands.export:export", "Print a session as JSON."),
+            "import": Entry("opencode_tui.cli.commands.import_:import_sessions", "Import sessions of other programs."),
             "stats": Entry("opencode_tui.cli.commands.stats:stats", "Show tokens and cost."),
         },
         "Setup": {

@@ -9,6 +9,7 @@ from opencode_tui.client.facets import (
     CatalogFacet,
     ContextFacet,
     FilesFacet,
+    ImportsFacet,
     MessagesFacet,
     PermissionsFacet,
     ProjectFacet,
@@ -72,6 +73,7 @@ class Client(Protocol):
     files: FilesFacet
     screen: ScreenFacet
     project: ProjectFacet
+    imports: ImportsFacet
 
     def events(self) -> EventReader:
         """Return a reader of this folder's events from now on."""

@@ -18,6 +18,7 @@ from opencode_tui.schema.api.catalog import (
 )
 from opencode_tui.schema.api.context import CompactionReport, CompactSession, ContextView, PruneReport, RequestView
 from opencode_tui.schema.api.file import ChangedFile, FileContent, FileEntry, FindKind, LineMatch
+from opencode_tui.schema.api.importing import ImportProgress, ImportReport, ImportRequest, ImportStore
 from opencode_tui.schema.api.project import Places, ProjectInfo
 from opencode_tui.schema.api.question import QuestionRequest
 from opencode_tui.schema.api.request import (
@@ -476,4 +477,34 @@ class ScreenFacet(Protocol):
 
     async def publish(self, event: ScreenEvent) -> None:
         """Send an event to all of them; without an open screen nothing happens."""
+        ...
+
+
+class ImportsFacet(Protocol):
+    """The import of sessions of OpenCode, Claude Code and Codex; of a server, of those on its machine."""
+
+    async def available(self) -> bool:
+        """Return whether the store of another program was found; reads no session."""
+        ...
+
+    async def stores(self, request: ImportRequest | None = None) -> Sequence[ImportStore]:
+        """Return the stores with the number of sessions that are not here yet; with a request those that it names.
+
+        Raises ConfigError for a path without a store. A store that cannot be read has its error in `problems`.
+        """
+        ...
+
+    async def run(self, request: ImportRequest) -> ImportReport:
+        """Import sessions, and return what was done. Canceling it ends it after the session that it works on.
+
+        Raises ConfigError for a path without a store, StorageError, and BusyError while another import runs.
+        """
+        ...
+
+    async def progress(self) -> ImportProgress | None:
+        """Return how far the running import is; None when none runs."""
+        ...
+
+    async def cancel(self) -> bool:
+        """End the running import after the session that it works on; return whether there is one."""
         ...

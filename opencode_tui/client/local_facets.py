@@ -42,6 +42,7 @@ if TYPE_CHECKING:
         CatalogFacet,
         ContextFacet,
         FilesFacet,
+        ImportsFacet,
         MessagesFacet,
         PermissionsFacet,
         ProjectFacet,
@@ -58,6 +59,7 @@ if TYPE_CHECKING:
     from opencode_tui.engine.file.search import FileFinder
     from opencode_tui.schema.api.context import CompactionReport, CompactSession, ContextView, PruneReport, RequestView
     from opencode_tui.schema.api.file import ChangedFile, FileContent, FileEntry, FindKind, LineMatch
+    from opencode_tui.schema.api.importing import ImportProgress, ImportReport, ImportRequest, ImportStore
     from opencode_tui.schema.api.search import SearchRequest, SearchResult
     from opencode_tui.schema.api.trust import TrustReport
     from opencode_tui.schema.session.session import ForkPreview
@@ -441,6 +443,29 @@ class _Undo:
         return await self._revert.get().unrevert(session_id)
 
 
+class _Imports:
+    """The service is loaded with the first use."""
+
+    def __init__(self, engine: Engine, instance: Instance) -> None:
+        self._imports = engine.core.imports
+        self._here = str(instance.directory)
+
+    async def available(self) -> bool:
+        return await self._imports.get().available()
+
+    async def stores(self, request: "ImportRequest | None" = None) -> Sequence["ImportStore"]:
+        return await self._imports.get().stores(request, here=self._here)
+
+    async def run(self, request: "ImportRequest") -> "ImportReport":
+        return await self._imports.get().run(request, here=self._here)
+
+    async def progress(self) -> "ImportProgress | None":
+        return await self._imports.get().progress()
+
+    async def cancel(self) -> bool:
+        return await self._imports.get().cancel()
+
+
 class LocalFacets:
     """All facets of one folder, each wrapped in the proxy that forwards the calls."""
 
@@ -460,6 +485,7 @@ class LocalFacets:
         self.files: FilesFacet = forward(_Files(engine, instance), calls)
         self.screen: ScreenFacet = forward(_Screen(engine, instance), calls)
         self.project: ProjectFacet = forward(_Project(engine, instance), calls)
+        self.imports: ImportsFacet = forward(_Imports(engine, instance), calls)
 
 
 def _skill(skill: Skill) -> SkillSummary:

@@ -11,6 +11,7 @@ from opencode_tui.client.facets import (
     CatalogFacet,
     ContextFacet,
     FilesFacet,
+    ImportsFacet,
     MessagesFacet,
     PermissionsFacet,
     ProjectFacet,
@@ -44,6 +45,7 @@ from opencode_tui.schema.api.context import (
     RequestView,
 )
 from opencode_tui.schema.api.file import ChangedFile, FileContent, FileEntry, FindKind, LineMatch
+from opencode_tui.schema.api.importing import ImportProgress, ImportReport, ImportRequest, ImportStore
 from opencode_tui.schema.api.project import Places, ProjectInfo
 from opencode_tui.schema.api.question import QuestionRequest
 from opencode_tui.schema.api.request import (
@@ -422,6 +424,26 @@ class _Project(_Facet):
         return (await self._link.value("GET", "/vcs")).get("branch")
 
 
+class _Imports(_Facet):
+    async def available(self) -> bool:
+        return await self._link.value("GET", f"{OWN}/import/available")
+
+    async def stores(self, request: ImportRequest | None = None) -> Sequence[ImportStore]:
+        found = await self._link.value("POST", f"{OWN}/import/stores", request or ImportRequest())
+        return [ImportStore.model_validate(one) for one in found]
+
+    async def run(self, request: ImportRequest) -> ImportReport:
+        async with self._link.stream("POST", f"{OWN}/import", request) as answer:
+            return ImportReport.model_validate_json(await answer.aread())
+
+    async def progress(self) -> ImportProgress | None:
+        found = await self._link.value("GET", f"{OWN}/import/progress")
+        return None if found is None else ImportProgress.model_validate(found)
+
+    async def cancel(self) -> bool:
+        return await self._link.value("POST", f"{OWN}/import/cancel")
+
+
 class RemoteFacets:
     """All facets of one folder of a server."""
 
@@ -440,6 +462,7 @@ class RemoteFacets:
         self.files: FilesFacet = _Files(link)
         self.screen: ScreenFacet = _Screen(link)
         self.project: ProjectFacet = _Project(link)
+        self.imports: ImportsFacet = _Imports(link)
 
 
 async def _was_open(link: Link, path: str, body: object) -> bool:

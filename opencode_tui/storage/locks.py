@@ -2,7 +2,7 @@
 
 `{session}.run` guards messages and parts, `{session}.write` the session's record and its small siblings, `store` the rest;
 `forks.write` the list of forks that are not fully copied. `{session}.fork` is held while the session is forked, or to keep others
-from forking it; `{session}.copy` while the records of that fork are copied.
+from forking it; `{session}.copy` while the records of that fork are copied; `import.write` while sessions are imported.
 Source: SPEC, section 3, locks.
 """
 
@@ -86,6 +86,10 @@ class Locks:
     def store(self) -> ProcessLock:
         """Return the lock for everything outside of sessions: permission, project, credentials, migration, index."""
         return self._lock("store")
+
+    def importing(self) -> ProcessLock:
+        """Return the lock that is held while sessions of other programs are imported."""
+        return self._lock("import.write")
 
     def worktree(self, name: str) -> ProcessLock:
         """Return the lock of a worktree's files and snapshots; `name` is derived from its path."""

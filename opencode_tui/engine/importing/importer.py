@@ -130,6 +130,7 @@ class Outcome:
 class Importer:
     """Imports from sources into one store. `progress` is called with the number of sessions done, of all, and a title.
 
+    `stored` is called with sessions that are completely here from now on.
     `is_cancelled` is asked between two sessions; what was written until then stays, and is whole.
     """
 
@@ -139,8 +140,8 @@ class Importer:
         *,
         clock: Clock,
         find_project: FindProject,
-        fetch_snapshots: Callable[[ImportedSession, Sequence[MessageWithParts]], None] | None = None,
         progress: Callable[[int, int, str], None] = lambda done, total, title: None,
+        stored: Callable[[Sequence[SessionInfo]], None] = lambda sessions: None,
         is_cancelled: Callable[[], bool] = lambda: False,
     ) -> None:
         self._storage = storage
@@ -148,6 +149,7 @@ class Importer:
         self._clock = clock
         self._find_project = find_project
         self._progress = progress
+        self._stored = stored
         self._is_cancelled = is_cancelled
         self._projects: set[str] = set()
 
@@ -193,8 +195,8 @@ class Importer:
             batch += outcome.written.new - before
             if batch >= BATCH_RECORDS or (number + 1) % BATCH_SESSIONS == 0:
                 batch = 0
-                self._records.sync()
-        self._records.sync()
+                self._stored(self._records.sync())
+        self._stored(self._records.sync())
         self._progress(len(planned), len(planned), "")
         return outcome.report()
 

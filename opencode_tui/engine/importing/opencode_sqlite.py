@@ -119,7 +119,7 @@ class OpenCodeSqlite:
 
     def _readable(self) -> Path:
         """Return the database, or a copy of it in a folder that can be written: its log needs a file for shared memory."""
-        if os.access(self.path.parent, os.W_OK) and os.access(self.path, os.W_OK):
+        if all(_is_writable(path) for path in (self.path, self.path.parent)):
             return self.path
         self._copy = tempfile.TemporaryDirectory(prefix="opencode-tui-import-")
         target = Path(self._copy.name) / self.path.name
@@ -211,6 +211,11 @@ class OpenCodeSqlite:
             if session is None or newest > session.updated:
                 reason = "has newer messages in the table session_message, which are not imported"
                 self.problems.append(Problem(str(self.path), str(row["session_id"]), reason))
+
+
+def _is_writable(path: Path) -> bool:
+    """Return whether a path may be written; one without any write permission is left alone by root too."""
+    return os.access(path, os.W_OK) and bool(path.stat().st_mode & 0o222)
 
 
 def _text(data: bytes) -> str:

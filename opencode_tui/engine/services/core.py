@@ -27,6 +27,7 @@ from opencode_tui.storage.session_index import SessionIndex
 from opencode_tui.storage.storage import Storage
 
 if TYPE_CHECKING:
+    from opencode_tui.engine.importing.service import Imports
     from opencode_tui.engine.search.service import SearchService
 
 
@@ -52,6 +53,7 @@ class Core(Struct, frozen=True):
     recent: RecentModels
     estimator: TokenEstimator
     search: "Lazy[SearchService]"
+    imports: "Lazy[Imports]"
 
 
 def build_core(
@@ -95,6 +97,28 @@ def build_core(
         recent=RecentModels(state=paths.state),
         estimator=TokenEstimator(folder=paths.state / "tokens"),
         search=Lazy(partial(_make_search, paths, bus)),
+        imports=Lazy(
+            partial(
+                _imports, paths, environ, storage=storage, locks=locks, store=store, publisher=publisher, clock=clock
+            )
+        ),
+    )
+
+
+def _imports(
+    paths: Paths,
+    environ: Mapping[str, str],
+    *,
+    storage: Storage,
+    locks: Locks,
+    store: SessionStore,
+    publisher: Publisher,
+    clock: Clock,
+) -> "Imports":
+    from opencode_tui.engine.importing.service import Imports  # few processes import sessions
+
+    return Imports(
+        paths=paths, environ=environ, storage=storage, locks=locks, store=store, publisher=publisher, clock=clock
     )
 
 

@@ -9,10 +9,11 @@
 import json
 import os
 import re
+import signal
 import subprocess
 import time
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -84,7 +85,9 @@ class RealOpenCode:
             )
         text = out.read_text()
         if done.returncode != 0:
-            raise AssertionError(f"opencode {' '.join(arguments)}: {done.returncode}: {done.stderr.decode()[-2000:]}{text[-500:]}")
+            raise AssertionError(
+                f"opencode {' '.join(arguments)}: {done.returncode}: {done.stderr.decode()[-2000:]}{text[-500:]}"
+            )
         return text
 
     @contextmanager
@@ -106,7 +109,10 @@ class RealOpenCode:
             with httpx.Client(base_url=_address(log, server), timeout=120, trust_env=False) as client:
                 yield client
         finally:
-            server.terminate()
+            with suppress(ProcessLookupError):
+                os.killpg(
+                    server.pid, signal.SIGKILL
+                )  # the program is a child of a launcher, which does not pass SIGTERM on
             server.wait(20)
 
 
@@ -121,7 +127,7 @@ def _address(log: Path, server: "subprocess.Popen[bytes]") -> str:
 
 
 def fill(client: httpx.Client, project: Path) -> list[str]:
-    """Make three sessions that hold most kinds of parts, and return their ids: the main one, a compacted fork of it, one with a child."""
+    """Make three sessions with most kinds of parts, and return their ids: one, its fork, one with a child."""
 
     def ask(session_id: str, text: str) -> None:
         parts = [{"type": "text", "text": text}]

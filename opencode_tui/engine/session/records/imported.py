@@ -38,7 +38,7 @@ class ImportedRecords:
         self._storage = storage
         self._files = storage.files
         self._root = str(storage.paths.storage)
-        self._pending: list[tuple[Key, bytes]] = []
+        self._pending: list[SessionInfo] = []
 
     def known_sessions(self) -> dict[str, Key]:
         """Return the keys of all sessions of the store by id."""
@@ -80,16 +80,16 @@ class ImportedRecords:
 
     def add_session(self, info: SessionInfo) -> None:
         """Write the session's record at the next `sync`, after all that belongs to it is on the disk."""
-        self._pending.append((("session", info.project_id, info.id), info.to_json()))
+        self._pending.append(info)
 
-    def sync(self) -> None:
-        """Put all on the disk, then write the records of the added sessions; raises StorageError."""
-        if not self._pending:
-            return
-        _sync_disk()
+    def sync(self) -> list[SessionInfo]:
+        """Put all on the disk, then write the records of the added sessions and return them; raises StorageError."""
         pending, self._pending = self._pending, []
-        for key, data in pending:
-            self.write(key, data)
+        if pending:
+            _sync_disk()
+        for info in pending:
+            self.write(("session", info.project_id, info.id), info.to_json())
+        return pending
 
     def _ids(self, prefix: Key) -> set[str]:
         names = self._names(folder_path(self._root, prefix))

@@ -1,0 +1,167 @@
+"""The import of sessions for the client: one at a time, in a thread, with progress that can be asked for."""
+
+import asyncio
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+from opencode_tui.engine.importing.export_file import ExportFile
+from opencode_tui.engine.importing.importer import FolderMap, Importer, Selection
+from opencode_tui.engine.importing.source import SessionSource
+from opencode_tui.engine.importing.sources import Sources
+from opencode_tui.engine.project.discover import discover
+from opencode_tui.engine.session.records.store import Publisher, SessionStore
+from opencode_tui.schema.api.importing import ImportProgress, ImportReport, ImportRequest, ImportStore
+from opencode_tui.schema.api.project import GLOBAL_PROJECT, ProjectInfo, ProjectTime
+from opencode_tui.schema.error import BusyError, ConfigError, StorageError
+from opencode_tui.schema.event.event import SessionUpdated
+from opencode_tui.schema.ids import Clock
+from opencode_tui.schema.session.session import SessionInfo
+from opencode_tui.storage.locks import Locks
+from opencode_tui.storage.paths import Paths
+from opencode_tui.storage.storage import Storage
+
+
+class Imports:
+    """Finds stores of other programs and imports from them. Call all methods on the event loop's thread."""
+
+    def __init__(
+        self,
+        *,
+        paths: Paths,
+        environ: Mapping[str, str],
+        storage: Storage,
+        locks: Locks,
+        store: SessionStore,
+        publisher: Publisher,
+        clock: Clock,
+    ) -> None:
+        self._paths = paths
+        self._environ = environ
+        self._storage = storage
+        self._lock = locks.importing()
+        self._store = store
+        self._publisher = publisher
+        self._clock = clock
+        self._sources = Sources(paths, environ)
+        self._progress: ImportProgress | None = None
+        self._cancel = threading.Event()
+
+    async def available(self) -> bool:
+        """Return whether another program's store was found; reads no session."""
+        return await asyncio.to_thread(self._sources.has_any)
+
+    async def stores(self, request: ImportRequest | None = None, *, here: str) -> list[ImportStore]:
+        """Return the stores with what is not here yet; with a request those that it names.
+
+        Raises ConfigError for a path without a store. A store that cannot be read has its error in `problems`.
+        """
+        return await asyncio.to_thread(self._describe, request or ImportRequest(), here)
+
+    async def run(self, request: ImportRequest, *, here: str) -> ImportReport:
+        """Import, and return what was done; a single file is imported into the folder `here` unless its own folder exists.
+
+        Raises ConfigError, StorageError, and BusyError while another import runs."""
+        if not self._lock.try_acquire():
+            raise BusyError("another import is running; wait for it, or end that process")
+        self._cancel.clear()
+        self._progress = ImportProgress(done=0, total=0)
+        try:
+            return await self._run(request, here)
+        finally:
+            self._progress = None
+            self._lock.release()
+
+    async def progress(self) -> ImportProgress | None:
+        """Return how far the import of this process is; None when none runs."""
+        return self._progress
+
+    async def cancel(self) -> bool:
+        """End the running import after the session that it works on; return whether there is one."""
+        self._cancel.set()
+        return self._progress is not None
+
+    async def _run(self, request: ImportRequest, here: str) -> ImportReport:
+        loop = asyncio.get_running_loop()
+
+        def stored(sessions: Sequence[SessionInfo]) -> None:
+            loop.call_soon_threadsafe(self._publish, sessions)
+
+        work = asyncio.ensure_future(asyncio.to_thread(self._import, request, here, stored))
+        try:
+            return await asyncio.shield(work)
+        except asyncio.CancelledError:
+            self._cancel.set()
+            await asyncio.wait({work})  # it ends after one session; the lock is held until then
+            raise
+
+    def _import(
+        self, request: ImportRequest, here: str, stored: Callable[[Sequence[SessionInfo]], None]
+    ) -> ImportReport:
+        with ExitStack() as stack:
+            sources = self._open(request, here, stack)
+            importer = Importer(
+                self._storage,
+                clock=self._clock,
+                find_project=self._find_project,
+                progress=self._set_progress,
+                stored=stored,
+                is_cancelled=self._cancel.is_set,
+            )
+            directory = request.directory
+            selection = Selection(request.since, frozenset(request.sessions or ()), directory)
+            return importer.run(sources, selection, FolderMap(request.map or {}), dry_run=request.dry_run)
+
+    def _describe(self, request: ImportRequest, here: str) -> list[ImportStore]:
+        with ExitStack() as stack:
+            importer = Importer(self._storage, clock=self._clock, find_project=self._find_project)
+            return [_description(importer, source) for source in self._open(request, here, stack)]
+
+    def _open(self, request: ImportRequest, here: str, stack: ExitStack) -> list[SessionSource]:
+        """Return the stores that a request names; they are closed with the stack. Raises ConfigError."""
+        if request.source is not None:
+            found: list[SessionSource] = [ExportFile(request.source, here=here)]
+        elif request.path is not None:
+            found = self._sources.open(request.tool, Path(request.path))
+        else:
+            found = self._sources.find()
+        for source in found:
+            stack.callback(source.close)
+        if request.tool is not None:
+            found = [source for source in found if source.tool == request.tool]
+        if request.stores is not None:
+            found = [source for source in found if str(source.path) in request.stores]
+            missing = set(request.stores) - {str(source.path) for source in found}
+            if missing:
+                raise ConfigError(f"{min(missing)} is not a store that was found; see `opencode-tui import`")
+        return found
+
+    def _find_project(self, directory: str) -> ProjectInfo:
+        """Return the project of a folder; blocks."""
+        now = self._clock()
+        try:
+            project = discover(Path(directory), paths=self._paths, environ=self._environ)
+        except (ConfigError, OSError, ValueError):  # the folder is gone: its sessions stay readable
+            return ProjectInfo(id=GLOBAL_PROJECT, worktree="/", time=ProjectTime(created=now, updated=now))
+        if project.id == GLOBAL_PROJECT or project.repository is None:
+            return ProjectInfo(id=GLOBAL_PROJECT, worktree="/", time=ProjectTime(created=now, updated=now))
+        worktree = str(project.repository.main_worktree)
+        return ProjectInfo(id=project.id, worktree=worktree, vcs="git", time=ProjectTime(created=now, updated=now))
+
+    def _set_progress(self, done: int, total: int, title: str) -> None:
+        self._progress = ImportProgress(done=done, total=total, title=title)
+
+    def _publish(self, sessions: Sequence[SessionInfo]) -> None:
+        for info in sessions:
+            self._store.drop(info.id)
+            self._publisher.publish(SessionUpdated.trusted(info=info))
+
+
+def _description(importer: Importer, source: SessionSource) -> ImportStore:
+    try:
+        return importer.describe(source)
+    except StorageError as error:
+        return ImportStore(
+            tool=source.tool, label=source.label, path=str(source.path), sessions=0, new=0, problems=[str(error)]
+        )

@@ -1,93 +1,46 @@
 """Search for the text that a model wants to replace and does not quote exactly.
 
 Strategies go from strict to loose, and the first with a match decides: one match is the answer, several are an error that
-names their lines. No strategy may change text that the model did not quote, but for white space and, in `anchored`, slips in the
-middle of a block. Texts here have `\n` line ends only. Source: reference, section 28 (edit), made safe.
+names their lines. No strategy may change text that the model did not quote: lines that are equal in its old and its new text stay
+as they are in the file. Texts here have `\n` line ends only. Source: reference, section 28 (edit), made safe.
 
 Both texts may be large, and a search must not hold the interpreter: every strategy takes time linear in their size. Where matches
 overlap so densely that this cannot be, those in addition to a chain of separate ones are left out.
 """
 
+import bisect
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
-_INDENT_LIMIT = 200
-"""Most characters of an indentation that is put together from others."""
+from opencode_tui.engine.tool.edit.carry import carry_characters, carry_lines, runs_of
+from opencode_tui.engine.tool.edit.indent import Reindent, reindent
 
-
-class Reindent(Struct, frozen=True):
-    """The mapping of the model's indentations to the file's; `delta` is a prefix that the file's have in addition."""
-
-    known: dict[str, str]
-    delta: str | None
-    takes: str | None
-
-    @property
-    def is_uniform(self) -> bool:
-        """Return whether all lines are shifted by the same amount."""
-        return self.delta is not None or self.takes is not None
-
-    def apply(self, text: str) -> str | None:
-        """Return the text with the file's indentation, or None when a line's indentation has no counterpart."""
-        lines: list[str] = []
-        for line in text.split("\n"):
-            body = line.lstrip(" \t")
-            indent = self._translate(line[: len(line) - len(body)]) if body else ""
-            if indent is None:
-                return None
-            lines.append(indent + body)
-        return "\n".join(lines)
-
-    def _translate(self, indent: str) -> str | None:
-        if self.delta is not None:
-            return self.delta + indent
-        if self.takes is not None:
-            return indent.removeprefix(self.takes) if indent.startswith(self.takes) else None
-        pieces: list[str] = []
-        rest = indent
-        while rest not in self.known:
-            if len(rest) > _INDENT_LIMIT:
-                return None
-            head = next((rest[:size] for size in range(len(rest) - 1, 0, -1) if rest[:size] in self.known), None)
-            if head is None:
-                return None
-            pieces.append(self.known[head])
-            rest = rest[len(head) :]
-        last = self.known.get(rest)
-        return None if last is None else "".join([*pieces, last])
-
-
-def reindent(written: Sequence[str], found: Sequence[str]) -> Reindent | None:
-    """Return how the model's lines are indented in the file, pair by pair, or None when one indentation has two counterparts."""
-    known: dict[str, str] = {}
-    for mine, theirs in zip(written, found, strict=True):
-        if mine.strip() and known.setdefault(_indent_of(mine), _indent_of(theirs)) != _indent_of(theirs):
-            return None
-    added = {theirs.removesuffix(mine) if theirs.endswith(mine) else None for mine, theirs in known.items()}
-    taken = {mine.removesuffix(theirs) if mine.endswith(theirs) else None for mine, theirs in known.items()}
-    return Reindent(known, _only(added), _only(taken))
-
-
-def _only(values: set[str | None]) -> str | None:
-    return next(iter(values)) if len(values) == 1 else None
-
-
-def _indent_of(line: str) -> str:
-    return line[: len(line) - len(line.lstrip(" \t"))]
-
-
-_ANCHORED_SIMILARITY = 0.85
-_ANCHORED_EQUAL_SHARE = 0.5
+_KEPT_SIMILARITY, _DELETED_SIMILARITY = 0.5, 0.9
+_FEWEST_EQUAL = 2
+"""Lines of a block with slips that must be equal and not blank."""
+_MOST_PLACES = 50
+"""A line that occurs more often says nothing about the place of a block."""
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "'": "'", '"': '"', "`": "`", "\\": "\\", "$": "$"}
 _DENSITY = 2
 """How often the content may be covered by matches that overlap others."""
 _FREE_OVERLAP = 10_000
-_COMPARED_PAIRS = 2_000_000_000
-"""Most pairs of characters that `anchored` compares."""
 _WORD = re.compile(r"[^ \t]+")
 _WORD_PAIR = re.compile(r"\w\w")
+_NUMBER = re.compile(r"[ \t]*(\d{1,7})(?:: |:\Z|→|\t|\| ?)")
+_SURE_LINES = 3
+"""Numbered lines from which on the numbers may differ from the file's: it changed since it was read."""
+_PLAIN = str.maketrans(
+    {
+        **dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2015\u2212", "-"),
+        **dict.fromkeys("\u2018\u2019\u201a\u201b", "'"),
+        **dict.fromkeys("\u201c\u201d\u201e\u201f", '"'),
+        **dict.fromkeys("\u00a0\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000", " "),
+    }
+)
+"""Typographic characters and the plain ones that models exchange them with, one for one."""
 _ESCAPE = re.compile(r"\\([ntr'\"`\\$])")
 
 
@@ -126,13 +79,7 @@ def _indented(content: str, old: str, new: str) -> list[Replacement]:
     blocks = list(_blocks(content, old, str.strip))
     if sum(len(block.found) for block in blocks) > _overlap_limit(content.count("\n")):
         return []  # some may have been left out, so that another would look unique
-    return [
-        block.replacement(text, new)
-        for block in blocks
-        if (shift := reindent(block.old, block.found)) is not None
-        and shift.is_uniform
-        and (text := shift.apply(block.new(new))) is not None
-    ]
+    return _fill([block for block in blocks if (shift := block.shift()) is not None and shift.is_uniform], new)
 
 
 def _line_trimmed(content: str, old: str, new: str) -> list[Replacement]:
@@ -181,6 +128,84 @@ def _find_phrases(line: str, words: Sequence[str]) -> Iterator[tuple[int, int]]:
             yield first, last + len(words[-1])
 
 
+def _numbered(content: str, old: str, new: str) -> list[Replacement]:
+    """Match text that was quoted with the line numbers of a listing; the lines with these numbers win over equal ones elsewhere."""
+    quoted = _without_numbers(_old_lines(old))
+    if quoted is None:
+        return []
+    first, lines = quoted
+    written = new.split("\n")
+    fresh = _unnumbered_new(_old_lines(old), lines, written)
+    if fresh is None:
+        return []
+    end = "\n" if len(_old_lines(old)) < old.count("\n") + 1 else ""
+    bare = "\n".join(lines) + end
+    found = _exact(content, bare, fresh) or _trailing_space(content, bare, fresh) or _indented(content, bare, fresh)
+    at = [item for item in found if content.count("\n", 0, item.start) + 1 == first]
+    if len(lines) < _SURE_LINES and not at:
+        return []
+    return [Replacement(item.start, item.end, item.text, exact=False) for item in at or found]
+
+
+def _without_numbers(lines: Sequence[str]) -> tuple[int, list[str]] | None:
+    """Return the first number and the lines without their consecutive numbers, None when one has none."""
+    matches = [_NUMBER.match(line) for line in lines]
+    numbers = [int(match[1]) for match in matches if match is not None]
+    if not numbers or len(numbers) < len(lines) or numbers != list(range(numbers[0], numbers[0] + len(numbers))):
+        return None
+    return numbers[0], [line[match.end() :] for line, match in zip(lines, matches, strict=True) if match is not None]
+
+
+def _unnumbered_new(numbered: Sequence[str], bare: Sequence[str], new: Sequence[str]) -> str | None:
+    """Return the new text without line numbers: none of its changed lines has one, or all have; else None."""
+
+    def adapt(lines: list[str]) -> list[str] | None:
+        matches = [_NUMBER.match(line) for line in lines]
+        if not any(matches):
+            return lines
+        return (
+            [line[match.end() :] for line, match in zip(lines, matches, strict=True) if match] if all(matches) else None
+        )
+
+    if not any(line in numbered for line in new) and not all(map(_NUMBER.match, new)):
+        return "\n".join(new)
+    lines = carry_lines(bare, numbered, new, adapt)
+    return None if lines is None else "\n".join(lines)
+
+
+def _folded(content: str, old: str, new: str) -> list[Replacement]:
+    """Match text that differs only in typographic characters: quotation marks, dashes, blanks."""
+    return [
+        Replacement(
+            start, start + len(old), carry_characters(content[start : start + len(old)], old, new, _PLAIN), exact=False
+        )
+        for start in _occurrences(content.translate(_PLAIN), old.translate(_PLAIN))
+    ]
+
+
+def _escaped_lines(content: str, old: str, new: str) -> list[Replacement]:
+    """Match text whose line ends the model wrote as two characters, and a new text with real ones, or with none of either.
+
+    The text itself may hold such characters: the content is compared in its escaped form.
+    """
+    if "\n" in old or "\\n" not in old or ("\\n" in new and "\n" not in new):
+        return []
+    lines = content.split("\n")
+    starts = [start + number for number, start in enumerate(_line_starts(lines))]
+    found: list[Replacement] = []
+    for start in _occurrences(content.replace("\n", "\\n"), old):
+        edges = [_unescaped_offset(edge, starts, lines) for edge in (start, start + len(old))]
+        if edges[0] is not None and edges[1] is not None:
+            found.append(Replacement(edges[0], edges[1], new, exact=False))
+    return found
+
+
+def _unescaped_offset(at: int, starts: Sequence[int], lines: Sequence[str]) -> int | None:
+    """Return the offset in a text for one in its escaped form, None inside an escape."""
+    number = bisect.bisect_right(starts, at) - 1
+    return None if number >= len(lines) or at - starts[number] > len(lines[number]) else at - number
+
+
 def _escape_normalized(content: str, old: str, new: str) -> list[Replacement]:
     """Match text that the model escaped once too often. Both texts are unescaped, else the new one would be stored escaped.
 
@@ -201,6 +226,7 @@ def _trimmed_boundary(content: str, old: str, new: str) -> list[Replacement]:
     core = old.strip()
     if not core or core == old:
         return []
+    indent = old[: old.index(core)].rpartition("\n")[2] if "\n" in core else ""
     text, starts = _trim_alike(old, new), list(_occurrences(content, core))
     if len(starts) * len(core) > _overlap_limit(len(content)):
         return []  # some may have been left out, so that another would look unique
@@ -208,31 +234,58 @@ def _trimmed_boundary(content: str, old: str, new: str) -> list[Replacement]:
         Replacement(start, start + len(core), text, exact=False)
         for start in starts
         if not _is_inside_word(content, start, start + len(core))
+        and content[:start].endswith(indent)  # the indentation of the other lines depends on that of the first
     ]
 
 
-def _anchored(content: str, old: str, new: str) -> list[Replacement]:
-    """Match a block with equal first and last lines and errors in between: as many lines, half equal, 85 % similar."""
-    from rapidfuzz.distance import Levenshtein  # not needed for exact matches, which are nearly all
+def _slipped(content: str, old: str, new: str) -> list[Replacement]:
+    """Match a block with slips in lines that the edit leaves as they are, or deletes: the file keeps its own lines there.
 
+    At most a third of the lines differ, a kept one by half and a deleted one by a tenth; lines that the edit changes are right.
+    """
     wanted = [line.strip() for line in _old_lines(old)]
-    middle = [line for line in wanted[1:-1] if line]
-    if len(wanted) < 3 or not middle or not wanted[0] or not wanted[-1]:
+    if len(wanted) < _SURE_LINES:
         return []
-    blocks: list[_Block] = []
-    lines_left, pairs_left = _overlap_limit(content.count("\n")), _COMPARED_PAIRS
-    for block in _framed(content, old):
-        lines = [line.strip() for line in block.found[1:-1]]
-        lines_left -= len(lines)
-        equal = sum(1 for mine, theirs in zip(wanted[1:-1], lines, strict=True) if mine and mine == theirs)
-        if equal >= _ANCHORED_EQUAL_SHARE * len(middle):
-            mine, theirs = "\n".join(wanted[1:-1]), "\n".join(lines)
-            pairs_left -= len(mine) * len(theirs)
-            if pairs_left >= 0 and Levenshtein.normalized_similarity(mine, theirs) >= _ANCHORED_SIMILARITY:
-                blocks.append(block)
-        if lines_left < 0 or pairs_left < 0:
-            return []  # one that was not compared may be meant as well
-    return _fill(blocks, new)
+    lines = content.split("\n")
+    shown, likeness = [line.strip() for line in lines], _least_likeness(_old_lines(old), new.split("\n"))
+    indexes = [index for index in _likely_starts(shown, wanted) if _has_slips_only(shown, index, wanted, likeness)]
+    return _fill(list(_cut_blocks(lines, indexes, old)), new)
+
+
+def _likely_starts(shown: Sequence[str], wanted: Sequence[str]) -> list[int]:
+    """Return where a run of as many lines begins with enough of the wanted ones in their places, in order."""
+    places: dict[str, list[int]] = {line: [] for line in wanted if line}
+    for number, line in enumerate(shown):
+        if (known := places.get(line)) is not None and len(known) <= _MOST_PLACES:
+            known.append(number)
+    votes = Counter(
+        place - at
+        for at, line in enumerate(wanted)
+        if line and len(places[line]) <= _MOST_PLACES
+        for place in places[line]
+        if 0 <= place - at <= len(shown) - len(wanted)
+    )
+    return sorted(start for start, count in votes.items() if count >= _FEWEST_EQUAL)
+
+
+def _least_likeness(old: Sequence[str], new: Sequence[str]) -> dict[int, float]:
+    """Return the old lines, by index, in which a slip does no harm, with the similarity that the file's line must have."""
+    return {
+        at: _KEPT_SIMILARITY if run.is_equal else _DELETED_SIMILARITY
+        for run in runs_of(old, new)
+        if run.is_equal or not run.new
+        for at in run.old
+    }
+
+
+def _has_slips_only(shown: Sequence[str], start: int, wanted: Sequence[str], likeness: Mapping[int, float]) -> bool:
+    """Return whether the run of lines equals the wanted one but for harmless slips."""
+    from rapidfuzz.distance import Indel  # not needed for exact matches, which are nearly all
+
+    slips = [at for at, line in enumerate(wanted) if shown[start + at] != line]
+    return len(slips) * 3 <= len(wanted) and all(
+        at in likeness and Indel.normalized_similarity(wanted[at], shown[start + at]) >= likeness[at] for at in slips
+    )
 
 
 _STRATEGIES: tuple[Strategy, ...] = (
@@ -242,8 +295,11 @@ _STRATEGIES: tuple[Strategy, ...] = (
     _line_trimmed,
     _whitespace_normalized,
     _trimmed_boundary,
+    _folded,
+    _numbered,
     _escape_normalized,
-    _anchored,
+    _escaped_lines,
+    _slipped,
 )
 
 
@@ -261,6 +317,21 @@ class _Block(Struct, frozen=True):
         head, separator, tail = text.rpartition("\n")
         return head if self.drops_end and separator and not tail.strip() else text
 
+    def shift(self) -> Reindent | None:
+        """Return how the old lines are indented in the file, None when one indentation has two counterparts."""
+        same = [at for at, line in enumerate(self.old) if line.split() == self.found[at].split()]
+        return reindent([self.old[at] for at in same], [self.found[at] for at in same])
+
+    def fill(self, shift: Reindent, text: str) -> str | None:
+        """Return the new text: lines that the model left unchanged as in the file, the others with the file's indentation."""
+
+        def adapt(lines: list[str]) -> list[str] | None:
+            moved = shift.apply("\n".join(lines)) if lines else ""
+            return None if moved is None else moved.split("\n") if lines else []
+
+        lines = carry_lines(self.found, self.old, self.new(text).split("\n"), adapt)
+        return None if lines is None else "\n".join(lines)
+
     def replacement(self, text: str, new: str) -> Replacement:
         """Return the replacement by `text`; where whole lines are deleted, the last line end is deleted too."""
         return Replacement(self.start, self.end + (1 if self.drops_end and not new else 0), text, exact=False)
@@ -277,8 +348,8 @@ def _fill(blocks: list[_Block], new: str) -> list[Replacement]:
     """
     filled: list[Replacement] = []
     for block in blocks:
-        shift = reindent(block.old, block.found)
-        text = shift.apply(block.new(new)) if shift else None
+        shift = block.shift()
+        text = block.fill(shift, new) if shift else None
         if text is None:
             return []
         filled.append(block.replacement(text, new))
@@ -292,15 +363,6 @@ def _blocks(content: str, old: str, form: Callable[[str], str]) -> Iterator[_Blo
         lines = content.split("\n")
         found = find_sequences([form(line) for line in lines], [form(line) for line in wanted])
         yield from _cut_blocks(lines, found, old)
-
-
-def _framed(content: str, old: str) -> Iterator[_Block]:
-    """Yield the runs of as many lines whose first and last lines equal the old ones, but for white space around them."""
-    wanted, lines = _old_lines(old), content.split("\n")
-    shown, last = [line.strip() for line in lines], len(wanted) - 1
-    ends = zip(shown, shown[last:], strict=False)
-    frame = (wanted[0].strip(), wanted[-1].strip())
-    yield from _cut_blocks(lines, (index for index, pair in enumerate(ends) if pair == frame), old)
 
 
 def _cut_blocks(lines: list[str], indexes: Iterable[int], old: str) -> Iterator[_Block]:

@@ -8,7 +8,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from opencode_tui.engine.tool.edit.match import find_sequences, reindent
+from opencode_tui.engine.tool.edit.indent import reindent
+from opencode_tui.engine.tool.edit.match import find_sequences
 from opencode_tui.engine.tool.files.files import TextFile
 from opencode_tui.schema.error import ToolError
 

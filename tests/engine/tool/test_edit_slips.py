@@ -1,0 +1,83 @@
+"""An edit that a model quotes inexactly changes what was meant, or is refused; it never changes anything else."""
+
+from pathlib import Path
+
+import pytest
+
+import opencode_tui
+from opencode_tui.engine.tool.edit.edit_text import replace_text
+from opencode_tui.engine.tool.files.files import Stamp, TextFile
+from opencode_tui.engine.tool.files.text_format import decode
+from opencode_tui.schema.error import ToolError
+from tests.support.source.edit_cases import DISTURBANCES, make_cases, outcome_of, own_hunks
+
+
+def edit(content: str, old: str, new: str) -> str:
+    text, form = decode(content.encode())
+    return replace_text(Path("a"), TextFile(Path("a"), text, form, Stamp(0, 0, 0)), old, new, replace_all=False)[0]
+
+
+def test_edits_of_our_own_modules_land_however_they_are_quoted() -> None:
+    cases = make_cases(own_hunks(Path(opencode_tui.__file__).parent), 300)
+    outcomes = [(outcome_of(case), case.kind, case.name) for case in cases]
+    assert len({kind for _, kind, _ in outcomes}) >= len(DISTURBANCES) - 1
+    assert [one for one in outcomes if one[0] == "wrong"] == []
+    assert sum(one[0] == "refused" for one in outcomes) <= 3
+
+
+@pytest.mark.parametrize(
+    ("content", "old", "new", "want"),
+    [
+        # line numbers of a listing
+        ("a\nb\nc\n", "2: b", "2: B", "a\nB\nc\n"),
+        ("a\nb\nc\n", "2: b\n3: c", "B\nC", "a\nB\nC\n"),
+        ("a\n  b\n\nc\n", "2:   b\n3: \n4: c", "2:   b\n3: x\n4: c", "a\n  b\nx\nc\n"),
+        ("a\n  b\n\nc\n", "     2→  b\n     3→\n     4→c", "     2→  b\n     3→y\n     4→z", "a\n  b\ny\nz\n"),
+        ("x\na\nb\nc\n", "1| a\n2| b\n3| c", "1| a\n2| B\n3| c", "x\na\nB\nc\n"),  # the file has one line more now
+        ("b\na\nb\n", "3: b", "3: B", "b\na\nB\n"),  # the number says which
+        # typographic characters
+        ('print("a")  # it\'s\n', "print(“a”)  # it’s", "print(“b”)  # it’s", 'print("b")  # it\'s\n'),
+        ("say “hi” - it’s me\nx\n", 'say "hi" - it\'s me', 'say "hi" - it\'s you', "say “hi” - it’s you\nx\n"),
+        ("pages 3–5\n", "pages 3-5", "pages 3-7", "pages 3–7\n"),
+        # escapes
+        ("if a:\n    b()\n", "if a:\\n    b()", "if a:\n    c()", "if a:\n    c()\n"),
+        ('x = "1\\n2"\ny = 3\n', 'x = "1\\n2"\\ny = 3', 'x = "1\\n2"\ny = 4', 'x = "1\\n2"\ny = 4\n'),
+        # slips in lines that stay
+        ("def f(a, b):\n    c = a\n    return c\n", "def f(a):\n    c = a\n    return c", "def f(a):\n    c = b\n    return c",
+         "def f(a, b):\n    c = b\n    return c\n"),
+        ("# The first line\nx = 1\ny = 2\nz = 3\n", "# first line\nx = 1\ny = 2\nz = 3", "# first line\nx = 1\ny = 2\nz = 4",
+         "# The first line\nx = 1\ny = 2\nz = 4\n"),
+        # indentation that the quoted lines do not show
+        ("class A:\n    def f():\n        a\n", "\tdef f():\n\t\ta", "\tdef f():\n\t\tif b:\n\t\t\ta",
+         "class A:\n    def f():\n        if b:\n            a\n"),
+        ("def f():\n        a\n            b\n", "  a\n    b", "  a\n    if c:\n      b",
+         "def f():\n        a\n            if c:\n                b\n"),
+        ("if a:\n\tb\n\t\tc\n", "    b\n        c", "    b\n        if d:\n            c", "if a:\n\tb\n\t\tif d:\n\t\t\tc\n"),
+        # blanks at line ends stay where the line does
+        ("a  \nb\nc\t\n", "a\nb\nc", "a\nB\nc", "a  \nB\nc\t\n"),
+    ],
+)  # fmt: skip
+def test_what_the_model_left_unchanged_stays_as_it_is_in_the_file(content: str, old: str, new: str, want: str) -> None:
+    assert edit(content, old, new) == want
+
+
+@pytest.mark.parametrize(
+    ("content", "old", "new"),
+    [
+        ("a\nb\n", "7: b", "7: B"),  # a single line elsewhere
+        ("a\nb\nc\n", "1: a\n3: c", "1: A\n3: C"),  # lines that do not follow each other
+        ("a\nb\nc\n", "1: a\n2: b", "1: a\nB: 2\n3: c"),  # only some changed lines have numbers
+        (
+            "x = 1\nif a:\n    b\n    c\n",
+            "x = 1\nif q:\n    b\n    c",
+            "x = 1\nif r:\n    b\n    c",
+        ),  # changes a line it misquotes
+        ("a('1')\nb()\na('1')\nb()\n", "a(’1’)\nb()", "a(’2’)\nb()"),  # twice
+        ('p("\\n")\nq()\n', 'p("\\n")\\nq()', 'p("\\n")\\nr()'),  # which escapes of the new text are line ends?
+        ("f(1)\ng(2)\nh(3)\ni(4)\nj(5)\n", "f(1)\nuvwx\nh(3)\nyz01\nj(5)", "f(1)\nuvwx\nh(9)\nyz01\nj(5)"),
+        ("a\nb\n" * 3, "a\nb\nc", "a\nb\nd"),
+    ],
+)
+def test_an_edit_that_could_mean_something_else_is_refused(content: str, old: str, new: str) -> None:
+    with pytest.raises(ToolError):
+        edit(content, old, new)

@@ -20,7 +20,6 @@ from opencode_tui.client.facets import (
     SearchFacet,
     SessionsFacet,
     SettingsFacet,
-    TrashFacet,
     UndoFacet,
 )
 from opencode_tui.schema.event.event import Envelope
@@ -62,7 +61,6 @@ class Client(Protocol):
 
     sessions: SessionsFacet
     search: SearchFacet
-    trash: TrashFacet
     messages: MessagesFacet
     prompts: PromptsFacet
     context: ContextFacet

@@ -21,7 +21,6 @@ from opencode_tui.server.routes import (
     screen,
     server,
     session,
-    trash,
     tui_api,
 )
 
@@ -45,7 +44,6 @@ ROUTERS = (
     compat_v0.router,
     compat_v2.router,
     tui_api.router,
-    trash.router,
 )
 
 

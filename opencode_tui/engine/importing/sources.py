@@ -108,5 +108,11 @@ def _sqlite(path: Path) -> SessionSource:
     return OpenCodeSqlite(path)
 
 
-_READERS: Mapping[str, Callable[[Path], SessionSource]] = {}
+def _claude(path: Path) -> SessionSource:
+    from opencode_tui.engine.importing.claude import ClaudeSource
+
+    return ClaudeSource(path)
+
+
+_READERS: Mapping[str, Callable[[Path], SessionSource]] = {"claude": _claude}
 """Opens the folder of another program's sessions, by program."""

@@ -25,7 +25,6 @@ from opencode_tui.storage.migrations import Migrations
 from opencode_tui.storage.paths import Paths
 from opencode_tui.storage.session_index import SessionIndex
 from opencode_tui.storage.storage import Storage
-from opencode_tui.storage.trash import Trash
 
 if TYPE_CHECKING:
     from opencode_tui.engine.importing.service import Imports
@@ -55,7 +54,6 @@ class Core(Struct, frozen=True):
     estimator: TokenEstimator
     search: "Lazy[SearchService]"
     imports: "Lazy[Imports]"
-    trash: Trash
 
 
 def build_core(
@@ -104,7 +102,6 @@ def build_core(
                 _imports, paths, environ, storage=storage, locks=locks, store=store, publisher=publisher, clock=clock
             )
         ),
-        trash=Trash(paths, locks=locks, clock=clock, files=files),
     )
 
 

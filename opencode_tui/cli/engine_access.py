@@ -2,10 +2,12 @@
 
 import asyncio
 import gc
+import importlib
 import os
 import signal
-from collections.abc import Awaitable, Callable, Coroutine
-from contextlib import AbstractAsyncContextManager, suppress
+import socket
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -17,7 +19,7 @@ from opencode_tui.cli.main import GlobalOptions
 from opencode_tui.config import own_process
 
 if TYPE_CHECKING:
-    from opencode_tui.client.client import Client
+    from opencode_tui.client.client import Client, Clients
     from opencode_tui.client.local import LocalClient, Policy
     from opencode_tui.client.remote_facets import RemoteClient
     from opencode_tui.client.snapshots import Snapshots
@@ -60,10 +62,18 @@ def with_snapshots(work: "Callable[[Snapshots], Awaitable[T]]") -> T:
 
 
 def open_here(directory: Path) -> "AbstractAsyncContextManager[Client]":
-    """Open the engine in a thread of this process."""
-    from opencode_tui.client.thread import open_client_in_thread
+    """Open the engine in a thread of this process, or connect to that of another terminal in the folder."""
+    from opencode_tui.client.shared import open_shared
 
-    return open_client_in_thread(os.environ, directory)
+    return open_shared(os.environ, directory, serve=_serve_terminals)
+
+
+@asynccontextmanager
+async def _serve_terminals(clients: "Clients", opened: socket.socket, secret: str) -> AsyncGenerator[Callable[[], int]]:
+    """Serve other terminals on a Unix socket. The HTTP server is imported now: only when there are several terminals."""
+    module = await asyncio.to_thread(importlib.import_module, "opencode_tui.server.serving")
+    async with module.serving_terminals(clients, opened, secret) as count:
+        yield count
 
 
 def open_there(url: str, password: str | None, directory: str | None) -> "AbstractAsyncContextManager[Client]":

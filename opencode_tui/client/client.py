@@ -59,6 +59,16 @@ class Client(Protocol):
         """Return the folder, absolute, links resolved."""
         ...
 
+    @property
+    def ends_runs(self) -> bool:
+        """Return whether the end of this process ends the runs: the engine is in it."""
+        ...
+
+    @property
+    def terminals(self) -> int:
+        """Return how many other terminals use the engine of this process."""
+        ...
+
     sessions: SessionsFacet
     search: SearchFacet
     messages: MessagesFacet

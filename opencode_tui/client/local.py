@@ -38,8 +38,24 @@ class LocalClient(LocalFacets):
         self._engine = engine
         self._policy = policy or AskPerson()
         self._calls = calls
+        self._instance = instance
         self.directory = instance.directory
         self.bind(engine, instance, policy=self._policy, calls=self._calls)
+
+    @property
+    def is_current(self) -> bool:
+        """Return whether the folder was not closed since."""
+        return self._engine.is_open(self._instance)
+
+    @property
+    def ends_runs(self) -> bool:
+        """Return whether the end of this process ends the runs."""
+        return True
+
+    @property
+    def terminals(self) -> int:
+        """Return how many other terminals use this engine."""
+        return 0
 
     def events(self) -> Subscription:
         """Return a reader of the folder's events from now on."""
@@ -79,14 +95,21 @@ class LocalClient(LocalFacets):
             await self._engine.dispose(self.directory)
             return await self._engine.instance(self.directory)
 
-        instance = await (open_again if self._calls is None else self._calls.coroutine(open_again))()
+        self.use(await (open_again if self._calls is None else self._calls.coroutine(open_again))())
+
+    def use(self, instance: Instance) -> None:
+        """Use this instance of the folder from now on."""
+        self._instance = instance
         self.bind(self._engine, instance, policy=self._policy, calls=self._calls)
 
 
 class LocalClients:
-    """The clients of all folders, in the process; a folder is opened once."""
+    """The clients of all folders, in the process; a folder is opened once. `own` is the client of a screen in the process."""
 
-    def __init__(self, engine: Engine, directory: Path, policy: Policy | None = None) -> None:
+    def __init__(
+        self, engine: Engine, directory: Path, policy: Policy | None = None, *, own: LocalClient | None = None
+    ) -> None:
+        self._own = own
         self._engine = engine
         self._directory = str(directory)
         self._policy = policy
@@ -96,7 +119,7 @@ class LocalClients:
         """Return the client of a folder. Raises ConfigError."""
         asked = directory or self._directory
         client = self._clients.get(asked)
-        if client is None:
+        if client is None or not client.is_current:
             if not Path(asked).is_absolute():
                 raise ConfigError(f"the directory {asked!r} is not an absolute path; pass an absolute one")
             client = self._clients[asked] = LocalClient(self._engine, await self._open(asked), self._policy)
@@ -107,6 +130,8 @@ class LocalClients:
         folder = (await self.at(directory)).directory
         await self._engine.dispose(folder)
         self._clients = {name: client for name, client in self._clients.items() if client.directory != folder}
+        if self._own is not None and self._own.directory == folder:
+            self._own.use(await self._engine.instance(folder))
 
     async def dispose_all(self) -> None:
         """Close every folder in which nothing runs."""

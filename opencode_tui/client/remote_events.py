@@ -45,9 +45,10 @@ class ReceivedPart(Struct, frozen=True):
 class RemoteEvents:
     """Reads the event stream of one folder; `run` is its task."""
 
-    def __init__(self, link: Link, bus: Bus) -> None:
+    def __init__(self, link: Link, bus: Bus, *, tries_again: bool = True) -> None:
         self._link = link
         self._bus = bus
+        self._tries_again = tries_again
         self._is_connected = asyncio.Event()
         self._idle: dict[str, asyncio.Event] = {}
 
@@ -69,7 +70,10 @@ class RemoteEvents:
         self._idle[session_id] = asyncio.Event()
 
     async def run(self) -> None:
-        """Read until canceled. Raises OpencodeError when the first try fails; later ones are repeated."""
+        """Read until canceled, or until the stream ends if it is not opened again.
+
+        Raises OpencodeError when the first try fails; later ones are repeated.
+        """
         tries = 0
         while True:
             try:
@@ -80,6 +84,8 @@ class RemoteEvents:
                 if not self._is_connected.is_set():
                     raise
                 logger.warning("event stream lost: %s", error)
+            if not self._tries_again:
+                return
             if tries == 0:
                 self._bus.publish(_toast(f"The connection to {self._link.url} is lost, trying again.", "warning"))
             await asyncio.sleep(WAITS_S[min(tries, len(WAITS_S) - 1)])

@@ -25,7 +25,7 @@ from opencode_tui.client.facets import (
     UndoFacet,
 )
 from opencode_tui.client.remote_events import RemoteEvents
-from opencode_tui.client.remote_link import Link, answer_failure, body_error, open_link
+from opencode_tui.client.remote_link import Link, answer_failure, body_error, open_link, open_terminal_link
 from opencode_tui.schema.api.catalog import (
     AgentSummary,
     CommandSummary,
@@ -496,6 +496,16 @@ class RemoteClient(RemoteFacets):
         self._link = link
         self.directory = directory
 
+    @property
+    def ends_runs(self) -> bool:
+        """Return whether the end of this process ends the runs."""
+        return False
+
+    @property
+    def terminals(self) -> int:
+        """Return how many other terminals use the engine of this process."""
+        return 0
+
     def events(self) -> Subscription:
         """Return a reader of the folder's events from now on."""
         return self._bus.subscribe()
@@ -513,18 +523,43 @@ async def open_remote(
 
     On leaving only the connection ends: runs continue. Raises OpencodeError when there is no server or it refuses.
     """
-    async with open_link(url, password=password, username=username, directory=directory) as link:
-        bus = Bus()
-        events = RemoteEvents(link, bus)
-        folder = Path((await link.get("/path", Places)).directory)
-        reading = asyncio.create_task(events.run(), name="remote events")
-        connected = asyncio.create_task(events.connected())
-        try:
-            await asyncio.wait({reading, connected}, return_when=asyncio.FIRST_COMPLETED)
-            if reading.done():
-                reading.result()
-            yield RemoteClient(link, events, bus=bus, directory=folder)
-        finally:
-            for task in (reading, connected):
-                task.cancel()
-            await asyncio.gather(reading, connected, return_exceptions=True)
+    async with (
+        open_link(url, password=password, username=username, directory=directory) as link,
+        _follow(link, Path((await link.get("/path", Places)).directory), tries_again=True) as (client, _),
+    ):
+        yield client
+
+
+@asynccontextmanager
+async def open_terminal(
+    socket: str, secret: str, directory: Path
+) -> AsyncGenerator[tuple[RemoteClient, "asyncio.Task[None]"]]:
+    """Yield the client of a folder on the engine of another terminal, and a task that ends when the connection is lost.
+
+    Raises OpencodeError when there is no such terminal.
+    """
+    async with (
+        open_terminal_link(socket, secret, str(directory)) as link,
+        _follow(link, Path((await link.get("/path", Places)).directory), tries_again=False) as opened,
+    ):
+        yield opened
+
+
+@asynccontextmanager
+async def _follow(
+    link: Link, directory: Path, *, tries_again: bool
+) -> AsyncGenerator[tuple[RemoteClient, "asyncio.Task[None]"]]:
+    """Yield the client of a server's folder and the task that reads the events; raises OpencodeError if they cannot be read."""
+    bus = Bus()
+    events = RemoteEvents(link, bus, tries_again=tries_again)
+    reading = asyncio.create_task(events.run(), name="remote events")
+    connected = asyncio.create_task(events.connected())
+    try:
+        await asyncio.wait({reading, connected}, return_when=asyncio.FIRST_COMPLETED)
+        if reading.done():
+            reading.result()
+        yield RemoteClient(link, events, bus=bus, directory=directory), reading
+    finally:
+        for task in (reading, connected):
+            task.cancel()
+        await asyncio.gather(reading, connected, return_exceptions=True)

@@ -14,6 +14,7 @@ from opencode_tui.schema.error import (
     ConfigError,
     ContextOverflowError,
     Failure,
+    LinkLostError,
     LockTimeoutError,
     ModelNotFoundError,
     NoSuchMessageError,
@@ -28,7 +29,7 @@ from opencode_tui.schema.error import (
     ToolError,
     TrustError,
 )
-from opencode_tui.schema.http_headers import KIND_HEADER
+from opencode_tui.schema.http_headers import DEFAULT_USERNAME, KIND_HEADER
 from opencode_tui.schema.record import JsonObject, Record
 from opencode_tui.schema.session.stored_error import (
     StoredAbortedError,
@@ -127,8 +128,9 @@ CONNECT_S = 5
 class Link:
     """Requests to one server for one folder, by default the folder that it was started in."""
 
-    def __init__(self, http: httpx.AsyncClient, directory: str | None) -> None:
+    def __init__(self, http: httpx.AsyncClient, directory: str | None, *, is_terminal: bool = False) -> None:
         self._http = http
+        self._is_terminal = is_terminal
         self.url = str(http.base_url).rstrip("/")
         self._headers = {"x-opencode-directory": quote(directory)} if directory else {}
 
@@ -179,13 +181,17 @@ class Link:
     def _headers_for(self, body: object) -> dict[str, str]:
         return {**self._headers, "content-type": "application/json"} if body is not None else self._headers
 
-    def _lost(self, error: httpx.HTTPError) -> "LinkLostError":
+    def _lost(self, error: httpx.HTTPError) -> LinkLostError:
         reason = str(error) or type(error).__name__
-        return LinkLostError(f"no connection to {self.url} ({reason}); is the server running there?")
-
-
-class LinkLostError(OpencodeError):
-    """The server does not answer."""
+        is_unsent = isinstance(error, httpx.ConnectError | httpx.ConnectTimeout)
+        if self._is_terminal:
+            words = (
+                f"the terminal with the engine has ended ({reason}); what it had stored is kept, send the rest again"
+            )
+            return LinkLostError(words, is_unsent=is_unsent)
+        return LinkLostError(
+            f"no connection to {self.url} ({reason}); is the server running there?", is_unsent=is_unsent
+        )
 
 
 @asynccontextmanager
@@ -203,6 +209,26 @@ async def open_link(url: str, *, password: str | None, username: str, directory:
         base_url=base, auth=auth, trust_env=not is_local, timeout=httpx.Timeout(ANSWER_S, connect=CONNECT_S)
     ) as http:
         yield Link(http, directory)
+
+
+TERMINAL_URL = "http://localhost"
+"""The address of a server on a Unix socket, which has no host or port."""
+
+_REUSE_S = 2.0
+"""Seconds after which an idle connection is not used again: the server closes it after 5."""
+
+
+@asynccontextmanager
+async def open_terminal_link(socket: str, secret: str, directory: str) -> AsyncGenerator[Link]:
+    """Yield the connection to the engine of another terminal, on a Unix socket; nothing is sent yet."""
+    transport = httpx.AsyncHTTPTransport(uds=socket, limits=httpx.Limits(keepalive_expiry=_REUSE_S))
+    async with httpx.AsyncClient(
+        base_url=TERMINAL_URL,
+        auth=httpx.BasicAuth(DEFAULT_USERNAME, secret),
+        transport=transport,
+        timeout=httpx.Timeout(ANSWER_S, connect=CONNECT_S),
+    ) as http:
+        yield Link(http, directory, is_terminal=True)
 
 
 def _encoded(body: object) -> bytes | None:

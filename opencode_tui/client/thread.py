@@ -10,12 +10,13 @@ import sys
 import threading
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Mapping
 from concurrent.futures import Future
-from contextlib import asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 from opencode_tui.bus import Bus
-from opencode_tui.client.local import LocalClient
+from opencode_tui.client.client import Clients
+from opencode_tui.client.local import LocalClient, LocalClients
 from opencode_tui.engine.engine import open_engine
 from opencode_tui.schema.error import OpencodeError
 from opencode_tui.schema.event.screen_event import ScreenToastShown
@@ -32,6 +33,9 @@ CLOSE_LIMIT_S = 5.0
 P = ParamSpec("P")
 R = TypeVar("R")
 
+Share = Callable[[Clients], AbstractAsyncContextManager[None]]
+"""Lets other processes use the engine during its context."""
+
 
 class EngineThread:
     """A thread with the engine and its event loop; created and used on the face's event loop."""
@@ -47,11 +51,24 @@ class EngineThread:
         self._has_ended = False
         self._failure: BaseException | None = None
 
-    async def open(self, environ: Mapping[str, str], directory: Path) -> LocalClient:
-        """Start the thread and return the client of a folder; raises the error that kept the engine from opening."""
+    @property
+    def ended(self) -> "asyncio.Future[None]":
+        """Done, on the face's event loop, when the engine has ended."""
+        return self._ended
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the engine has ended."""
+        return self._has_ended
+
+    async def open(self, environ: Mapping[str, str], directory: Path, *, share: Share | None = None) -> LocalClient:
+        """Start the thread and return the client of a folder; raises the error that kept the engine from opening.
+
+        `share` is open in the engine's loop as long as the engine is.
+        """
         sys.setswitchinterval(SWITCH_INTERVAL_S)
         # a daemon: the process can end although the engine does not
-        threading.Thread(target=self._run, args=(environ, directory), name="engine", daemon=True).start()
+        threading.Thread(target=self._run, args=(environ, directory, share), name="engine", daemon=True).start()
         await asyncio.wait({self._opened, self._ended}, return_when=asyncio.FIRST_COMPLETED)
         if not self._opened.done() and self._failure is not None:
             raise self._failure
@@ -108,10 +125,10 @@ class EngineThread:
 
         return call
 
-    def _run(self, environ: Mapping[str, str], directory: Path) -> None:
+    def _run(self, environ: Mapping[str, str], directory: Path, share: Share | None) -> None:
         with asyncio.Runner(loop_factory=lambda: self._loop) as runner:
             try:
-                runner.run(self._work(environ, directory))
+                runner.run(self._work(environ, directory, share))
             except BaseException as error:  # noqa: BLE001 - the face reports it
                 self._failure = error
             self._has_ended = True  # now the runner cancels the calls that are left
@@ -125,12 +142,13 @@ class EngineThread:
         with suppress(RuntimeError):  # the face has given up and closed its loop
             self._face.call_soon_threadsafe(self._ended.set_result, None)
 
-    async def _work(self, environ: Mapping[str, str], directory: Path) -> None:
+    async def _work(self, environ: Mapping[str, str], directory: Path, share: Share | None) -> None:
         async with open_engine(environ) as engine:
             client = LocalClient(engine, await engine.instance(directory), calls=self)
             self._bus = engine.bus
-            self._face.call_soon_threadsafe(self._opened.set_result, client)
-            await self._leave.wait()
+            async with nullcontext() if share is None else share(LocalClients(engine, directory, own=client)):
+                self._face.call_soon_threadsafe(self._opened.set_result, client)
+                await self._leave.wait()
 
 
 def _lost(failure: BaseException | None) -> OpencodeError:

@@ -27,6 +27,7 @@ class Flags(Struct, frozen=True):
     is_share_automatic: bool = False
     is_share_disabled: bool = False
     is_claude_code_disabled: bool = False
+    is_shared_engine_disabled: bool = False
     output_token_max: int = DEFAULT_OUTPUT_TOKEN_MAX
 
 
@@ -44,16 +45,22 @@ def read_flags(environ: Mapping[str, str]) -> Flags:
         is_share_automatic=_is_set(environ, "OPENCODE_AUTO_SHARE"),
         is_share_disabled=_is_set(environ, "OPENCODE_DISABLE_SHARE"),
         is_claude_code_disabled=_is_set(environ, "OPENCODE_DISABLE_CLAUDE_CODE"),
+        is_shared_engine_disabled=_is_set(environ, "OPENCODE_DISABLE_SHARED_ENGINE"),
         output_token_max=_positive(environ, "OPENCODE_EXPERIMENTAL_OUTPUT_TOKEN_MAX", DEFAULT_OUTPUT_TOKEN_MAX),
     )
 
 
-_BOOLEANS = ("DISABLE_AUTOCOMPACT", "DISABLE_PRUNE", "AUTO_SHARE", "DISABLE_SHARE", "DISABLE_CLAUDE_CODE")
+_BOOLEANS = (
+    "DISABLE_AUTOCOMPACT", "DISABLE_PRUNE", "AUTO_SHARE", "DISABLE_SHARE", "DISABLE_CLAUDE_CODE", "DISABLE_SHARED_ENGINE",
+)  # fmt: skip
 _OTHERS = (
     "CONFIG", "CONFIG_CONTENT", "CONFIG_DIR", "PERMISSION", "TEST_MANAGED_CONFIG_DIR", "SERVER_PASSWORD",
     "EXPERIMENTAL_OUTPUT_TOKEN_MAX",
 )  # fmt: skip
 _PREFIX = "OPENCODE_"
+
+SETTING_VARIABLES = frozenset(f"{_PREFIX}{name}" for name in (*_BOOLEANS, *_OTHERS) if name != "SERVER_PASSWORD")
+"""The variables that change what an engine does."""
 
 
 def find_flag_faults(environ: Mapping[str, str]) -> list[tuple[str, str]]:

@@ -52,6 +52,10 @@ class Engine:
                 instance = self._instances[real] = await open_instance(self.core, real)
             return instance
 
+    def is_open(self, instance: Instance) -> bool:
+        """Return whether an instance was not closed since it was opened."""
+        return self._instances.get(instance.directory) is instance
+
     async def dispose(self, directory: Path) -> None:
         """Close a folder's instance and publish InstanceDisposed; the next use opens it again with new settings and keys.
 

@@ -56,6 +56,14 @@ class LockTimeoutError(StorageError):
     """Another process held a lock until the timeout."""
 
 
+class LinkLostError(OpencodeError):
+    """A server does not respond. `is_unsent`: it has not received the request."""
+
+    def __init__(self, message: str, *, is_unsent: bool = False) -> None:
+        super().__init__(message)
+        self.is_unsent = is_unsent
+
+
 class SessionError(OpencodeError):
     """A session cannot do what was requested."""
 

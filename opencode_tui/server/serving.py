@@ -7,7 +7,7 @@ the connections close. uvicorn installs no signal handlers: the caller decides w
 import asyncio
 import socket
 import time
-from collections.abc import AsyncGenerator, Generator
+from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import Literal
 
@@ -72,10 +72,31 @@ async def serving(
 ) -> AsyncGenerator[Address, None]:
     """Serve on an open socket during the context; yields the address with the actual port."""
     address = Address(listening.host, opened.getsockname()[1], listening.origins)
+    async with _serving(clients, opened, address, credentials):
+        yield address
+
+
+@asynccontextmanager
+async def serving_terminals(
+    clients: Clients, opened: socket.socket, secret: str
+) -> AsyncGenerator[Callable[[], int], None]:
+    """Serve on a Unix socket during the context; yields a function that returns how many clients follow the events.
+
+    The function may be called in any thread.
+    """
+    # a Unix socket has no address: its clients send the name that HTTP requires
+    async with _serving(clients, opened, Address("localhost", 80), Credentials(secret)) as hub:
+        yield lambda: len(hub.listeners)
+
+
+@asynccontextmanager
+async def _serving(
+    clients: Clients, opened: socket.socket, address: Address, credentials: Credentials
+) -> AsyncGenerator[EventHub, None]:
     hub = EventHub(now=time.monotonic)
     async with asyncio.TaskGroup() as group:
         turns = Turns(group)
-        app = build_app(Services(clients, hub, turns))
+        app = await asyncio.to_thread(build_app, Services(clients, hub, turns))  # 0.2 s
         guard = Guard(app, address=address, credentials=credentials)  # pyright: ignore[reportArgumentType] - one ASGI, two spellings
         server = _Server(_settings(guard))
         with clients.events() as events:
@@ -83,7 +104,7 @@ async def serving(
             running = group.create_task(server.serve(sockets=[opened]), name="http server")
             try:
                 await server.ready.wait()
-                yield address
+                yield hub
             finally:
                 guard.close()
                 await clients.end_runs()

@@ -50,6 +50,11 @@ class Paths(Struct, frozen=True):
         return self.data / "lock"
 
     @property
+    def terminals(self) -> Path:
+        """Records and sockets of the engines that several terminals share, mode 0700."""
+        return self.data / "terminals"
+
+    @property
     def tool_output(self) -> Path:
         """Full texts of truncated outputs."""
         return self.data / "tool-output"

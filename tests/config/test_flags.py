@@ -23,9 +23,10 @@ def test_each_variable_has_its_field() -> None:
         "OPENCODE_AUTO_SHARE": "TRUE",
         "OPENCODE_DISABLE_SHARE": "1",
         "OPENCODE_DISABLE_CLAUDE_CODE": "1",
+        "OPENCODE_DISABLE_SHARED_ENGINE": "1",
         "OPENCODE_EXPERIMENTAL_OUTPUT_TOKEN_MAX": "64000",
     }
-    assert read_flags(environ) == Flags("/c", "{}", "/d", '"ask"', "/m", "p", True, True, True, True, True, 64000)
+    assert read_flags(environ) == Flags("/c", "{}", "/d", '"ask"', "/m", "p", True, True, True, True, True, True, 64000)
 
 
 def test_blank_texts_and_other_words_count_as_unset() -> None:

@@ -1,6 +1,6 @@
 """Terminals of the real program, with a scripted model behind it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -37,9 +37,9 @@ def start(folder: Path, environ: dict[str, str], server: ModelServer, settings: 
     """Opens the screen as a person does: `with start("-c") as terminal`."""
     line = CommandLine(folder, environ, provider=server.config(), settings=settings)
 
-    def open_screen(*arguments: str, **options: Any) -> ScreenTerminal:
+    def open_screen(*arguments: str, environ: Mapping[str, str] | None = None, **options: Any) -> ScreenTerminal:
         words = ["-m", "opencode_tui", *arguments]
-        return ScreenTerminal(words, folder=folder, environ=line.variables(), **options)
+        return ScreenTerminal(words, folder=folder, environ={**line.variables(), **(environ or {})}, **options)
 
     return open_screen
 

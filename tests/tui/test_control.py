@@ -22,7 +22,7 @@ class Held:
         self.opened = 0
         door = as_client(self.client)
         self.control = SessionController(
-            door, opened=self._open, lagged=lambda: None, requested=self._ignore, clock=lambda: 0.0
+            door, opened=self._open, lagged=lambda _reason: None, requested=self._ignore, clock=lambda: 0.0
         )
 
     async def _list(self) -> list[Any]:

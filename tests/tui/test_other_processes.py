@@ -24,7 +24,7 @@ def test_a_session_that_another_terminal_works_on_says_so_and_shows_the_rest_whe
         first.sees("Ask anything")
         first.type("count <<slow 20>> <<words 150>>\r")
         first.sees("word5 ")
-        with start("-c") as second:
+        with start("-c", environ={"OPENCODE_DISABLE_SHARED_ENGINE": "1"}) as second:
             assert "word150" not in second.sees("In use in another terminal")
             second.type("me too\r")
             assert "▎ me too" in second.sees("✗"), "what could not be sent stands in the prompt"
@@ -39,7 +39,7 @@ def test_what_another_terminal_added_is_shown_before_one_goes_on(start: Open) ->
         first.type("begin\r")
         first.sees("Echo: begin")
         first.sees("Done")
-        with start("-c") as second:
+        with start("-c", environ={"OPENCODE_DISABLE_SHARED_ENGINE": "1"}) as second:
             second.sees("Echo: begin")
             second.type("between\r")
             second.sees("Echo: between")

@@ -265,7 +265,12 @@ class PartProgress(Struct, frozen=True):
 
 
 class BusLagged(Struct, frozen=True):
-    """This reader was too slow and lost structural events: it must read everything again. Never published, only delivered."""
+    """This reader lost structural events and must read everything again. Never published, only delivered.
+
+    `reason` is a sentence for the user; empty where there is nothing to know, as when the reader was too slow.
+    """
+
+    reason: str = ""
 
 
 Event = StructuralEvent | PartGrowth | PartProgress | BusLagged

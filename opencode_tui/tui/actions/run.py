@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
+from opencode_tui.text.quantity import plural
 from opencode_tui.tui.actions.prompt import put_back_queued
 from opencode_tui.tui.chrome.activity import Activity
 from opencode_tui.tui.dialogs.confirm import ConfirmPanel, Question
@@ -84,15 +85,17 @@ class RunActions:
     def quit(self) -> None:
         """Quit; ask first while runs are active that would end with this process."""
         busy = [one for one in self._control.folder.statuses if one in self._control.folder.sessions]
-        if not busy or self._screen.options.server is not None:
+        if not busy or not self._control.client.ends_runs:
             self._screen.leave()
             return
-        titles = [self._control.folder.sessions[one].title for one in busy]
+        about = [f"  {self._control.folder.sessions[one].title}" for one in busy]
+        if others := self._control.client.terminals:
+            about.append(f"{plural(others, 'other terminal')} will go on with another engine")
         self._panels.open(
             ConfirmPanel(
                 Question(
                     "Quit while the agent is running?",
-                    [f"  {title}" for title in titles],
+                    about,
                     "The current turn will be stopped. Completed work is kept; resume the session any time.",
                     (
                         PanelKey("y", "stop and quit", lambda: self._screen.do(self._end_and_leave())),

@@ -203,9 +203,15 @@ class ChatScreen(ErrorBoundary, Screen[None], inherit_bindings=False):
             self.action_table.prompt.submit()
             self.prompt.put_back(typed)
 
-    def _reload(self) -> None:
+    def _reload(self, reason: str) -> None:
+        self.do(self._read_again(reason))
+
+    async def _read_again(self, reason: str) -> None:
         if self.control is not None:
-            self.do(self.control.reload())
+            await self.control.reload()
+            if reason:
+                self.refresh_chrome()  # shows the end of a run, which the reason replaces
+                self.show_note("note", reason)
 
     def show_conversation(self) -> None:
         """Show the transcript of the controller, or the welcome text when there is no session."""

@@ -59,7 +59,8 @@ class _Turn:
 class SessionController:
     """The shown session and its state. `opened` is called when another conversation must be shown.
 
-    `lagged` is called when events were lost, `requested` with a request of a client to the screen.
+    `lagged` is called when events were lost, with a sentence about it or nothing; `requested` with a request of a client to
+    the screen.
     """
 
     def __init__(
@@ -67,7 +68,7 @@ class SessionController:
         client: Client,
         *,
         opened: Callable[[], None],
-        lagged: Callable[[], None],
+        lagged: Callable[[str], None],
         requested: Callable[[ScreenEvent], None],
         clock: Callable[[], float],
     ) -> None:
@@ -248,7 +249,7 @@ class SessionController:
     def apply(self, event: Event) -> None:
         """Apply an event of the folder."""
         if isinstance(event, BusLagged):
-            self._lagged()
+            self._lagged(event.reason)
             return
         if isinstance(event, ScreenEvent):
             self._requested(event)

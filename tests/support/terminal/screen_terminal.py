@@ -217,4 +217,4 @@ def sequence(key: str) -> str:
 
 
 Open = Callable[..., ScreenTerminal]
-"""Opens a screen with these arguments of the command line; `size` may be given."""
+"""Opens a screen with these arguments of the command line; `size` and further variables (`environ`) may be given."""

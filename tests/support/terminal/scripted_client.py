@@ -112,6 +112,9 @@ class _Facet:
 class ScriptedClient:
     """The client of one script; `send` publishes an event."""
 
+    ends_runs = True
+    terminals = 0
+
     def __init__(self, script: Script) -> None:
         self.script = script
         self.directory = script.directory

@@ -1,0 +1,406 @@
+"""One engine for all terminals in one folder: the first has it in a thread, the others use it over a Unix socket.
+
+A terminal that finds no engine opens one; which of several does so is decided by a lock (`EngineClaim`), which the system releases
+when the holder dies. Then each of the rest decides again: exactly one gets the lock and opens an engine, the others connect to it.
+The screen does not change for that: its client stays, calls wait for the next engine, and `BusLagged` makes readers read again.
+
+Shared is what has the same store, folder, version, settings of the environment and API keys. Where the engine of another
+terminal cannot be reached, this one opens an engine of its own, and the locks of sessions keep them apart.
+"""
+
+import asyncio
+import hashlib
+import importlib
+import logging
+import re
+import secrets
+import socket
+from collections import deque
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, cast
+
+from opencode_tui import __version__
+from opencode_tui.client.client import Client, Clients, EventReader
+from opencode_tui.client.facets import (
+    CatalogFacet,
+    ContextFacet,
+    FilesFacet,
+    MessagesFacet,
+    PermissionsFacet,
+    ProjectFacet,
+    PromptsFacet,
+    QuestionsFacet,
+    RulesFacet,
+    ScreenFacet,
+    SessionsFacet,
+    SettingsFacet,
+    UndoFacet,
+)
+from opencode_tui.config.flags import SETTING_VARIABLES, read_flags
+from opencode_tui.schema.error import LinkLostError, OpencodeError, StorageError
+from opencode_tui.schema.event.event import BusLagged, Envelope, Event
+from opencode_tui.schema.event.screen_event import ScreenToastShown
+from opencode_tui.storage.engine_claim import EngineClaim, EngineRecord, open_terminal_socket, short_path
+from opencode_tui.storage.paths import Paths, find_paths
+from opencode_tui.storage.process_identity import current_process
+
+if TYPE_CHECKING:
+    from opencode_tui.client.thread import EngineThread
+
+logger = logging.getLogger(__name__)
+
+Serve = Callable[[Clients, socket.socket, str], AbstractAsyncContextManager[Callable[[], int]]]
+"""Serves clients on a listening Unix socket that asks for a secret; yields a function that counts those that are connected."""
+
+PATIENCE_S = 8.0
+"""Seconds to wait for the engine of another terminal; then this one opens its own."""
+
+_LOOK_S = 0.03
+"""Seconds between two looks for the engine of another terminal."""
+
+_WARM_S = 2.0
+"""Seconds after which a terminal without an engine imports it, so that it can go on soon when the other one ends."""
+
+_API_KEY = re.compile(r"[A-Z0-9_]+_API_KEY")
+
+
+def engine_key(paths: Paths, folder: Path, environ: Mapping[str, str]) -> str:
+    """Return the name that terminals with a common engine have in common; `folder` is a real path."""
+    folders = (paths.config, paths.state, paths.cache)
+    variables = {
+        name: environ[name] for name in sorted(environ) if name in SETTING_VARIABLES or _API_KEY.fullmatch(name)
+    }
+    parts = (__version__, str(folder), *map(str, folders), *(f"{name}={value}" for name, value in variables.items()))
+    return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogateescape")).hexdigest()[:32]
+
+
+class _Facet:
+    """Calls the methods of one facet of the present engine; waits for the next one in between."""
+
+    def __init__(self, shared: "SharedClient", name: str) -> None:
+        self._shared = shared
+        self._name = name
+
+    def __getattr__(self, method: str) -> Any:
+        """Return the method; called for one that is not kept yet."""
+        if method.startswith("_"):
+            raise AttributeError(method)
+
+        async def call(*args: Any, **kwargs: Any) -> Any:
+            client: Client | None = None
+            while True:
+                client = await self._shared.after(client)
+                try:
+                    return await getattr(getattr(client, self._name), method)(*args, **kwargs)
+                except LinkLostError as error:
+                    if not error.is_unsent:
+                        raise
+
+        self.__dict__[method] = call
+        return call
+
+
+class _Events:
+    """The events of the present engine, and then of the next one."""
+
+    def __init__(self, reader: EventReader, first: Sequence[Event], closed: Callable[["_Events"], None]) -> None:
+        self._reader = reader
+        self._own = deque(Envelope("", event) for event in first)
+        self._was_replaced = asyncio.Event()
+        self._is_closed = False
+        self._closed = closed
+
+    def replace(self, reader: EventReader, reason: str) -> None:
+        """Read from another reader from now on."""
+        old, self._reader = self._reader, reader
+        self._own.append(Envelope("", BusLagged(reason)))
+        self._was_replaced.set()
+        old.__exit__(None, None, None)
+
+    def __enter__(self) -> "_Events":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._is_closed = True
+        self._reader.__exit__(kind, error, trace)
+        self._closed(self)
+
+    def __aiter__(self) -> AsyncIterator[Envelope]:
+        return self
+
+    async def __anext__(self) -> Envelope:
+        while True:
+            if self._own:
+                return self._own.popleft()
+            self._was_replaced.clear()
+            try:
+                return await anext(self._reader)
+            except StopAsyncIteration:
+                if self._is_closed:
+                    raise
+                await self._was_replaced.wait()
+
+    def poll(self) -> Envelope | None:
+        """Return the next event if one is waiting."""
+        return self._own.popleft() if self._own else self._reader.poll()
+
+
+class SharedClient:
+    """The client of a folder whose engine this terminal shares with others; opened by `open_shared`."""
+
+    def __init__(self, environ: Mapping[str, str], directory: Path, serve: Serve) -> None:
+        self._environ = environ
+        self._serve = serve
+        self._paths = find_paths(environ)
+        self._claim: EngineClaim | None = None
+        self._is_holder = False
+        self._thread: EngineThread | None = None
+        self._current: Client | None = None
+        self._previous: EngineRecord | None = None
+        self._changed = asyncio.Event()
+        self._leave = asyncio.Event()
+        self._failure: OpencodeError | None = None
+        self._count: Callable[[], int] | None = None
+        self._readers: list[_Events] = []
+        self._reason = ""
+        self.directory = directory
+        self.sessions = cast("SessionsFacet", _Facet(self, "sessions"))
+        self.messages = cast("MessagesFacet", _Facet(self, "messages"))
+        self.prompts = cast("PromptsFacet", _Facet(self, "prompts"))
+        self.context = cast("ContextFacet", _Facet(self, "context"))
+        self.undo = cast("UndoFacet", _Facet(self, "undo"))
+        self.permissions = cast("PermissionsFacet", _Facet(self, "permissions"))
+        self.rules = cast("RulesFacet", _Facet(self, "rules"))
+        self.questions = cast("QuestionsFacet", _Facet(self, "questions"))
+        self.catalog = cast("CatalogFacet", _Facet(self, "catalog"))
+        self.settings = cast("SettingsFacet", _Facet(self, "settings"))
+        self.files = cast("FilesFacet", _Facet(self, "files"))
+        self.screen = cast("ScreenFacet", _Facet(self, "screen"))
+        self.project = cast("ProjectFacet", _Facet(self, "project"))
+
+    @property
+    def ends_runs(self) -> bool:
+        """Return whether the end of this process ends the runs."""
+        return self._thread is not None
+
+    @property
+    def terminals(self) -> int:
+        """Return how many other terminals use the engine of this process."""
+        return 0 if self._count is None else self._count()
+
+    def events(self) -> EventReader:
+        """Return a reader of the folder's events from now on."""
+        assert self._current is not None
+        first = [ScreenToastShown.model_validate({"message": self._reason, "variant": "info"})] if self._reason else []
+        reader = _Events(self._current.events(), first, self._readers.remove)
+        self._reason = ""
+        self._readers.append(reader)
+        return reader
+
+    async def reopen(self) -> None:
+        """Make the engine open the folder again."""
+        await (await self.after(None)).reopen()
+
+    async def after(self, client: Client | None) -> Client:
+        """Return the client of the present engine; wait for the next one after `client`. Raises what kept it from opening."""
+        while self._current is None or self._current is client:
+            if self._failure is not None:
+                raise self._failure
+            self._changed.clear()
+            await self._changed.wait()
+        return self._current
+
+    def leave(self) -> None:
+        """Make `keep` end."""
+        self._leave.set()
+
+    async def keep(self) -> None:
+        """Have an engine, or use that of another terminal, until `leave`; raises the error that kept the first from opening."""
+        leaving = asyncio.create_task(self._leave.wait())
+        self.directory = await asyncio.to_thread(self.directory.resolve)
+        if not read_flags(self._environ).is_shared_engine_disabled and hasattr(socket, "AF_UNIX"):
+            self._claim = EngineClaim(self._paths, engine_key(self._paths, self.directory, self._environ))
+        while not self._leave.is_set():
+            async with AsyncExitStack() as stack:
+                try:
+                    ended = await self._open(stack)
+                except Exception as error:
+                    if not self._readers:
+                        raise
+                    logger.exception("no engine can be opened")
+                    self._fail(error)
+                    ended = leaving
+                await asyncio.wait({ended, leaving}, return_when=asyncio.FIRST_COMPLETED)
+                if self._thread is not None and not self._leave.is_set():  # it has failed: its calls say so from now on
+                    await self._release()
+                    await leaving
+                elif not self._leave.is_set():
+                    self._current = None
+        leaving.cancel()
+
+    async def _open(self, stack: AsyncExitStack) -> "asyncio.Future[Any]":
+        """Open an engine or a connection and return what is done when it has ended."""
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + PATIENCE_S
+        while self._claim is not None:
+            try:
+                self._is_holder = await asyncio.to_thread(self._claim.try_acquire)
+                if self._is_holder:
+                    return await self._open_own(stack, self._claim)
+            except StorageError as error:  # such as a store that can only be read
+                logger.warning("the engine is not shared: %s", error)
+                break
+            record = self._claim.read()
+            if record is not None and (ended := await self._connect(stack, record, deadline - loop.time())) is not None:
+                return ended
+            if loop.time() > deadline or (record is not None and not _is_reachable(record)):
+                holder = f"Process {record.process.pid}" if record is not None else "Another process"
+                self._reason = f"{holder} has this folder open and does not respond; this terminal works on its own."
+                self._claim = None
+                break
+            await asyncio.sleep(_LOOK_S)
+        return await self._open_own(stack, None)
+
+    async def _connect(
+        self, stack: AsyncExitStack, record: EngineRecord, patience_s: float
+    ) -> "asyncio.Future[Any] | None":
+        """Connect to the engine of another terminal; None when it does not respond."""
+        if not _is_reachable(record):
+            return None
+        from opencode_tui.client.remote_facets import open_terminal  # only for a second terminal
+
+        try:
+            async with AsyncExitStack() as opened, asyncio.timeout(max(patience_s, 0.1)):
+                path = opened.enter_context(short_path(record.socket))
+                client, reading = await opened.enter_async_context(open_terminal(path, record.secret, self.directory))
+                stack.push_async_exit(opened.pop_all())
+        except (OpencodeError, OSError, TimeoutError) as error:
+            logger.info("%s does not respond: %s", record.process, error)
+            return None
+        if self._previous != record:
+            words = (
+                "Another terminal works in this folder" if self._previous is None else "The other terminal has ended"
+            )
+            self._reason = f"{words}; this one shares the engine of process {record.process.pid}."
+        self._previous = record
+        warming = asyncio.create_task(_warm())
+        stack.callback(warming.cancel)
+        self._use(client)
+        return reading
+
+    async def _open_own(self, stack: AsyncExitStack, claim: EngineClaim | None) -> "asyncio.Future[Any]":
+        module = await asyncio.to_thread(importlib.import_module, "opencode_tui.client.thread")
+        thread: EngineThread = module.EngineThread()
+
+        async def close() -> None:
+            self._count, self._thread = None, None
+            try:
+                await thread.close()
+            finally:
+                if thread.has_ended:
+                    await self._release()
+
+        stack.push_async_callback(close)
+        share = None if claim is None else partial(self._share, claim)
+        client = await thread.open(self._environ, self.directory, share=share)
+        if self._previous is not None:
+            self._reason = "The terminal with the engine has ended; this one has an engine of its own now."
+        self._previous, self._thread = None, thread
+        self._use(client)
+        if claim is not None:
+            cleaning = asyncio.create_task(asyncio.to_thread(claim.remove_stale))
+            stack.callback(cleaning.cancel)
+        return thread.ended
+
+    async def _release(self) -> None:
+        """Let another terminal have the engine."""
+        if self._is_holder and self._claim is not None:
+            self._is_holder = False
+            await asyncio.to_thread(self._claim.release)
+
+    @asynccontextmanager
+    async def _share(self, claim: EngineClaim, clients: Clients) -> AsyncGenerator[None]:
+        """Let other terminals use the engine, in whose loop this runs. What serves them is imported when the first one connects."""
+        process, secret, opened = current_process(), secrets.token_urlsafe(32), None
+        try:
+            opened, path = open_terminal_socket(self._paths, secrets.token_hex(6))
+            claim.publish(EngineRecord(process, str(self.directory), path, secret))
+        except (OSError, StorageError) as error:
+            logger.warning("other terminals cannot use this engine: %s", error)
+            with suppress(StorageError):
+                claim.publish(EngineRecord(process, str(self.directory), "", ""))
+        if opened is None:
+            yield
+            return
+        leave = asyncio.Event()
+        serving = asyncio.create_task(self._serve_when_called(clients, opened, secret, leave))
+        try:
+            yield
+        finally:
+            leave.set()
+            await asyncio.wait({serving})
+            opened.close()
+
+    async def _serve_when_called(
+        self, clients: Clients, opened: socket.socket, secret: str, leave: asyncio.Event
+    ) -> None:
+        loop, called = asyncio.get_running_loop(), asyncio.Event()
+        waits = {asyncio.create_task(called.wait()), asyncio.create_task(leave.wait())}
+        loop.add_reader(opened.fileno(), called.set)
+        try:
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            loop.remove_reader(opened.fileno())
+        try:
+            if not leave.is_set():
+                async with self._serve(clients, opened, secret) as self._count:
+                    await leave.wait()
+        except Exception:
+            logger.exception("other terminals cannot use this engine")
+        finally:
+            for wait in waits:
+                wait.cancel()
+
+    def _use(self, client: Client) -> None:
+        """Make this the present engine."""
+        self._current = client
+        for reader in self._readers:
+            reader.replace(client.events(), self._reason)
+        self._reason = "" if self._readers else self._reason
+        self._changed.set()
+
+    def _fail(self, error: Exception) -> None:
+        self._failure = OpencodeError(f"the terminal with the engine has ended, and none can be opened here: {error}")
+        self._changed.set()
+
+
+def _is_reachable(record: EngineRecord) -> bool:
+    return bool(record.socket) and record.process.host == socket.gethostname()
+
+
+async def _warm() -> None:
+    await asyncio.sleep(_WARM_S)
+    await asyncio.to_thread(importlib.import_module, "opencode_tui.client.thread")
+
+
+@asynccontextmanager
+async def open_shared(environ: Mapping[str, str], directory: Path, *, serve: Serve) -> AsyncGenerator[SharedClient]:
+    """Open the client of a folder, with an engine in a thread or with that of another terminal; on leaving, what is ours ends."""
+    shared = SharedClient(environ, directory, serve)
+    keeping = asyncio.create_task(shared.keep(), name="shared engine")
+    opened = asyncio.create_task(shared.after(None))
+    try:
+        await asyncio.wait({keeping, opened}, return_when=asyncio.FIRST_COMPLETED)
+        if keeping.done():
+            await keeping
+        yield shared
+    finally:
+        opened.cancel()
+        shared.leave()
+        await keeping

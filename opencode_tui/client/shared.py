@@ -36,6 +36,7 @@ from opencode_tui.client.facets import (
     QuestionsFacet,
     RulesFacet,
     ScreenFacet,
+    SearchFacet,
     SessionsFacet,
     SettingsFacet,
     UndoFacet,
@@ -182,6 +183,7 @@ class SharedClient:
         self.settings = cast("SettingsFacet", _Facet(self, "settings"))
         self.files = cast("FilesFacet", _Facet(self, "files"))
         self.screen = cast("ScreenFacet", _Facet(self, "screen"))
+        self.search = cast("SearchFacet", _Facet(self, "search"))
         self.project = cast("ProjectFacet", _Facet(self, "project"))
 
     @property

@@ -25,22 +25,6 @@ from typing import TYPE_CHECKING, Any, cast
 
 from opencode_tui import __version__
 from opencode_tui.client.client import Client, Clients, EventReader
-from opencode_tui.client.facets import (
-    CatalogFacet,
-    ContextFacet,
-    FilesFacet,
-    MessagesFacet,
-    PermissionsFacet,
-    ProjectFacet,
-    PromptsFacet,
-    QuestionsFacet,
-    RulesFacet,
-    ScreenFacet,
-    SearchFacet,
-    SessionsFacet,
-    SettingsFacet,
-    UndoFacet,
-)
 from opencode_tui.config.flags import SETTING_VARIABLES, read_flags
 from opencode_tui.schema.error import LinkLostError, OpencodeError, StorageError
 from opencode_tui.schema.event.event import BusLagged, Envelope, Event
@@ -170,21 +154,14 @@ class SharedClient:
         self._count: Callable[[], int] | None = None
         self._readers: list[_Events] = []
         self._reason = ""
-        self.directory = directory
-        self.sessions = cast("SessionsFacet", _Facet(self, "sessions"))
-        self.messages = cast("MessagesFacet", _Facet(self, "messages"))
-        self.prompts = cast("PromptsFacet", _Facet(self, "prompts"))
-        self.context = cast("ContextFacet", _Facet(self, "context"))
-        self.undo = cast("UndoFacet", _Facet(self, "undo"))
-        self.permissions = cast("PermissionsFacet", _Facet(self, "permissions"))
-        self.rules = cast("RulesFacet", _Facet(self, "rules"))
-        self.questions = cast("QuestionsFacet", _Facet(self, "questions"))
-        self.catalog = cast("CatalogFacet", _Facet(self, "catalog"))
-        self.settings = cast("SettingsFacet", _Facet(self, "settings"))
-        self.files = cast("FilesFacet", _Facet(self, "files"))
-        self.screen = cast("ScreenFacet", _Facet(self, "screen"))
-        self.search = cast("SearchFacet", _Facet(self, "search"))
-        self.project = cast("ProjectFacet", _Facet(self, "project"))
+        self._directory = directory
+        for name in Client.__annotations__:  # all facets
+            setattr(self, name, _Facet(self, name))
+
+    @property
+    def directory(self) -> Path:
+        """Return the folder."""
+        return self._directory
 
     @property
     def ends_runs(self) -> bool:
@@ -225,7 +202,7 @@ class SharedClient:
     async def keep(self) -> None:
         """Have an engine, or use that of another terminal, until `leave`; raises the error that kept the first from opening."""
         leaving = asyncio.create_task(self._leave.wait())
-        self.directory = await asyncio.to_thread(self.directory.resolve)
+        self._directory = await asyncio.to_thread(self._directory.resolve)
         if not read_flags(self._environ).is_shared_engine_disabled and hasattr(socket, "AF_UNIX"):
             self._claim = EngineClaim(self._paths, engine_key(self._paths, self.directory, self._environ))
         while not self._leave.is_set():
@@ -392,7 +369,7 @@ async def _warm() -> None:
 
 
 @asynccontextmanager
-async def open_shared(environ: Mapping[str, str], directory: Path, *, serve: Serve) -> AsyncGenerator[SharedClient]:
+async def open_shared(environ: Mapping[str, str], directory: Path, *, serve: Serve) -> AsyncGenerator[Client]:
     """Open the client of a folder, with an engine in a thread or with that of another terminal; on leaving, what is ours ends."""
     shared = SharedClient(environ, directory, serve)
     keeping = asyncio.create_task(shared.keep(), name="shared engine")
@@ -401,7 +378,7 @@ async def open_shared(environ: Mapping[str, str], directory: Path, *, serve: Ser
         await asyncio.wait({keeping, opened}, return_when=asyncio.FIRST_COMPLETED)
         if keeping.done():
             await keeping
-        yield shared
+        yield cast("Client", shared)  # its facets are set by name
     finally:
         opened.cancel()
         shared.leave()

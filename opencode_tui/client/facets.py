@@ -14,6 +14,7 @@ from opencode_tui.schema.api.catalog import (
     ProviderSummary,
     SandboxState,
     SkillSummary,
+    StatusFacts,
     ToolSummary,
 )
 from opencode_tui.schema.api.context import CompactionReport, CompactSession, ContextView, PruneReport, RequestView
@@ -402,6 +403,10 @@ class SettingsFacet(Protocol):
 
     async def sandbox(self) -> SandboxState:
         """Return how commands are confined in this folder; the first call tries it out."""
+        ...
+
+    async def status_text(self, facts: StatusFacts) -> str:
+        """Return the line of the command of the status line, not made safe; empty without a command. Raises OpencodeError."""
         ...
 
     async def store_key(self, provider_id: str, key: str) -> None:

@@ -23,6 +23,7 @@ from opencode_tui.schema.api.catalog import (
     ProviderSummary,
     SandboxState,
     SkillSummary,
+    StatusFacts,
     ToolSummary,
 )
 from opencode_tui.schema.api.project import Places, ProjectInfo
@@ -311,6 +312,16 @@ class _Settings:
     async def sandbox(self) -> SandboxState:
         found = await self._instance.folder.sandbox.get().status()
         return SandboxState(tier=found.tier, reason=found.reason, mode=found.mode)
+
+    async def status_text(self, facts: StatusFacts) -> str:
+        folder, tui = self._instance.folder, self._instance.folder.config.settings.tui
+        if tui is None or tui.status_line is None:
+            return ""
+        from opencode_tui.engine.plugin.command_hooks import run_status_command  # only with such a setting
+
+        return await run_status_command(
+            tui.status_line, facts.to_dict(), folder=self._instance.directory, environ=folder.core.environ
+        )
 
     async def store_key(self, provider_id: str, key: str) -> None:
         await asyncio.to_thread(self._auth.login, provider_id, key)

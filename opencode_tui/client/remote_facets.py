@@ -34,6 +34,7 @@ from opencode_tui.schema.api.catalog import (
     ProviderSummary,
     SandboxState,
     SkillSummary,
+    StatusFacts,
     ToolSummary,
 )
 from opencode_tui.schema.api.context import (
@@ -368,6 +369,9 @@ class _Settings(_Facet):
 
     async def sandbox(self) -> SandboxState:
         return await self._link.get(f"{OWN}/sandbox", SandboxState)
+
+    async def status_text(self, facts: StatusFacts) -> str:
+        return await self._link.value("POST", f"{OWN}/status-text", facts)
 
     async def store_key(self, provider_id: str, key: str) -> None:
         await self._link.value("PUT", f"/auth/{provider_id}", {"type": "api", "key": key})

@@ -49,6 +49,7 @@ async def apply_settings(screen: ChatApi, app: AppApi, control: SessionControlle
     screen.prompt.editor.writes_out_pastes = bool(_experimental(settings).get("disable_paste_summary"))
     if "vim" in tui_settings:
         screen.prompt.use_vim(is_on=bool(tui_settings["vim"]))
+    _apply_status_line(control, tui_settings.get("status_line"))
     if tui_settings.get("delivery") == "queue":
         control.delivery = "queue"
     control.is_stacked = tui_settings.get("diff_style") == "stacked"
@@ -78,6 +79,13 @@ async def _finish(screen: ChatApi, control: SessionController) -> None:
     await control.choice.load_models()
     control.sandbox = await control.client.settings.sandbox()
     screen.refresh_chrome()
+
+
+def _apply_status_line(control: SessionController, settings: object) -> None:
+    line = cast("JsonObject", settings) if isinstance(settings, dict) else {}
+    fields = line.get("fields")
+    control.status_fields = tuple(map(str, cast("list[object]", fields))) if isinstance(fields, list) else ()
+    control.has_status_command = bool(line.get("command"))
 
 
 def _wheel(tui_settings: JsonObject) -> Wheel:

@@ -15,6 +15,11 @@ COMMAND = ["sh", "-c", "true"]
 INERT: list[tuple[Any, list[str], Any]] = [
     ({"plugin": ["./p.py"]}, ["plugin"], {}),
     ({"hooks": {"Stop": [{"hooks": [{"command": "x"}]}]}}, ["hooks"], {}),
+    (
+        {"tui": {"status_line": {"fields": ["agent"], "command": "x"}}},
+        ["tui.status_line.command"],
+        {"tui": {"status_line": {"fields": ["agent"]}}},
+    ),
     ({"shell": "./sh"}, ["shell"], {}),
     ({"mcp": {"m": {"type": "local", "command": COMMAND}}}, ["mcp.m"], {}),
     ({"mcp": {"m": {"type": "remote", "url": "http://x.example", "enabled": False}}}, ["mcp.m"], {}),

@@ -247,6 +247,23 @@ class ScrollAccelerationSettings(Section):
     """Use it."""
 
 
+StatusField = Literal[
+    "agent", "model", "context", "cost", "waiting", "approvals", "sandbox", "branch", "folder", "command"
+]
+"""A field of the status line."""
+
+
+class StatusLineSettings(Section):
+    """The last row of the screen."""
+
+    fields: list[StatusField] | None = None
+    """Its fields from the left; by default the agent first, the branch and the command last."""
+    command: Text | None = None
+    """A command for /bin/sh; its first line is shown. The session is JSON on its standard input."""
+    timeout: Annotated[float, Field(gt=0, le=60)] | None = None
+    """Seconds that the command may take; 2 by default."""
+
+
 class TuiSettings(Section):
     """The screen."""
 
@@ -260,6 +277,8 @@ class TuiSettings(Section):
     """Disable animations."""
     ascii: bool | None = None
     """ASCII glyphs only, also where the terminal shows UTF-8."""
+    status_line: StatusLineSettings | None = None
+    """The fields of the last row, and a command of your own."""
     delivery: Literal["steer", "queue"] | None = None
     """When a message that you send during a turn is read: `steer`, at its next step, or `queue`, after it."""
     vim: bool | None = None

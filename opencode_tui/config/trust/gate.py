@@ -283,6 +283,14 @@ def _experimental(value: Any, path: KeyPath, place: RepositoryFolder) -> Iterato
             yield Gated((*path, key), SENDS if key == "openTelemetry" else WEAKENS, entry)
 
 
+def _tui(value: Any, path: KeyPath, place: RepositoryFolder) -> Iterator[Gated]:
+    """Yield the command of the status line."""
+    line = cast("JsonObject", value).get("status_line") if isinstance(value, dict) else None
+    command = cast("JsonObject", line).get("command") if isinstance(line, dict) else None
+    if command is not None:
+        yield Gated((*path, "status_line", "command"), STARTS, command)
+
+
 def _sandbox(value: Any, path: KeyPath) -> Iterator[Gated]:
     """Yield what does not tighten the sandbox."""
     if not isinstance(value, dict):
@@ -309,6 +317,7 @@ def _texts(value: Any) -> list[tuple[int, str]]:
 _RULES: dict[str, Callable[[Any, KeyPath, RepositoryFolder], Iterator[Gated]]] = {
     "plugin": _whole(STARTS),
     "hooks": _whole(STARTS),
+    "tui": _tui,
     "shell": _whole(STARTS),
     "mcp": _programs,
     "lsp": _programs,

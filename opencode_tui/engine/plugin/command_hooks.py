@@ -17,8 +17,9 @@ from typing import Any, cast
 
 from msgspec import Struct
 
-from opencode_tui.config.settings.settings import CommandHook, HookGroup, HookTrigger
+from opencode_tui.config.settings.settings import CommandHook, HookGroup, HookTrigger, StatusLineSettings
 from opencode_tui.engine.plugin.hooks import Hook, HookBlocked, HookName, PluginHooks
+from opencode_tui.schema.error import OpencodeError
 from opencode_tui.schema.ids import Identifier
 from opencode_tui.schema.record import JsonObject
 
@@ -160,26 +161,60 @@ class CommandHooks:
         return "\n".join(one.context for one in said if one.context)
 
     async def _start(self, hook: CommandHook, data: bytes, is_context: bool) -> _Outcome:
-        process = await asyncio.create_subprocess_exec(
-            *("/bin/sh", "-c", hook.command),
-            cwd=self._folder,
-            env=self._environ,
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            start_new_session=True,
-        )
         limit = hook.timeout or TIMEOUT_S
-        try:
-            async with asyncio.timeout(limit):
-                out, err = await process.communicate(data)
-        except TimeoutError:
-            raise HookError(f"`{hook.command}` took longer than {limit:g} s") from None
-        finally:
-            if process.returncode is None:  # too late, or canceled
-                with suppress(ProcessLookupError):
-                    os.killpg(process.pid, signal.SIGKILL)
-        return _outcome(hook, process.returncode or 0, _text(out), _text(err), is_context=is_context)
+        code, out, err = await _run_shell(hook.command, data, folder=self._folder, environ=self._environ, limit_s=limit)
+        return _outcome(hook, code, out, err, is_context=is_context)
+
+
+async def _run_shell(
+    command: str, data: bytes, *, folder: Path, environ: Mapping[str, str], limit_s: float
+) -> tuple[int, str, str]:
+    """Return the exit code and both outputs of a command. Raises HookError after `limit_s` seconds, when it is killed."""
+    process = await asyncio.create_subprocess_exec(
+        *("/bin/sh", "-c", command),
+        cwd=folder,
+        env=environ,
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        start_new_session=True,
+    )
+    try:
+        async with asyncio.timeout(limit_s):
+            out, err = await process.communicate(data)
+    except TimeoutError:
+        raise HookError(f"`{command}` took longer than {limit_s:g} s") from None
+    finally:
+        if process.returncode is None:  # too late, or canceled
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+    return process.returncode or 0, _text(out), _text(err)
+
+
+STATUS_TIMEOUT_S = 2.0
+"""Seconds that the command of the status line has by default."""
+
+
+async def run_status_command(
+    settings: StatusLineSettings, facts: JsonObject, *, folder: Path, environ: Mapping[str, str]
+) -> str:
+    """Return the first line that the command of the status line prints, not made safe; empty without a command.
+
+    It gets the facts as JSON on its standard input, and runs as the user, outside the sandbox. Raises OpencodeError.
+    """
+    if settings.command is None:
+        return ""
+    data = json.dumps({"cwd": str(folder), **facts}, ensure_ascii=False).encode("utf-8", "surrogateescape")
+    limit = settings.timeout or STATUS_TIMEOUT_S
+    try:
+        code, out, err = await _run_shell(settings.command, data, folder=folder, environ=environ, limit_s=limit)
+    except HookError as error:
+        raise OpencodeError(f"status line: {error}") from error
+    if code:
+        raise OpencodeError(
+            f"status line: `{settings.command}` failed with exit code {code}{f': {err[:200]}' if err else ''}"
+        )
+    return out.partition("\n")[0].rstrip()
 
 
 def _outcome(hook: CommandHook, code: int, out: str, err: str, *, is_context: bool) -> _Outcome:

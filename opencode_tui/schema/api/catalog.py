@@ -101,6 +101,19 @@ class SandboxState(Record):
     mode: str = "auto"
 
 
+class StatusFacts(Record):
+    """What the command of the status line gets as JSON, next to its folder. `context` is the used share, from 0 to 1."""
+
+    session_id: str | None = absent()
+    model: str | None = absent()
+    agent: str | None = absent()
+    approvals: str | None = absent()
+    branch: str | None = absent()
+    cost: float = 0
+    context: float | None = absent()
+    is_running: bool = False
+
+
 class Notices(Record):
     """Messages about the settings: `warnings`, and the settings `ignored` until the folder is trusted.
 

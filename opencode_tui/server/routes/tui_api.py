@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Query, Response
 from pydantic import Field
 
-from opencode_tui.schema.api.catalog import Notices, ProviderFacts, SandboxState, provider_facts
+from opencode_tui.schema.api.catalog import Notices, ProviderFacts, SandboxState, StatusFacts, provider_facts
 from opencode_tui.schema.api.context import (
     CompactionReport,
     CompactSession,
@@ -209,6 +209,12 @@ async def get_agent(client: FolderClient, name: Word) -> Response:
 async def get_notices(client: FolderClient) -> Response:
     """Return warnings about the folder's settings."""
     return answer_record(await client.settings.notices())
+
+
+@router.post("/status-text", response_model=str)
+async def run_status_command(client: FolderClient, facts: StatusFacts) -> Response:
+    """Run the command of the status line, if the settings have one, and return its first line."""
+    return answer_value(await client.settings.status_text(facts))
 
 
 @router.get("/sandbox", response_model=SandboxState)

@@ -1,7 +1,7 @@
 """Updates the title row, activity line, status line and sidebar: at once for questions, else after a short delay."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Literal, Protocol
 
 from textual.geometry import Size
@@ -10,7 +10,8 @@ from textual.timer import Timer
 from opencode_tui.schema.permission import PermissionRequest
 from opencode_tui.schema.session.session import RetryStatus, SessionInfo
 from opencode_tui.schema.session.tool_state import ToolStateCompleted
-from opencode_tui.text.quantity import duration, money, token_words
+from opencode_tui.text.cells import clip
+from opencode_tui.text.quantity import duration, money, short_path, token_words
 from opencode_tui.text.retry import waiting_reason
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.text.tool import exit_code
@@ -19,6 +20,7 @@ from opencode_tui.tui.chrome.header import Header, Title
 from opencode_tui.tui.chrome.queue_rows import QueueRows
 from opencode_tui.tui.chrome.session_browser import SessionBrowser
 from opencode_tui.tui.chrome.sidebar import Sidebar, sidebar_facts
+from opencode_tui.tui.chrome.status_facts import OutsideFacts
 from opencode_tui.tui.chrome.status_line import Status, StatusLine
 from opencode_tui.tui.chrome.welcome import Welcome
 from opencode_tui.tui.keymap import Keymap
@@ -114,9 +116,10 @@ def status_of(
     mode: Mode,
     width: int,
     key: Callable[[str], str],
+    outside: OutsideFacts,
     vim: str = "",
 ) -> Status:
-    """Return the status line; `key` returns the key of an action."""
+    """Return the status line; `key` returns the key of an action. Fields that the user chose are shown next to a sidebar too."""
     facts = control.facts
     is_child = facts is not None and bool(facts.info.parent_id)
     agent = screen_line((facts.agent if is_child and facts is not None else "") or control.choice.agent or "")
@@ -125,7 +128,8 @@ def status_of(
     is_demo = chosen is not None and chosen.provider_id == "demo"
     model = screen_line(f"{chosen if is_demo else chosen.model_id}{variant}") if chosen is not None else "no model"
     share, cost = "", ""
-    if is_folded and control.facts is not None:
+    is_full = is_folded or bool(control.status_fields)
+    if is_full and control.facts is not None:
         share = share_text(control.facts.context, control.choice.limit)
         cost = money(control.facts.cost) if control.facts.cost else ""
     sandbox, is_confined = _sandbox_of(control)
@@ -139,7 +143,33 @@ def status_of(
         run = (key("input_submit"), "run", "")
         return Status("shell command", "runs at once, without the model", vim=vim, hints=(run,))
     waiting = control.waiting_elsewhere() if is_folded else 0
-    return Status(agent, model, share, cost, control.approvals, sandbox, is_confined, waiting, vim, hints)
+    return Status(
+        agent,
+        model,
+        share,
+        cost,
+        control.approvals,
+        sandbox,
+        is_confined,
+        branch=_branch(control, outside) if is_full else "",
+        folder=short_path(str(control.client.directory), os.path.expanduser("~")) if control.status_fields else "",
+        text=outside.text,
+        has_failed=outside.has_failed,
+        fields=control.status_fields,
+        waiting=waiting,
+        vim=vim,
+        hints=hints,
+    )
+
+
+LONGEST_BRANCH = 24
+"""Cells of a branch in the status line."""
+
+
+def _branch(control: SessionController, outside: OutsideFacts) -> str:
+    """Return `main`, or `main*` with changes in the work tree."""
+    branch = screen_line(control.folder.branch or "")
+    return f"{clip(branch, LONGEST_BRANCH, '~')}{'*' if outside.is_dirty else ''}" if branch else ""
 
 
 def _sandbox_of(control: SessionController) -> tuple[str, bool]:
@@ -220,6 +250,8 @@ class _ChromeHost(Protocol):
     @property
     def size(self) -> Size: ...
 
+    def do(self, work: Coroutine[object, object, None]) -> None: ...
+
     def set_interval(self, interval: float, callback: Callable[[], object]) -> Timer: ...
 
     def set_timer(self, delay: float, callback: Callable[[], object]) -> Timer: ...
@@ -250,6 +282,7 @@ class ChromeRefresh:
         self._panels = panels
         self._title = title
         self._notifier = Notifier(notify)
+        self._outside = OutsideFacts(control, screen.do)
         self._note: Activity | None = None
         self._busy: tuple[str, int] | None = None
         self._timer: Timer | None = None
@@ -318,7 +351,9 @@ class ChromeRefresh:
         return "reading" if self._screen.is_reading else "asking" if self._panels.is_open else ""
 
     def _show_status(self) -> None:
-        screen = self._screen
+        screen, chosen = self._screen, self._control.status_fields
+        needs_branch = "branch" in chosen if chosen else screen.is_folded
+        self._outside.follow(self._control.now(), self.refresh, needs_branch=needs_branch)
         screen.status.show(
             status_of(
                 self._control,
@@ -327,6 +362,7 @@ class ChromeRefresh:
                 vim=screen.prompt.vim_mode,
                 width=screen.size.width,
                 key=screen.keymap.first,
+                outside=self._outside,
             )
         )
 

@@ -8,6 +8,7 @@ from textual import events
 from textual.message import Message
 from textual.strip import Strip
 
+from opencode_tui.text.cells import clip
 from opencode_tui.tui.widgets.row import Piece, Rows, measure, row
 
 _META = "act"
@@ -49,12 +50,28 @@ class Status:
     approvals: str = ""
     sandbox: str = ""
     is_confined: bool = False
+    branch: str = ""
+    """The branch with a sign for changes; empty while the sidebar shows it."""
+    folder: str = ""
+    text: str = ""
+    """What the user's command printed."""
+    has_failed: bool = False
+    """Whether that command failed."""
+    fields: Sequence[str] = ()
+    """The order of the fields; empty for the default."""
     waiting: int = 0
     """Other sessions that need an answer, while the sidebar does not show them."""
     vim: str = ""
     """The mode of vim in the prompt; empty without it."""
     hints: tuple[tuple[str, str, str], ...] = ()
     """(key, description, action id), the most important last."""
+
+
+FIELDS = ("agent", "model", "context", "cost", "waiting", "approvals", "sandbox", "branch", "folder", "command")
+"""The fields in their default order; those without content take no space."""
+
+LONGEST_TEXT = 40
+"""Cells of what the user's command printed."""
 
 
 class StatusLine(Rows):
@@ -72,21 +89,61 @@ class StatusLine(Rows):
         """Return the one row."""
         palette, status = self.look.palette, self.status
         fill = palette.area("background")
-        agent = [(" ", fill), (status.agent, palette.style("text", bold=True))]
+        if width <= NARROW:
+            left = [*self._agent(), *self._waiting(is_brief=True), *self._safety(is_brief=True)]
+            return [row(width, left, [(f"{status.share}  ", palette.style("text"))], fill=fill)]
+        left, hints = self._arranged(width)
+        return [row(width, left, hints, fill=fill, mark=self.look.glyphs.ellipsis)]
+
+    def _arranged(self, width: int) -> tuple[list[Piece], list[Piece]]:
+        """Return the fields and the hints; by default the branch leaves its space to the hints, which are needed more."""
+        chosen = self.status.fields
+        order = [*chosen, *(["waiting"] if "waiting" not in chosen else [])] if chosen else FIELDS
+        left = [piece for field in order for piece in self._field(field) if piece[0]]
+        if not left or not left[0][0].startswith(" "):
+            left = [(" ", self.look.palette.area("background")), *left]
+        hints = self._hints(width - measure(left) - 3)
+        if hints or chosen or not self.status.branch:
+            return left, hints
+        branch = self._field("branch")
+        left = [piece for piece in left if piece not in branch]
+        return left, self._hints(width - measure(left) - 3)
+
+    def _field(self, field: str) -> Sequence[Piece]:
+        """Return a field with the gap before it."""
+        palette, status = self.look.palette, self.status
+        muted, text = palette.style("muted"), palette.style("text")
+        match field:
+            case "agent":
+                return self._agent()
+            case "model":
+                return [(f"  {status.model}" if status.model else "", muted)]
+            case "context":
+                return [(f"   {status.share}" if status.share else "", text)]
+            case "cost":
+                return [(f"  {status.cost}" if status.cost else "", muted)]
+            case "waiting":
+                return self._waiting(is_brief=False)
+            case "approvals":
+                return self._approvals()
+            case "sandbox":
+                return self._sandbox(is_brief=False)
+            case "branch":
+                return [(f"   {status.branch}" if status.branch else "", muted)]
+            case "folder":
+                return [(f"   {status.folder}" if status.folder else "", muted)]
+            case "command" if status.text:
+                shown = clip(status.text, LONGEST_TEXT, self.look.glyphs.ellipsis)
+                return [(f"   {shown}", palette.style("warning" if status.has_failed else "text"))]
+            case _:
+                return []
+
+    def _agent(self) -> list[Piece]:
+        palette, status = self.look.palette, self.status
+        agent = [(" ", palette.area("background")), (status.agent, palette.style("text", bold=True))]
         if status.vim:
             agent.append((f"   {status.vim}", palette.style("muted" if status.vim == "vim insert" else "text")))
-        if width <= NARROW:
-            left = [*agent, *self._waiting(is_brief=True), *self._safety(is_brief=True)]
-            return [row(width, left, [(f"{status.share}  ", palette.style("text"))], fill=fill)]
-        left = [
-            *agent,
-            (f"  {status.model}" if status.model else "", palette.style("muted")),
-            (f"   {status.share}" if status.share else "", palette.style("text")),
-            (f"  {status.cost}" if status.cost else "", palette.style("muted")),
-            *self._waiting(is_brief=False),
-            *self._safety(is_brief=False),
-        ]
-        return [row(width, left, self._hints(width - measure(left) - 3), fill=fill, mark=self.look.glyphs.ellipsis)]
+        return agent
 
     def _waiting(self, *, is_brief: bool) -> list[Piece]:
         """Return how many other sessions need an answer; a click opens the list of sessions."""
@@ -99,16 +156,20 @@ class StatusLine(Rows):
 
     def _safety(self, *, is_brief: bool) -> list[Piece]:
         """Return the mode of approvals and the sandbox; in brief only the sign of a sandbox."""
+        return [*self._approvals(), *self._sandbox(is_brief=is_brief)]
+
+    def _approvals(self) -> list[Piece]:
+        approvals = self.status.approvals
+        style = self.look.palette.style("muted" if approvals == "normal" else "text")
+        return [(f"   {approvals}", style + pressing("approvals_cycle"))] if approvals else []
+
+    def _sandbox(self, *, is_brief: bool) -> list[Piece]:
         palette, glyphs, status = self.look.palette, self.look.glyphs, self.status
-        pieces: list[Piece] = []
-        if status.approvals:
-            style = palette.style("muted" if status.approvals == "normal" else "text")
-            pieces.append((f"   {status.approvals}", style + pressing("approvals_cycle")))
-        if status.sandbox:
-            sign = glyphs.sandbox if status.is_confined else glyphs.no_sandbox
-            words = f"   {sign}" if is_brief else f"   {sign} {self.look.words(status.sandbox)}"
-            pieces.append((words, palette.style("muted" if status.is_confined else "warning")))
-        return pieces
+        if not status.sandbox:
+            return []
+        sign = glyphs.sandbox if status.is_confined else glyphs.no_sandbox
+        words = f"   {sign}" if is_brief else f"   {sign} {self.look.words(status.sandbox)}"
+        return [(words, palette.style("muted" if status.is_confined else "warning"))]
 
     def on_click(self, event: events.Click) -> None:
         """Handle a click on a hint like its key."""

@@ -89,6 +89,9 @@ class SessionController:
         self.delivery: Delivery = "steer"
         """When a request that is sent during a turn is read."""
         self.waiting = WaitingRequests()
+        self.status_fields: Sequence[str] = ()
+        """The fields of the status line that the settings choose; empty for the default."""
+        self.has_status_command = False
         self.sandbox: SandboxState | None = None
         """How commands are confined; None until it is known."""
         self.is_read_only = False

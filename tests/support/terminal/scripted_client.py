@@ -65,6 +65,7 @@ class Script:
     sandbox: SandboxState = field(default_factory=lambda: SandboxState(tier="bubblewrap"))
     settings: dict[str, Any] = field(default_factory=dict[str, Any])
     branch: str | None = "main"
+    status_text: str = ""
     directory: Path = Path("/home/you/src/csvkit")
 
 
@@ -150,6 +151,7 @@ class ScriptedClient:
             effective=lambda: script.settings,
             trust_report=lambda: script.trust,
             sandbox=lambda: script.sandbox,
+            status_text=lambda _facts: script.status_text,
         )
         places = Places(
             home="/home/you",
@@ -159,7 +161,7 @@ class ScriptedClient:
             directory=str(script.directory),
         )
         self.project = _Facet(places=places, branch=lambda: script.branch)
-        self.files = _Facet(find=lambda _query, **_: script.files)
+        self.files = _Facet(find=lambda _query, **_: script.files, changed=lambda: script.diffs)
         self.undo = _Facet(preview=lambda *_: script.undo, recover=None)
         self.context = _Facet(items=lambda _id: script.context)
 

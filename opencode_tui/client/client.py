@@ -20,6 +20,7 @@ from opencode_tui.client.facets import (
     SearchFacet,
     SessionsFacet,
     SettingsFacet,
+    SharingFacet,
     UndoFacet,
 )
 from opencode_tui.schema.event.event import Envelope
@@ -81,6 +82,7 @@ class Client(Protocol):
     catalog: CatalogFacet
     settings: SettingsFacet
     files: FilesFacet
+    sharing: SharingFacet
     screen: ScreenFacet
     project: ProjectFacet
     imports: ImportsFacet

@@ -59,6 +59,8 @@ def pack(data: Path, name: str, project: str) -> None:
 
 
 def _is_kept(line: str) -> bool:
+    if line.startswith("CREATE INDEX"):
+        return any(f" ON `{table}` " in line for table in _TABLES)
     return any(line.startswith((f"CREATE TABLE `{table}`", f'INSERT INTO "{table}"')) for table in _TABLES)
 
 

@@ -259,4 +259,14 @@ CREATE TABLE `todo` (
           CONSTRAINT `fk_todo_session_id_session_id_fk` FOREIGN KEY (`session_id`) REFERENCES `session`(`id`) ON DELETE CASCADE
         );
 INSERT INTO "todo" VALUES('ses_e043548d8ffeVsZbGijAiHcFoc','first','in_progress','high',0,1795225733802,1795225733802);
+CREATE INDEX `message_session_time_created_id_idx` ON `message` (`session_id`,`time_created`,`id`);
+CREATE INDEX `part_message_id_id_idx` ON `part` (`message_id`,`id`);
+CREATE INDEX `part_session_idx` ON `part` (`session_id`);
+CREATE INDEX `session_message_session_type_seq_idx` ON `session_message` (`session_id`,`type`,`seq`);
+CREATE INDEX `session_message_session_time_created_id_idx` ON `session_message` (`session_id`,`time_created`,`id`);
+CREATE INDEX `session_message_time_created_idx` ON `session_message` (`time_created`);
+CREATE INDEX `session_project_idx` ON `session` (`project_id`);
+CREATE INDEX `session_workspace_idx` ON `session` (`workspace_id`);
+CREATE INDEX `session_parent_idx` ON `session` (`parent_id`);
+CREATE INDEX `todo_session_idx` ON `todo` (`session_id`);
 COMMIT;

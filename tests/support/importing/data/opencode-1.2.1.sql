@@ -219,4 +219,10 @@ CREATE TABLE `todo` (
 	CONSTRAINT `fk_todo_session_id_session_id_fk` FOREIGN KEY (`session_id`) REFERENCES `session`(`id`) ON DELETE CASCADE
 );
 INSERT INTO "todo" VALUES('ses_e04464c67ffeH4bXAzKuvCgS2T','first','in_progress','high',0,1795224619036,1795224619036);
+CREATE INDEX `message_session_idx` ON `message` (`session_id`);
+CREATE INDEX `part_message_idx` ON `part` (`message_id`);
+CREATE INDEX `part_session_idx` ON `part` (`session_id`);
+CREATE INDEX `session_project_idx` ON `session` (`project_id`);
+CREATE INDEX `session_parent_idx` ON `session` (`parent_id`);
+CREATE INDEX `todo_session_idx` ON `todo` (`session_id`);
 COMMIT;

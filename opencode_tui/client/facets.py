@@ -512,7 +512,7 @@ class ImportsFacet(Protocol):
     """The import of sessions of OpenCode, Claude Code and Codex; of a server, of those on its machine."""
 
     async def available(self) -> bool:
-        """Return whether the store of another program was found; reads no session."""
+        """Return whether the store of another program was found and nothing was imported yet; reads no session."""
         ...
 
     async def stores(self, request: ImportRequest | None = None) -> Sequence[ImportStore]:

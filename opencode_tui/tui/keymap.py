@@ -54,6 +54,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("session_timeline", "Timeline"),
     Action("context_view", "Context"),
     Action("diff_view", "Changes"),
+    Action("session_import", "Import sessions…"),
     Action("session_delete", "Delete this session"),
     Action("session_child_cycle", "Next subagent session"),
     Action("session_child_cycle_reverse", "Previous subagent session"),

@@ -16,7 +16,7 @@ from pydantic import ValidationError
 from opencode_tui.engine.importing.opencode import found_session, read_items
 from opencode_tui.engine.importing.source import FoundSession, ImportedSession, Problems, check_message
 from opencode_tui.schema.api.importing import IMPORTED_FROM
-from opencode_tui.schema.error import StorageError
+from opencode_tui.schema.error import ConfigError, StorageError
 from opencode_tui.schema.ids import spans_wrap
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.session.diff import FileDiff
@@ -64,7 +64,7 @@ class ExportFile:
         return Path(self._source)
 
     def list(self) -> Iterator[FoundSession]:
-        """Yield the session; raises StorageError for a file that is not an export."""
+        """Yield the session; raises ConfigError for what is not an export, StorageError when an address does not answer."""
         yield found_session(self._info(), self._source)
 
     def read(self, found: FoundSession) -> ImportedSession:
@@ -90,7 +90,7 @@ class ExportFile:
         try:
             info = SessionInfo.model_validate(self._load().info)
         except ValidationError as error:
-            raise StorageError(f"{self._source} is not an exported session: {describe_mismatch(error)}") from error
+            raise ConfigError(f"{self._source} is not an exported session: {describe_mismatch(error)}") from error
         metadata = {key: value for key, value in (info.metadata or {}).items() if key not in _LOCAL_KEYS}
         return info.changed(metadata=metadata or None)
 
@@ -109,7 +109,7 @@ class ExportFile:
             try:
                 content = msgspec.json.decode(data)
             except msgspec.DecodeError as error:
-                raise StorageError(f"{self._source} is not an exported session: {error}") from error
+                raise ConfigError(f"{self._source} is not an exported session: {error}") from error
             self._read = _exported(content, self._source)
         return self._read
 
@@ -118,10 +118,10 @@ def _read_file(name: str) -> bytes:
     path = Path(name).expanduser()
     try:
         if path.stat().st_size > MAX_BYTES:
-            raise StorageError(f"{name} is larger than {MAX_BYTES >> 20} MiB and is not read")
+            raise ConfigError(f"{name} is larger than {MAX_BYTES >> 20} MiB and is not read")
         return path.read_bytes()
     except OSError as error:
-        raise StorageError(f"cannot read {name}: {error.strerror or error}") from error
+        raise ConfigError(f"cannot read {name}: {error.strerror or error}") from error
 
 
 def _fetch(address: str) -> bytes:
@@ -157,7 +157,7 @@ def _exported(content: object, source: str) -> _Exported:
         return _shared(
             [cast(JsonObject, one) for one in cast("list[object]", content) if isinstance(one, dict)], source
         )
-    raise StorageError(
+    raise ConfigError(
         f"{source} is not an exported session: it has no info and messages; make one with `opencode-tui export`"
     )
 
@@ -197,7 +197,7 @@ def _shared(items: Sequence[JsonObject], source: str) -> _Exported:
             case _:
                 continue
     if info is None:
-        raise StorageError(f"{source} shares no session")
+        raise ConfigError(f"{source} shares no session")
     names = sorted(messages)
     if spans_wrap(names):
         names.sort(key=lambda name: _created(messages[name]))

@@ -327,14 +327,15 @@ class Importer:
         """Return the session's record with its project, whose record is written unless it is here."""
         info = session.info.changed(directory=folders.path(session.info.directory))
         project = session.project
-        if project is not None:
-            project = project.changed(worktree=folders.path(project.worktree))
-        if not is_segment(info.project_id) or info.project_id == GLOBAL_PROJECT:
-            project = self._find_project(info.directory)
-            info = info.changed(project_id=project.id)
-        elif project is None:
+        is_global = not is_segment(info.project_id) or info.project_id == GLOBAL_PROJECT
+        if is_global or info.directory != session.info.directory:
+            here = self._find_project(info.directory)
+            if is_global or here.id != GLOBAL_PROJECT:
+                project = here
+        if project is None:
             time = ProjectTime(created=info.time.created, updated=info.time.updated)
             project = ProjectInfo(id=info.project_id, worktree=info.directory, time=time)
+        info = info.changed(project_id=project.id)
         if project.id not in self._projects:
             self._projects.add(project.id)
             key = ("project", project.id)

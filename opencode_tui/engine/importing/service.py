@@ -1,9 +1,11 @@
 """The import of sessions for the client: one at a time, in a thread, with progress that can be asked for."""
 
 import asyncio
+import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
+from functools import cache
 from pathlib import Path
 
 from opencode_tui.engine.importing.export_file import ExportFile
@@ -18,9 +20,13 @@ from opencode_tui.schema.error import BusyError, ConfigError, StorageError
 from opencode_tui.schema.event.event import SessionUpdated
 from opencode_tui.schema.ids import Clock
 from opencode_tui.schema.session.session import SessionInfo
+from opencode_tui.storage.files import AtomicWriter
 from opencode_tui.storage.locks import Locks
 from opencode_tui.storage.paths import Paths
+from opencode_tui.storage.record_file import storage_error
 from opencode_tui.storage.storage import Storage
+
+_logger = logging.getLogger(__name__)
 
 
 class Imports:
@@ -45,12 +51,13 @@ class Imports:
         self._publisher = publisher
         self._clock = clock
         self._sources = Sources(paths, environ)
+        self._marker = paths.state / "imported"
         self._progress: ImportProgress | None = None
         self._cancel = threading.Event()
 
     async def available(self) -> bool:
-        """Return whether another program's store was found; reads no session."""
-        return await asyncio.to_thread(self._sources.has_any)
+        """Return whether another program's store was found and nothing was imported yet; reads no session."""
+        return await asyncio.to_thread(lambda: not self._marker.exists() and self._sources.has_any())
 
     async def stores(self, request: ImportRequest | None = None, *, here: str) -> list[ImportStore]:
         """Return the stores with what is not here yet; with a request those that it names.
@@ -104,14 +111,24 @@ class Imports:
             importer = Importer(
                 self._storage,
                 clock=self._clock,
-                find_project=self._find_project,
+                find_project=cache(self._find_project),
                 progress=self._set_progress,
                 stored=stored,
                 is_cancelled=self._cancel.is_set,
             )
             directory = request.directory
             selection = Selection(request.since, frozenset(request.sessions or ()), directory)
-            return importer.run(sources, selection, FolderMap(request.map or {}), dry_run=request.dry_run)
+            report = importer.run(sources, selection, FolderMap(request.map or {}), dry_run=request.dry_run)
+        if not request.dry_run:
+            self._mark()
+        return report
+
+    def _mark(self) -> None:
+        """Record that the user knows the import, so that the welcome page does not suggest it any more."""
+        try:
+            AtomicWriter(self._storage.files).write(str(self._marker), b"")
+        except OSError as error:
+            _logger.warning("%s", storage_error(error, "write", str(self._marker)))
 
     def _describe(self, request: ImportRequest, here: str) -> list[ImportStore]:
         with ExitStack() as stack:

@@ -120,6 +120,7 @@ DEFAULT_KEYS: Mapping[str, str] = {
     "prompt_delivery_toggle": "<leader>j",
     "session_browser": "<leader>s",
     "history_search": "ctrl+r",
+    "session_import": "none",
     "login_view": "none",
     "cost_view": "none",
     "permissions_view": "none",

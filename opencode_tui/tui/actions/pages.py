@@ -25,6 +25,7 @@ class PageActions(Struct, frozen=True):
         """Return the actions by id."""
         return {
             "session_list": self._sessions,
+            "session_import": self._imports,
             "context_view": lambda: self.screen.do(self._context()),
             "diff_view": lambda: self.screen.do(self._diff()),
             "session_timeline": lambda: self.screen.do(self._timeline()),
@@ -63,6 +64,11 @@ class PageActions(Struct, frozen=True):
                 actions.export(info, back)
             case _:
                 actions.delete(info, back)
+
+    def _imports(self) -> None:
+        from opencode_tui.tui.screens.importing import ImportScreen
+
+        self.screen.open_page(ImportScreen(self.control, self.session.open))
 
     async def _context(self) -> None:
         from opencode_tui.tui.screens.context import ContextScreen

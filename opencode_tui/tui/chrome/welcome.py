@@ -52,6 +52,8 @@ class Welcome(Rows):
         else:
             self._sentence = (("Type a request, or press up for previous prompts.", False),)
         groups += self._recent(control, is_demo=is_demo)
+        if control.can_import:
+            groups.append(("Sessions of other programs were found", "", [("/import", "open and continue them here")]))
         groups += _warnings(control)
         if groups != self._groups:
             self._groups = groups

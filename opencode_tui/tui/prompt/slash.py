@@ -25,6 +25,7 @@ SLASH: Mapping[str, str] = {
     "rename": "session_rename",
     "delete": "session_delete",
     "export": "session_export",
+    "import": "session_import",
     "copy": "messages_copy",
     "code": "messages_copy_part",
     "open": "file_open",

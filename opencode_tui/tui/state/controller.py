@@ -82,6 +82,7 @@ class SessionController:
         self.ignored: Sequence[str] = ()
         """Wrong settings, and settings that are inactive until the folder is trusted; unsafe texts."""
         self.undo_off: str | None = None
+        self.can_import = False
         """Why undo restores no files in this folder; unsafe."""
         self.approvals: Approvals = "normal"
         """The mode of the shown session, and of the next new one."""

@@ -66,6 +66,7 @@ class Script:
     settings: dict[str, Any] = field(default_factory=dict[str, Any])
     branch: str | None = "main"
     status_text: str = ""
+    can_import: bool = False
     directory: Path = Path("/home/you/src/csvkit")
 
 
@@ -164,6 +165,7 @@ class ScriptedClient:
         self.files = _Facet(find=lambda _query, **_: script.files, changed=lambda: script.diffs)
         self.undo = _Facet(preview=lambda *_: script.undo, recover=None)
         self.context = _Facet(items=lambda _id: script.context)
+        self.imports = _Facet(available=lambda: script.can_import)
 
     def events(self) -> _Events:
         """Return the only reader."""

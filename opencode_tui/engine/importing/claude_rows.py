@@ -118,7 +118,10 @@ def _learn(facts: Facts, value: JsonObject) -> None:
         case "ai-title":
             facts.title = as_text(value.get("aiTitle")) or facts.title
         case "summary":
-            facts.summaries[as_text(value.get("leafUuid"))] = as_text(value.get("summary"))
+            if leaf := as_text(value.get("leafUuid")):
+                facts.summaries[leaf] = as_text(value.get("summary"))
+            else:
+                facts.title = as_text(value.get("summary")) or facts.title
         case _:
             pass
 
@@ -133,7 +136,7 @@ def _row(line: Line, rows: Sequence[Row], index: dict[str, int], facts: Facts) -
     uuid = uuid or f"line-{line.number}"
     time = as_time(value.get("timestamp")) or (rows[-1].time if rows else facts.created)
     row = Row(line.number, line.offset, line.size, uuid, -1, kind, time, is_sidechain=value.get("isSidechain") is True)
-    row.parent = _parent(value.get("parentUuid"), row, rows, index)
+    row.parent = _parent(value.get("parentUuid", ""), row, rows, index)
     if kind == "system":
         row.is_boundary = value.get("subtype") == "compact_boundary"
     elif kind in ("user", "assistant"):
@@ -153,7 +156,7 @@ def _kind(value: JsonObject) -> Kind | None:
 
 
 def _parent(given: object, row: Row, rows: Sequence[Row], index: dict[str, int]) -> int:
-    """Return the parent's index. A parent that is not before the row was lost: the row before it takes its place."""
+    """Return the parent's index; where it is not named, or not before the row, the row before takes its place."""
     if given is None:
         return -1
     found = index.get(given) if isinstance(given, str) else None

@@ -84,7 +84,7 @@ class Conversation:
     def __init__(self, session_id: str, directory: str, path: str, problems: list[Problem]) -> None:
         self.session_id = session_id
         self.directory = directory
-        self._path = path
+        self.path = path
         self._problems = problems
         self._ids = DerivedIds(session_id)
         self._parent = ""
@@ -152,7 +152,7 @@ class Conversation:
             )
             for piece in pieces
         ]
-        return check_message(info, parts, path=self._path, line=str(line), problems=self._problems)
+        return check_message(info, parts, path=self.path, line=str(line), problems=self._problems)
 
 
 def marker_fields(*, is_automatic: bool, tail_id: str | None) -> JsonObject:

@@ -56,6 +56,10 @@ class JsonLines:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the file; closing twice is fine."""
         self._file.close()
 
     def lines(self, *, end: int | None = None) -> Iterator[Line]:

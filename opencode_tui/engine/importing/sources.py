@@ -114,5 +114,11 @@ def _claude(path: Path) -> SessionSource:
     return ClaudeSource(path)
 
 
-_READERS: Mapping[str, Callable[[Path], SessionSource]] = {"claude": _claude}
+def _codex(path: Path) -> SessionSource:
+    from opencode_tui.engine.importing.codex import CodexSource
+
+    return CodexSource(path)
+
+
+_READERS: Mapping[str, Callable[[Path], SessionSource]] = {"claude": _claude, "codex": _codex}
 """Opens the folder of another program's sessions, by program."""

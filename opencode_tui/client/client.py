@@ -20,7 +20,6 @@ from opencode_tui.client.facets import (
     SearchFacet,
     SessionsFacet,
     SettingsFacet,
-    SharingFacet,
     UndoFacet,
 )
 from opencode_tui.schema.event.event import Envelope
@@ -82,7 +81,6 @@ class Client(Protocol):
     catalog: CatalogFacet
     settings: SettingsFacet
     files: FilesFacet
-    sharing: SharingFacet
     screen: ScreenFacet
     project: ProjectFacet
     imports: ImportsFacet

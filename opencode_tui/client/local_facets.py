@@ -54,7 +54,6 @@ if TYPE_CHECKING:
         SearchFacet,
         SessionsFacet,
         SettingsFacet,
-        SharingFacet,
         UndoFacet,
     )
     from opencode_tui.engine.file.browser import FileBrowser
@@ -63,7 +62,6 @@ if TYPE_CHECKING:
     from opencode_tui.schema.api.file import ChangedFile, FileContent, FileEntry, FindKind, LineMatch
     from opencode_tui.schema.api.importing import ImportProgress, ImportReport, ImportRequest, ImportStore
     from opencode_tui.schema.api.search import SearchRequest, SearchResult
-    from opencode_tui.schema.api.share import ShareStatus
     from opencode_tui.schema.api.trust import TrustReport
     from opencode_tui.schema.session.session import ForkPreview
     from opencode_tui.schema.session.undo import RevertPreview, RevertReport, UndoOnly
@@ -119,6 +117,7 @@ class _Sessions:
         self.latest = instance.session.sessions.latest
         self.children = engine.store.children
         self.update = instance.session.sessions.update
+        self.remove = instance.session.sessions.remove
         self.wait_copied = engine.core.copies.wait_until_copied
         self.totals = instance.session.sessions.totals
         self.costs = instance.session.sessions.costs
@@ -127,14 +126,6 @@ class _Sessions:
     async def everywhere(self) -> Sequence[SessionInfo]:
         found = [info for one in await self._core.projects.all() for info in await self._core.store.sessions(one.id)]
         return sorted(found, key=lambda info: info.time.updated, reverse=True)
-
-    async def remove(self, session_id: str) -> None:
-        info = await self._core.store.get(session_id)
-        shares = self._instance.session.shares
-        record = await shares.get().record_of(session_id) if info.share is not None else None
-        await self._instance.session.sessions.remove(session_id)
-        if record is not None:
-            shares.get().end(record)
 
     async def diff(self, session_id: str, message_id: str | None = None) -> Sequence[FileDiff]:
         return await self._instance.session.summaries.get().diff(session_id, message_id)
@@ -429,20 +420,6 @@ class _Project:
         return await asyncio.to_thread(lambda: self._instance.folder.project.branch)
 
 
-class _Sharing:
-    def __init__(self, instance: Instance) -> None:
-        self._shares = instance.session.shares
-
-    async def status(self) -> "ShareStatus":
-        return await self._shares.get().status()
-
-    async def share(self, session_id: str) -> SessionInfo:
-        return await self._shares.get().share(session_id)
-
-    async def unshare(self, session_id: str) -> SessionInfo:
-        return await self._shares.get().unshare(session_id)
-
-
 class _Undo:
     def __init__(self, instance: Instance) -> None:
         self._revert = instance.session.revert
@@ -517,7 +494,6 @@ class LocalFacets:
         self.catalog: CatalogFacet = forward(_Catalog(instance), calls)
         self.settings: SettingsFacet = forward(_Settings(engine, instance), calls)
         self.files: FilesFacet = forward(_Files(engine, instance), calls)
-        self.sharing: SharingFacet = forward(_Sharing(instance), calls)
         self.screen: ScreenFacet = forward(_Screen(engine, instance), calls)
         self.project: ProjectFacet = forward(_Project(engine, instance), calls)
         self.imports: ImportsFacet = forward(_Imports(engine, instance), calls)

@@ -46,6 +46,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("session_new", "New session"),
     Action("session_browser", "Browse sessions"),
     Action("session_list", "All sessions"),
+    Action("session_search", "Search all sessions"),
     Action("session_interrupt", "Interrupt (press twice)"),
     Action("session_compact", "Compact the context"),
     Action("session_rename", "Rename this session"),

@@ -5,11 +5,20 @@ from pathlib import Path
 
 
 @dataclass(frozen=True, slots=True)
+class Place:
+    """A part of a conversation to scroll to; `words` is a text of it to mark, empty to mark the whole part."""
+
+    message_id: str
+    part_id: str
+    words: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class StartOptions:
     """Options of the start; `prompt` is sent at once, `model` is `provider/model`.
 
     `server` is the address of an engine in another process, whose turns continue without this screen; `state` is then the
-    local folder for the files of the screen.
+    local folder for the files of the screen. `place` is where the session is shown first.
     """
 
     directory: Path
@@ -21,16 +30,18 @@ class StartOptions:
     agent: str | None = None
     server: str | None = None
     state: Path | None = None
+    place: Place | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Ending:
     """The result of the screen: the session to resume, and the error that ended it, if any.
 
-    `reopen` is the folder to open next, with the session.
+    `reopen` is the folder to open next, with the session, at `place`.
     """
 
     session_id: str | None = None
     title: str = ""
     error: BaseException | None = None
     reopen: Path | None = None
+    place: Place | None = None

@@ -15,7 +15,7 @@ from opencode_tui.tui.conversation.tools.tool import FullText
 from opencode_tui.tui.conversation.view import ConversationView
 from opencode_tui.tui.dialogs.listing import ListContent
 from opencode_tui.tui.keymap import Keymap
-from opencode_tui.tui.options import StartOptions
+from opencode_tui.tui.options import Place, StartOptions
 from opencode_tui.tui.prompt.box import PromptBox
 from opencode_tui.tui.state.controller import SessionController
 from opencode_tui.tui.terminal_title import TerminalTitle
@@ -146,6 +146,10 @@ class ChatApi(Protocol):
         """Show the conversation of the controller, or the welcome text."""
         ...
 
+    def show_place(self, place: Place) -> None:
+        """Scroll to a part of the shown conversation and mark it."""
+        ...
+
     def show_cut(self) -> None:
         """Scroll to where an undo would start."""
         ...
@@ -187,8 +191,8 @@ class ChatApi(Protocol):
         """End the app."""
         ...
 
-    def leave_for(self, folder: Path, session_id: str) -> None:
-        """End the app to open a session of another folder."""
+    def leave_for(self, folder: Path, session_id: str, place: Place | None = None) -> None:
+        """End the app to open a session of another folder, at a place of it."""
         ...
 
 

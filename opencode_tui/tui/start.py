@@ -28,6 +28,8 @@ async def begin(screen: ChatApi, app: AppApi, control: SessionController) -> Non
         await control.open(made.id)
     await _prepare_prompt(screen, control, screen.options.state or Path(places.state))
     screen.show_conversation()
+    if screen.options.place is not None:
+        screen.show_place(screen.options.place)
     if control.choice.problem:
         screen.show_note("failed", control.choice.problem)
     screen.do(_finish(screen, control))

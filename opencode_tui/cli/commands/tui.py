@@ -92,7 +92,13 @@ def _open(start: StartOptions, log_level: str | None, opening: "Opening") -> int
     try:
         ending = asyncio.run(_show(start, log_level, opening))
         while ending is not None and ending.reopen is not None:
-            start = StartOptions(ending.reopen, session_id=ending.session_id, server=start.server, state=start.state)
+            start = StartOptions(
+                ending.reopen,
+                session_id=ending.session_id,
+                server=start.server,
+                state=start.state,
+                place=ending.place,
+            )
             if start.server is None:
                 os.chdir(ending.reopen)
             ending = asyncio.run(_show(start, log_level, opening))

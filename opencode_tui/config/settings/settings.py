@@ -302,10 +302,10 @@ class WatcherSettings(Section):
 
 
 class EnterpriseSettings(Section):
-    """A server of your own for shared sessions."""
+    """A company's own service."""
 
     url: Url | None = None
-    """Its address; `opencode-tui share serve` is such a server."""
+    """Its address."""
 
 
 class SandboxSettings(Section):
@@ -380,7 +380,7 @@ class Settings(Section):
     snapshot: bool | None = None
     """Record snapshots of files for undo; on by default."""
     share: Literal["manual", "auto", "disabled"] | None = None
-    """Share sessions when you ask for it, every new one, or never; to the server of `enterprise.url`."""
+    """Share sessions manually, automatically, or never (not supported yet)."""
     autoshare: bool | None = None
     """Former name of `share: auto`."""
     autoupdate: bool | Literal["notify"] | None = None
@@ -420,7 +420,7 @@ class Settings(Section):
     shell: str | None = None
     """The shell that runs commands."""
     enterprise: EnterpriseSettings | None = None
-    """A server of your own for shared sessions."""
+    """A company's own service."""
     compaction: CompactionSettings = Field(default_factory=CompactionSettings.model_construct)
     """Automatic compaction and pruning of the context."""
     experimental: ExperimentalSettings | None = None
@@ -428,7 +428,7 @@ class Settings(Section):
 
 
 UNSUPPORTED = (
-    "mcp", "lsp", "formatter", "autoupdate", "watcher", "layout", "shell", "skills.urls",
+    "mcp", "lsp", "formatter", "share", "autoupdate", "watcher", "enterprise", "layout", "shell", "skills.urls",
     "server.mdns", "server.mdnsDomain", "experimental.openTelemetry", "experimental.batch_tool", "experimental.mcp_timeout",
     "provider.*.options.setCacheKey", "provider.*.models.*.interleaved",
 )  # fmt: skip

@@ -215,8 +215,9 @@ class Index:
                 )
 
     def optimize(self) -> None:
-        """Merge the index, so that queries read less, and write everything into the database file."""
+        """Merge the index, so that queries read less, and write everything into the database file without free pages."""
         self._db.execute("INSERT INTO fts(fts) VALUES('optimize')")
+        self._db.execute("VACUUM")
         self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def newest(self, expression: str, *, since: int, before: int | None, limit: int) -> list[PartRow | None]:

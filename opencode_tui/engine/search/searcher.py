@@ -33,11 +33,11 @@ RANKED = 50_000
 GROUPS = 100
 """Sessions in a result."""
 
-INLINE_S, TYPING_S = 0.15, 0.03
-"""Seconds that a query spends on bringing the index up to date itself; while the user types."""
+INLINE_S, QUICK_S = 0.15, 0.03
+"""Seconds that a query, and a quick one, spends on bringing the index up to date itself."""
 
 SCAN_S = 1.0
-"""Seconds for which queries of a user who types use the same scan of the store."""
+"""Seconds for which quick queries use the same scan of the store."""
 
 SOME = 20
 """Sessions that are brought up to date by a query also while the child process builds."""
@@ -121,10 +121,10 @@ class Searcher:
 
     def _answer(self, request: SearchRequest, query: Query, project: str) -> SearchResult:
         index = self._open()
-        found = self._scan(is_typing=request.is_typing)
-        stale, problem = self._refresh(index, found, TYPING_S if request.is_typing else INLINE_S)
+        found = self._scan(is_quick=request.is_quick)
+        stale, problem = self._refresh(index, found, QUICK_S if request.is_quick else INLINE_S)
         result = self._run(index, request, query, found, project)
-        if not result.groups and not stale and query.terms and not request.is_typing:
+        if not result.groups and not stale and query.terms and not request.is_quick:
             result = self._corrected(index, request, query, project) or result
         return result.changed(indexed=len(found) - len(stale), sessions=len(found), problem=problem)
 
@@ -155,9 +155,9 @@ class Searcher:
             if path is not None:
                 self._files.discard(path)
 
-    def _scan(self, *, is_typing: bool) -> Mapping[str, Found]:
+    def _scan(self, *, is_quick: bool) -> Mapping[str, Found]:
         now = time.monotonic()
-        if not (is_typing and now - self._found_at < SCAN_S):
+        if not (is_quick and now - self._found_at < SCAN_S):
             self._found = self._view.scan()
             self._found_at = now
         return self._found

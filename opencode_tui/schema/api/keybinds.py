@@ -119,6 +119,7 @@ DEFAULT_KEYS: Mapping[str, str] = {
     "prompt_queue_send": "<leader>return",
     "prompt_delivery_toggle": "<leader>j",
     "session_browser": "<leader>s",
+    "session_search": "none",
     "history_search": "ctrl+r",
     "session_import": "none",
     "login_view": "none",

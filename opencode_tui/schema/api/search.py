@@ -16,6 +16,7 @@ class SearchRequest(Record):
     """A query; `limit` is the maximum number of hits with a snippet.
 
     `is_typing` means that the last word may be incomplete: from three characters on it also matches the words that begin with it.
+    `is_quick` asks for a first answer: changes of the last second may be missing, and no similar words are searched.
     """
 
     query: Annotated[str, Field(max_length=4_096)]
@@ -24,6 +25,7 @@ class SearchRequest(Record):
     is_here: bool = False
     """Whether only sessions of the folder's project are searched."""
     is_typing: bool = False
+    is_quick: bool = False
 
 
 class SearchHit(Record):

@@ -1,7 +1,6 @@
 """Actions of the session browser in the sidebar."""
 
 from collections.abc import Callable, Mapping
-from pathlib import Path
 
 from opencode_tui.schema.api.request import UpdateSession
 from opencode_tui.schema.session.session import SessionInfo
@@ -65,18 +64,11 @@ class BrowserActions:
         return info.id in self._control.folder.sessions
 
     def _open(self, info: SessionInfo) -> None:
-        folder = self._control.folder
         if self._is_here(info):
             self._screen.close_browser()
             self._sessions.open(info.id)
-        elif self._control.is_alone and not Path(info.directory).is_dir():
-            self._screen.show_note("failed", f"{info.directory} does not exist anymore", "the folder of this session")
-        elif self._control.is_alone and any(one in folder.sessions for one in folder.statuses):
-            self._screen.show_note(
-                "note", "The agent is running here", "interrupt it or wait, then open another folder"
-            )
         else:
-            self._screen.leave_for(Path(info.directory), info.id)
+            self._sessions.open_elsewhere(info.directory, info.id)
 
     async def _fork(self, info: SessionInfo) -> None:
         await self._sessions.fork(info.id)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from msgspec import Struct
 
 from opencode_tui import __version__
+from opencode_tui.tui.actions.search import SearchActions
 from opencode_tui.tui.actions.session import SessionActions
 from opencode_tui.tui.actions.undo import UndoActions
 from opencode_tui.tui.screen_api import AppApi, ChatApi
@@ -20,6 +21,7 @@ class PageActions(Struct, frozen=True):
     control: SessionController
     session: SessionActions
     undo: UndoActions
+    search: SearchActions
 
     def table(self) -> Mapping[str, Callable[[], object]]:
         """Return the actions by id."""
@@ -49,6 +51,9 @@ class PageActions(Struct, frozen=True):
         def back(chosen: str = chosen) -> None:
             self._sessions(chosen, typed)
 
+        if what == "search":
+            self.search.search(typed, back)
+            return
         info = self.control.folder.sessions.get(chosen)
         actions = self.session
         if info is None:

@@ -13,6 +13,7 @@ from opencode_tui.text.quantity import plural
 from opencode_tui.tui.dialogs.confirm import ConfirmPanel, Question
 from opencode_tui.tui.dialogs.panel import PanelKey
 from opencode_tui.tui.dialogs.text_panel import TextAsk, TextPanel
+from opencode_tui.tui.options import Place
 from opencode_tui.tui.screen_api import ChatApi, PanelApi
 from opencode_tui.tui.state.controller import SessionController
 
@@ -56,6 +57,18 @@ class SessionActions:
     def open(self, session_id: str) -> None:
         """Show another session."""
         self._screen.do(self._control.open(session_id))
+
+    def open_elsewhere(self, directory: str, session_id: str, place: Place | None = None) -> None:
+        """Show a session of another folder, at a place of it, unless the folder is gone or a run would be left."""
+        folder = self._control.folder
+        if self._control.is_alone and not Path(directory).is_dir():
+            self._screen.show_note("failed", f"{directory} does not exist anymore", "the folder of this session")
+        elif self._control.is_alone and any(one in folder.sessions for one in folder.statuses):
+            self._screen.show_note(
+                "note", "The agent is running here", "interrupt it or wait, then open another folder"
+            )
+        else:
+            self._screen.leave_for(Path(directory), session_id, place)
 
     def rename(self, info: SessionInfo, after: Callable[[], object] = _nothing) -> None:
         """Ask for a new title; `after` is called when it was set, or not."""

@@ -11,6 +11,7 @@ from opencode_tui.tui.actions.pages import PageActions
 from opencode_tui.tui.actions.pick import PickActions
 from opencode_tui.tui.actions.prompt import PromptActions
 from opencode_tui.tui.actions.run import RunActions
+from opencode_tui.tui.actions.search import SearchActions
 from opencode_tui.tui.actions.session import SessionActions
 from opencode_tui.tui.actions.trust import TrustActions
 from opencode_tui.tui.actions.undo import UndoActions
@@ -31,14 +32,16 @@ class ActionTable:
         self.prompt = PromptActions(screen, app, control, self.do, self.do_with, self.memory.add)
         self.browser = BrowserActions(screen, control, self.session)
         self.pick = PickActions(screen, app, control)
-        self._scroll = ScrollActions(screen, panels)
+        self.scroll = ScrollActions(screen, panels)
+        search = SearchActions(screen, control, self.session)
         lists = ListActions(screen, app, control, can=self.can, run=self.do)
-        pages = PageActions(screen, app, control, self.session, self.undo)
+        pages = PageActions(screen, app, control, self.session, self.undo, search)
         self._with_words = {
             **self.session.with_words(),
             **lists.with_words(),
             **pages.with_words(),
-            **self._scroll.with_words(),
+            **search.with_words(),
+            **self.scroll.with_words(),
         }
         self._table: Mapping[str, Callable[[], object]] = {
             **self.run.table(),
@@ -51,16 +54,17 @@ class ActionTable:
             **FactActions(screen, control).table(),
             **lists.table(),
             **pages.table(),
+            **search.table(),
             **self.pick.table(),
-            **self._scroll.table(),
+            **self.scroll.table(),
             **DisplayActions(screen, app).table(),
             **TrustActions(screen, app, panels, control).table(),
         }
 
     def can(self, action: Action) -> bool:
         """Return whether the action exists and is available now."""
-        if action.id in self._scroll.table():
-            return self._scroll.can(action.id)
+        if action.id in self.scroll.table():
+            return self.scroll.can(action.id)
         return action.id in self._table
 
     def knows(self, action_id: str) -> bool:

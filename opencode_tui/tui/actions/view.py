@@ -8,7 +8,12 @@ from opencode_tui.tui.conversation.find import Found
 from opencode_tui.tui.conversation.view import ConversationView
 from opencode_tui.tui.dialogs.text_panel import FindPanel
 from opencode_tui.tui.keymap import ACTIONS
+from opencode_tui.tui.options import Place
 from opencode_tui.tui.screen_api import AppApi, ChatApi, PanelApi
+from opencode_tui.tui.state.items import AnyItem
+
+_LAYOUT_S, _LAYOUT_LOOKS = 0.02, 100
+"""Seconds between two looks whether the conversation has its size, and how many there are."""
 
 _ON_ITEM = frozenset(action.id for action in ACTIONS if action.area == "focus")
 """Actions on the focused item of the conversation."""
@@ -58,8 +63,8 @@ class ScrollActions:
         if self._screen.view is not None:
             act(self._screen.view)
 
-    def _find(self, words: str = "") -> None:
-        """Ask for a text and show where it occurs; at once if it is known."""
+    def _find(self, words: str = "", start: AnyItem | None = None) -> None:
+        """Ask for a text and show where it occurs; at once if it is known, from the item `start` on."""
         view = self._screen.view
         if view is None or not view.display:
             self._screen.show_note("failed", "No conversation is open: there is nothing to find")
@@ -78,13 +83,14 @@ class ScrollActions:
             view.show_found(None)
 
         def find(text: str) -> None:
-            self._screen.do(self._search(view, panel, text))
+            first = start if text == words else None
+            self._screen.do(self._search(view, panel, text, first))
 
         panel = FindPanel(words, find=find, step=step, back=back)
         self._panels.open(panel)
 
     @staticmethod
-    async def _search(view: ConversationView, panel: FindPanel, words: str) -> None:
+    async def _search(view: ConversationView, panel: FindPanel, words: str, start: AnyItem | None) -> None:
         """Find the words in a thread: all texts of a long session need some milliseconds."""
         if not words:
             return
@@ -92,10 +98,31 @@ class ScrollActions:
         found = await asyncio.to_thread(Found, words, list(transcript.items), view.viewport.page.root)
         if not panel.is_attached or view.transcript is not transcript:
             return
-        if found.total and view.viewport.items:
-            found.start_at(view.viewport.items[0])
+        first = start or next(iter(view.viewport.items), None)
+        if found.total and first is not None:
+            found.start_at(first)
         view.show_found(found)
         panel.show_count(found.at + 1, found.total)
+
+    async def show_place(self, place: Place) -> None:
+        """Scroll to a part of the shown conversation and mark its words, or the part where they are not shown."""
+        view = self._screen.view
+        if view is None:
+            return
+        for _ in range(_LAYOUT_LOOKS):
+            if view.size:
+                break
+            await asyncio.sleep(_LAYOUT_S)  # the screen was opened just now
+        items = view.transcript.items
+        item = view.transcript.item(place.part_id)
+        item = item or next((one for one in items if one.message_id == place.message_id and not one.is_hidden), None)
+        if item is None:
+            self._screen.show_note("note", "The match is not shown", "it is part of what was undone or left out")
+            return
+        if place.words and Found(place.words, [item], view.viewport.page.root).total:
+            self._find(place.words, item)
+        else:
+            view.show_item(item.id)
 
     def _step(self, view: ConversationView, step: int) -> None:
         """Go to the prompt after or before the last visited one."""

@@ -19,7 +19,7 @@ from opencode_tui.tui.chrome.header import Header
 from opencode_tui.tui.chrome.queue_rows import QueueRows
 from opencode_tui.tui.chrome.status_line import StatusLine
 from opencode_tui.tui.keymap import BY_ID, Action, Keymap
-from opencode_tui.tui.options import Ending, StartOptions
+from opencode_tui.tui.options import Ending, Place, StartOptions
 from opencode_tui.tui.output.display import LineCompositor
 from opencode_tui.tui.prompt.box import PromptBox
 from opencode_tui.tui.prompt.editor import Editor
@@ -268,6 +268,11 @@ class ChatScreen(ErrorBoundary, Screen[None], inherit_bindings=False):
             self.refresh_chrome()
         return is_used
 
+    def show_place(self, place: Place) -> None:
+        """Scroll to a part of the shown conversation and mark it."""
+        if self.action_table is not None:
+            self.do(self.action_table.scroll.show_place(place))
+
     def show_cut(self) -> None:
         """Scroll to where an undo would start."""
         if self.view is not None:
@@ -349,9 +354,9 @@ class ChatScreen(ErrorBoundary, Screen[None], inherit_bindings=False):
         facts = self.control.facts if self.control else None
         self._end(Ending(facts.info.id if facts else None, facts.title if facts else "", error))
 
-    def leave_for(self, folder: Path, session_id: str) -> None:
-        """End the app to open a session of another folder."""
-        self._end(Ending(session_id, reopen=folder))
+    def leave_for(self, folder: Path, session_id: str, place: Place | None = None) -> None:
+        """End the app to open a session of another folder, at a place of it."""
+        self._end(Ending(session_id, reopen=folder, place=place))
 
     def _end(self, ending: Ending) -> None:
         self.prompt.keep_unsent()

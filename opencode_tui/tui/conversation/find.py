@@ -46,6 +46,10 @@ class Found:
         index = bisect_right(self._ends, self.at)
         return self._items[index], self.at - (self._ends[index - 1] if index else 0)
 
+    def has(self, item: AnyItem) -> bool:
+        """Return whether an item has an occurrence."""
+        return any(one is item for one in self._items)
+
     def start_at(self, item: AnyItem) -> None:
         """Make the first occurrence in this item or below it the current one; the last one if there is none."""
         index = next((index for index, one in enumerate(self._items) if one.at >= item.at), None)

@@ -241,6 +241,13 @@ class ConversationView(LineView, can_focus=True):
         if item is not None:
             self._change(lambda viewport: viewport.show_item(item))
 
+    def show_item(self, item_id: str) -> None:
+        """Scroll an item to the top and mark it as the one that keys act on."""
+        item = self._transcript.item(item_id)
+        if item is not None:
+            self._focus(item)
+            self.scroll_to_item(item_id)
+
     def show_found(self, found: Found | None) -> None:
         """Mark the occurrences of a text and scroll to the current one, opening its item; None removes the marks."""
         self.found = found

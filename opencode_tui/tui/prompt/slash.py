@@ -8,6 +8,7 @@ SLASH: Mapping[str, str] = {
     "sessions": "session_list",
     "resume": "session_list",
     "continue": "session_list",
+    "search": "session_search",
     "undo": "messages_undo",
     "redo": "messages_redo",
     "fork": "session_fork",

@@ -59,7 +59,7 @@ class SessionsHead(PageHead):
         fill, text = palette.area(area), palette.style("text", area)
         cursor: Piece = (" ", text + Style(reverse=True))
         bar: Piece = (f"{self.look.glyphs.user_bar} ", palette.style("accent", area))
-        hint: Piece = ("Type to filter by title", palette.style("muted", area))
+        hint: Piece = ("Type to filter by title, / to search the content", palette.style("muted", area))
         words: list[Piece] = [(self.typed, text), cursor] if self.typed else [cursor, hint]
         inside = row(max(0, width - 2), [bar, *words], fill=fill, mark=self.look.glyphs.ellipsis)
         edge = Segment(" ", palette.area("background"))
@@ -243,6 +243,8 @@ class SessionsScreen(PageScreen):
             act()
         elif event.key in ("backspace", "ctrl+u"):
             self._filter(self.typed[:-1] if event.key == "backspace" else "")
+        elif event.key == "slash":
+            self._search()
         elif event.is_printable and event.character:
             self._filter(self.typed + clean(event.character))
         else:
@@ -289,6 +291,11 @@ class SessionsScreen(PageScreen):
         if chosen:
             self.dismiss(None)
             self._act(what, chosen)
+
+    def _search(self) -> None:
+        """Search the content of all sessions for what is typed."""
+        self.dismiss(None)
+        self._act("search", self.listing.chosen)
 
     def _filter(self, typed: str) -> None:
         self.typed = typed

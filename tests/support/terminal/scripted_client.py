@@ -12,6 +12,7 @@ from opencode_tui.schema.api.catalog import AgentSummary, CommandSummary, Notice
 from opencode_tui.schema.api.context import ContextView
 from opencode_tui.schema.api.project import Places
 from opencode_tui.schema.api.question import QuestionRequest
+from opencode_tui.schema.api.search import SearchResult
 from opencode_tui.schema.api.trust import TrustReport
 from opencode_tui.schema.error import NotFoundError
 from opencode_tui.schema.event.event import Envelope, Event
@@ -57,6 +58,7 @@ class Script:
     undo: RevertPreview | None = None
     context: ContextView | None = None
     plan: str = ""
+    found: SearchResult = field(default_factory=lambda: SearchResult(groups=[]))
     files: list[str] = field(default_factory=list[str])
     commands: list[CommandSummary] = field(default_factory=list[CommandSummary])
     models: list[Model] = field(default_factory=lambda: [SONNET])
@@ -129,6 +131,7 @@ class ScriptedClient:
             todos=lambda _id: script.todos,
             diff=lambda _id, _message=None: script.diffs,
         )
+        self.search = _Facet(find=lambda request: script.found if request.query else SearchResult(groups=[]))
         self.messages = _Facet(
             list=lambda _id, _limit=None: script.messages,
             get=lambda _id, wanted: next(one for one in script.messages if one.info.id == wanted),

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from opencode_tui.schema.api.search import SearchGroup, SearchHit, SearchKind, SearchResult
 from opencode_tui.schema.permission import Action, PermissionReport, PermissionRequest, Rule, Verdict
 from opencode_tui.schema.session.diff import FileDiff
 from opencode_tui.schema.session.message import Tokens, UserSummary
@@ -216,8 +217,69 @@ def long_timeline() -> Script:
     return script
 
 
+def found(**facts: Any) -> Callable[[], Script]:
+    """What a search for two words finds in three sessions of two projects; the texts of one steer terminals."""
+
+    def make() -> Script:
+        script = many_sessions()
+        answer = "…wait min(2 ** attempt, 60) s before the next retry, with backoff jitter, and respect the header…"
+        hostile = "a \x1b[31mretry\x1b[0m \u202eof the backoff"
+        groups = [
+            SearchGroup(
+                session_id="ses_flags",
+                project_id="p",
+                directory=ROOT,
+                title="Rename the retry and backoff flags",
+                marks=[(11, 16), (21, 28)],
+                updated=NOW_MS - 2 * HOUR,
+                count=0,
+                hits=[],
+            ),
+            SearchGroup(
+                session_id="ses_shop",
+                project_id="other",
+                directory="/home/you/src/shop",
+                title="Make the client survive 429s",
+                marks=[],
+                updated=NOW_MS - 3 * DAY,
+                count=9,
+                hits=[
+                    _hit("answer", answer, _marks(answer)),
+                    _hit("tool", '$ rg -n "retry|backoff" src', _marks('$ rg -n "retry|backoff" src'), tool="bash"),
+                    _hit("prompt", "does it retry with backoff?", _marks("does it retry with backoff?")),
+                ],
+            ),
+            SearchGroup(
+                session_id="ses_csv",
+                project_id="p",
+                directory=ROOT,
+                title="Flaky download test",
+                marks=[],
+                updated=NOW_MS - 14 * DAY,
+                archived=NOW_MS - DAY,
+                count=2,
+                hits=[_hit("tool", hostile, _marks(hostile), tool="a_server_with_a_long_name")],
+            ),
+        ]
+        script.found = SearchResult(groups=groups, matches=11, indexed=40, sessions=40, elapsed_ms=4.0).changed(**facts)
+        return script
+
+    return make
+
+
+def _marks(text: str) -> list[tuple[int, int]]:
+    return [(text.index(word), text.index(word) + len(word)) for word in ("retry", "backoff")]
+
+
+def _hit(kind: SearchKind, snippet: str, marks: list[tuple[int, int]], *, tool: str | None = None) -> SearchHit:
+    return SearchHit(
+        message_id="msg_x", part_id="prt_x", kind=kind, tool=tool, time=NOON + 2 * MINUTE, snippet=snippet, marks=marks
+    )
+
+
 TIMELINE = press("ctrl+x", "g", "up")
 LIST = press("ctrl+x", "l")
+SEARCH = press("ctrl+x", "l", "/", *"retry", "space", *"backoff")
 
 SITUATIONS: dict[str, Situation] = {
     "sessions-with-their-costs": Situation(many_sessions, (140, 35), DARK, LIST),
@@ -241,6 +303,24 @@ SITUATIONS: dict[str, Situation] = {
         many_sessions_pinned, (120, 34), PLAIN, press("ctrl+x", "s", "down", "down")
     ),
     "sessions-in-16-colors-and-ascii": Situation(many_sessions, (120, 30), PLAIN, LIST),
+    "search-in-160-columns": Situation(found(), (160, 30), DARK, SEARCH),
+    "search-in-160-columns-light": Situation(found(), (160, 30), LIGHT, SEARCH),
+    "search-in-100-columns": Situation(found(), (100, 24), DARK, press("ctrl+x", "l", "/", *"retry", "down", "down")),
+    "search-in-100-columns-light": Situation(found(), (100, 24), LIGHT, SEARCH),
+    "search-in-60-columns": Situation(found(), (60, 22), DARK, SEARCH),
+    "search-in-60-columns-light": Situation(found(), (60, 22), LIGHT, SEARCH),
+    "search-in-16-colors-and-ascii": Situation(found(), (100, 24), PLAIN, SEARCH),
+    "search-while-the-index-is-built": Situation(found(indexed=3_200, sessions=10_000), (100, 24), DARK, SEARCH),
+    "search-without-a-query": Situation(found(), (100, 24), DARK, press("ctrl+x", "l", "/")),
+    "search-without-a-match-so-far": Situation(
+        found(groups=[], matches=0, indexed=3_200, sessions=10_000), (100, 24), LIGHT, SEARCH
+    ),
+    "search-on-a-full-disk": Situation(
+        found(problem="cannot use the search index /home/you/.cache/x.db: the disk is full; free some space"),
+        (100, 24),
+        DARK,
+        SEARCH,
+    ),
 }
 
 

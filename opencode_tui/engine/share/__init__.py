@@ -1,1 +1,0 @@
-"""Publishes a session to a share server and keeps it up to date."""

@@ -1,0 +1,343 @@
+"""The search page: what matches a query in the sessions of all projects, grouped by session, with snippets."""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+
+from rich.segment import Segment
+from rich.style import Style
+from textual import events
+from textual.strip import Strip
+
+from opencode_tui.schema.api.search import SearchGroup, SearchHit, SearchRequest, SearchResult
+from opencode_tui.schema.error import OpencodeError
+from opencode_tui.text.cells import clip, pad
+from opencode_tui.text.quantity import age
+from opencode_tui.text.safe_text import screen_line
+from opencode_tui.text.search import correction, count_words, found_words, hit_clock, hit_label, marked, progress
+from opencode_tui.tui.prompt.draft import clean
+from opencode_tui.tui.screens.page import Entry, PageHead, PageKey, PageScreen
+from opencode_tui.tui.state.controller import SessionController
+from opencode_tui.tui.theme.look import Look
+from opencode_tui.tui.widgets.row import Piece, row
+
+PAUSE_S = 0.3
+"""Seconds without a key after which a query is asked again, for similar words and what changed just now."""
+
+POLL_S = 1.0
+"""Seconds between two looks at an index that is being built."""
+
+LABEL, CLOCK, COUNT, AGE = 10, 5, 14, 6
+"""Cells of the columns at the right."""
+
+FACTS_FROM = 76
+"""Cells of the list from which the number of matches and the times are shown."""
+
+HINT = 'Words, "a phrase", back*, -without, tool:bash, file:path, role:user, project:., since:2w'
+
+_MOVES = {"up": -1, "down": 1, "pageup": -15, "pagedown": 15, "home": -(10**6), "end": 10**6}
+_LIST_MOVES = {"k": -1, "j": 1}
+
+
+class SearchHead(PageHead):
+    """The title with the counts, the query, and a line about the index."""
+
+    typed = ""
+    message = ""
+    is_editing = True
+
+    def update(self, left: Sequence[Piece], right: Sequence[Piece], *, typed: str, is_editing: bool) -> None:
+        """Show another title row and query."""
+        self.typed, self.is_editing = typed, is_editing
+        self.show([(left, right), ([], []), ([], [])])
+
+    def rows(self, width: int, height: int) -> Sequence[Strip]:
+        """Return the title and the query between empty rows."""
+        drawn = [*super().rows(width, height)]
+        drawn[3] = self._query(width)
+        return drawn
+
+    def _query(self, width: int) -> Strip:
+        palette, area = self.look.palette, "surface"
+        fill, text = palette.area(area), palette.style("text", area)
+        cursor: list[Piece] = [(" ", text + Style(reverse=True))] if self.is_editing else []
+        bar: Piece = (f"{self.look.glyphs.user_bar} ", palette.style("accent", area))
+        hint: list[Piece] = [] if self.typed else [(HINT, palette.style("muted", area))]
+        shown: list[Piece] = [(screen_line(self.typed), text)] if self.typed else []
+        inside = row(max(0, width - 2), [bar, *shown, *cursor, *hint], fill=fill, mark=self.look.glyphs.ellipsis)
+        edge = Segment(" ", palette.area("background"))
+        return Strip([edge, *inside, edge], width)
+
+
+class SearchRows:
+    """Draws sessions and hits; `width` returns the cells of the list."""
+
+    def __init__(self, look: Look, now: int, *, width: Callable[[], int]) -> None:
+        self._look = look
+        self._now = now
+        self._width = width
+
+    def group(self, group: SearchGroup, *, has_folder: bool) -> Entry:
+        """Return the row of a session."""
+        return Entry(
+            lambda area: self._title(group, area, has_folder=has_folder),
+            lambda area: self._facts(group, area),
+            f"session {group.session_id}",
+        )
+
+    def hit(self, group: SearchGroup, number: int) -> Entry:
+        """Return the row of a hit."""
+        hit = group.hits[number]
+
+        def left(area: str) -> Sequence[Piece]:
+            room = self._width() - LABEL - CLOCK - 12
+            text, marks = _from_first_mark(hit.snippet, hit.marks, room)
+            return [("    ", self._look.palette.area(area)), *self._marked(text, marks, "muted", area)]
+
+        return Entry(left, lambda area: self._place(hit, area), f"hit {group.session_id} {number}")
+
+    def _title(self, group: SearchGroup, area: str, *, has_folder: bool) -> Sequence[Piece]:
+        style = self._look.palette.style
+        name = screen_line(group.directory.rstrip("/").rpartition("/")[2] or group.directory)
+        folder: list[Piece] = [(f"{name}  ", style("accent", area))] if has_folder and self._width() >= 40 else []
+        kind = "archived  " if group.archived is not None else ""
+        title = self._marked(group.title or "(no title)", group.marks, "text", area, bold=True)
+        return [("  ", style("text", area)), *folder, (kind, style("muted", area)), *title]
+
+    def _facts(self, group: SearchGroup, area: str) -> Sequence[Piece]:
+        words = pad(age(group.updated, self._now), AGE, is_right=True)
+        if self._width() >= FACTS_FROM:
+            words = pad(count_words(group.count), COUNT, is_right=True) + words
+        return [(f"  {words}", self._look.palette.style("muted", area))]
+
+    def _place(self, hit: SearchHit, area: str) -> Sequence[Piece]:
+        ellipsis = self._look.glyphs.ellipsis
+        words = pad(clip(screen_line(hit_label(hit)), LABEL, ellipsis), LABEL)
+        if self._width() >= FACTS_FROM:
+            words += "  " + pad(hit_clock(hit), CLOCK)
+        return [(f"  {words}", self._look.palette.style("muted", area))]
+
+    def _marked(
+        self, text: str, marks: Sequence[tuple[int, int]], token: str, area: str, *, bold: bool = False
+    ) -> list[Piece]:
+        style = self._look.palette.style
+        usual, found = style(token, area, bold=bold), style("warning", area, bold=True)
+        return [
+            (self._look.words(screen_line(piece)), found if is_match else usual)
+            for piece, is_match in marked(text, marks)
+        ]
+
+
+def _from_first_mark(text: str, marks: Sequence[tuple[int, int]], room: int) -> tuple[str, Sequence[tuple[int, int]]]:
+    """Return the snippet from a word before its first match on, if the match would not fit into `room` cells."""
+    if not marks or marks[0][1] <= room * 2 // 3:
+        return text, marks
+    cut = max(0, marks[0][0] - max(0, room // 4))
+    space = text.find(" ", cut, marks[0][0])
+    cut = space + 1 if space >= 0 else cut
+    return f"…{text[cut:]}", [(start - cut + 1, end - cut + 1) for start, end in marks]
+
+
+class SearchScreen(PageScreen):
+    """The page; `opened` gets the chosen session and hit, `back` is called after escape."""
+
+    has_preview = False
+
+    def __init__(
+        self,
+        control: SessionController,
+        opened: Callable[[SearchGroup, SearchHit | None], object],
+        *,
+        back: Callable[[], object],
+        typed: str = "",
+    ) -> None:
+        """`typed` is the first query."""
+        super().__init__()
+        self.head = SearchHead()
+        self.typed = typed
+        self.result = SearchResult(groups=[])
+        self._control = control
+        self._opened = opened
+        self._back = back
+        self._is_editing = True
+        self._is_here = False
+        self._is_ranked = False
+        self._is_waiting = False
+        self._failure = ""
+        self._targets: Mapping[str, tuple[SearchGroup, SearchHit | None]] = {}
+
+    def fill(self) -> None:
+        """Ask the first query."""
+        self._search()
+
+    def page_keys(self) -> Sequence[PageKey]:
+        """Return the keys for the query, or for the list."""
+        order = "newest first" if self._is_ranked else "by relevance"
+        scope = "all projects" if self._is_here else "this project only"
+        keys = [PageKey("enter", "open at the match", self._open), PageKey("tab", order, self._switch_order)]
+        if self._is_editing:
+            return [*keys, PageKey("down", "to the list", partial(self._move, 0))]
+        return [*keys, PageKey("full_stop", "", self._switch_scope), PageKey(".", scope, self._switch_scope)]
+
+    def on_key(self, event: events.Key) -> None:
+        """Edit the query, move in the list, or act."""
+        event.stop()
+        event.prevent_default()  # else the keys of the base class would act as well
+        key = event.key
+        in_list = not self._is_editing
+        if key == "enter":
+            self._open()
+        elif key == "tab":
+            self._switch_order()
+        elif key in ("escape", "ctrl+c"):
+            self.dismiss(None)
+            self._back()
+        elif key in _MOVES or (in_list and key in _LIST_MOVES):
+            self._move(_MOVES.get(key, _LIST_MOVES.get(key, 0)))
+        elif in_list and key == "full_stop":
+            self._switch_scope()
+        elif in_list and key == "slash":
+            self._edit(self.typed)
+        elif key == "backspace":
+            self._edit(self.typed[:-1])
+        elif key == "ctrl+u":
+            self._edit("")
+        elif key == "ctrl+w":
+            self._edit(self.typed.rstrip().rpartition(" ")[0])
+        elif event.is_printable and event.character:
+            self._edit(self.typed + clean(event.character))
+
+    def on_paste(self, event: events.Paste) -> None:
+        """Add pasted text to the query."""
+        event.stop()
+        self._edit(self.typed + clean(" ".join(event.text.split())))
+
+    def on_page_list_opened(self) -> None:
+        """Open the clicked row."""
+        self._open()
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Show the columns that fit."""
+        self.call_after_refresh(self._show)
+
+    def _edit(self, typed: str) -> None:
+        is_same = typed == self.typed
+        self._is_editing = True
+        self.typed = typed[:2_000]
+        if is_same:
+            self._show()
+        else:
+            self._search()
+
+    def _move(self, rows: int) -> None:
+        if self._is_editing:
+            self._is_editing = False
+            rows = max(0, rows - 1)  # the first row is selected already
+        self.listing.move(rows)
+        self._show()
+
+    def _switch_order(self) -> None:
+        self._is_ranked = not self._is_ranked
+        self._search()
+
+    def _switch_scope(self) -> None:
+        self._is_here = not self._is_here
+        self._search()
+
+    def _open(self) -> None:
+        target = self._targets.get(self.listing.chosen)
+        if target is not None:
+            self.dismiss(None)
+            self._opened(*target)
+
+    def _search(self) -> None:
+        self._is_waiting = bool(self.typed.strip())
+        self._show_head()
+        self.run_worker(self._ask(), exclusive=True, group="search", exit_on_error=False)
+
+    async def _ask(self) -> None:
+        """Show a first answer, then a whole one, then what more is indexed."""
+        request = SearchRequest(
+            query=self.typed,
+            order="relevance" if self._is_ranked else "newest",
+            is_here=self._is_here,
+            is_typing=True,
+        )
+        try:
+            self._update(await self._control.client.search.find(request.changed(is_quick=True)), is_new=True)
+            if not self.typed.strip():
+                return
+            await asyncio.sleep(PAUSE_S)
+            self._update(await self._control.client.search.find(request))
+            while not self.result.is_complete and self.result.problem is None:
+                await asyncio.sleep(POLL_S)
+                self._update(await self._control.client.search.find(request))
+        except OpencodeError as error:
+            self._failure = screen_line(str(error))
+            self._is_waiting = False
+            self._show()
+
+    def _update(self, result: SearchResult, *, is_new: bool = False) -> None:
+        self.result, self._failure, self._is_waiting = result, "", False
+        self._show(is_new=is_new)
+
+    def _show(self, *, is_new: bool = False) -> None:
+        look = self.listing.look
+        drawn = SearchRows(look, self._control.now(), width=lambda: self.listing.size.width)
+        entries: list[Entry] = []
+        targets: dict[str, tuple[SearchGroup, SearchHit | None]] = {}
+        for group in self.result.groups:
+            if entries:
+                entries.append(Entry(lambda _area: []))
+            entries.append(drawn.group(group, has_folder=not self._is_here))
+            targets[entries[-1].id] = (group, None if group.marks else next(iter(group.hits), None))
+            for number, hit in enumerate(group.hits):
+                entries.append(drawn.hit(group, number))
+                targets[entries[-1].id] = (group, hit)
+        self._targets = targets
+        first = next(iter(targets), "")
+        self.listing.show(entries or [self._empty()], chosen=first if is_new else "")
+        self._show_head()
+
+    def _empty(self) -> Entry:
+        if not self.typed.strip():
+            words = "Search the content of all sessions"
+        elif self._is_waiting or not self.result.is_complete:
+            words = "No matches so far"
+        else:
+            words = "No matches"
+        return Entry(lambda area: [(f"  {words}", self.style("muted", area))])
+
+    def _show_head(self) -> None:
+        look, result = self.listing.look, self.result
+        facts = ""
+        if self.typed.strip() and not self._is_waiting:
+            facts = f"{found_words(result)} · {result.elapsed_ms:.0f} ms"
+        scope = "this project" if self._is_here else ""
+        order = "by relevance" if self._is_ranked else ""
+        about = " · ".join(filter(None, [scope, order, facts]))
+        assert isinstance(self.head, SearchHead)
+        title: list[Piece] = [("Search", self.style("text", bold=True))]
+        self.head.update(
+            title, [(look.words(about), self.style("muted"))], typed=self.typed, is_editing=self._is_editing
+        )
+        self.show_keys()
+
+    def show_keys(self) -> None:
+        """Draw the keys, and above them what the user should know about the result."""
+        super().show_keys()
+        message, token = self._message()
+        if message:
+            room = max(0, self.listing.size.width - 6)
+            self.foot.show_message(clip(message, room, self.listing.look.glyphs.ellipsis), token)
+
+    def _message(self) -> tuple[str, str]:
+        """Return the line above the keys: a failure, what is still missing, or what was changed in the query."""
+        result = self.result
+        if self._failure or result.problem:
+            return self._failure or screen_line(result.problem or ""), "error"
+        if result.ignored:
+            return screen_line(f"Ignored: {', '.join(result.ignored)}"), "warning"
+        if result.corrected is not None:
+            return screen_line(correction(result)).capitalize(), "warning"
+        return progress(result).capitalize(), "muted"

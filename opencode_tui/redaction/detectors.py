@@ -40,7 +40,7 @@ def _key(words: str, pattern: str) -> Detector:
 # ruff: noqa: E501 - a pattern stays in one line
 
 _NAME = (
-    r"(?:[a-z0-9_\-.]*?(?:passw(?:or)?d|passphrase|passwd|secret|token|api[_\-]?key|apikey|access[_\-]?key|private[_\-]?key|"
+    r"(?:[a-z0-9_\-.]*?(?:passw(?:or)?d|passphrase|passwd|secret|token(?!i[sz])|api[_\-]?key|apikey|access[_\-]?key|private[_\-]?key|"
     r"account[_\-]?key|signing[_\-]?key|encryption[_\-]?key|master[_\-]?key|auth[_\-]?key|webhook[_\-]?url|credentials?|client[_\-]?id[_\-]?secret|"
     r"(?:_pwd|_dsn|_pat)(?![a-z]))|pwd|pgpass)[a-z0-9_\-]{0,20}"
 )

@@ -79,6 +79,7 @@ async def test_a_long_command_can_be_read_whole_after_it_ran(environ: dict[str, 
         await page.sees("✓ Done")
         assert "word39" not in page.text()
         page.app.set_focus(page.app.chat.view)
+        await page.press("k")
         await page.press("enter")
         await page.sees("word39")
 

@@ -308,6 +308,10 @@ class UndoFacet(Protocol):
         """Return what `revert` with these arguments would do; changes nothing. Raises as `revert`."""
         ...
 
+    async def changes(self, session_id: str, message_id: str, part_id: str | None = None) -> Sequence[FileDiff]:
+        """Return the file changes that `revert` with these arguments is for, over all its turns. Raises NoSuchMessageError."""
+        ...
+
     async def preview_unrevert(self, session_id: str) -> RevertPreview:
         """Return what `unrevert` would do; changes nothing. Raises as `unrevert`."""
         ...

@@ -423,6 +423,7 @@ class _Project:
 class _Undo:
     def __init__(self, instance: Instance) -> None:
         self._revert = instance.session.revert
+        self._summaries = instance.session.summaries
 
     async def recover(self, session_id: str) -> None:
         await self._revert.get().recover(session_id)
@@ -436,6 +437,9 @@ class _Undo:
         only: "UndoOnly | None" = None,
     ) -> "RevertPreview":
         return await self._revert.get().preview(session_id, message_id, part_id, only=only)
+
+    async def changes(self, session_id: str, message_id: str, part_id: str | None = None) -> Sequence[FileDiff]:
+        return await self._summaries.get().since(session_id, message_id, part_id)
 
     async def preview_unrevert(self, session_id: str) -> "RevertPreview":
         return await self._revert.get().preview_unrevert(session_id)

@@ -294,6 +294,10 @@ class _Undo(_Facet):
         target = UndoTarget(message_id=message_id, part_id=part_id, only=only)
         return await self._link.send("POST", f"{OWN}/session/{session_id}/revert/preview", RevertPreview, target)
 
+    async def changes(self, session_id: str, message_id: str, part_id: str | None = None) -> Sequence[FileDiff]:
+        query = {"messageID": message_id, "partID": part_id}
+        return await self._link.records(f"{OWN}/session/{session_id}/revert/diff", FileDiff, query)
+
     async def preview_unrevert(self, session_id: str) -> RevertPreview:
         return await self._link.send("POST", f"{OWN}/session/{session_id}/unrevert/preview", RevertPreview, Record())
 

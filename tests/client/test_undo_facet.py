@@ -57,6 +57,32 @@ async def test_a_message_or_a_part_can_be_named(api):
         await api.client.undo.preview(session.id, "msg_0000000000000000")
 
 
+async def test_the_changes_of_an_undo_are_those_of_all_its_turns(api):
+    made, other = api.project.path / "new.txt", api.project.path / "other.txt"
+    first = Call("write", {"filePath": str(made), "content": "x\n"})
+    second = Call("write", {"filePath": str(made), "content": "y\n"})
+    api.model.script(Answer(calls=(first,)), Answer(text="done"))
+    session = await api.new_session()
+    await api.say(session, "make it")
+    third = Call("write", {"filePath": str(other), "content": "z\n"})
+    api.model.script(Answer(text="so", calls=(second,)), Answer(text="and", calls=(third,)), Answer(text="done"))
+    await api.say(session, "change it")
+    messages = await api.client.messages.list(session.id)
+    users = [one.info.id for one in messages if one.info.role == "user"]
+    whole, last = [
+        [(diff.file, diff.before, diff.after) for diff in await api.client.undo.changes(session.id, user)]
+        for user in users
+    ]
+    assert whole == [("new.txt", "", "y\n"), ("other.txt", "", "z\n")]
+    assert last == [("new.txt", "x\n", "y\n"), ("other.txt", "", "z\n")]
+    answer = next(one for one in messages if one.info.role == "assistant" and one.parts and "so" in str(one.parts))
+    [call] = [part.id for part in answer.parts if part.type == "tool"]
+    part = await api.client.undo.changes(session.id, answer.info.id, call)
+    assert [diff.file for diff in part] == ["new.txt", "other.txt"]
+    with pytest.raises(NoSuchMessageError):
+        await api.client.undo.changes(session.id, "msg_0000000000000000")
+
+
 async def test_what_cannot_be_undone_is_said_by_its_class(api, paths):
     session = await api.new_session()
     with pytest.raises(NothingToRevertError):

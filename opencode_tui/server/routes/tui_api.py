@@ -22,6 +22,7 @@ from opencode_tui.schema.http_headers import OWN
 from opencode_tui.schema.model import Model, ModelRef
 from opencode_tui.schema.permission import ApprovalsMode, PermissionReport, PermissionRules, Rule
 from opencode_tui.schema.record import Record, absent
+from opencode_tui.schema.session.diff import FileDiff
 from opencode_tui.schema.session.session import ForkPreview, SessionInfo
 from opencode_tui.schema.session.undo import RevertPreview, RevertReport, UndoOnly
 from opencode_tui.schema.totals import SessionTotals
@@ -324,6 +325,18 @@ async def preview_revert(client: FolderClient, session_id: SessionId, choice: Re
     """Return what an undo would do to messages and files, without changing anything."""
     choice = choice or RevertChoice()
     return answer_record(await client.undo.preview(session_id, choice.message_id, choice.part_id, only=choice.only))
+
+
+@router.get("/session/{sessionID}/revert/diff", response_model=list[FileDiff])
+async def list_reverted_changes(
+    client: FolderClient,
+    session_id: SessionId,
+    message_id: Annotated[str, Query(alias="messageID", pattern=r"^msg_[0-9A-Za-z]{1,60}$")],
+    part_id: Annotated[str | None, Query(alias="partID", pattern=r"^prt_[0-9A-Za-z]{1,60}$")] = None,
+) -> Response:
+    """Return the file changes that an undo from a message, or a part of it, is for."""
+    await client.sessions.get(session_id)
+    return answer_records(await client.undo.changes(session_id, message_id, part_id))
 
 
 @router.post("/session/{sessionID}/unrevert/preview", response_model=RevertPreview)

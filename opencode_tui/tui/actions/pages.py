@@ -117,8 +117,6 @@ class PageActions(Struct, frozen=True):
                 self.screen.do(self.undo.ask(chosen))
             case "fork" if session_id is not None:
                 self.screen.do(self.session.fork(session_id, chosen))
-            case "diff":
-                self.screen.do(self._diff())
             case "open":
                 self.session.open(chosen)
             case _:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 
 from opencode_tui.schema.session.part import TextPart
-from opencode_tui.schema.session.undo import RevertPreview, RevertReport, UndoFiles, UndoOnly
+from opencode_tui.schema.session.undo import RevertPreview, RevertReport, UndoFiles, UndoOnly, UndoScope
 from opencode_tui.text.undo import unchanged_files
 from opencode_tui.tui.dialogs.undo import UndoPanel
 from opencode_tui.tui.screen_api import ChatApi, PanelApi
@@ -52,20 +52,21 @@ class UndoActions:
         )
 
     def _diff_opener(self, session_id: str, preview: RevertPreview) -> Callable[[], object] | None:
-        """Return what opens the changes: only for the undo of one whole turn, as changes are recorded by turn, where they are."""
+        """Return what opens the changes of the turns to undo; None where undo is off."""
         scope = preview.scope
-        if scope is None or scope.part_id or scope.requests != 1 or preview.unavailable:
+        if scope is None or preview.unavailable:
             return None
-        return lambda: self._screen.do(self._show_diff(session_id, scope.message_id))
+        return lambda: self._screen.do(self._show_diff(session_id, scope))
 
-    async def _show_diff(self, session_id: str, message_id: str) -> None:
+    async def _show_diff(self, session_id: str, scope: UndoScope) -> None:
         from opencode_tui.tui.screens.diff import TURN, DiffScreen  # loads on demand
 
-        diffs = await self._control.client.sessions.diff(session_id, message_id)
+        diffs = await self._control.client.undo.changes(session_id, scope.message_id, scope.part_id)
+        sides = TURN if scope.requests == 1 and not scope.part_id else ("before", "after")
         if diffs:
-            self._screen.open_page(DiffScreen(diffs, is_stacked=self._control.is_stacked, sides=TURN))
+            self._screen.open_page(DiffScreen(diffs, is_stacked=self._control.is_stacked, sides=sides))
         else:
-            self._screen.show_note("note", "No file changes", "in this turn")
+            self._screen.show_note("note", "No file changes", "in what is undone")
 
     def _cancel(self) -> None:
         self._panels.close()

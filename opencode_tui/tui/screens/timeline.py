@@ -127,7 +127,7 @@ LIVE_S = 1.0
 
 
 class TimelineScreen(PageScreen):
-    """The page; Enter jumps to a prompt, `r` reverts to it, `f` forks before it."""
+    """The page; Enter jumps to a prompt, `r` reverts to it, `f` forks before it, `d` shows the changes of its turn."""
 
     DEFAULT_CSS = "TimelineScreen Preview { width: 37%; }"
 
@@ -161,7 +161,7 @@ class TimelineScreen(PageScreen):
             PageKey("enter", "jump", lambda: self._leave("jump", chosen)),
             PageKey("r", "revert to here", lambda: self._leave("revert", chosen)),
             PageKey("f", "fork from here", lambda: self._leave("fork", chosen)),
-            PageKey("d", "diff", lambda: self._leave("diff", chosen)),
+            PageKey("d", "diff", lambda: self.run_worker(self._diff(chosen), exclusive=True, exit_on_error=False)),
         )
 
     def on_page_list_moved(self) -> None:
@@ -180,6 +180,23 @@ class TimelineScreen(PageScreen):
     def _leave(self, what: str, chosen: str) -> None:
         self.dismiss(None)
         self._act(what, chosen)
+
+    async def _diff(self, message_id: str) -> None:
+        """Show the changes of a turn over this page, which is there again when they are closed."""
+        from opencode_tui.tui.screens.diff import TURN, DiffScreen  # loads on demand
+
+        session_id = self._control.session_id
+        if session_id is None:
+            return
+        try:
+            diffs = await self._control.client.sessions.diff(session_id, message_id)
+        except OpencodeError as error:
+            self.foot.show_message(screen_line(" ".join(str(error).split())), "error")
+            return
+        if diffs:
+            self.app.push_screen(DiffScreen(diffs, is_stacked=self._control.is_stacked, sides=TURN))
+        else:
+            self.foot.show_message("No file changes in this turn")
 
     async def _look(self, message_id: str) -> None:
         session_id, moment = self._control.session_id, self._moment_of(message_id)

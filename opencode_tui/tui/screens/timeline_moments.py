@@ -8,7 +8,7 @@ from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.session.diff import FileDiff
 from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.message import AssistantMessage, UserMessage
-from opencode_tui.schema.session.part import CompactionPart, PatchPart, StepStartPart, TextPart, ToolPart
+from opencode_tui.schema.session.part import CompactionPart, FilePart, PatchPart, StepStartPart, TextPart, ToolPart
 from opencode_tui.schema.session.session import SessionInfo, fork_origin
 from opencode_tui.schema.session.tool_state import ToolStateCompleted
 from opencode_tui.text.safe_text import screen_line
@@ -105,7 +105,8 @@ def _request(message: MessageWithParts, following: MessageWithParts | None) -> M
     if any(isinstance(part, CompactionPart) for part in message.parts):
         return Moment(info.id, info.time.created, "Compacted", is_rule=True)
     words = [part.text for part in message.parts if isinstance(part, TextPart) and not part.synthetic]
-    text = screen_line(" ".join(" ".join(words).split()) or _command_line(following))
+    files = [f"[{part.filename or part.mime}]" for part in message.parts if isinstance(part, FilePart)]
+    text = screen_line(" ".join(" ".join(words or files).split()) or _command_line(following))
     summary = info.summary if isinstance(info, UserMessage) else None
     return Moment(info.id, info.time.created, text, diffs=summary.diffs if summary else ()) if text else None
 

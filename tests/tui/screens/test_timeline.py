@@ -2,7 +2,7 @@
 
 from opencode_tui.schema.session.diff import FileDiff
 from opencode_tui.schema.session.message import UserSummary
-from opencode_tui.schema.session.part import PatchPart
+from opencode_tui.schema.session.part import FilePart, PatchPart
 from opencode_tui.text.undo import UndoneFile
 from opencode_tui.tui.screens.timeline import change_since
 from opencode_tui.tui.screens.timeline_moments import NO_CHANGE, Branch, Moment, moments
@@ -54,6 +54,16 @@ def test_a_request_that_is_not_answered_yet_says_nothing() -> None:
     story = Story()
     story.user("which", "1")
     assert [one.steps for one in moments(story.messages, [])] == [[]]
+
+
+def test_a_request_that_is_only_a_file_is_a_turn() -> None:
+    story = Story()
+    story.user("", "1").parts[:] = [
+        FilePart(
+            id="prt_file", session_id=SESSION, message_id="msg_x", mime="image/png", filename="a.png", url="data:,"
+        )
+    ]
+    assert [one.text for one in moments(story.messages, [])] == ["[a.png]"]
 
 
 def test_a_fork_stands_where_it_branches_off_and_not_when_it_was_made() -> None:

@@ -12,7 +12,15 @@ from msgspec import Struct
 
 from opencode_tui.engine.lazy import Lazy
 from opencode_tui.engine.session.records.store import SessionStore
-from opencode_tui.engine.session.revert.range import UncoveredCall, changes_of, turns_of, visible, work_of
+from opencode_tui.engine.session.revert.range import (
+    UncoveredCall,
+    changes_of,
+    find_boundary,
+    hidden_parts,
+    turns_of,
+    visible,
+    work_of,
+)
 from opencode_tui.engine.snapshot.report import Patch
 from opencode_tui.schema.event.event import Event, SessionDiff
 from opencode_tui.schema.record import JsonObject
@@ -253,6 +261,11 @@ class SessionSummaries(Struct, frozen=True):
             if user.id == message_id or any(part.message_id == message_id for part in parts):
                 return await self._changes(parts) or (user.summary.diffs if user.summary else [])
         return []
+
+    async def since(self, session_id: str, message_id: str, part_id: str | None = None) -> list[FileDiff]:
+        """Return the changes by everything from a message, or a part of it, on. Raises NoSuchMessageError."""
+        messages = await self.store.messages(session_id)
+        return await self._changes(hidden_parts(messages, find_boundary(messages, message_id, part_id)))
 
     async def _changes(self, parts: Sequence[AnyPart]) -> list[FileDiff]:
         patches = await patches_of(self.store, parts)

@@ -1,0 +1,87 @@
+"""The timeline page: changes of a turn and back, the undo of several turns, and counts that agree."""
+
+import re
+from pathlib import Path
+
+from opencode_tui.tui.prompt.draft import Attachment
+from tests.support.provider.model_script import Answer, Call
+from tests.support.terminal.screen import Page, screen
+
+ONE = Call("write", {"filePath": "one.md", "content": "# The first file\n"})
+TWO = Call("write", {"filePath": "two.md", "content": "# The second file\n"})
+AGAIN = Call("write", {"filePath": "one.md", "content": "# Another heading\n"})
+SIZE = (140, 40)
+
+
+async def turn(page: Page, text: str, words: str) -> None:
+    await page.send(text)
+    await page.sees(words)
+    await page.sees("Done")
+
+
+async def test_the_changes_of_a_turn_are_shown_and_escape_returns_to_the_timeline(
+    environ: dict[str, str], folder: Path
+) -> None:
+    answers = (
+        Answer(calls=(ONE,)),
+        Answer(text="First."),
+        Answer(calls=(TWO,)),
+        Answer(text="Second."),
+        Answer(text="Third."),
+    )
+    async with screen(environ, folder, *answers, size=SIZE) as page:
+        for text, words in (("write one", "First."), ("write two", "Second."), ("say", "Third.")):
+            await turn(page, text, words)
+        await page.press("ctrl+x", "g")
+        await page.sees("Reverting to")
+        await page.press("d")
+        await page.sees("No file changes in this turn")
+        await page.press("up", "up", "d")
+        text = await page.sees("# The first file")
+        assert "file 1 of 1" in text and "two.md" not in text
+        await page.press("escape")
+        text = await page.sees("revert to here")
+        assert "▎ Reverting" not in text and "Timeline" in text
+        await page.press("down", "d")
+        await page.sees("# The second file")
+        await page.press("escape", "escape")
+        await page.sees("Ask anything")
+
+
+async def test_an_undo_of_several_turns_from_the_timeline_shows_their_changes(
+    environ: dict[str, str], folder: Path
+) -> None:
+    answers = Answer(calls=(ONE,)), Answer(text="First."), Answer(calls=(AGAIN, TWO)), Answer(text="Second.")
+    async with screen(environ, folder, *answers, size=SIZE) as page:
+        await turn(page, "write one", "First.")
+        await turn(page, "write it again", "Second.")
+        await page.press("ctrl+x", "g")
+        await page.sees("Reverting to")
+        await page.press("up", "r")
+        await page.sees("d show the diff")
+        await page.answer("d")
+        text = await page.sees("# Another heading")
+        assert "file 1 of 2" in text and "# The first file" not in text
+        await page.press("escape")
+        await page.sees("Undo from here?")
+        await page.answer("y")
+        await page.sees("undone")
+        assert not (folder / "one.md").exists() and not (folder / "two.md").exists()
+
+
+async def test_the_timeline_and_its_preview_count_the_same_turns(environ: dict[str, str], folder: Path) -> None:
+    async with screen(environ, folder, Answer(text="First."), Answer(text="Second."), size=SIZE) as page:
+        await turn(page, "say one", "First.")
+        await page.send("!echo counted")
+        await page.sees("│ counted")
+        await page.sees("Done")
+        page.app.chat.prompt.attach(Attachment(data=b"\x89PNG", mime="image/png", name="shot.png"))
+        await page.press("enter")
+        await page.sees("Second.")
+        await page.sees("Done")
+        await page.press("ctrl+x", "g")
+        await page.sees("Reverting to")
+        await page.press("home")
+        text = await page.sees("Removes 3 turns")
+        assert re.search(r"Timeline +3 turns", text)
+        assert "! echo counted" in text and "[Image 1]" in text

@@ -3,7 +3,7 @@
 from typing import Any
 
 from opencode_tui.schema.api.context import ContextItem
-from opencode_tui.tui.screens.context import context_rows, kind_words, name_words, token_words
+from opencode_tui.tui.screens.context import context_rows, fold_turns, kind_words, name_words, token_words
 
 
 def item(name: str, tokens: int = 0, **fields: Any) -> ContextItem:
@@ -31,3 +31,33 @@ def test_a_single_summarized_item_stands_for_itself() -> None:
 def test_a_pruned_output_tells_what_it_was_not_what_stands_in_its_place() -> None:
     (row,) = context_rows([item("large.csv", 20, kind="call", tool="read", state="pruned", was=12_000)], ())
     assert (kind_words(row), token_words(row)) == ("Read", "was 12.0 k")
+
+
+def turn(number: int, *, size: int = 10, calls: int = 4, **fields: Any) -> list[ContextItem]:
+    start = 1_766_750_400_000 + number * 60_000
+    request = item(f"request {number}", 10, kind="request", time=start)
+    return [
+        request,
+        *(item(f"call {number}", size, kind="call", tool="read", time=start, **fields) for _ in range(calls)),
+    ]
+
+
+def test_old_turns_are_one_row_until_they_are_opened() -> None:
+    items = [item("agent", 50, kind="agent"), *(one for n in range(3) for one in turn(n, size=900))]
+    items += [one for n in range(3, 7) for one in turn(n)] + [one for n in range(7, 9) for one in turn(n)]
+    rows = context_rows(items, ())
+    folded = fold_turns(rows, ())
+    (fold,) = [row for row in folded if row.is_fold]
+    assert kind_words(fold) == "4 turns"
+    assert name_words(fold).endswith(", 20 items") and name_words(fold).count(" to ") == 1
+    assert (token_words(fold), fold.is_sent, fold.begins_turn) == ("200", True, False)
+    at = folded.index(fold)
+    assert [len(folded[:at]), len(folded[at + 1 :])] == [16, 10]
+    opened = fold_turns(rows, (fold.id,))
+    assert opened == [*folded[: at + 1], *rows[16:36], *folded[at + 1 :]]
+
+
+def test_a_turn_with_a_pruned_output_and_the_turns_of_a_short_list_stay() -> None:
+    rows = context_rows([one for n in range(9) for one in turn(n, state="pruned" if n == 3 else "sent")], ())
+    assert [row.turns for row in fold_turns(rows, ()) if row.is_fold] == [3, 3]
+    assert fold_turns(rows[:25], ()) == rows[:25]

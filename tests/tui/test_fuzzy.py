@@ -37,3 +37,24 @@ def test_letters_that_fold_to_two_keep_the_places_right() -> None:
     hit = match("x", "ßx")
     assert hit is not None
     assert hit.places == (1,)
+
+
+def test_characters_inside_of_words_do_not_match_by_chance() -> None:
+    assert best("un", "Undo the last turn", "Go through the conversation by keys", "Run") == [
+        "Undo the last turn",
+        "Run",
+    ]
+    assert best("dff", "Delete this session, if it is off") == []
+
+
+def test_the_starts_of_words_match_also_where_an_earlier_word_has_the_character() -> None:
+    hit = match("lcm", "List call of models, Choose a model")
+    assert hit is not None and hit.places == (0, 5, 13)
+    assert best("fconv", "Focus the conversation", "Find in the conversation") == [
+        "Focus the conversation",
+        "Find in the conversation",
+    ]
+
+
+def test_a_long_query_may_lack_a_character_of_a_word() -> None:
+    assert best("sonet", "claude-sonnet-4", "so many things are elsewhere") == ["claude-sonnet-4"]

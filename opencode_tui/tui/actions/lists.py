@@ -13,6 +13,7 @@ from opencode_tui.text.quantity import amount
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.tui.dialogs.listing import Choice, ListContent
 from opencode_tui.tui.keymap import ACTIONS, BY_ID, SESSION_PAGE, Action, Keymap
+from opencode_tui.tui.prompt.slash import SLASH
 from opencode_tui.tui.screen_api import AppApi, ChatApi
 from opencode_tui.tui.state.controller import SessionController
 from opencode_tui.tui.state.model_selection import ModelSelection as Chosen
@@ -35,7 +36,9 @@ def command_choices(keymap: Keymap, can: Callable[[Action], bool], own: Sequence
     """Return all available actions by group, and the user's slash commands after the first group."""
     available = [action for action in ACTIONS if action.area in ("chat", "app") and can(action)]
     choices = [
-        Choice(action.id, action.name, NOTES.get(action.id, ""), keymap.first(action.id), group)
+        Choice(
+            action.id, action.name, NOTES.get(action.id, ""), keymap.first(action.id), group, aliases=_aliases(action)
+        )
         for group in _groups()
         for action in available
         if action.group == group and action.id != "command_list"
@@ -55,8 +58,14 @@ def help_choices(keymap: Keymap) -> list[Choice]:
         for action in ACTIONS:
             keys = keymap.keys(action.id)
             if action.group == group and keys:
-                choices.append(Choice(action.id, action.name, key=", ".join(keys[:3]), group=group))
+                key = ", ".join(keys[:3])
+                choices.append(Choice(action.id, action.name, key=key, group=group, aliases=_aliases(action)))
     return [*choices, *_page_choices(keymap)]
+
+
+def _aliases(action: Action) -> Sequence[str]:
+    """Return the names of an action's slash commands, and the words of its ID."""
+    return [*(name for name, action_id in SLASH.items() if action_id == action.id), *action.id.split("_")]
 
 
 def _page_choices(keymap: Keymap) -> list[Choice]:

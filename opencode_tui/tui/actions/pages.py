@@ -81,6 +81,9 @@ class PageActions(Struct, frozen=True):
         session_id = self._session_id()
         if session_id is not None:
             view = await self.control.client.context.items(session_id)
+            if self.control.facts is not None and self.control.session_id == session_id and not self.control.is_busy:
+                self.control.facts.set_context(view.tokens)  # the sidebar has the same figure
+                self.screen.refresh_chrome()
             self.screen.open_page(ContextScreen(self.control, view, self._jump))
 
     async def _diff(self) -> None:

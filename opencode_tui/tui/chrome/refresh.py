@@ -326,8 +326,14 @@ class ChromeRefresh:
             screen.browser.update_rows(self._browsed(screen.browser, now, home), now)
         elif screen.sidebar is not None and screen.sidebar.display:
             screen.sidebar.show(sidebar_facts(control, screen.sidebar.look.glyphs, home=home))
+        if control.facts is not None and control.facts.is_context_changed and not control.is_busy:
+            screen.do(self._measure())
         if control.is_busy and self._timer is None:
             self._timer = screen.set_timer(1, self.refresh)
+
+    async def _measure(self) -> None:
+        await self._control.measure_context()
+        self.refresh()
 
     def _browsed(self, browser: SessionBrowser, now: int, home: str) -> Sequence[SessionRow]:
         folder, glyphs = self._control.folder, browser.look.glyphs

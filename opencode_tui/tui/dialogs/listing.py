@@ -34,6 +34,8 @@ class Choice:
     key: str = ""
     group: str = ""
     is_current: bool = False
+    aliases: Sequence[str] = ()
+    """Other words that find it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +130,13 @@ class Listing(Rows, can_focus=True):
     def _filter(self) -> None:
         choices = self.content.choices
         found = [(choices[at], hit) for at, hit in ranked(self.query_text, [one.text for one in choices])]
+        named = {choice.id for choice, _ in found}
+        wanted = self.query_text.strip().casefold()
+        found += [
+            (one, Match(0, ()))
+            for one in choices
+            if one.id not in named and any(word.startswith(wanted) for word in one.aliases)
+        ]
         order: dict[str, int] = {}
         for choice, _ in found:
             order.setdefault(choice.group, len(order))

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Container, Coroutine, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from rich.style import Style
 from textual import events
@@ -123,11 +124,12 @@ SENT = ("sent", "kept")
 
 @dataclass(frozen=True, slots=True)
 class ContextRow:
-    """One item, or several that a summary replaces."""
+    """One item, several that a summary replaces, or those of some `turns`."""
 
     id: str
     items: tuple[ContextItem, ...]
     is_fold: bool = False
+    turns: int = 0
 
     @property
     def item(self) -> ContextItem:
@@ -167,9 +169,48 @@ def context_rows(items: Sequence[ContextItem], opened: Container[str]) -> list[C
     return rows
 
 
+FOLDED_FROM, LATEST = 30, 2
+"""Rows from which turns are folded, and how many of the latest turns are not."""
+
+LARGE, FEW = 4, 20
+"""An item with this part of the tokens of the largest one, and of all, keeps its turn open: it is what one looks for."""
+
+
+def fold_turns(rows: Sequence[ContextRow], opened: Container[str]) -> list[ContextRow]:
+    """Return the rows with neighboring old turns in one row each, where there are many rows.
+
+    Turns with something that is large or not sent are not folded. A fold whose id is in `opened` is followed by its rows.
+    """
+    starts = [at for at, row in enumerate(rows) if row.begins_turn]
+    if len(rows) < FOLDED_FROM or len(starts) <= LATEST:
+        return list(rows)
+    large = max(*(row.tokens / LARGE for row in rows), sum(row.tokens for row in rows) / FEW)
+    folded = list(rows[: starts[0]])
+    run: list[Sequence[ContextRow]] = []
+    for number, (start, end) in enumerate(pairwise([*starts, len(rows)])):
+        turn = rows[start:end]
+        is_plain = all(not row.is_fold and row.is_sent and row.tokens < large for row in turn)
+        if is_plain and number < len(starts) - LATEST:
+            run.append(turn)
+        else:
+            folded += [*_folded_run(run, opened), *turn]
+            run = []
+    return [*folded, *_folded_run(run, opened)]
+
+
+def _folded_run(run: Sequence[Sequence[ContextRow]], opened: Container[str]) -> list[ContextRow]:
+    rows = [row for turn in run for row in turn]
+    if len(run) < 2:
+        return rows
+    fold = ContextRow(f"turns-{rows[0].id}", tuple(row.item for row in rows), is_fold=True, turns=len(run))
+    return [fold, *rows] if fold.id in opened else [fold]
+
+
 def kind_words(row: ContextRow) -> str:
-    """Return the kind of a row: `Summary`, `Read`, the time of a prompt, `41 messages`."""
+    """Return the kind of a row: `Summary`, `Read`, the time of a prompt, `41 messages`, `3 turns`."""
     item = row.item
+    if row.turns:
+        return plural(row.turns, "turn")
     if row.is_fold:
         return plural(len({one.message_id for one in row.items}), "message")
     if item.kind == "request" and item.time:
@@ -183,7 +224,9 @@ def name_words(row: ContextRow) -> str:
     """Return the name of a row in one safe line."""
     if row.is_fold:
         times = [clock(one.time) for one in row.items if one.time]
-        return " to ".join(dict.fromkeys((times[0], times[-1]))) if times else ""
+        span = " to ".join(dict.fromkeys((times[0], times[-1]))) if times else ""
+        items = plural(len(row.items), "item") if row.turns else ""
+        return ", ".join(words for words in (span, items) if words)
     name = screen_line(" ".join(row.item.name.split()))
     return f"agent {name}" if row.item.kind == "agent" else name
 
@@ -241,8 +284,12 @@ class ContextScreen(PageScreen):
         elif self._view.prunable:
             words = f"prune old output, frees {amount(self._view.prunable)}"
             keys.append(PageKey("p", words, lambda: self._begin(self._prune(None))))
+        pruned = sum(one.state == "pruned" for one in self._view.items)
         if item is not None and item.state == "pruned":
             keys.append(PageKey("r", "restore", lambda: self._begin(self._restore(item))))
+        elif pruned:
+            words = f"restore {plural(pruned, 'pruned output')}"
+            keys.append(PageKey("r", words, lambda: self._begin(self._restore(None))))
         keys.append(PageKey("c", "compact", lambda: self._begin(self._compact())))
         if row is not None and row.is_fold:
             keys.append(PageKey("enter", "fold" if row.id in self._opened else "open", self.on_page_list_opened))
@@ -295,8 +342,9 @@ class ContextScreen(PageScreen):
         parts = [item.part_id] if item is not None and item.part_id else None
         await self._control.client.context.prune(self._view.session_id, parts)
 
-    async def _restore(self, item: ContextItem) -> None:
-        await self._control.client.context.restore(self._view.session_id, [item.part_id] if item.part_id else None)
+    async def _restore(self, item: ContextItem | None) -> None:
+        parts = [item.part_id] if item is not None and item.part_id else None
+        await self._control.client.context.restore(self._view.session_id, parts)
 
     async def _compact(self) -> None:
         self.foot.show_message("Compacting: summarizing older messages")
@@ -325,6 +373,7 @@ class ContextScreen(PageScreen):
 
     def _entries(self) -> list[Entry]:
         rows = context_rows(self._view.items, self._opened)
+        rows = rows if self._by_size else fold_turns(rows, self._opened)
         self._rows = {row.id: row for row in rows}
         if self._by_size:
             rows.sort(key=lambda one: -one.tokens)
@@ -332,7 +381,7 @@ class ContextScreen(PageScreen):
         entries: list[Entry] = []
         was_fold = False
         for row in rows:
-            if (row.begins_turn or was_fold) and not self._by_size and entries:
+            if (row.begins_turn or row.turns or was_fold) and not self._by_size and entries:
                 entries.append(Entry(lambda _area: []))
             entries.append(self._entry(row, biggest))
             was_fold = row.is_fold and row.id not in self._opened
@@ -349,7 +398,7 @@ class ContextScreen(PageScreen):
     def _entry(self, row: ContextRow, biggest: int) -> Entry:
         glyphs = self.listing.look.glyphs
         is_sent = row.is_sent
-        is_loud = is_sent and row.item.kind in ("request", "summary")
+        is_loud = is_sent and not row.is_fold and row.item.kind in ("request", "summary")
         sign, kind, name, tokens = self._sign(row), kind_words(row), name_words(row), token_words(row)
 
         def left(area: str) -> Sequence[Piece]:

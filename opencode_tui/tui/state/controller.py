@@ -17,7 +17,7 @@ from opencode_tui.schema.api.request import (
     ShellInput,
     TextInput,
 )
-from opencode_tui.schema.error import BusyError, NotFoundError
+from opencode_tui.schema.error import BusyError, NotFoundError, OpencodeError
 from opencode_tui.schema.event.event import BusLagged, Event, PartGrowth, PartUpdated, SessionUpdated
 from opencode_tui.schema.event.screen_event import ScreenEvent
 from opencode_tui.schema.permission import APPROVALS, Approvals, PermissionRequest
@@ -283,6 +283,19 @@ class SessionController:
         self.transcript.show_undone(
             message_id, undone_files(report, self.client.directory), screen_line(report.unavailable or "")
         )
+
+    async def measure_context(self) -> None:
+        """Let the engine measure the next request after pruning or an undo, as the context page does."""
+        facts = self.facts
+        if facts is None or not facts.is_context_changed:
+            return
+        facts.is_context_changed = False
+        try:
+            view = await self.client.context.items(facts.info.id)
+        except OpencodeError:  # without the session's model or agent the figure stays the estimate of its last response
+            return
+        if not facts.is_context_changed and not self.is_busy:
+            facts.set_context(view.tokens)
 
     def pop_urgent(self) -> bool:
         """Return whether an urgent event arrived since the last call."""

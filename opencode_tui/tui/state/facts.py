@@ -164,6 +164,10 @@ class SessionFacts:
         self._requests: dict[str, int] = {}
         self._pruned: dict[str, tuple[int, int]] = {}
         """When an output was pruned, and its tokens, by part."""
+        self._measured: int | None = None
+        """Tokens of the next request as the engine measured them; None from a response on."""
+        self.is_context_changed = False
+        """Whether pruning or an undo changed the context since the last response, and nothing measured it yet."""
         self._user: UserMessage | None = None
         self._began: int | None = None
         """The time of the first request of the current or last run."""
@@ -186,11 +190,15 @@ class SessionFacts:
         if not isinstance(newest, TextPart | ReasoningPart) or newest.time is None or newest.time.end is not None:
             self._phase = ""
         self._is_over = not is_busy
+        last = next(reversed(self._answers.values()), None)
+        pruned = [time for time, _ in self._pruned.values() if last is not None and time > last.time.created]
+        self.is_context_changed = self.info.revert is not None or bool(pruned)
 
     def apply(self, event: Event) -> bool:
         """Apply an event; return whether it changed this session."""
         match event:
             case SessionUpdated() if event.info.id == self.info.id:
+                self.is_context_changed |= event.info.revert != self.info.revert
                 self.info = event.info
             case SessionStatusChanged() if event.session_id == self.info.id:
                 self._is_over = isinstance(event.status, IdleStatus)
@@ -231,13 +239,19 @@ class SessionFacts:
 
     @property
     def context(self) -> int:
-        """Tokens of the last request and its response, without what an undo or pruning has left out since."""
+        """Tokens of the last request and its response; after pruning or an undo those that were measured, or estimated."""
+        if self._measured is not None:
+            return self._measured
         undone_from = self.info.revert.message_id if self.info.revert is not None else None
         for message in reversed(self._answers.values()):
             if message.tokens.context and (undone_from is None or message.id <= undone_from):
                 freed = sum(tokens for time, tokens in self._pruned.values() if time > message.time.created)
                 return max(0, message.tokens.context - freed)
         return 0
+
+    def set_context(self, tokens: int) -> None:
+        """Set the tokens of the next request, as measured: what the context page shows, too."""
+        self._measured, self.is_context_changed = tokens, False
 
     @property
     def cost(self) -> float:
@@ -308,6 +322,8 @@ class SessionFacts:
                     self._began, self._calls, self._grown = info.time.created, set(), 0
             return
         is_new = info.id not in self._answers
+        if is_new or self._answers[info.id].tokens != info.tokens:
+            self._measured = None
         self._answers[info.id] = info
         if is_new:
             self._phase = ""
@@ -328,7 +344,9 @@ class SessionFacts:
 
     def _apply_call(self, part: ToolPart) -> None:
         self._calls.add(part.id)
-        self._pruned.pop(part.id, None)
+        was_pruned = self._pruned.pop(part.id, None) is not None
+        is_pruned = isinstance(part.state, ToolStateCompleted) and part.state.time.compacted is not None
+        self.is_context_changed |= is_pruned != was_pruned
         if isinstance(part.state, ToolStateCompleted) and part.state.time.compacted is not None:
             self._pruned[part.id] = part.state.time.compacted, len(part.state.output) // LETTERS_PER_TOKEN
         match part.state:

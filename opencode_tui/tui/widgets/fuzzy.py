@@ -4,6 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 _BREAKS = frozenset(" /_-.:@")
+LONG, SLACK = 4, 2
+"""Characters of a query from which some others may be between its own, and how many."""
+
 _FAR = 400
 """Maximum matched characters of a name."""
 
@@ -17,7 +20,11 @@ class Match:
 
 
 def match(query: str, name: str) -> Match | None:
-    """Return how a name contains the characters of a query in order, None if it does not. Case-insensitive."""
+    """Return how a name contains a query, None if it does not. Case-insensitive.
+
+    The characters of the query are in one piece, or in pieces that each begin a word. From `LONG` characters on they
+    may also be close together, as with a character left out.
+    """
     wanted = "".join(query.split()).casefold()
     text = name[:_FAR].casefold()
     if not wanted:
@@ -28,7 +35,11 @@ def match(query: str, name: str) -> Match | None:
     if at >= 0:
         starts = at == 0 or text[at - 1] in _BREAKS
         return Match(1000 + 200 * starts + 50 * (at == 0) - len(text), tuple(range(at, at + len(wanted))))
-    places = _scattered(wanted, text)
+    places = _at_words(wanted, text)
+    if places is None and len(wanted) >= LONG:
+        places = _scattered(wanted, text)
+        if places is not None and places[-1] - places[0] >= len(wanted) + SLACK:
+            places = None
     if places is None:
         return None
     starts = sum(place == 0 or text[place - 1] in _BREAKS for place in places)
@@ -50,6 +61,23 @@ def _best_run(wanted: str, text: str) -> int:
             return at
         at = text.find(wanted, at + 1)
     return first
+
+
+def _at_words(wanted: str, text: str) -> tuple[int, ...] | None:
+    """Return places where each character starts a word or follows the one before it, None if there are none."""
+    ends: dict[int, tuple[int, ...]] = {-2: ()}
+    for letter in wanted:
+        following: dict[int, tuple[int, ...]] = {}
+        for at, found in enumerate(text):
+            if found != letter:
+                continue
+            before = ends.get(at - 1)
+            if before is None and (at == 0 or text[at - 1] in _BREAKS):
+                before = next((places for end, places in ends.items() if end < at), None)
+            if before is not None:
+                following[at] = (*before, at)
+        ends = following
+    return next(iter(ends.values()), None)
 
 
 def _scattered(wanted: str, text: str) -> tuple[int, ...] | None:

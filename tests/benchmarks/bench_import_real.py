@@ -97,6 +97,7 @@ class Comparison:
         with real.serve() as client:
             fill(client, self.project)
             ids = [one["id"] for one in client.get("/session").json()]
+        (self.project / "new.txt").unlink()
         wrong: list[str] = []
         whole, single, back = (
             self.ours(f"store-{version}"),

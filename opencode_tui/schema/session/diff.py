@@ -2,8 +2,10 @@
 
 from typing import Literal
 
+from pydantic import SerializerFunctionWrapHandler, model_serializer
+
 from opencode_tui.schema.file_path import FilePath
-from opencode_tui.schema.record import Record, absent
+from opencode_tui.schema.record import JsonObject, Record, absent
 
 
 class FileDiff(Record):
@@ -20,6 +22,16 @@ class FileDiff(Record):
     deletions: int = 0
     status: Literal["added", "deleted", "modified"] | None = absent()
     note: str | None = absent()
+
+    @model_serializer(mode="wrap")
+    def _without_empty_texts(self, serialize: SerializerFunctionWrapHandler) -> JsonObject:
+        """Leave out the texts of a change of a newer OpenCode, which has a `patch` in their place."""
+        fields: JsonObject = serialize(self)
+        if "patch" in fields:
+            for name in ("before", "after"):
+                if not fields.get(name):
+                    fields.pop(name, None)
+        return fields
 
 
 def lines_of(text: str) -> list[str]:

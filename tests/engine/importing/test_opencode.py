@@ -265,3 +265,19 @@ def test_sessions_are_chosen_by_folder_time_and_id(desk: Desk, tmp_path: Path):
     assert desk.run(data, selection=Selection(directory="/home/example"), dry_run=True).new == 4
     assert desk.run(data, selection=Selection(directory="/home/exam"), dry_run=True).new == 0
     assert desk.run(data, selection=Selection(since=1 << 60), dry_run=True).new == 0
+
+
+def test_every_record_of_the_newest_database_is_there_unchanged(desk: Desk, tmp_path: Path):
+    data = unpack("1.18.33", tmp_path / "opencode")
+    desk.run(data)
+    here = {path: json.loads(record) for path, record in desk.records().items()}
+    with sqlite3.connect(data / "opencode.db") as database:
+        parts = database.execute("SELECT id, message_id, session_id, data FROM part").fetchall()
+        messages = database.execute("SELECT id, session_id, data FROM message").fetchall()
+    database.close()
+    assert len(parts) > 90 and len(messages) > 30
+    for name, message, session, record in parts:
+        expected = {"id": name, "messageID": message, "sessionID": session, **json.loads(record)}
+        assert here[f"part/{message}/{name}.json"] == expected
+    for name, session, record in messages:
+        assert here[f"message/{session}/{name}.json"] == {"id": name, "sessionID": session, **json.loads(record)}

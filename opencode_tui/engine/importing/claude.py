@@ -266,7 +266,7 @@ def _closing(file: JsonLines, messages: Iterator[MessageWithParts], tree: Tree |
         yield from messages
         if tree is not None:
             for at in tree.left_out:
-                file.report(tree.rows[at].line, "is left out: it is in no conversation, because it was replaced")
+                file.report(tree.rows[at].line, "is left out: a prompt that was written again before it had an answer")
 
 
 def _head(path: Path) -> JsonObject:

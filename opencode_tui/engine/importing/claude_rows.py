@@ -231,8 +231,31 @@ def _conversations(
         found.append(Conversation("" if not found and not is_side else begun, path))
     beside = _beside(rows, chosen, covered)
     whole = [_complete(rows, one, beside, results) for one in found]
-    known = covered | {at for one in whole for at in one.rows}
-    lost = [at for at in chosen if at not in known and rows[at].kind in ("user", "assistant")]
+    return _with_pieces(rows, chosen, whole)
+
+
+def _with_pieces(
+    rows: Sequence[Row], chosen: Sequence[int], found: Sequence[Conversation]
+) -> tuple[list[Conversation], list[int]]:
+    """Put answers that are in no conversation into that of their parent, and return the prompts that are in none.
+
+    Such an answer was begun again, or a damaged line separates it. Such a prompt was written again before it had an answer.
+    """
+    home = {at: number for number, one in reversed(list(enumerate(found))) for at in one.rows}
+    pieces: dict[int, list[int]] = {}
+    lost: list[int] = []
+    for at in chosen:
+        if at in home or rows[at].kind not in ("user", "assistant"):
+            continue
+        parent = rows[at].parent
+        while parent >= 0 and parent not in home:
+            parent = rows[parent].parent
+        if rows[at].is_prompt or not found:
+            lost.append(at)
+            continue
+        home[at] = home.get(parent, 0)
+        pieces.setdefault(home[at], []).append(at)
+    whole = [Conversation(one.key, sorted([*one.rows, *pieces.get(number, [])])) for number, one in enumerate(found)]
     return whole, lost
 
 

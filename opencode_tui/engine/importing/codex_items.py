@@ -199,7 +199,7 @@ def _learn(facts: Facts, kind: str, payload: JsonObject) -> None:
             if not facts.directory:
                 facts.directory = _early_directory(payload)
     elif kind == "response_item":
-        facts.is_talk |= payload.get("type") in _CALLS
+        facts.is_talk |= as_text(payload.get("type")) in _CALLS
 
 
 def _early_directory(payload: JsonObject) -> str:

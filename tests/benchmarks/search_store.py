@@ -107,6 +107,22 @@ def write_store(root: Path, sessions: int, *, seed: int = 1) -> Iterator[StoredP
                 yield from _write_message(root, session, next(numbers), time_ms, texts, is_user=is_user)
 
 
+def read_store(root: Path) -> Iterator[StoredPart]:
+    """Yield the parts of a generated store from its files, without any code of the program."""
+    for folder in sorted((root / "message").iterdir()):
+        for message in sorted(os.listdir(folder)):
+            parts = root / "part" / message.removesuffix(".json")
+            for name in sorted(os.listdir(parts)):
+                data = (parts / name).read_text("utf-8")
+                record = json.loads(data)
+                body, paths = record.get("text", ""), ""
+                if record["type"] == "tool":
+                    state = record["state"]
+                    paths = state["input"].get("filePath", "")
+                    body = "\n".join([state["input"].get("command", ""), state["title"], state["output"]])
+                yield StoredPart(folder.name, parts.name, name.removesuffix(".json"), data, body, paths)
+
+
 def _write_message(
     root: Path, session: str, number: int, time_ms: int, texts: Texts, *, is_user: bool
 ) -> Iterator[StoredPart]:

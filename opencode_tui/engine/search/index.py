@@ -185,8 +185,12 @@ class Index:
         found = dict(self._db.execute("SELECT key, value FROM meta").fetchall())
         return int(found.get("parts", 0)), int(found.get("dead", 0))
 
-    def write(self, drafts: Sequence[SessionDraft]) -> None:
-        """Store what drafts have, in one transaction; one whose session was written since it was read is left out."""
+    def write(self, drafts: Sequence[SessionDraft]) -> set[str]:
+        """Store what drafts have, in one transaction; one whose session was written since it was read is left out.
+
+        Return the sessions that have everything now.
+        """
+        done: set[str] = set()
         with self._transaction():
             inserts: list[tuple[int, str, str, str]] = []
             dead = 0
@@ -194,10 +198,13 @@ class Index:
                 row = self.session(draft.name)
                 if (None if row is None else row.version) == draft.version:
                     dead += self._write_session(draft, row, inserts)
+                    if draft.is_whole:
+                        done.add(draft.name)
             inserts.sort()  # FTS5 is fast for ascending rowids only
             self._db.executemany("INSERT INTO fts(rowid, body, extra, path) VALUES(?, ?, ?, ?)", inserts)
             self._count("parts", len(inserts))
             self._count("dead", dead)
+        return done
 
     def add_sessions(self, drafts: Iterable[SessionDraft]) -> None:
         """Store new sessions without their messages, so that their titles are found."""

@@ -26,25 +26,25 @@ def _is_stale(view: StoreView, found: Found, row: SessionRow | None) -> bool:
 
 def update(
     index: Index, view: StoreView, found: Mapping[str, Found], names: Sequence[str], *, is_over: Callable[[], bool]
-) -> int:
-    """Index these sessions as they are now, in this order, until `is_over`; return how many were begun.
+) -> set[str]:
+    """Index these sessions as they are now, in this order, until `is_over`; return those that are indexed as they were just now.
 
     A session with many changes needs more than one call. Raises sqlite3.Error, OSError.
     """
     drafts: list[SessionDraft] = []
-    parts = begun = 0
+    done: set[str] = set()
+    parts = 0
     for name in names:
         drafts.append(_draft(index, view, name, found[name]))
-        begun += 1
         parts += sum(len(message.parts) + 1 for message in drafts[-1].messages)
         if parts >= BATCH_PARTS:
-            index.write(drafts)
+            done |= index.write(drafts)
             drafts, parts = [], 0
         if is_over():
             break
     if drafts:
-        index.write(drafts)
-    return begun
+        done |= index.write(drafts)
+    return done
 
 
 def _draft(index: Index, view: StoreView, name: str, found: Found) -> SessionDraft:

@@ -174,12 +174,13 @@ class Searcher:
         if not stale:
             return [], None
         problem = None
+        done: set[str] = set()
         is_building = self._child is not None and self._child.poll() is None
         if not is_building or len(stale) <= SOME:
             try:
                 if len(found) > len(self._rows):
                     refresh.add_titles(index, self._view, found, [one for one in stale if one not in self._rows][:500])
-                refresh.update(index, self._view, found, stale, is_over=refresh.deadline(seconds))
+                done = refresh.update(index, self._view, found, stale, is_over=refresh.deadline(seconds))
             except sqlite3.OperationalError as error:
                 if not refresh.is_busy(error):
                     if refresh.is_damaged(error):
@@ -187,7 +188,7 @@ class Searcher:
                     problem = refresh.problem_of(error, str(index.path))
             self._rows_at = -1
             stale = refresh.stale_sessions(self._view, found, self._sessions(index))
-        left = [name for name in stale if not (found[name].is_young and name in self._rows)]
+        left = [name for name in stale if name not in done]  # young ones stay stale for a moment
         if left and problem is None:
             self._start_build(len(left))
         return left, problem

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from opencode_tui.schema.record import Record, absent
 
@@ -12,6 +12,11 @@ SearchKind = Literal["prompt", "answer", "reasoning", "tool", "files"]
 """What matched: a text of the user, one of the model, a tool call, or the list of files that a step changed."""
 
 
+def _readable(text: object) -> object:
+    """Return a text without halves of characters, which a terminal or an argument may have."""
+    return text.encode("utf-8", "replace").decode() if isinstance(text, str) else text
+
+
 class SearchRequest(Record):
     """A query; `limit` is the maximum number of hits with a snippet.
 
@@ -19,7 +24,7 @@ class SearchRequest(Record):
     `is_quick` asks for a first answer: changes of the last second may be missing, and no similar words are searched.
     """
 
-    query: Annotated[str, Field(max_length=4_096)]
+    query: Annotated[str, BeforeValidator(_readable), Field(max_length=4_096)]
     limit: Annotated[int, Field(ge=1, le=500)] = 50
     order: SearchOrder = "newest"
     is_here: bool = False

@@ -1,4 +1,5 @@
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -11,3 +12,9 @@ def store(paths: Paths) -> Iterator[SearchStore]:
     made = SearchStore(paths)
     yield made
     made.searcher.close()
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "work").mkdir()
+    return tmp_path / "work"

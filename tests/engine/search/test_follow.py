@@ -1,0 +1,34 @@
+"""Changes of the running engine reach the index when parts end."""
+
+import asyncio
+
+from opencode_tui.engine.search.index import Index, IndexFiles
+from opencode_tui.schema.api.search import SearchRequest
+from opencode_tui.storage.paths import Paths
+from tests.support.world.engine import opened
+
+
+async def test_what_the_engine_writes_is_indexed_without_another_query(environ, folder, paths: Paths):
+    async with opened(environ, folder) as world:
+        assert (await world.client.search.find(SearchRequest(query="xylophone"))).groups == []
+        path = IndexFiles(paths.cache, str(paths.storage)).current()
+        assert path is not None
+        index = Index(path)
+        assert "xylophone" not in index.vocabulary()
+        await world.prompt("say xylophone")
+        for _ in range(200):
+            if "xylophone" in index.vocabulary():
+                break
+            await asyncio.sleep(0.05)
+        assert "xylophone" in index.vocabulary()
+        index.close()
+
+
+async def test_a_session_that_the_engine_deletes_has_no_hit_at_once(environ, folder):
+    async with opened(environ, folder) as world:
+        session = await world.prompt("say xylophone")
+        quick = SearchRequest(query="xylophone", is_quick=True)
+        assert [one.session_id for one in (await world.client.search.find(quick)).groups] == [session.id]
+        await world.client.sessions.remove(session.id)
+        await asyncio.sleep(0)
+        assert (await world.client.search.find(quick)).groups == []

@@ -42,6 +42,32 @@ def with_client(work: "Callable[[LocalClient], Awaitable[T]]", *, policy: "Polic
     return _run(main)
 
 
+def with_session_client(work: "Callable[[Client], Awaitable[T]]", *, policy: "Policy | None" = None) -> T:
+    """Do as `with_client`, but with the engine of a terminal in this folder if one is open: it may have the session in use."""
+
+    async def main() -> T:
+        from opencode_tui.client.local import open_client
+        from opencode_tui.client.shared import join_engine
+
+        async with join_engine(os.environ, Path.cwd()) as joined:
+            if joined is not None:
+                return await work(joined)
+        async with open_client(os.environ, Path.cwd(), policy=policy) as client:
+            return await work(client)
+
+    return _run(main)
+
+
+def with_shared_client(work: "Callable[[Client], Awaitable[T]]") -> T:
+    """Do as `with_client`, with an engine that is shared with other terminals in this folder."""
+
+    async def main() -> T:
+        async with open_here(Path.cwd()) as client:
+            return await work(client)
+
+    return _run(main)
+
+
 def with_server(work: "Callable[[RemoteClient], Awaitable[T]]", url: str) -> T:
     """Run the work with the client of a server, for the folder in which the server started; else as `with_client`."""
 

@@ -172,7 +172,7 @@ class _Prompts(_Facet):
         self._events = events
 
     async def check(self, request: PromptInput) -> None:
-        await self._link.value("POST", f"{OWN}/prompt/check", request)
+        await self._link.value("POST", f"{OWN}/prompt/check", request, reads=True)
 
     async def prompt(self, session_id: str, request: PromptInput, *, stored: Stored | None = None) -> MessageWithParts:
         return await self._turn(f"/session/{session_id}/message", session_id, request, stored)
@@ -184,7 +184,9 @@ class _Prompts(_Facet):
         return await self._turn(f"/session/{session_id}/shell", session_id, given, stored)
 
     async def expand(self, text: str) -> Sequence[PromptPart]:
-        return PROMPT_PARTS.validate_json(await self._link.bytes("POST", f"{OWN}/prompt/expand", body={"text": text}))
+        return PROMPT_PARTS.validate_json(
+            await self._link.bytes("POST", f"{OWN}/prompt/expand", body={"text": text}, reads=True)
+        )
 
     async def withdraw(self, session_id: str, message_id: str) -> bool:
         return await self._link.value("DELETE", f"{OWN}/session/{session_id}/queued/{message_id}")

@@ -142,22 +142,29 @@ class Link:
         """Return records."""
         return [kind.model_validate(one) for one in await self.value("GET", path, query=query)]
 
-    async def value(self, method: str, path: str, body: object = None, query: Query | None = None) -> Any:
-        """Return plain JSON data."""
-        return json.loads(await self.bytes(method, path, body=body, query=query) or b"null")
+    async def value(
+        self, method: str, path: str, body: object = None, query: Query | None = None, *, reads: bool = False
+    ) -> Any:
+        """Return plain JSON data; `reads` as in `bytes`."""
+        return json.loads(await self.bytes(method, path, body=body, query=query, reads=reads) or b"null")
 
     async def send(self, method: str, path: str, kind: type[R], body: object = None) -> R:
         """Send a body and return the record in the answer."""
         return kind.model_validate_json(await self.bytes(method, path, body=body))
 
-    async def bytes(self, method: str, path: str, *, body: object = None, query: Query | None = None) -> bytes:
-        """Return the answer's body; raises OpencodeError for a status that is not a success, or for no answer."""
+    async def bytes(
+        self, method: str, path: str, *, body: object = None, query: Query | None = None, reads: bool = False
+    ) -> bytes:
+        """Return the answer's body; raises OpencodeError for a status that is not a success, LinkLostError for no answer.
+
+        `reads` says of another method than GET that it changes nothing.
+        """
         try:
             answer = await self._http.request(
                 method, path, content=_encoded(body), params=_query(query), headers=self._headers_for(body)
             )
         except httpx.HTTPError as error:
-            raise self._lost(error) from error
+            raise self._lost(error, reads=reads or method == "GET") from error
         if answer.is_success:
             return answer.content
         raise status_error(answer.status_code, answer.headers.get(KIND_HEADER), answer.content)
@@ -181,16 +188,16 @@ class Link:
     def _headers_for(self, body: object) -> dict[str, str]:
         return {**self._headers, "content-type": "application/json"} if body is not None else self._headers
 
-    def _lost(self, error: httpx.HTTPError) -> LinkLostError:
+    def _lost(self, error: httpx.HTTPError, *, reads: bool = False) -> LinkLostError:
         reason = str(error) or type(error).__name__
-        is_unsent = isinstance(error, httpx.ConnectError | httpx.ConnectTimeout)
+        is_repeatable = reads or isinstance(error, httpx.ConnectError | httpx.ConnectTimeout)
         if self._is_terminal:
             words = (
                 f"the terminal with the engine has ended ({reason}); what it had stored is kept, send the rest again"
             )
-            return LinkLostError(words, is_unsent=is_unsent)
+            return LinkLostError(words, is_repeatable=is_repeatable)
         return LinkLostError(
-            f"no connection to {self.url} ({reason}); is the server running there?", is_unsent=is_unsent
+            f"no connection to {self.url} ({reason}); is the server running there?", is_repeatable=is_repeatable
         )
 
 

@@ -82,7 +82,7 @@ class _Facet:
                 try:
                     return await getattr(getattr(client, self._name), method)(*args, **kwargs)
                 except LinkLostError as error:
-                    if not error.is_unsent:
+                    if not error.is_repeatable:
                         raise
 
         self.__dict__[method] = call
@@ -210,7 +210,7 @@ class SharedClient:
                 try:
                     ended = await self._open(stack)
                 except Exception as error:
-                    if not self._readers:
+                    if self._previous is None:  # the first one
                         raise
                     logger.exception("no engine can be opened")
                     self._fail(error)
@@ -366,6 +366,29 @@ def _is_reachable(record: EngineRecord) -> bool:
 async def _warm() -> None:
     await asyncio.sleep(_WARM_S)
     await asyncio.to_thread(importlib.import_module, "opencode_tui.client.thread")
+
+
+@asynccontextmanager
+async def join_engine(environ: Mapping[str, str], directory: Path) -> AsyncGenerator[Client | None]:
+    """Yield the client of a folder on the engine of a terminal that has it open; None when there is none that responds."""
+    paths = find_paths(environ)
+    folder = await asyncio.to_thread(directory.resolve)
+    claim = EngineClaim(paths, engine_key(paths, folder, environ))
+    record = None if read_flags(environ).is_shared_engine_disabled else claim.read()
+    if record is None or not _is_reachable(record):
+        yield None
+        return
+    from opencode_tui.client.remote_facets import open_terminal
+
+    async with AsyncExitStack() as stack:
+        client: Client | None = None
+        try:
+            async with asyncio.timeout(PATIENCE_S):
+                path = stack.enter_context(short_path(record.socket))
+                client, _ = await stack.enter_async_context(open_terminal(path, record.secret, folder))
+        except (OpencodeError, OSError, TimeoutError) as error:
+            logger.info("%s does not respond: %s", record.process, error)
+        yield client
 
 
 @asynccontextmanager

@@ -57,11 +57,11 @@ class LockTimeoutError(StorageError):
 
 
 class LinkLostError(OpencodeError):
-    """A server does not respond. `is_unsent`: it has not received the request."""
+    """A server does not respond. `is_repeatable`: it has not received the request, or the request only reads."""
 
-    def __init__(self, message: str, *, is_unsent: bool = False) -> None:
+    def __init__(self, message: str, *, is_repeatable: bool = False) -> None:
         super().__init__(message)
-        self.is_unsent = is_unsent
+        self.is_repeatable = is_repeatable
 
 
 class SessionError(OpencodeError):

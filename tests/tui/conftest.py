@@ -33,9 +33,14 @@ def settings() -> dict[str, Any]:
 
 
 @pytest.fixture
-def start(folder: Path, environ: dict[str, str], server: ModelServer, settings: dict[str, Any]) -> Open:
+def line(folder: Path, environ: dict[str, str], server: ModelServer, settings: dict[str, Any]) -> CommandLine:
+    """Return the command line in that folder, with those settings."""
+    return CommandLine(folder, environ, provider=server.config(), settings=settings)
+
+
+@pytest.fixture
+def start(folder: Path, line: CommandLine) -> Open:
     """Opens the screen as a person does: `with start("-c") as terminal`."""
-    line = CommandLine(folder, environ, provider=server.config(), settings=settings)
 
     def open_screen(*arguments: str, environ: Mapping[str, str] | None = None, **options: Any) -> ScreenTerminal:
         words = ["-m", "opencode_tui", *arguments]

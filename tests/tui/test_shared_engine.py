@@ -10,7 +10,9 @@ import pytest
 from opencode_tui.storage.paths import Paths
 from tests.support.provider.model_script import Answer
 from tests.support.provider.model_server import ModelServer
+from tests.support.terminal.command import Terminal
 from tests.support.terminal.screen_terminal import Open, ScreenTerminal
+from tests.support.world.cli import CommandLine
 
 EDIT = 'make it <<tool write {"filePath":"made.txt","content":"by the agent\\n"}>>\r'
 COUNT = "count <<slow 20>> <<words 400>>\r"
@@ -167,3 +169,58 @@ def test_switched_off_nothing_is_shared(start: Open, paths: Paths) -> None:
     with start(environ={"OPENCODE_DISABLE_SHARED_ENGINE": "1"}) as first:
         first.sees("fake-model")
         assert not paths.terminals.exists()
+
+
+def test_a_turn_of_the_command_line_in_the_shown_session_is_shown_live(
+    start: Open, line: CommandLine, server: ModelServer
+) -> None:
+    it_is_seen = threading.Event()
+    with start() as first:
+        first.sees("Ask anything")
+        first.type("begin\r")
+        first.sees("Done")
+        server.script(Answer(text="begun the-end", holds=(("the-end", it_is_seen),)))
+        process = line.start("run", "-c", "from the command line")
+        first.sees("from the command line")
+        first.sees("begun")
+        first.type("a queued one\r")
+        first.sees("queued")
+        it_is_seen.set()
+        output, _ = process.communicate(timeout=30)
+        assert process.returncode == 0
+        assert b"the-end" in output
+        first.sees("Echo: a queued one")
+
+
+def test_the_command_line_does_not_answer_what_another_terminal_asked_for(
+    start: Open, line: CommandLine, server: ModelServer, folder: Path
+) -> None:
+    asked = {"OPENCODE_PERMISSION": '{"edit": "ask"}'}
+    with start(environ=asked) as first:
+        first.sees("Ask anything")
+        first.type("begin\r")
+        first.sees("Done")
+        begun = next(one for one in line.run("session", "list").stdout.split() if one.startswith("ses_"))
+        first.press("ctrl+x", "n")
+        first.type(EDIT)
+        first.sees("edit once")
+        other = CommandLine(folder, {**line.environ, **asked}, provider=line.provider, settings=line.settings)
+        assert other.run("run", "-s", begun, "hello").stdout.strip().endswith("Echo: hello")
+        first.answer("y")
+        first.sees("Done")
+    assert (folder / "made.txt").exists()
+
+
+def test_the_chat_in_lines_shares_the_engine(start: Open, line: CommandLine) -> None:
+    with start() as first:
+        first.sees("Ask anything")
+        first.type("begin\r")
+        first.sees("Done")
+        with Terminal(["-m", "opencode_tui", "--plain", "-c"], folder=line.folder, environ=line.variables()) as plain:
+            plain.expect("Echo: begin")
+            plain.send("from the lines\r")
+            plain.expect("Echo: from the lines")
+            first.sees("Echo: from the lines")
+            first.process.kill()
+            plain.send("and on\r")
+            plain.expect("Echo: and on")

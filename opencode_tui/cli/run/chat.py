@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from opencode_tui.cli.engine_access import with_client
+from opencode_tui.cli.engine_access import with_shared_client
 from opencode_tui.cli.run.answer_text import AnswerText
 from opencode_tui.cli.run.report import TerminalReporter
 from opencode_tui.cli.run.terminal_lines import TerminalLines, open_terminal
@@ -52,7 +52,7 @@ def open_chat(options: Mapping[str, Any]) -> int:
         await chat.start(options)
         return await chat.run()
 
-    return with_client(work)
+    return with_shared_client(work)
 
 
 class PlainChat:

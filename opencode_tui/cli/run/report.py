@@ -145,7 +145,8 @@ class TerminalReporter:
             case SessionFailed() if event.session_id == self._session_id:
                 self._is_interrupted = event.error.name == "MessageAbortedError"
             case BusLagged():
-                self._print_line("!", f"Some output was skipped; see `opencode-tui session show {self._session_id}`.")
+                skipped = f"Some output was skipped; see `opencode-tui session show {self._session_id}`."
+                self._print_line("!", f"{event.reason} {skipped}".lstrip())
             case _:
                 pass
 

@@ -4,14 +4,14 @@ import asyncio
 import base64
 import os
 import sys
-from collections.abc import Collection, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, Self
 
 from msgspec import Struct
 
-from opencode_tui.cli.engine_access import with_client, with_server
+from opencode_tui.cli.engine_access import with_client, with_server, with_session_client
 from opencode_tui.cli.run.json_report import JsonReporter
 from opencode_tui.cli.run.terminal_lines import TerminalLines, open_terminal
 from opencode_tui.cli.style import Style, style_of
@@ -313,12 +313,16 @@ def run_turn(options: TurnOptions) -> int:
         reported = await _report_notices(client)
         request = await _request(client, options)
         session = await _choose_session(client, options, request)
-        prompts = RunPrompts(lines, client, style, policy if options.attach else AskPerson())
+        prompts = RunPrompts(lines, client, style, AskPerson() if client.ends_runs else policy)
         code = await answer(client, session, request, _reporter(session, options, style), prompts)
         await _report_notices(client, reported)
         return code
 
-    return with_server(work, options.attach) if options.attach else with_client(work, policy=policy)
+    if options.attach:
+        return with_server(work, options.attach)
+    if options.session_id or options.is_continued:
+        return with_session_client(work, policy=policy)
+    return with_client(work, policy=policy)
 
 
 def _reporter(session: SessionInfo, options: TurnOptions, style: Style) -> Reporter:
@@ -350,7 +354,7 @@ async def answer(
     """
     with client.events() as events:
         scope = RunScope()
-        follower = asyncio.create_task(_follow(events, scope, reporter, prompts))
+        follower = asyncio.create_task(_follow(events, scope, reporter, prompts, partial(_belongs, client, session.id)))
         turn = asyncio.create_task(send(client, session.id, request))
         try:
             await asyncio.wait({follower, turn}, return_when=asyncio.FIRST_COMPLETED)
@@ -369,11 +373,29 @@ async def answer(
     return 0
 
 
-async def _follow(events: "EventReader", scope: RunScope, reporter: Reporter, prompts: RunPrompts) -> None:
+async def _belongs(client: "Client", session_id: str, asking: str) -> bool:
+    """Return whether a session that asks something is this one or a subagent session of it."""
+    while asking != session_id:
+        parent = (await client.sessions.get(asking)).parent_id
+        if parent is None:
+            return False
+        asking = parent
+    return True
+
+
+async def _follow(
+    events: "EventReader",
+    scope: RunScope,
+    reporter: Reporter,
+    prompts: RunPrompts,
+    is_ours: Callable[[str], Awaitable[bool]],
+) -> None:
     async for envelope in events:
         event = envelope.event
         if scope.has(event):
             reporter.show(event)
+        if isinstance(event, PermissionAsked | QuestionAsked) and not await is_ours(event.session_id):
+            continue  # another client of the engine asked for that
         if isinstance(event, PermissionAsked) and not await prompts.decide(event):
             if not await prompts.permissions.is_open(event):
                 continue

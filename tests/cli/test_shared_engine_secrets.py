@@ -1,0 +1,78 @@
+"""A command in the sandbox can neither read the secret of an engine that terminals share, nor use its socket."""
+
+import json
+from pathlib import Path
+
+import httpx
+import pytest
+
+from opencode_tui.storage.engine_claim import EngineRecord, short_path
+from opencode_tui.storage.process_identity import ProcessIdentity
+from tests.support.provider.model_server import ModelServer
+from tests.support.terminal.screen_terminal import ScreenTerminal
+from tests.support.world.cli import CommandLine
+from tests.support.world.repo import make_repo
+
+CONNECT = """
+import os, socket, sys
+os.chdir(os.path.dirname(sys.argv[1])) if os.path.isdir(os.path.dirname(sys.argv[1])) else print("no folder")
+with socket.socket(socket.AF_UNIX) as connection:
+    connection.connect(os.path.basename(sys.argv[1]))
+    connection.sendall(b"GET /session HTTP/1.1\\r\\nHost: localhost\\r\\nConnection: close\\r\\n\\r\\n")
+    print(connection.recv(4096).decode().splitlines()[0])
+"""
+
+
+@pytest.fixture(params=["bubblewrap", "landlock"])
+def line(request, tmp_path, environ):
+    make_repo(tmp_path / "project").commit("begin")
+    settings = {"experimental": {"sandbox": {"tier": request.param}}, "model": "fake/fake-model"}
+    with ModelServer() as server:
+        line = CommandLine(tmp_path / "project", environ, provider=server.config(), settings=settings)
+        status = json.loads(line.run("debug", "sandbox").stdout)
+        if status["tier"] != request.param:
+            pytest.skip(status["reason"])
+        yield line
+
+
+@pytest.fixture
+def terminal(line):
+    with ScreenTerminal(["-m", "opencode_tui"], folder=line.folder, environ=line.variables()) as terminal:
+        terminal.sees("fake-model")
+        yield terminal
+
+
+@pytest.fixture
+def record(terminal, paths) -> EngineRecord:
+    (path,) = paths.terminals.glob("*.json")
+    fields = json.loads(path.read_text())
+    return EngineRecord(ProcessIdentity(fields["pid"], "", ""), fields["folder"], fields["socket"], fields["secret"])
+
+
+def confined(line, text: str) -> str:
+    return line.run("debug", "sandbox", "--timeout", "20", "--", "bash", "-c", f"{text}\necho tried").stdout
+
+
+def test_the_secret_cannot_be_read(line, terminal, record, paths):
+    pid = terminal.process.pid
+    output = confined(
+        line,
+        f"cat {paths.terminals}/*.json; ls {paths.terminals}; grep -r . {paths.data}; env; cat /proc/*/environ;"
+        f" cat /proc/{pid}/environ /proc/{pid}/cmdline; strings /proc/{pid}/mem; ls -l /proc/{pid}/fd",
+    )
+    assert "tried" in output
+    assert record.secret not in output and Path(record.socket).name not in output
+
+
+def test_without_the_secret_the_socket_refuses(line, terminal, record):
+    with short_path(record.socket) as path, httpx.Client(transport=httpx.HTTPTransport(uds=path)) as http:
+        assert http.get("http://localhost/session").status_code == 401
+        assert http.get("http://localhost/session", auth=("opencode", record.secret)).json() == []
+    output = confined(line, f"python3 - {record.socket} <<'E'\n{CONNECT}\nE")
+    assert "tried" in output
+    assert "200" not in output and "[]" not in output
+
+
+def test_the_process_with_the_engine_cannot_be_signaled(line, terminal):
+    assert "tried" in confined(line, f"kill -9 {terminal.process.pid}")
+    assert terminal.process.poll() is None

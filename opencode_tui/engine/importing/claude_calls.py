@@ -1,6 +1,7 @@
 """Results of Claude Code's tools as outcomes of ours: text for the model, facts and changes for the screen."""
 
 import re
+from collections.abc import Mapping
 
 from opencode_tui.engine.importing.conversation import Outcome, edit_metadata, file_fields, headed, relative, whole_file
 from opencode_tui.engine.importing.json_lines import as_count, as_object, as_objects, as_text
@@ -15,6 +16,24 @@ _ERROR_TAG = re.compile(r"</?tool_use_error>")
 _NUMBERED = re.compile(r"^ *(\d+)(?:→|\t)", re.MULTILINE)
 _AGENTS = {"general-purpose": "general", "Explore": "explore", "Plan": "plan"}
 _TODO_STATES = frozenset({"pending", "in_progress", "completed", "cancelled"})
+
+
+TASK_TOOLS = frozenset({"TaskCreate", "TaskUpdate", "TaskList", "TaskGet"})
+"""The tools with which newer versions keep their list of todos."""
+
+
+def apply_task(tasks: dict[str, JsonObject], tool: str, given: JsonObject, details: JsonObject) -> None:
+    """Change the tasks, by their ids, as a call did whose result has these details."""
+    if tool == "TaskCreate":
+        task_id = as_text(as_object(details.get("task")).get("id")) or str(len(tasks) + 1)
+        tasks[task_id] = {"subject": as_text(given.get("subject")), "id": task_id, "status": "pending"}
+    elif tool == "TaskUpdate" and as_text(given.get("taskId")) in tasks:
+        tasks[as_text(given.get("taskId"))] |= {key: given[key] for key in ("subject", "status") if key in given}
+
+
+def open_tasks(tasks: Mapping[str, JsonObject]) -> list[JsonObject]:
+    """Return the tasks that are not deleted."""
+    return [task for task in tasks.values() if task.get("status") != "deleted"]
 
 
 def agent_of(name: str) -> str:
@@ -65,7 +84,7 @@ def outcome_of(tool: str, given: JsonObject, block: JsonObject, details: object,
             return Outcome(text, time, metadata={"count": as_count(found.get("numFiles")) or _lines(text)})
         case "list":
             return Outcome(text, time, metadata={"count": _lines(text)})
-        case "todowrite":
+        case "todowrite" | "todoread":
             todos = todo_items(given.get("todos"))
             waiting = sum(item["status"] not in ("completed", "cancelled") for item in todos)
             return Outcome(text, time, f"{waiting} todos", {"todos": todos})

@@ -9,7 +9,15 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
-from opencode_tui.engine.importing.claude_calls import media_fields, outcome_of, todo_items
+from opencode_tui.engine.importing.claude_calls import (
+    TASK_TOOLS,
+    agent_of,
+    apply_task,
+    media_fields,
+    open_tasks,
+    outcome_of,
+    todo_items,
+)
 from opencode_tui.engine.importing.claude_rows import Conversation as Path
 from opencode_tui.engine.importing.claude_rows import Row, Tree
 from opencode_tui.engine.importing.conversation import (
@@ -32,6 +40,7 @@ from opencode_tui.engine.importing.source import map_arguments, map_tool
 from opencode_tui.engine.session.shell import REQUEST_TEXT
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.session.history import MessageWithParts
+from opencode_tui.schema.session.tool_state import ABORTED_TOOL
 
 _PROVIDER = "anthropic"
 _SYNTHETIC_MODEL = "<synthetic>"
@@ -97,6 +106,7 @@ class ClaudeMessages:
         self._is_automatic = False
         self._dropped = 0
         self._command_line = ""
+        self._tasks: dict[str, JsonObject] = {}
 
     def read(self, path: Path) -> Iterator[MessageWithParts]:
         """Yield the messages of a conversation, oldest first."""
@@ -119,7 +129,7 @@ class ClaudeMessages:
         if self._dropped:
             self._file.report(
                 self._tree.rows[path.rows[0]].line,
-                f"{self._dropped} encrypted thoughts are left out: only their program can read them",
+                f"encrypted thoughts are left out, only their program can read them: {self._dropped}",
             )
 
     def _first_model(self, path: Path) -> str:
@@ -189,6 +199,8 @@ class ClaudeMessages:
         call_id = as_text(block.get("id")) or row.uuid
         tool = map_tool(as_text(block.get("name")) or "unknown")
         given = map_arguments(tool, as_object(block.get("input")))
+        if tool == "task":
+            given = {**given, "subagent_type": agent_of(as_text(given.get("subagent_type")))}
         at = self._tree.results.get(call_id)
         if at is None:
             return call_fields(call_id, tool, given, row.time, self._of_task(call_id, tool, None))
@@ -197,10 +209,19 @@ class ClaudeMessages:
         blocks = as_objects(as_object(value.get("message")).get("content"))
         own = next((one for one in blocks if one.get("tool_use_id") == call_id), JsonObject())
         details = value.get("toolUseResult")
+        if tool in TASK_TOOLS:
+            tool, given = self._plan(tool, given, as_object(details))
         outcome = outcome_of(tool, given, own, details, result.time, self._directory)
         if tool == "task":
             outcome = self._of_task(call_id, tool, outcome, as_text(as_object(details).get("agentId"))) or outcome
         return call_fields(call_id, tool, given, row.time, outcome)
+
+    def _plan(self, tool: str, given: JsonObject, details: JsonObject) -> tuple[str, JsonObject]:
+        """Return a call that changes or lists tasks as one of our todo list: with all todos, as they are after it."""
+        if tool not in ("TaskCreate", "TaskUpdate"):
+            return "todoread", {"todos": todo_items(list(self._tasks.values()))}
+        apply_task(self._tasks, tool, given, details)
+        return "todowrite", {"todos": todo_items(open_tasks(self._tasks))}
 
     def _of_task(self, call_id: str, tool: str, outcome: Outcome | None, agent_id: str = "") -> Outcome | None:
         """Return the outcome of a task with its child session; None for an interrupted call without one."""
@@ -254,6 +275,8 @@ class ClaudeMessages:
         elif text.startswith(_INTERRUPTED):
             if self._open is not None:
                 self._open.error = interruption()
+                if as_text(value.get("interruptedMessageId")):
+                    self._open.pieces = [_interrupted(piece) for piece in self._open.pieces]
             yield from self._flush()
         elif value.get("isMeta") is True:
             yield from self._note(row, text, is_sent=not text.lstrip().startswith(_UNSENT))
@@ -384,6 +407,18 @@ class ClaudeMessages:
         yield from (message for message in (marker, answer) if message is not None)
 
 
+def _interrupted(piece: Piece) -> Piece:
+    """Return a call that was stopped while it ran, which Claude Code stores as one that the user rejected."""
+    state = as_object(piece.fields.get("state"))
+    if as_object(state.get("metadata")).get("stopReason") != "rejected":
+        return piece
+    time = as_object(state.get("time"))
+    stopped = Outcome(ABORTED_TOOL, as_count(time.get("end")), is_error=True, stop_reason="interrupted")
+    call_id, tool = as_text(piece.fields.get("callID")), as_text(piece.fields.get("tool"))
+    fields = call_fields(call_id, tool, as_object(state.get("input")), as_count(time.get("start")), stopped)
+    return Piece(piece.source, piece.line, piece.time, fields)
+
+
 def _origin(row: Row, suffix: str = "") -> Origin:
     return Origin(row.uuid + suffix, row.line, row.time)
 
@@ -398,20 +433,12 @@ def newest_todos(tree: Tree, path: Path, file: JsonLines) -> list[JsonObject]:
             continue
         for block in as_objects(as_object(file.at(row.offset, row.size).get("message")).get("content")):
             given, result = as_object(block.get("input")), tree.results.get(as_text(block.get("id")))
-            match block.get("name"):
-                case "TodoWrite":
-                    todos = todo_items(given.get("todos"))
-                case "TaskCreate" if result is not None:
-                    found = file.at(tree.rows[result].offset, tree.rows[result].size).get("toolUseResult")
-                    made = as_object(as_object(found).get("task"))
-                    tasks[as_text(made.get("id")) or str(len(tasks) + 1)] = {**given, "id": as_text(made.get("id"))}
-                case "TaskUpdate" if as_text(given.get("taskId")) in tasks:
-                    tasks[as_text(given.get("taskId"))] |= {
-                        k: v for k, v in given.items() if k in ("subject", "status")
-                    }
-                case _:
-                    pass
-    return todo_items([task for task in tasks.values() if task.get("status") != "deleted"]) or todos
+            if block.get("name") == "TodoWrite":
+                todos = todo_items(given.get("todos"))
+            elif result is not None:
+                found = file.at(tree.rows[result].offset, tree.rows[result].size).get("toolUseResult")
+                apply_task(tasks, as_text(block.get("name")), given, as_object(found))
+    return todo_items(open_tasks(tasks)) or todos
 
 
 def _model(message: JsonObject) -> str:

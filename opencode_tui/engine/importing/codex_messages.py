@@ -104,7 +104,7 @@ class CodexMessages:
         if self._notes:
             yield from self._request(self._found.items[thread.items[-1]], [])
         if self._dropped:
-            reason = f"{self._dropped} encrypted thoughts are left out: only their program can read them"
+            reason = f"encrypted thoughts are left out, only their program can read them: {self._dropped}"
             self._problems.append(Problem(self._path, "", reason))
 
     def _first_model(self, thread: Thread) -> str:

@@ -120,3 +120,27 @@ def test_a_second_import_changes_nothing(folder: Path, desk: Desk):
     again = desk.run_from([ClaudeSource(folder / "steps"), ClaudeSource(folder / "screen")])
     assert (again.new, again.newer, again.same, again.records) == (0, 0, 9, 0)
     assert desk.records() == before
+
+
+def test_task_tools_are_one_todo_list(folder: Path):
+    _, session, messages = read_all(folder / "steps")[STEPS]
+    plans = [call for call in calls_of(messages) if call.tool in ("todowrite", "todoread")]
+    states = [[todo["status"] for todo in call.state.input["todos"]] for call in plans]
+    assert states == [
+        ["pending"],
+        ["pending", "pending"],
+        ["in_progress", "pending"],
+        ["completed", "pending"],
+        ["completed", "pending"],
+    ]
+    assert [(todo.content, todo.status) for todo in session.todos] == [("Look", "completed"), ("Change", "pending")]
+
+
+def test_rejected_and_interrupted_calls_are_told_apart(folder: Path):
+    messages = next(one[2] for one in read_all(folder / "screen").values() if one[0].title == "My own title")
+    failed = [
+        (call.state.input.get("command"), call.state.stop_reason)
+        for call in calls_of(messages)
+        if isinstance(call.state, ToolStateError)
+    ]
+    assert failed == [(None, "rejected"), ("rm a.txt", "rejected"), ("sleep 30", "interrupted")]

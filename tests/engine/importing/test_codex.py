@@ -116,7 +116,7 @@ def test_the_subagent_is_a_child_session(folder: Path):
 def test_encrypted_thoughts_are_named(folder: Path):
     problems = read_all(folder / "steps")[STEPS][1].problems
     assert [problem.reason for problem in problems] == [
-        "9 encrypted thoughts are left out: only their program can read them"
+        "encrypted thoughts are left out, only their program can read them: 9"
     ]
 
 

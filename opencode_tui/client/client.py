@@ -20,6 +20,7 @@ from opencode_tui.client.facets import (
     SearchFacet,
     SessionsFacet,
     SettingsFacet,
+    TrashFacet,
     UndoFacet,
 )
 from opencode_tui.schema.event.event import Envelope
@@ -71,6 +72,7 @@ class Client(Protocol):
 
     sessions: SessionsFacet
     search: SearchFacet
+    trash: TrashFacet
     messages: MessagesFacet
     prompts: PromptsFacet
     context: ContextFacet

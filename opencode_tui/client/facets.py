@@ -32,6 +32,7 @@ from opencode_tui.schema.api.request import (
     UpdateSession,
 )
 from opencode_tui.schema.api.search import SearchRequest, SearchResult
+from opencode_tui.schema.api.trash import TrashedSession
 from opencode_tui.schema.api.trust import TrustReport
 from opencode_tui.schema.event.screen_event import ScreenEvent
 from opencode_tui.schema.model import Model, ModelRef
@@ -77,7 +78,7 @@ class SessionsFacet(Protocol):
         ...
 
     async def remove(self, session_id: str) -> None:
-        """Delete a session with all children; raises BusyError while one of them runs."""
+        """Move a session with all children to the trash; raises BusyError while one of them runs."""
         ...
 
     async def fork(self, session_id: str, request: ForkSession) -> SessionInfo:
@@ -125,6 +126,25 @@ class SearchFacet(Protocol):
         A result that is not complete has what is indexed so far, and the rest is being indexed: ask again. Raises nothing but the
         errors of the connection.
         """
+        ...
+
+
+class TrashFacet(Protocol):
+    """Deleted sessions of all projects."""
+
+    async def list(self) -> Sequence[TrashedSession]:
+        """Return them, the last deleted first."""
+        ...
+
+    async def restore(self, wanted: str) -> SessionInfo:
+        """Restore one by its session ID, or by its name in the trash; return the session.
+
+        Raises NotFoundError, SessionError when its folder is gone or the session exists again, BusyError; then it stays.
+        """
+        ...
+
+    async def empty(self, names: Sequence[str]) -> Sequence[TrashedSession]:
+        """Delete these permanently, by their names; return those that were still there."""
         ...
 
 

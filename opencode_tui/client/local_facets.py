@@ -54,6 +54,7 @@ if TYPE_CHECKING:
         SearchFacet,
         SessionsFacet,
         SettingsFacet,
+        TrashFacet,
         UndoFacet,
     )
     from opencode_tui.engine.file.browser import FileBrowser
@@ -62,6 +63,7 @@ if TYPE_CHECKING:
     from opencode_tui.schema.api.file import ChangedFile, FileContent, FileEntry, FindKind, LineMatch
     from opencode_tui.schema.api.importing import ImportProgress, ImportReport, ImportRequest, ImportStore
     from opencode_tui.schema.api.search import SearchRequest, SearchResult
+    from opencode_tui.schema.api.trash import TrashedSession
     from opencode_tui.schema.api.trust import TrustReport
     from opencode_tui.schema.session.session import ForkPreview
     from opencode_tui.schema.session.undo import RevertPreview, RevertReport, UndoOnly
@@ -117,11 +119,13 @@ class _Sessions:
         self.latest = instance.session.sessions.latest
         self.children = engine.store.children
         self.update = instance.session.sessions.update
-        self.remove = instance.session.sessions.remove
         self.wait_copied = engine.core.copies.wait_until_copied
         self.totals = instance.session.sessions.totals
         self.costs = instance.session.sessions.costs
         self.todos = instance.folder.todos.read
+
+    async def remove(self, session_id: str) -> None:
+        await self._instance.session.trash.get().put(session_id)
 
     async def everywhere(self) -> Sequence[SessionInfo]:
         found = [info for one in await self._core.projects.all() for info in await self._core.store.sessions(one.id)]
@@ -147,6 +151,20 @@ class _Search:
 
     async def find(self, request: "SearchRequest") -> "SearchResult":
         return await self._search.get().find(request, self._project_id)
+
+
+class _Trash:
+    def __init__(self, instance: Instance) -> None:
+        self._trash = instance.session.trash
+
+    async def list(self) -> Sequence["TrashedSession"]:
+        return await self._trash.get().list()
+
+    async def restore(self, wanted: str) -> SessionInfo:
+        return await self._trash.get().restore(wanted)
+
+    async def empty(self, names: Sequence[str]) -> Sequence["TrashedSession"]:
+        return await self._trash.get().empty(names)
 
 
 class _Messages:
@@ -488,6 +506,7 @@ class LocalFacets:
         """Make the facets those of an instance."""
         self.sessions: SessionsFacet = forward(_Sessions(engine, instance), calls)
         self.search: SearchFacet = forward(_Search(engine, instance), calls)
+        self.trash: TrashFacet = forward(_Trash(instance), calls)
         self.messages: MessagesFacet = forward(_Messages(engine, instance), calls)
         self.prompts: PromptsFacet = forward(_Prompts(engine, instance, policy), calls)
         self.context: ContextFacet = forward(_Context(instance, policy), calls)

@@ -22,6 +22,7 @@ from opencode_tui.client.facets import (
     SearchFacet,
     SessionsFacet,
     SettingsFacet,
+    TrashFacet,
     UndoFacet,
 )
 from opencode_tui.client.remote_events import RemoteEvents
@@ -60,6 +61,7 @@ from opencode_tui.schema.api.request import (
     UpdateSession,
 )
 from opencode_tui.schema.api.search import SearchRequest, SearchResult
+from opencode_tui.schema.api.trash import TrashChoice, TrashedSession
 from opencode_tui.schema.api.trust import TrustGrant, TrustReport
 from opencode_tui.schema.error import NotFoundError, OpencodeError
 from opencode_tui.schema.event.screen_event import ScreenEvent
@@ -149,6 +151,18 @@ class _Sessions(_Facet):
 class _Search(_Facet):
     async def find(self, request: SearchRequest) -> SearchResult:
         return await self._link.send("POST", f"{OWN}/search", SearchResult, request)
+
+
+class _Trash(_Facet):
+    async def list(self) -> Sequence[TrashedSession]:
+        return await self._link.records(f"{OWN}/trash", TrashedSession)
+
+    async def restore(self, wanted: str) -> SessionInfo:
+        return await self._link.send("POST", f"{OWN}/trash/{wanted}/restore", SessionInfo, Record())
+
+    async def empty(self, names: Sequence[str]) -> Sequence[TrashedSession]:
+        deleted = await self._link.value("POST", f"{OWN}/trash/empty", TrashChoice(names=list(names)))
+        return [TrashedSession.model_validate(entry) for entry in deleted]
 
 
 class _Messages(_Facet):
@@ -460,6 +474,7 @@ class RemoteFacets:
     def __init__(self, link: Link, events: RemoteEvents) -> None:
         self.sessions: SessionsFacet = _Sessions(link)
         self.search: SearchFacet = _Search(link)
+        self.trash: TrashFacet = _Trash(link)
         self.messages: MessagesFacet = _Messages(link)
         self.prompts: PromptsFacet = _Prompts(link, events)
         self.context: ContextFacet = _Context(link)

@@ -23,10 +23,11 @@ from opencode_tui.engine.session.references import expand_prompt
 from opencode_tui.engine.skill.skills import Skills, discover_skills, search_of
 from opencode_tui.engine.snapshot.worktree_paths import find_store
 from opencode_tui.schema.api.request import PromptPart
-from opencode_tui.schema.error import OpencodeError
+from opencode_tui.schema.error import OpencodeError, StorageError
 
 if TYPE_CHECKING:
     from opencode_tui.engine.session.revert.revert import SessionRevert
+    from opencode_tui.engine.session.trash import SessionTrash
 
 logger = logging.getLogger(__name__)
 
@@ -50,6 +51,9 @@ class Instance(Struct, frozen=True):
         await self.folder.providers.close()
 
 
+FIRST_EMPTYING_S = 5.0
+"""Seconds from the opening of a folder to the first deletion of old sessions in the trash; then once a day."""
+
 _PROGRAM_LOG = logging.getLogger("opencode_tui")
 """The parent of all our loggers; its handlers have a level if the command line sets one, which then wins."""
 
@@ -57,7 +61,7 @@ _PROGRAM_LOG = logging.getLogger("opencode_tui")
 async def open_instance(core: Core, directory: Path) -> Instance:
     """Return the instance of a folder. Raises ConfigError when its settings cannot be used."""
     config, project, has_leftovers = await asyncio.to_thread(_read_folder, core, directory)
-    warnings = await core.migrations.run()
+    warnings = [*await core.migrations.run(), *await _recover_trash(core)]
     opened = await core.projects.open(project)
     plugins, config = await _load_plugins(core, config, project, directory)
     skills, commands = await asyncio.to_thread(_collect_commands, core, config, directory)
@@ -68,6 +72,7 @@ async def open_instance(core: Core, directory: Path) -> Instance:
     _watch_branch(core, directory, folder)
     if has_leftovers:
         await _recover(services.revert)
+    folder.background.start_endless(partial(_empty_trash, services.trash, config), name="emptying the trash")
     return Instance(directory, [*warnings, *project.warnings, *opened.warnings], folder, services)
 
 
@@ -121,6 +126,21 @@ def _watch_branch(core: Core, directory: Path, folder: FolderServices) -> None:
         watch = BranchWatch(repository, publish=partial(core.bus.publish, directory=str(directory)))
         watch.start()
         folder.background.at_close(watch.close)
+
+
+async def _recover_trash(core: Core) -> list[str]:
+    """Complete what a killed process left of moving sessions; return warnings. Lists one folder when there is nothing to do."""
+    try:
+        return [str(failure) for failure in await asyncio.to_thread(core.trash.recover)]
+    except StorageError as error:
+        return [str(error)]
+
+
+async def _empty_trash(trash: "Lazy[SessionTrash]", config: LoadedConfig) -> None:
+    await asyncio.sleep(FIRST_EMPTYING_S)
+    days = config.settings.trash.days
+    if days is not False:
+        await trash.get().empty_daily(int(days))
 
 
 async def _recover(revert: "Lazy[SessionRevert]") -> None:

@@ -21,6 +21,7 @@ from opencode_tui.server.routes import (
     screen,
     server,
     session,
+    trash,
     tui_api,
 )
 
@@ -44,6 +45,7 @@ ROUTERS = (
     compat_v0.router,
     compat_v2.router,
     tui_api.router,
+    trash.router,
 )
 
 

@@ -2,7 +2,8 @@
 
 `{session}.run` guards messages and parts, `{session}.write` the session's record and its small siblings, `store` the rest;
 `forks.write` the list of forks that are not fully copied. `{session}.fork` is held while the session is forked, or to keep others
-from forking it; `{session}.copy` while the records of that fork are copied; `import.write` while sessions are imported.
+from forking it; `{session}.copy` while the records of that fork are copied; `import.write` while sessions are imported,
+`trash.write` while they are deleted or restored.
 Source: SPEC, section 3, locks.
 """
 
@@ -90,6 +91,10 @@ class Locks:
     def importing(self) -> ProcessLock:
         """Return the lock that is held while sessions of other programs are imported."""
         return self._lock("import.write")
+
+    def trash(self) -> ProcessLock:
+        """Return the lock that is held while sessions are moved to the trash or out of it."""
+        return self._lock("trash.write")
 
     def worktree(self, name: str) -> ProcessLock:
         """Return the lock of a worktree's files and snapshots; `name` is derived from its path."""

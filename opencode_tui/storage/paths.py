@@ -40,6 +40,11 @@ class Paths(Struct, frozen=True):
         return self.data / "storage"
 
     @property
+    def trash(self) -> Path:
+        """Deleted sessions, a folder for each."""
+        return self.data / "trash"
+
+    @property
     def snapshot(self) -> Path:
         """The snapshot stores of all worktrees."""
         return self.data / "snapshot"

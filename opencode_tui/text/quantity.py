@@ -31,6 +31,14 @@ def amount(number: int) -> str:
     return str(number)
 
 
+def byte_words(number: int) -> str:
+    """Return a number of bytes as `812 B`, `3.1 KiB` or `1.2 MiB`."""
+    for size, unit in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
+        if number >= size:
+            return f"{number / size:.1f} {unit}"
+    return f"{number} B"
+
+
 def token_words(number: int) -> str:
     """Return `1 token` or `3.1 k tokens`; empty for none."""
     return f"{amount(number)} token{'s' if number > 1 else ''}" if number else ""

@@ -36,7 +36,7 @@ def test_deleting_shows_what_goes_and_never_without_a_yes(commands, session_id):
     assert (asked.code, asked.stdout) == (2, "") and '"First"' in asked.stderr and "--yes" in asked.stderr
     assert session_id in commands.run("session", "list").stdout
     done = commands.run("session", "delete", session_id, "--yes")
-    assert done.code == 0 and done.stderr.endswith("deleted 1 session; your files are not touched\n")
+    assert done.code == 0 and done.stderr.endswith(f"restore with: opencode-tui session trash restore {session_id}\n")
     assert commands.run("session", "list").stdout == ""
 
 

@@ -29,10 +29,10 @@ from opencode_tui.schema.session.part import (
     TextPart,
     ToolPart,
 )
-from opencode_tui.schema.session.session import RevertState, SessionInfo, fork_origin
+from opencode_tui.schema.session.session import RevertState, SessionInfo
 from opencode_tui.schema.session.stored_error import PROGRAM_ENDED, StoredError
 from opencode_tui.schema.session.undo import UndoOnly
-from opencode_tui.text.quantity import age, duration, plural
+from opencode_tui.text.quantity import age, duration
 from opencode_tui.text.safe_text import make_safe
 from opencode_tui.text.session_tree import build_tree
 
@@ -46,10 +46,11 @@ def session() -> None:
 
 @session.command("list", short_help="List sessions, the latest first.")
 @click.option("-n", "--max-count", "limit", type=click.IntRange(min=1), metavar="N", help="Only the latest N.")
+@click.option("--archived", "is_archived", is_flag=True, help="Only archived sessions.")
 @click.option("--format", "style", type=click.Choice(["table", "json"]), default="table", help="Output format.")
-def list_sessions(limit: int | None, style: str) -> None:
-    """List sessions, the latest first."""
-    _list_sessions(limit=limit, style=style)
+def list_sessions(limit: int | None, is_archived: bool, style: str) -> None:
+    """List sessions, the latest first, without archived ones."""
+    _list_sessions(limit=limit, is_archived=is_archived, style=style)
 
 
 @session.command(short_help="Print the conversation of a session.")
@@ -113,16 +114,82 @@ def fork(session_id: str, message_id: str | None, worktree: bool, dry_run: bool)
     work(session_id, message_id=message_id, worktree=worktree, dry_run=dry_run)
 
 
-@session.command(short_help="Delete a session permanently.")
+@session.command(short_help="Move a session to the trash.")
 @click.argument("session_id", metavar="ID")
 @click.option("--dry-run", is_flag=True, help="Show what would happen without doing it.")
 @click.option("-y", "--yes", is_flag=True, help="Skip confirmation.")
 def delete(session_id: str, dry_run: bool, yes: bool) -> int:
-    """Delete a session permanently, with its subagent sessions.
+    """Move a session to the trash, with its subagent sessions.
 
-    Lists what will be deleted and asks for confirmation. Your files are not touched.
+    Lists what will be deleted and asks for confirmation. `session trash restore` brings it back. Your files are not touched.
     """
-    return _delete_session(session_id, dry_run=dry_run, is_sure=yes)
+    from opencode_tui.cli.commands.session_trash import delete_session as work
+
+    return work(session_id, dry_run=dry_run, is_sure=yes)
+
+
+@session.group(short_help="List, restore and remove deleted sessions.")
+def trash() -> None:
+    """List, restore and remove deleted sessions."""
+
+
+_EVERYWHERE = click.option("--all", "is_everywhere", is_flag=True, help="Deleted sessions of all projects.")
+
+
+@trash.command("list", short_help="List deleted sessions, the latest first.")
+@_EVERYWHERE
+@click.option("--format", "style", type=click.Choice(["table", "json"]), default="table", help="Output format.")
+def list_trash(is_everywhere: bool, style: str) -> None:
+    """List deleted sessions, the last deleted first."""
+    from opencode_tui.cli.commands.session_trash import list_trash as work
+
+    work(is_everywhere=is_everywhere, style=style)
+
+
+@trash.command("restore", short_help="Restore deleted sessions.")
+@click.argument("session_ids", metavar="ID…", nargs=-1, required=True)
+def restore_deleted(session_ids: tuple[str, ...]) -> None:
+    """Restore deleted sessions, each with its subagent sessions."""
+    from opencode_tui.cli.commands.session_trash import restore_deleted as work
+
+    work(session_ids)
+
+
+@trash.command("empty", short_help="Remove deleted sessions permanently.")
+@_EVERYWHERE
+@click.option(
+    "--older-than", "days", type=click.IntRange(min=0), metavar="DAYS", help="Only those deleted before that."
+)
+@click.option("--dry-run", is_flag=True, help="Show what would happen without doing it.")
+@click.option("-y", "--yes", is_flag=True, help="Skip confirmation.")
+def empty_trash(is_everywhere: bool, days: int | None, dry_run: bool, yes: bool) -> int:
+    """Remove deleted sessions permanently.
+
+    Lists what will be removed and asks for confirmation. Without --all only those of this project.
+    """
+    from opencode_tui.cli.commands.session_trash import empty_trash as work
+
+    return work(is_everywhere=is_everywhere, days=days, dry_run=dry_run, is_sure=yes)
+
+
+@session.command(short_help="Take sessions out of the lists.")
+@click.argument("session_ids", metavar="ID…", nargs=-1, required=True)
+@click.option("--dry-run", is_flag=True, help="Show what would happen without doing it.")
+def archive(session_ids: tuple[str, ...], dry_run: bool) -> None:
+    """Archive sessions: lists omit them, `session list --archived` shows them."""
+    from opencode_tui.cli.commands.session_trash import archive_sessions as work
+
+    work(session_ids, is_archived=True, dry_run=dry_run)
+
+
+@session.command(short_help="Put archived sessions back into the lists.")
+@click.argument("session_ids", metavar="ID…", nargs=-1, required=True)
+@click.option("--dry-run", is_flag=True, help="Show what would happen without doing it.")
+def unarchive(session_ids: tuple[str, ...], dry_run: bool) -> None:
+    """Put archived sessions back into the lists."""
+    from opencode_tui.cli.commands.session_trash import archive_sessions as work
+
+    work(session_ids, is_archived=False, dry_run=dry_run)
 
 
 @session.command(short_help="Undo a turn with its changes to files.")
@@ -214,18 +281,19 @@ def diff(session_id: str, message_id: str | None, style: str) -> None:
 _NONE_YET = 'no sessions in this project; start one with: opencode-tui run "explain this folder"'
 
 
-def _list_sessions(*, limit: int | None, style: str) -> None:
+def _list_sessions(*, limit: int | None, is_archived: bool, style: str) -> None:
     """Print the sessions, the last used first."""
-    infos = sorted(with_client(_all), key=lambda info: info.time.updated, reverse=True)[:limit]
+    chosen = [info for info in with_client(_all) if (info.time.archived is not None) == is_archived]
+    infos = sorted(chosen, key=lambda info: info.time.updated, reverse=True)[:limit]
     if style == "json":
         print_json([info.to_dict() for info in infos])
     elif not infos:
-        say(_NONE_YET)
+        say("no archived sessions in this project" if is_archived else _NONE_YET)
     else:
         now = system_clock()
-        rows = [[info.id, _title(info), age(info.time.updated, now), *_changes(info)] for info in infos]
+        rows = [[info.id, session_title(info), age(info.time.updated, now), *_changes(info)] for info in infos]
         heads = ["ID", "TITLE", "USED", "+", "−"]
-        _print_table(heads if any(row[3] for row in rows) else heads[:3], rows)
+        print_table(heads if any(row[3] for row in rows) else heads[:3], rows)
 
 
 def _show_session(session_id: str, *, limit: int | None) -> None:
@@ -249,12 +317,12 @@ def _show_tree() -> None:
     rows = [
         [
             row.info.id,
-            f"{row.branch}{row.kind}{' ' if row.kind else ''}{_title(row.info)}",
+            f"{row.branch}{row.kind}{' ' if row.kind else ''}{session_title(row.info)}",
             age(row.info.time.updated, now),
         ]
         for row in tree_rows
     ]
-    _print_table(["ID", "TITLE", "USED"], rows)
+    print_table(["ID", "TITLE", "USED"], rows)
 
 
 def _rename_session(session_id: str, title: str, *, dry_run: bool) -> None:
@@ -270,51 +338,21 @@ def _rename_session(session_id: str, title: str, *, dry_run: bool) -> None:
         return info
 
     before = with_client(work)
-    say(f'{"would rename" if dry_run else "renamed"} {before.id}: "{_title(before)}" to "{wanted}"')
+    say(f'{"would rename" if dry_run else "renamed"} {before.id}: "{session_title(before)}" to "{wanted}"')
 
 
-def _delete_session(session_id: str, *, dry_run: bool, is_sure: bool) -> int:
-    """Delete after a preview and a confirmation; without a terminal only with --yes."""
-
-    async def preview(client: Client) -> tuple[list[SessionInfo], int]:
-        info = await choose_session(client, session_id)
-        doomed = [info, *await _descendants(client, info.id)]
-        ids = {one.id for one in doomed}
-        origins = [fork_origin(one) for one in await client.sessions.list() if one.id not in ids]
-        return doomed, sum(origin is not None and origin.session_id in ids for origin in origins)
-
-    doomed, forks = with_client(preview)
-    now = system_clock()
-    for info in doomed:
-        verb = "would delete" if dry_run else "deleting" if is_sure else "to delete"
-        say(f'{verb} {info.id}  "{_title(info)}", used {age(info.time.updated, now)} ago')
-    if forks:
-        say(f"{plural(forks, 'fork')} of it {'is' if forks == 1 else 'are'} kept")
-    if dry_run:
-        return 0
-    if not is_sure and not _confirm(len(doomed)):
-        say("nothing deleted")
-        return 1
-
-    async def work(client: Client) -> None:
-        await client.sessions.remove(session_id)
-
-    with_client(work)
-    say(f"deleted {plural(len(doomed), 'session')}; your files are not touched")
-    return 0
-
-
-def _confirm(count: int) -> bool:
-    """Ask for confirmation. Raises ConfigError without a terminal."""
-    if not (sys.stdin is not None and sys.stdin.isatty()):  # pyright: ignore[reportUnnecessaryComparison] - None when closed
-        raise ConfigError("not a terminal: pass --yes to delete")
-    return click.confirm(f"Delete {plural(count, 'session')} permanently?", default=False, err=True)
-
-
-def _print_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+def print_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print rows of sessions as a table."""
     style = style_of(sys.stdout, os.environ)
     sys.stdout.write(
-        render_table(heads, [row[: len(heads)] for row in rows], style, numbers={"USED", "+", "−"}, whole={"ID"}) + "\n"
+        render_table(
+            heads,
+            [row[: len(heads)] for row in rows],
+            style,
+            numbers={"USED", "DELETED", "SIZE", "+", "−"},
+            whole={"ID"},
+        )
+        + "\n"
     )
 
 
@@ -322,14 +360,8 @@ async def _all(client: Client) -> Sequence[SessionInfo]:
     return await client.sessions.list()
 
 
-async def _descendants(client: Client, session_id: str) -> list[SessionInfo]:
-    found: list[SessionInfo] = []
-    for child in await client.sessions.children(session_id):
-        found += [child, *await _descendants(client, child.id)]
-    return found
-
-
-def _title(info: SessionInfo) -> str:
+def session_title(info: SessionInfo) -> str:
+    """Return the title in one line."""
     return " ".join(info.title.split()) or "(no title)"
 
 

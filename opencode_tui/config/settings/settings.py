@@ -215,6 +215,17 @@ class CompactionSettings(Section):
     """Share of the usable context from which a summary is prepared in the background, or false for never."""
 
 
+DEFAULT_TRASH_DAYS = 30
+"""Days that a deleted session can be restored."""
+
+
+class TrashSettings(Section):
+    """Deleted sessions."""
+
+    days: Off | Annotated[int, Field(ge=1, le=36_500)] = DEFAULT_TRASH_DAYS
+    """Days after which a deleted session is removed permanently, or false for never."""
+
+
 class CommandHook(Section):
     """A shell command that runs on an event."""
 
@@ -423,6 +434,8 @@ class Settings(Section):
     """A company's own service."""
     compaction: CompactionSettings = Field(default_factory=CompactionSettings.model_construct)
     """Automatic compaction and pruning of the context."""
+    trash: TrashSettings = Field(default_factory=TrashSettings.model_construct)
+    """Deleted sessions."""
     experimental: ExperimentalSettings | None = None
     """Experimental settings, which may change or be removed."""
 

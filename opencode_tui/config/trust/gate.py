@@ -332,6 +332,7 @@ _RULES: dict[str, Callable[[Any, KeyPath, RepositoryFolder], Iterator[Gated]]] =
     "autoshare": _unless((False,), SENDS),
     "autoupdate": _unless((False, "notify"), STARTS),
     "snapshot": _unless((True,), WEAKENS),
+    "trash": _whole(WEAKENS),
     "skills": _skills,
     "experimental": _experimental,
     "instructions": _instructions,

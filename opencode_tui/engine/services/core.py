@@ -25,6 +25,7 @@ from opencode_tui.storage.migrations import Migrations
 from opencode_tui.storage.paths import Paths
 from opencode_tui.storage.session_index import SessionIndex
 from opencode_tui.storage.storage import Storage
+from opencode_tui.storage.trash import Trash
 
 if TYPE_CHECKING:
     from opencode_tui.engine.importing.service import Imports
@@ -54,6 +55,7 @@ class Core(Struct, frozen=True):
     estimator: TokenEstimator
     search: "Lazy[SearchService]"
     imports: "Lazy[Imports]"
+    trash: Trash
 
 
 def build_core(
@@ -102,6 +104,7 @@ def build_core(
                 _imports, paths, environ, storage=storage, locks=locks, store=store, publisher=publisher, clock=clock
             )
         ),
+        trash=Trash(paths, locks=locks, clock=clock, files=files),
     )
 
 

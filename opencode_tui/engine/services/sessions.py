@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from opencode_tui.engine.session.manual_compaction import ManualCompaction
     from opencode_tui.engine.session.revert.revert import SessionRevert
     from opencode_tui.engine.session.revert.summary import SessionSummaries
+    from opencode_tui.engine.session.trash import SessionTrash
     from opencode_tui.storage.cost_index import CostIndex
 
 
@@ -51,6 +52,7 @@ class SessionServices:
         self.compaction = Lazy(self._make_compaction)
         self.pruning = Lazy(self._make_pruning)
         self.context = Lazy(self._make_context)
+        self.trash = Lazy(self._make_trash)
         self._compactions = Lazy(self._make_compactions)
 
     def build(self) -> None:
@@ -63,12 +65,9 @@ class SessionServices:
         core = self._core
         return Sessions(
             store=core.store,
-            runs=core.runs,
             locks=core.locks,
-            copies=core.copies,
             identifier=core.identifier,
             project=self._folder.project,
-            paths=core.paths,
             cost_index=Lazy(self._make_cost_index),
         )
 
@@ -324,6 +323,23 @@ class SessionServices:
             identifier=core.identifier,
             clock=core.clock,
             project=folder.project,
+        )
+
+    def _make_trash(self) -> "SessionTrash":
+        from opencode_tui.engine.session.trash import SessionTrash
+
+        core = self._core
+        return SessionTrash(
+            trash=core.trash,
+            sessions=self.sessions,
+            store=core.store,
+            storage=core.storage,
+            runs=core.runs,
+            locks=core.locks,
+            copies=core.copies,
+            publisher=core.publisher,
+            paths=core.paths,
+            clock=core.clock,
         )
 
     def _make_cost_index(self) -> "CostIndex":

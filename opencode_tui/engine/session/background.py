@@ -17,6 +17,7 @@ class Background:
 
     def __init__(self) -> None:
         self._tasks: set[asyncio.Task[None]] = set()
+        self._endless: set[asyncio.Task[None]] = set()
         self._last_acts: list[Callable[[], Awaitable[None]]] = []
 
     def start(self, work: Coroutine[None, None, None], *, name: str) -> asyncio.Task[None]:
@@ -25,6 +26,14 @@ class Background:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
+
+    def start_endless(self, work: Callable[[], Coroutine[None, None, None]], *, name: str) -> None:
+        """Start a task that ends only with `close`; `wait_until_idle` does not wait for it."""
+
+        async def guarded() -> None:
+            await _guarded(work(), name)
+
+        self._endless.add(asyncio.create_task(guarded(), name=name))
 
     def at_close(self, act: Callable[[], Awaitable[None]]) -> None:
         """Call a function in `close`."""
@@ -37,9 +46,10 @@ class Background:
 
     async def close(self) -> None:
         """Cancel all tasks; returns when they have ended."""
-        for task in self._tasks:
+        for task in (*self._tasks, *self._endless):
             task.cancel()
         await self.wait_until_idle()
+        await asyncio.gather(*self._endless, return_exceptions=True)
         for act in self._last_acts:
             await act()
 

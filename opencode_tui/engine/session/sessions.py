@@ -3,7 +3,6 @@
 import asyncio
 import secrets
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from contextlib import AsyncExitStack
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
@@ -13,10 +12,7 @@ from opencode_tui import __version__
 from opencode_tui.engine.lazy import Lazy
 from opencode_tui.engine.project.discover import Project
 from opencode_tui.engine.project.repository import works_elsewhere
-from opencode_tui.engine.sandbox.temp import delete_temp
-from opencode_tui.engine.session.records.fork_copy import ForkQueue
 from opencode_tui.engine.session.records.store import SessionStore
-from opencode_tui.engine.session.runs import RunRegistry
 from opencode_tui.schema.api.request import CreateSession, UpdateSession
 from opencode_tui.schema.error import BusyError, NotFoundError, SessionError
 from opencode_tui.schema.ids import Identifier, is_identifier
@@ -34,7 +30,6 @@ from opencode_tui.schema.session.session import (
 )
 from opencode_tui.schema.totals import SessionTotals
 from opencode_tui.storage.locks import Locks
-from opencode_tui.storage.paths import Paths
 
 if TYPE_CHECKING:
     from opencode_tui.storage.cost_index import CostIndex
@@ -81,12 +76,9 @@ class Sessions(Struct, frozen=True):
     """The operations on whole sessions."""
 
     store: SessionStore
-    runs: RunRegistry
     locks: Locks
-    copies: ForkQueue
     identifier: Identifier
     project: Project
-    paths: Paths
     cost_index: "Lazy[CostIndex]"
 
     async def create(self, request: CreateSession) -> SessionInfo:
@@ -137,28 +129,9 @@ class Sessions(Struct, frozen=True):
 
         return await self.store.update(session_id, change, touch=False)
 
-    async def remove(self, session_id: str) -> None:
-        """Delete a session and its children with all their records and temp folders, after copying their forks completely.
-
-        Raises BusyError while one of them is running, StorageError when a fork cannot be copied: then nothing is deleted.
-        """
-        async with AsyncExitStack() as held:
-            family = await self._family(await self.get(session_id))
-            for info in family:
-                if self.runs.get(info.id) is not None:
-                    raise BusyError(f"session {info.id} is running; interrupt it first")
-                await self.runs.wait_released(info.id)
-                lock = self.locks.session_run(info.id)
-                lock.try_acquire()
-                held.callback(lock.release)
-                await held.enter_async_context(self.copies.abandoning_copy(info.id))
-            await self.store.remove(session_id)
-            for info in family:
-                await asyncio.to_thread(delete_temp, self.paths, info.id)
-
     async def totals(self, session_id: str) -> SessionTotals:
         """Return the totals of the session and its subagent sessions; the cost includes titles and discarded summaries."""
-        family = await self._family(await self.get(session_id))
+        family = await self.family(await self.get(session_id))
         return _add_up([(info, await self.store.messages(info.id)) for info in family])
 
     async def costs(self) -> dict[str, float]:
@@ -182,19 +155,22 @@ class Sessions(Struct, frozen=True):
                 continue
             try:
                 recovered += await recover(session_id)
+            except NotFoundError:  # killed while it deleted the session
+                continue
             finally:
                 lock.release()
         return recovered
 
+    async def family(self, info: SessionInfo) -> list[SessionInfo]:
+        """Return a session, then its subagent sessions at every depth."""
+        family = [info]
+        for child in await self.store.children(info.id):
+            family.extend(await self.family(child))
+        return family
+
     def _first_here(self, infos: Sequence[SessionInfo]) -> SessionInfo | None:
         worktree = self.project.worktree
         return next((info for info in infos if not works_elsewhere(info.directory, worktree)), None)
-
-    async def _family(self, info: SessionInfo) -> list[SessionInfo]:
-        family = [info]
-        for child in await self.store.children(info.id):
-            family.extend(await self._family(child))
-        return family
 
 
 class SessionApprovals(Struct, frozen=True):

@@ -108,7 +108,7 @@ async def update_session(client: FolderClient, session_id: SessionId, change: Se
 
 @router.delete("/session/{sessionID}", response_model=bool)
 async def remove_session(client: FolderClient, session_id: SessionId) -> Response:
-    """Delete a session, its children first."""
+    """Move a session to the trash, its children first."""
     await client.sessions.remove(session_id)
     return answer_value(True)
 

@@ -96,12 +96,18 @@ async def test_a_fork_of_an_unfinished_fork_reads_through_both(environ, folder, 
         assert len(await texts(client, second)) == 80 and await is_whole(client, second)
 
 
-async def test_a_fork_is_deleted_without_being_copied_first(environ, folder, paths):
+async def test_a_fork_is_copied_completely_before_it_is_deleted(environ, folder, paths):
     session_id = write_session(paths, turns=300, directory=str(folder))
     fork_id = await broken_off(environ, folder, session_id)
     async with open_client(environ, folder) as client:
+        whole = await texts(client, fork_id)
         await client.sessions.remove(fork_id)
         await client.sessions.wait_copied(session_id)
+        await client.sessions.remove(session_id)
+        await client.trash.restore(fork_id)
+        assert await texts(client, fork_id) == whole
+        await client.sessions.remove(fork_id)
+        await client.trash.restore(session_id)
     assert copied(paths, fork_id) == 0 and noted_forks(paths) == ""
     left = [path.name for path in (paths.storage / "part").iterdir()]
     assert set(left) == {path.stem for path in (paths.storage / "message" / session_id).glob("*.json")}

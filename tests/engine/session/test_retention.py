@@ -6,8 +6,6 @@ from opencode_tui.engine.session.revert.retention import clean_unneeded, needed_
 from opencode_tui.engine.snapshot.report import Patch
 from opencode_tui.schema.error import SnapshotError
 from opencode_tui.schema.ids import system_clock
-from opencode_tui.storage.files import FileSystem
-from opencode_tui.storage.reader import RecordReader
 from tests.support.provider.model_script import Answer, Call
 from tests.support.undo.steps import open_snapshots, patches_in, undo
 from tests.support.world.engine import opened
@@ -43,11 +41,15 @@ async def test_a_snapshot_that_a_session_needs_is_kept_at_any_age(environ, folde
     assert [path.endswith("new.txt") for path in report.deleted] == [True]
 
 
-async def test_what_a_deleted_session_needed_is_dropped(environ, folder):
+async def test_what_a_deleted_session_needed_is_dropped_when_the_trash_is_emptied(environ, folder):
     async with opened(environ, folder, WRITE, Answer(text="done"), policy=AUTO) as world:
         session = await world.prompt("write")
         parts = await world.parts(session)
         await world.client.sessions.remove(session.id)
+        kept = await clean_unneeded(much_later(environ, folder))
+        assert kept.snapshots > 0
+        trashed = await world.client.trash.list()
+        await world.client.trash.empty([entry.name for entry in trashed])
     left = await clean_unneeded(much_later(environ, folder))
     assert left.snapshots == 0
     with pytest.raises(SnapshotError):
@@ -62,7 +64,7 @@ async def test_the_ids_of_an_undo_in_force_are_needed(environ, folder, paths):
         record = await world.client.sessions.get(session.id)
         project = session.project_id
     assert record.revert is not None
-    needed = needed_snapshots(RecordReader(FileSystem(), str(paths.storage)), folder, project)
+    needed = needed_snapshots(paths, folder, project)
     wanted = {patch.hash, patch.after, record.revert.snapshot, record.revert.after}
     assert wanted - {None} <= needed
 
@@ -70,7 +72,7 @@ async def test_the_ids_of_an_undo_in_force_are_needed(environ, folder, paths):
 async def test_another_folders_sessions_need_nothing_here(environ, folder, paths):
     async with opened(environ, folder, WRITE, Answer(text="done"), policy=AUTO) as world:
         await world.prompt("write")
-    assert needed_snapshots(RecordReader(FileSystem(), str(paths.storage)), folder / "elsewhere", "other") == set()
+    assert needed_snapshots(paths, folder / "elsewhere", "other") == set()
 
 
 async def test_the_first_change_has_the_store_cleaned_in_the_background(environ, folder, monkeypatch):

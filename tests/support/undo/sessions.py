@@ -90,7 +90,7 @@ class UndoWorld:
 
     async def delete(self, session: SessionInfo) -> None:
         instance = await self.engine.instance(self.root)
-        await instance.session.sessions.remove(session.id)
+        await instance.session.trash.get().put(session.id)
 
     async def turn(self, session: SessionInfo, *acts: Act, text: str = "do it") -> str:
         """Store a request and an answer whose step did these acts; returns the request's id."""

@@ -11,10 +11,13 @@ from typing import TYPE_CHECKING
 from opencode_tui.engine.lazy import Lazy
 from opencode_tui.engine.session.background import Background
 from opencode_tui.schema.error import StorageError
-from opencode_tui.schema.ids import Clock
+from opencode_tui.schema.ids import Clock, system_clock
 from opencode_tui.storage.files import FileSystem
 from opencode_tui.storage.keys import Key
+from opencode_tui.storage.locks import Locks
+from opencode_tui.storage.paths import Paths
 from opencode_tui.storage.reader import RecordReader
+from opencode_tui.storage.trash import Trash
 
 if TYPE_CHECKING:
     from opencode_tui.engine.snapshot.objects.quota import Usage
@@ -22,6 +25,9 @@ if TYPE_CHECKING:
 
 PAUSE_S = 60.0
 """Seconds from the first change of a file to the cleaning, so that it does not slow down that step."""
+
+_ATTEMPTS = 3
+"""How often the records are read when sessions are moved meanwhile."""
 
 _DAY_MS = 24 * 60 * 60 * 1000
 _ID = re.compile(rb'"([0-9a-f]{40})"')
@@ -58,22 +64,35 @@ async def clean_unneeded(snapshots: "Snapshots", *, is_dry_run: bool = False) ->
     if not snapshots.has_outdated(usage):
         return usage
     lock = snapshots.lock
-    reader = RecordReader(FileSystem(), str(lock.paths.storage))
-    needed = await asyncio.to_thread(needed_snapshots, reader, snapshots.worktree, lock.project_id)
+    needed = await asyncio.to_thread(needed_snapshots, lock.paths, snapshots.worktree, lock.project_id)
     return await snapshots.clean(keep=needed, is_dry_run=is_dry_run)
 
 
-def needed_snapshots(reader: RecordReader, worktree: Path, project_id: str) -> set[str]:
-    """Return the ids of snapshots in the records of a folder's or its project's sessions. Blocks; reads all their parts.
+def needed_snapshots(paths: Paths, worktree: Path, project_id: str) -> set[str]:
+    """Return the ids of snapshots in the records of a folder's or its project's sessions, those in the trash included.
 
-    Skips records that cannot be read. Raises StorageError when a folder cannot be.
+    Blocks; reads all their parts. Skips records that cannot be read. Raises StorageError when a folder cannot be, or while sessions
+    are deleted and restored all the time: a session that moves could be missed.
     """
-    return {
-        found[1].decode()
-        for key in reader.list(("session",))
-        for data in _records_of(reader, key, os.path.realpath(worktree), project_id)
-        for found in _ID.finditer(data)
-    }
+    trash = Trash(paths, locks=Locks(paths), clock=system_clock)
+    store = RecordReader(FileSystem(), str(paths.storage))
+    for _ in range(_ATTEMPTS):
+        generation = trash.generation()
+        found = {
+            name
+            for reader in (store, *trash.readers())
+            for name in _snapshots_in(reader, os.path.realpath(worktree), project_id)
+        }
+        if trash.generation() == generation:
+            return found
+    raise StorageError("sessions are being deleted or restored; clean the snapshots when that is done")
+
+
+def _snapshots_in(reader: RecordReader, worktree: str, project_id: str) -> Iterator[str]:
+    for key in reader.list(("session",)):
+        for data in _records_of(reader, key, worktree, project_id):
+            for found in _ID.finditer(data):
+                yield found[1].decode()
 
 
 def _records_of(reader: RecordReader, key: Key, worktree: str, project_id: str) -> Iterator[bytes]:

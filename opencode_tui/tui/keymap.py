@@ -56,7 +56,10 @@ ACTIONS: tuple[Action, ...] = (
     Action("context_view", "Context"),
     Action("diff_view", "Changes"),
     Action("session_import", "Import sessions…"),
-    Action("session_delete", "Delete this session"),
+    Action("session_delete", "Move this session to the trash"),
+    Action("session_archive", "Archive this session"),
+    Action("session_pin", "Pin this session"),
+    Action("session_restore", "Bring back the last deleted or archived session"),
     Action("session_child_cycle", "Next subagent session"),
     Action("session_child_cycle_reverse", "Previous subagent session"),
     Action("session_parent", "Parent session"),
@@ -156,10 +159,12 @@ ACTIONS: tuple[Action, ...] = (
 BY_ID: Mapping[str, Action] = {action.id: action for action in ACTIONS}
 
 SESSION_PAGE: Mapping[str, str] = {
-    "session_fork": "ctrl+f",
+    "session_delete": "ctrl+d",
+    "session_archive": "ctrl+a",
     "session_rename": "ctrl+r",
     "session_export": "ctrl+e",
-    "session_delete": "ctrl+d",
+    "session_fork": "ctrl+f",
+    "session_pin": "ctrl+p",
 }
 """Actions on the selected session of the sessions page, with their additional keys there."""
 

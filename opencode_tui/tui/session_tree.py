@@ -52,13 +52,18 @@ def is_pinned(info: SessionInfo) -> bool:
 
 
 def session_rows(
-    folder: FolderState, now: int, glyphs: Glyphs, infos: Iterable[SessionInfo] | None = None
+    folder: FolderState,
+    now: int,
+    glyphs: Glyphs,
+    infos: Iterable[SessionInfo] | None = None,
+    *,
+    archived: bool = False,
 ) -> list[SessionRow]:
-    """Return the sessions that are not archived, pinned ones first, on each level the latest first.
+    """Return the sessions that are not archived, or those that are, pinned ones first, on each level the latest first.
 
     `infos` are those of the folder's project by default. Agent sessions are archived with the session that called them.
     """
-    infos = _active(list(folder.sessions.values() if infos is None else infos))
+    infos = _chosen(list(folder.sessions.values() if infos is None else infos), archived=archived)
     known = {info.id for info in infos}
     by_id = sorted(infos, key=lambda info: info.id)  # IDs of sessions descend: of one millisecond the newest is first
     newest = sorted(by_id, key=lambda info: info.time.updated, reverse=True)
@@ -76,7 +81,7 @@ def session_rows(
 
 
 def rows_by_folder(
-    folder: FolderState, now: int, glyphs: Glyphs, infos: Iterable[SessionInfo], *, home: str
+    folder: FolderState, now: int, glyphs: Glyphs, infos: Iterable[SessionInfo], *, home: str, archived: bool = False
 ) -> list[SessionRow]:
     """Return the sessions of all projects, grouped by folder, the last used folder first."""
     folders: dict[str, list[SessionInfo]] = {}
@@ -85,12 +90,12 @@ def rows_by_folder(
     return [
         replace(row, group=screen_line(short_path(directory, home)))
         for directory, members in folders.items()
-        for row in session_rows(folder, now, glyphs, members)
+        for row in session_rows(folder, now, glyphs, members, archived=archived)
     ]
 
 
-def _active(infos: Sequence[SessionInfo]) -> list[SessionInfo]:
-    """Return the sessions that are not archived, and whose callers are not."""
+def _chosen(infos: Sequence[SessionInfo], *, archived: bool) -> list[SessionInfo]:
+    """Return the sessions that are archived themselves or with their callers, or the others."""
     by_id = {info.id: info for info in infos}
 
     def is_archived(info: SessionInfo | None) -> bool:
@@ -102,7 +107,7 @@ def _active(infos: Sequence[SessionInfo]) -> list[SessionInfo]:
             info = by_id.get(info.parent_id or "")
         return False
 
-    return [info for info in infos if not is_archived(info)]
+    return [info for info in infos if is_archived(info) == archived]
 
 
 class _Grower:

@@ -32,7 +32,7 @@ _RESERVED = {
 """Keys that the user relies on, and the actions that may have them."""
 
 _NEEDED = {"input_submit": "send a prompt", "session_interrupt": "interrupt a run"}
-_LISTED = ("session_rename", "session_delete", "session_export")
+_LISTED = ("session_rename", "session_delete", "session_export", "session_archive", "session_pin")
 """Actions whose keys apply to a page of their own, where other actions may have the same keys."""
 
 _LEADER = "<leader>"

@@ -2,22 +2,23 @@
 
 from collections.abc import Callable, Mapping
 
-from opencode_tui.schema.api.request import UpdateSession
 from opencode_tui.schema.session.session import SessionInfo
 from opencode_tui.tui.actions.session import SessionActions
+from opencode_tui.tui.actions.session_sets import SessionSets
 from opencode_tui.tui.screen_api import ChatApi
-from opencode_tui.tui.session_tree import is_pinned
 from opencode_tui.tui.state.controller import SessionController
 
 
 class BrowserActions:
     """Opens the browser and acts on its selected session."""
 
-    def __init__(self, screen: ChatApi, control: SessionController, sessions: SessionActions) -> None:
+    def __init__(
+        self, screen: ChatApi, control: SessionController, sessions: SessionActions, sets: SessionSets
+    ) -> None:
         self._screen = screen
         self._control = control
         self._sessions = sessions
-        self._archived: list[str] = []
+        self._sets = sets
 
     def table(self) -> Mapping[str, Callable[[], object]]:
         """Return the actions by id."""
@@ -32,8 +33,8 @@ class BrowserActions:
                 self._control.leave()
             case "everywhere":
                 self._screen.do(self._toggle_everywhere())
-            case "unarchive":
-                self._screen.do(self._unarchive())
+            case "undo":
+                self._sets.undo(self._after_undo)
             case _ if info is not None:
                 self._act_on(action, info)
             case _:
@@ -42,7 +43,7 @@ class BrowserActions:
     def _act_on(self, action: str, info: SessionInfo) -> None:
         match action:
             case "open":
-                self._open(info)
+                self.open(info)
             case "fork" if not self._is_here(info):
                 self._screen.show_note("note", "Open it first", "a session is forked in its own folder")
             case "fork":
@@ -50,11 +51,11 @@ class BrowserActions:
             case "rename":
                 self._sessions.rename(info)
             case "pin":
-                self._screen.do(self._update(info.id, UpdateSession(pinned=not is_pinned(info))))
+                self._sets.pin([info], lambda _words: None)
             case "archive":
-                self._screen.do(self._archive(info))
+                self._sets.archive([info], self._after)
             case _:
-                self._sessions.delete(info)
+                self._sets.delete([info], self._after)
 
     def _find(self, session_id: str) -> SessionInfo | None:
         known = {info.id: info for info in self._control.everywhere}
@@ -63,7 +64,8 @@ class BrowserActions:
     def _is_here(self, info: SessionInfo) -> bool:
         return info.id in self._control.folder.sessions
 
-    def _open(self, info: SessionInfo) -> None:
+    def open(self, info: SessionInfo) -> None:
+        """Show a session, one of another project in its folder."""
         if self._is_here(info):
             self._screen.close_browser()
             self._sessions.open(info.id)
@@ -75,30 +77,20 @@ class BrowserActions:
         if self._screen.browser is not None:
             self._screen.browser.select(self._control.session_id or "")
 
-    async def _archive(self, info: SessionInfo) -> None:
-        await self._update(info.id, UpdateSession(archived=self._control.now()))
-        self._archived.append(info.id)
-        self._show_archived()
-        self._screen.show_note("note", "Archived", info.title)
+    def _after(self, words: str) -> None:
+        """Show what was done, which can be undone in the browser."""
+        if words:
+            self._screen.show_note("note", *_split(words))
+        self._show_undo()
 
-    async def _unarchive(self) -> None:
-        if not self._archived:
-            return
-        session_id = self._archived[-1]
-        await self._update(session_id, UpdateSession(archived=0))
-        self._archived.remove(session_id)
-        self._show_archived()
+    def _after_undo(self, words: str) -> None:
+        if self._screen.browser is not None and self._sets.last_restored:
+            self._screen.browser.select(self._sets.last_restored)
+        self._after(words)
+
+    def _show_undo(self) -> None:
         if self._screen.browser is not None:
-            self._screen.browser.select(session_id)
-        self._screen.show_note("note", "Restored", "the session is listed again")
-
-    def _show_archived(self) -> None:
-        if self._screen.browser is not None:
-            self._screen.browser.has_archived = bool(self._archived)
-
-    async def _update(self, session_id: str, change: UpdateSession) -> None:
-        self._control.replace(session_id, await self._control.client.sessions.update(session_id, change))
-        self._screen.refresh_chrome()
+            self._screen.browser.can_undo = self._sets.can_undo
 
     async def _toggle_everywhere(self) -> None:
         browser = self._screen.browser
@@ -107,3 +99,8 @@ class BrowserActions:
         browser.is_everywhere = not browser.is_everywhere
         self._control.everywhere = await self._control.client.sessions.everywhere() if browser.is_everywhere else ()
         self._screen.refresh_chrome()
+
+
+def _split(words: str) -> tuple[str, str]:
+    head, _, facts = words.partition(": ")
+    return head, facts

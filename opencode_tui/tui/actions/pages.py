@@ -2,15 +2,22 @@
 
 import asyncio
 from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from opencode_tui import __version__
+from opencode_tui.schema.session.session import SessionInfo
+from opencode_tui.tui.actions.browser import BrowserActions
 from opencode_tui.tui.actions.search import SearchActions
 from opencode_tui.tui.actions.session import SessionActions
+from opencode_tui.tui.actions.session_sets import SessionSets
 from opencode_tui.tui.actions.undo import UndoActions
 from opencode_tui.tui.screen_api import AppApi, ChatApi
 from opencode_tui.tui.state.controller import SessionController
+
+if TYPE_CHECKING:
+    from opencode_tui.tui.screens.sessions import SessionsPlace, SessionsScreen
 
 
 class PageActions(Struct, frozen=True):
@@ -22,11 +29,13 @@ class PageActions(Struct, frozen=True):
     session: SessionActions
     undo: UndoActions
     search: SearchActions
+    sets: SessionSets
+    browser: BrowserActions
 
     def table(self) -> Mapping[str, Callable[[], object]]:
         """Return the actions by id."""
         return {
-            "session_list": self._sessions,
+            "session_list": lambda: self._sessions(),
             "session_import": self._imports,
             "context_view": lambda: self.screen.do(self._context()),
             "diff_view": lambda: self.screen.do(self._diff()),
@@ -36,39 +45,77 @@ class PageActions(Struct, frozen=True):
 
     def with_words(self) -> Mapping[str, Callable[[str], object]]:
         """Return the actions that use the words after the name of their slash command, by id."""
-        return {"session_list": lambda words: self._sessions(typed=words)}
+        return {"session_list": self._filtered}
 
-    def _sessions(self, chosen: str = "", typed: str = "") -> None:
-        from opencode_tui.tui.screens.sessions import SessionsScreen  # pages load on demand
+    def _filtered(self, words: str) -> None:
+        from opencode_tui.tui.screens.sessions import SessionsPlace
+
+        self._sessions(SessionsPlace(typed=words))
+
+    def _sessions(self, place: "SessionsPlace | None" = None) -> None:
+        from opencode_tui.tui.screens.sessions import SessionsPlace, SessionsScreen  # pages load on demand
 
         def act(what: str, chosen: str) -> None:
-            self._from_sessions(what, chosen, page.typed)
+            self._from_sessions(what, chosen, page)
 
-        page = SessionsScreen(self.control, self.app.keymap, act, chosen=chosen, typed=typed)
+        place = place or SessionsPlace()
+        place.can_undo = self.sets.can_undo
+        page = SessionsScreen(self.control, self.app.keymap, act, place=place)
         self.screen.open_page(page)
 
-    def _from_sessions(self, what: str, chosen: str, typed: str) -> None:
-        def back(chosen: str = chosen) -> None:
-            self._sessions(chosen, typed)
+    def _from_sessions(self, what: str, chosen: str, page: "SessionsScreen") -> None:
+        infos = page.infos()
+        is_open = page.stays
+        single = next((info for info in infos if info.id == chosen), None)
 
-        if what == "search":
-            self.search.search(typed, back)
-            return
-        info = self.control.folder.sessions.get(chosen)
-        actions = self.session
-        if info is None:
-            return
+        def back(words: str = "") -> None:
+            page.place.can_undo = self.sets.can_undo
+            if words:
+                page.place.marked.clear()
+            if is_open:
+                page.show_result(words)
+            else:
+                page.place.message = words
+                self._sessions(page.place)
+
+        match what:
+            case "search":
+                self.search.search(page.place.typed, back)
+            case "undo":
+                self.sets.undo(back)
+            case "restore":
+                self.sets.restore(page.trashed(), back)
+            case "remove":
+                self.sets.remove(page.trashed(), back)
+            case _ if not infos:
+                return
+            case "delete":
+                self.sets.delete(infos, back)
+            case "archive":
+                self.sets.archive(infos, back)
+            case "unarchive":
+                self.sets.unarchive(infos, back)
+            case "pin":
+                self.sets.pin(infos, back)
+            case "export" if len(infos) > 1:
+                self.sets.export(infos, back)
+            case _ if single is not None:
+                self._with_one(what, single, back)
+            case _:
+                back()
+
+    def _with_one(self, what: str, info: SessionInfo, back: Callable[[], object]) -> None:
         match what:
             case "open":
-                actions.open(chosen)
-            case "fork":
-                self.screen.do(actions.fork(chosen))
+                self.browser.open(info)
             case "rename":
-                actions.rename(info, back)
+                self.session.rename(info, back)
             case "export":
-                actions.export(info, back)
+                self.session.export(info, back)
+            case _ if info.id in self.control.folder.sessions:
+                self.screen.do(self.session.fork(info.id))
             case _:
-                actions.delete(info, back)
+                self.screen.show_note("note", "Open it first", "a session is forked in its own folder")
 
     def _imports(self) -> None:
         from opencode_tui.tui.screens.importing import ImportScreen

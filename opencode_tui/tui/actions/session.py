@@ -7,11 +7,8 @@ from pathlib import Path
 
 from opencode_tui.schema.api.context import CompactSession
 from opencode_tui.schema.api.request import ForkSession, UpdateSession
-from opencode_tui.schema.error import OpencodeError
 from opencode_tui.schema.session.session import SessionInfo
-from opencode_tui.text.quantity import plural
-from opencode_tui.tui.dialogs.confirm import ConfirmPanel, Question
-from opencode_tui.tui.dialogs.panel import PanelKey
+from opencode_tui.tui.actions.session_sets import SessionSets
 from opencode_tui.tui.dialogs.text_panel import TextAsk, TextPanel
 from opencode_tui.tui.options import Place
 from opencode_tui.tui.screen_api import ChatApi, PanelApi
@@ -24,17 +21,21 @@ def _nothing() -> None: ...
 class SessionActions:
     """Actions on the shown session, or on one of a list."""
 
-    def __init__(self, screen: ChatApi, panels: PanelApi, control: SessionController) -> None:
+    def __init__(self, screen: ChatApi, panels: PanelApi, control: SessionController, sets: SessionSets) -> None:
         self._screen = screen
         self._panels = panels
         self._control = control
+        self._sets = sets
 
     def table(self) -> Mapping[str, Callable[[], object]]:
         """Return the actions by id."""
         return {
             "session_new": self._control.leave,
             "session_rename": lambda: self._with_shown(self.rename),
-            "session_delete": lambda: self._with_shown(self.delete),
+            "session_delete": lambda: self._with_shown(lambda info: self._sets.delete([info], self._note)),
+            "session_archive": lambda: self._with_shown(lambda info: self._sets.archive([info], self._note)),
+            "session_pin": lambda: self._with_shown(lambda info: self._sets.pin([info], self._note)),
+            "session_restore": self._restore,
             "session_fork": lambda: self._with_shown(lambda info: self._screen.do(self.fork(info.id))),
             "session_export": lambda: self._with_shown(self.export),
             "session_compact": lambda: self._with_shown(lambda info: self._screen.do(self._compact(info))),
@@ -91,31 +92,19 @@ class SessionActions:
         self._panels.close()
         after()
 
-    def delete(self, info: SessionInfo, after: Callable[[], object] = _nothing) -> None:
-        """Delete a session and its subagent sessions after a confirmation; `after` is called at the end either way."""
-        self._screen.do(self._ask_delete(info, after))
+    def _note(self, words: str) -> None:
+        head, _, facts = words.partition(": ")
+        if words:
+            self._screen.show_note("note", head, facts)
 
-    async def _ask_delete(self, info: SessionInfo, after: Callable[[], object]) -> None:
-        messages = await self._control.client.messages.list(info.id)
-        below = len(self._control.folder.family(info.id)) - 1
-        about = [f"  {info.title}", f"  {plural(len(messages), 'message')}"]
-        if below:
-            about[-1] += f" and {plural(below, 'subagent session')}"
-        answers = (
-            PanelKey("y", "delete", lambda: self._screen.do(self._delete(info, after))),
-            PanelKey("escape", "cancel", partial(self._close, after)),
-        )
-        hint = "Your files are not touched. This can't be undone; run `opencode-tui export` first to keep a copy."
-        self._panels.open(ConfirmPanel(Question("Delete this session?", about, hint, answers)))
-
-    async def _delete(self, info: SessionInfo, after: Callable[[], object]) -> None:
-        self._panels.close()
-        await self._control.client.sessions.remove(info.id)
-        self._control.replace(info.id, None)
-        if self._control.session_id == info.id:
-            self._control.leave()
-        self._screen.show_note("note", "Deleted", info.title)
-        after()
+    def _restore(self) -> None:
+        """Bring back what was deleted or archived last in this run."""
+        if self._sets.can_undo:
+            self._sets.undo(self._note)
+        else:
+            self._screen.show_note(
+                "note", "Nothing to restore", "older deleted sessions are in the trash of the session list"
+            )
 
     async def fork(self, session_id: str, message_id: str | None = None) -> None:
         """Fork a session, up to a message or as a whole, and open the fork."""
@@ -152,10 +141,12 @@ class SessionActions:
     async def write_export(self, info: SessionInfo, name: str) -> None:
         """Write the conversation to a new file. Raises OpencodeError."""
         from opencode_tui.text.conversation import to_markdown
+        from opencode_tui.text.export.file import write_new
 
         messages = await self._control.client.messages.list(info.id)
         text = to_markdown(info, messages)
-        path = await asyncio.to_thread(_write_new, self._control.client.directory, name, text)
+        path = await asyncio.to_thread(lambda: self._control.client.directory / Path(name).expanduser())
+        await asyncio.to_thread(write_new, path, [text])
         self._screen.show_note("done", "Exported", str(path))
 
     def _go_up(self) -> None:
@@ -180,16 +171,3 @@ class SessionActions:
             self._screen.show_note("note", "No session yet", "send a message to start one")
         else:
             act(self._control.facts.info)
-
-
-def _write_new(folder: Path, name: str, text: str) -> Path:
-    path = folder / Path(name).expanduser()
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("x", encoding="utf-8", errors="backslashreplace") as file:
-            file.write(text)
-    except FileExistsError:
-        raise OpencodeError(f"{path} already exists; choose another name") from None
-    except OSError as error:
-        raise OpencodeError(f"{path} cannot be written ({error.strerror})") from error
-    return path

@@ -13,6 +13,7 @@ from opencode_tui.tui.actions.prompt import PromptActions
 from opencode_tui.tui.actions.run import RunActions
 from opencode_tui.tui.actions.search import SearchActions
 from opencode_tui.tui.actions.session import SessionActions
+from opencode_tui.tui.actions.session_sets import SessionSets
 from opencode_tui.tui.actions.trust import TrustActions
 from opencode_tui.tui.actions.undo import UndoActions
 from opencode_tui.tui.actions.view import DisplayActions, ScrollActions
@@ -26,16 +27,17 @@ class ActionTable:
 
     def __init__(self, screen: ChatApi, app: AppApi, panels: PanelApi, control: SessionController) -> None:
         self.run = RunActions(screen, app, panels, control, self.do)
-        self.session = SessionActions(screen, panels, control)
+        sets = SessionSets(screen, panels, control)
+        self.session = SessionActions(screen, panels, control, sets)
         self.undo = UndoActions(screen, panels, control)
         self.memory = MemoryActions(screen, app, panels, control)
         self.prompt = PromptActions(screen, app, control, self.do, self.do_with, self.memory.add)
-        self.browser = BrowserActions(screen, control, self.session)
+        self.browser = BrowserActions(screen, control, self.session, sets)
         self.pick = PickActions(screen, app, control)
         self.scroll = ScrollActions(screen, panels)
         search = SearchActions(screen, control, self.session)
         lists = ListActions(screen, app, control, can=self.can, run=self.do)
-        pages = PageActions(screen, app, control, self.session, self.undo, search)
+        pages = PageActions(screen, app, control, self.session, self.undo, search, sets, self.browser)
         self._with_words = {
             **self.session.with_words(),
             **lists.with_words(),

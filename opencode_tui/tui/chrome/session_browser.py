@@ -22,13 +22,13 @@ KEYS: Mapping[str, tuple[str, str]] = {
     "f": ("fork", "fork"),
     "p": ("pin", "pin"),
     "a": ("archive", "archive"),
-    "d": ("delete", "delete"),
+    "d": ("delete", "trash"),
     "tab": ("everywhere", "all projects"),
 }
 """The action and the words of each key, in the order in which they are shown."""
 
 UNDO_KEY = "u"
-"""Restores the session that was archived last."""
+"""Brings back the session that was deleted or archived last."""
 
 _MOVES = {"up": -1, "k": -1, "down": 1, "j": 1, "pageup": -10, "pagedown": 10, "home": -(10**6), "end": 10**6}
 
@@ -56,7 +56,7 @@ class SessionBrowser(Rows, can_focus=True):
         super().__init__()
         self.is_everywhere = False
         """Whether the sessions of all projects are shown."""
-        self.has_archived = False
+        self.can_undo = False
         """Whether `UNDO_KEY` has something to restore."""
         self._all: Sequence[SessionRow] = ()
         self._found: Sequence[SessionRow] = ()
@@ -123,8 +123,8 @@ class SessionBrowser(Rows, can_focus=True):
                 self.reset()
             else:
                 self.post_message(self.Left())
-        elif key == UNDO_KEY and self.has_archived:
-            self.post_message(self.Acted("unarchive", ""))
+        elif key == UNDO_KEY and self.can_undo:
+            self.post_message(self.Acted("undo", ""))
         elif key in KEYS:
             self.post_message(self.Acted(KEYS[key][0], self._selected))
 
@@ -215,7 +215,7 @@ class SessionBrowser(Rows, can_focus=True):
         pairs = [(key, words) for key, (_, words) in KEYS.items()]
         if self.is_everywhere:
             pairs = [(key, "this project" if key == "tab" else words) for key, words in pairs]
-        pairs += [(UNDO_KEY, "unarchive")] if self.has_archived else []
+        pairs += [(UNDO_KEY, "undo")] if self.can_undo else []
         pairs += [("/", "filter"), ("esc", "back")]
         accent, text = sections.style("accent", bold=True), sections.style("text")
         lines: list[list[Piece]] = [[]]

@@ -25,6 +25,8 @@ SLASH: Mapping[str, str] = {
     "theme": "theme_list",
     "rename": "session_rename",
     "delete": "session_delete",
+    "archive": "session_archive",
+    "restore": "session_restore",
     "export": "session_export",
     "import": "session_import",
     "copy": "messages_copy",

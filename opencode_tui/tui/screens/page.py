@@ -79,14 +79,22 @@ class PageList(Rows, can_focus=True):
         """Return the id of the selected row; empty when there is none."""
         return self.entries[self._at].id if 0 <= self._at < len(self.entries) else ""
 
-    def show(self, entries: Sequence[Entry], *, chosen: str = "") -> None:
-        """Show other rows; the selection follows its id."""
+    def show(self, entries: Sequence[Entry], *, chosen: str = "", near: int | None = None) -> None:
+        """Show other rows; the selection follows its id. If that is gone it is the row at `near` or after it, else the first."""
         wanted = chosen or self.chosen
         self.entries = entries
         places = [at for at, one in enumerate(entries) if one.id]
-        self._at = next((at for at in places if entries[at].id == wanted), places[0] if places else 0)
+        first = places[0] if places else 0
+        if near is not None and places:
+            first = next((at for at in places if at >= near), places[-1])
+        self._at = next((at for at in places if entries[at].id == wanted), first)
         self.redraw()
         self.post_message(self.Moved())
+
+    @property
+    def at(self) -> int:
+        """Return the number of the selected row."""
+        return self._at
 
     def move(self, rows: int) -> None:
         """Move the selection up or down by selectable rows."""
@@ -142,10 +150,11 @@ class PageFoot(Rows):
         self._keys: Sequence[PageKey] = ()
         self._message: tuple[str, str] = ("", "")
 
-    def show(self, keys: Sequence[PageKey]) -> None:
+    def show(self, keys: Sequence[PageKey], *, keeps_message: bool = False) -> None:
         """Show other keys."""
         self._keys = keys
-        self._message = ("", "")
+        if not keeps_message:
+            self._message = ("", "")
         self.redraw()
 
     def show_message(self, words: str, token: str = "muted") -> None:
@@ -162,10 +171,10 @@ class PageFoot(Rows):
             found.act()
 
     def rows(self, width: int, height: int) -> Sequence[Strip]:
-        """Return the message, then as many keys as fit."""
+        """Return the message, then as many keys as fit into the rows."""
         palette = self.look.palette
         fill = palette.area("background")
-        pieces: list[Piece] = [("   ", fill)]
+        lines: list[list[Piece]] = [[("   ", fill)]]
         for one in self._keys:
             if one.words:
                 shown = {"escape": "esc"}.get(one.key, one.key)
@@ -175,11 +184,17 @@ class PageFoot(Rows):
                     (f" {one.words}", palette.style("text") + meta),
                 ]
                 key.append(("   ", fill))
-                if measure(pieces) + measure(key) <= width:
-                    pieces += key
+                if measure(lines[-1]) + measure(key) > width and len(lines) < height - 2:
+                    lines.append([("   ", fill)])
+                if measure(lines[-1]) + measure(key) <= width:
+                    lines[-1] += key
         words, token = self._message
         message = row(width, [("   ", fill), (words, palette.style(token or "muted"))], fill=fill)
-        return [message, row(width, pieces, fill=fill), Strip.blank(width, fill)]
+        return [
+            message,
+            *(row(width, line, fill=fill) for line in lines[: max(1, height - 2)]),
+            Strip.blank(width, fill),
+        ]
 
 
 class Preview(Rows):

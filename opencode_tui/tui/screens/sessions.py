@@ -1,40 +1,30 @@
 """The sessions page: the tree of all sessions with their state, a filter, and a preview of the selected one."""
 
+import os
 from collections.abc import Callable, Mapping, Sequence
-from decimal import Decimal
+from dataclasses import dataclass, field
 from functools import partial
+from typing import Literal
 
 from rich.segment import Segment
 from rich.style import Style
 from textual import events
 from textual.strip import Strip
 
+from opencode_tui.schema.api.trash import TrashedSession
 from opencode_tui.schema.error import OpencodeError
-from opencode_tui.schema.permission import PermissionRequest
-from opencode_tui.schema.session.session import UNDO_KEY, SessionInfo
-from opencode_tui.schema.session.undo import UndoNote
-from opencode_tui.text.cells import clip, pad
-from opencode_tui.text.quantity import age, money, plural
+from opencode_tui.schema.session.session import SessionInfo
+from opencode_tui.text.quantity import money, plural
 from opencode_tui.text.safe_text import screen_line
-from opencode_tui.tui.diff.cells import change_columns
 from opencode_tui.tui.keymap import LEADER, SESSION_PAGE, Keymap, normal
 from opencode_tui.tui.prompt.draft import clean
 from opencode_tui.tui.screens.page import Entry, PageHead, PageKey, PageScreen
-from opencode_tui.tui.screens.sessions_preview import Glimpse, draw_glimpse, read_glimpse
-from opencode_tui.tui.session_tree import HUES, SessionRow, session_rows, sign_of
+from opencode_tui.tui.screens.sessions_preview import Glimpse, draw_glimpse, draw_trashed, read_glimpse
+from opencode_tui.tui.screens.sessions_rows import SessionRows, TrashRows
+from opencode_tui.tui.session_tree import SessionRow, rows_by_folder, session_rows
 from opencode_tui.tui.state.controller import SessionController
-from opencode_tui.tui.theme.look import Look
 from opencode_tui.tui.widgets.fuzzy import ranked
-from opencode_tui.tui.widgets.row import Piece, measure, row
-
-STATE, CHANGES, COST, AGE = 20, 11, 7, 6
-"""Cells of the columns at the right, from left to right."""
-
-CHANGES_FROM, STATE_FROM = 88, 72
-"""Cells of the list from which these columns are shown."""
-
-DELETIONS = 5
-"""Cells from the end of the additions to that of the deletions."""
+from opencode_tui.tui.widgets.row import Piece, row
 
 
 class SessionsHead(PageHead):
@@ -66,119 +56,31 @@ class SessionsHead(PageHead):
         return Strip([edge, *inside, edge], width)
 
 
-class SessionRows:
-    """Draws the rows of one list; `costs` are USD of each session alone, `width` returns the cells of the list."""
+View = Literal["active", "archived", "trash"]
+"""Which sessions are shown."""
 
-    def __init__(
-        self,
-        control: SessionController,
-        look: Look,
-        rows: Sequence[SessionRow],
-        costs: Mapping[str, float],
-        *,
-        width: Callable[[], int],
-    ) -> None:
-        self._control = control
-        self._look = look
-        self._costs = _with_agents(rows, costs)
-        self._width = width
+EMPTY: Mapping[View, str] = {
+    "active": "No sessions yet",
+    "archived": "No archived sessions",
+    "trash": "The trash is empty",
+}
 
-    def heading(self, group: str, *, is_first: bool) -> Entry:
-        """Return the heading of a day; the first one has the column names."""
-        muted = self._look.palette.style
-
-        def right(area: str) -> Sequence[Piece]:
-            return [(self._names(), muted("muted", area))] if is_first else []
-
-        return Entry(lambda area: [(f"  {group}", muted("muted", area))], right)
-
-    def entry(self, one: SessionRow) -> Entry:
-        """Return the row of a session."""
-        return Entry(lambda area: self._left(one, area), lambda area: self._right(one, area), one.info.id)
-
-    def _names(self) -> str:
-        state = pad("state", STATE) if self._width() >= STATE_FROM else ""
-        changes = pad("changes", CHANGES, is_right=True) if self._width() >= CHANGES_FROM else ""
-        return f"{state}{changes}{pad('cost', COST, is_right=True)}{pad('age', AGE, is_right=True)}"
-
-    def _left(self, one: SessionRow, area: str) -> Sequence[Piece]:
-        style = self._look.palette.style
-        is_loud = one.state in ("running", "asks")
-        return [
-            (f"{sign_of(one.state, self._look.glyphs)} ", style(HUES[one.state], area, bold=is_loud)),
-            (one.branch, style("guide", area)),
-            (f"{one.kind}  " if one.kind else "", style("muted", area)),
-            (one.title, style("text", area, bold=area == "selection")),
-        ]
-
-    def _right(self, one: SessionRow, area: str) -> Sequence[Piece]:
-        style = self._look.palette.style
-        pieces: list[Piece] = []
-        if self._width() >= STATE_FROM:
-            hue = HUES[one.state] if one.state != "done" else "muted"
-            words = clip(state_words(one, self._control), STATE - 2, self._look.glyphs.ellipsis)
-            pieces.append((pad(words, STATE), style(hue, area)))
-        if self._width() >= CHANGES_FROM:
-            pieces += self._changes(one.info, area)
-        updated = age(one.info.time.updated, self._control.now())
-        figures = pad(cost_words(self._costs[one.info.id]), COST, is_right=True) + pad(updated, AGE, is_right=True)
-        return [*pieces, (figures, style("muted", area))]
-
-    def _changes(self, info: SessionInfo, area: str) -> list[Piece]:
-        summary = info.summary
-        counts = (
-            change_columns(self._look, summary.additions, summary.deletions, area, apart=DELETIONS) if summary else []
-        )
-        return [(" " * max(0, CHANGES - measure(counts)), self._look.palette.area(area)), *counts]
+UNDOABLE = ("Moved to the trash", "Archived")
+"""How messages about what can be undone start."""
 
 
-def _with_agents(rows: Sequence[SessionRow], costs: Mapping[str, float]) -> dict[str, Decimal]:
-    """Return the cost of each session with its subagent sessions."""
-    totals = {one.info.id: Decimal(str(costs.get(one.info.id, 0))) for one in rows}
-    for one in reversed(rows):  # a parent comes before its children
-        if one.info.parent_id in totals:
-            totals[one.info.parent_id] += totals[one.info.id]
-    return totals
+@dataclass
+class SessionsPlace:
+    """What the page shows and where, kept while it is closed; `at` is the row of `chosen`, `message` what was done meanwhile."""
 
-
-def cost_words(usd: Decimal) -> str:
-    """Return `0.42`; empty for no cost."""
-    if not usd:
-        return ""
-    return f"{usd:.2f}" if usd >= Decimal("0.005") else "<0.01"
-
-
-def state_words(one: SessionRow, control: SessionController) -> str:
-    """Return what a session does or waits for, in two or three safe words."""
-    asked = control.folder.waits(one.info.id)
-    if isinstance(asked, PermissionRequest):
-        return screen_line(f"asks: {asked.patterns[0] if asked.patterns else asked.permission}")
-    match one.state:
-        case "asks":
-            return "needs your answer"
-        case "retry":
-            return "waiting to retry"
-        case "running" if control.facts is not None and control.session_id == one.info.id:
-            return _lowered(control.facts.word)
-        case "undone":
-            return _undone(one.info)
-        case _:
-            return one.state
-
-
-def _lowered(words: str) -> str:
-    return words[:1].lower() + words[1:]
-
-
-def _undone(info: SessionInfo) -> str:
-    """Return how many turns are undone; without the number for an undo of another program or of a part."""
-    recorded: object = (info.metadata or {}).get(UNDO_KEY)
-    try:
-        note = UndoNote.model_validate(recorded) if recorded is not None else None
-    except ValueError:
-        note = None
-    scope = note.report.scope if note is not None and note.report is not None else None
-    return f"{plural(scope.requests, 'turn')} undone" if scope is not None and scope.requests else "undone"
+    chosen: str = ""
+    typed: str = ""
+    view: View = "active"
+    is_everywhere: bool = False
+    marked: list[str] = field(default_factory=list[str])
+    at: int = 0
+    message: str = ""
+    can_undo: bool = False
 
 
 LIVE_S = 1.0
@@ -187,17 +89,36 @@ LIVE_S = 1.0
 COSTS_S = 3.0
 """Seconds between updates of the costs."""
 
-WORDS = {"session_fork": "fork", "session_rename": "rename", "session_export": "export", "session_delete": "delete"}
-"""Names of the actions on the selected session."""
+WORDS = {
+    "session_fork": "fork",
+    "session_rename": "rename",
+    "session_export": "export",
+    "session_delete": "delete",
+    "session_archive": "archive",
+    "session_pin": "pin",
+}
+"""Names of the actions on the selected session, or on the marked ones."""
 
-FIXED = frozenset({"escape", "enter", "up", "down", "backspace"})
+FIXED = frozenset({"escape", "enter", "up", "down", "backspace", "space", "tab"})
 """Keys that the settings cannot rebind on this page."""
+
+NEXT_VIEW, UNDO, UNDO_SOON = "ctrl+t", "ctrl+z", "u"
+"""Keys that show other sessions, and that bring back what was deleted or archived last; `u` does while that is on the screen."""
+
+VIEWS: Sequence[View] = ("active", "archived", "trash")
+TITLES: Mapping[View, str] = {"active": "Sessions", "archived": "Archived sessions", "trash": "Trash"}
+
+STAYING = frozenset({"archive", "unarchive", "pin", "restore", "undo"})
+"""Actions that need no question for one session, so the page stays."""
 
 
 class SessionsScreen(PageScreen):
-    """The page; `act` gets the chosen action and the session's id."""
+    """The page; `act` gets the chosen action and the id of the selected session, and acts on `targets`."""
 
-    DEFAULT_CSS = "SessionsScreen Preview { width: 31.5%; }"
+    DEFAULT_CSS = """
+    SessionsScreen Preview { width: 31.5%; }
+    SessionsScreen PageFoot { height: 4; }
+    """
 
     def __init__(
         self,
@@ -205,50 +126,143 @@ class SessionsScreen(PageScreen):
         keymap: Keymap,
         act: Callable[[str, str], object],
         *,
-        chosen: str = "",
-        typed: str = "",
+        place: SessionsPlace | None = None,
     ) -> None:
-        """`chosen` is the session that is selected first, the shown one by default; `typed` is the filter."""
+        """`place` is what is shown and selected first, the shown session by default."""
         super().__init__()
         self.head = SessionsHead()
+        self.place = place or SessionsPlace()
         self._control = control
         self._keymap = keymap
         self._act = act
-        self.typed = typed
-        self._first = chosen
         self._glimpses: dict[str, Glimpse] = {}
         self._costs: dict[str, float] = {}
+        self._trashed: Sequence[TrashedSession] = ()
+        self._project_id = ""
         self._is_led = False
+        self._may_undo = False
+        self.stays = True
+        """Whether the page is open after the last action."""
 
     def fill(self) -> None:
         """Show all sessions, the open one selected, and keep them up to date."""
         self.set_interval(LIVE_S, self._refill)
         self.set_interval(COSTS_S, self._update_costs)
         self.preview.show(self._draw_preview)
-        self._refill(chosen=self._first or self._control.session_id or "")
+        self._refill(chosen=self.place.chosen or self._control.session_id or "")
         self._update_costs()
+        if self.place.view == "trash" or self.place.is_everywhere:
+            self.reload()
+        if self.place.message:
+            self.show_result(self.place.message)
+            self.place.message = ""
+
+    def show_result(self, words: str) -> None:
+        """Show what was done; it can be undone with one key as long as it is shown."""
+        self.place.marked.clear()
+        self._may_undo = self.place.can_undo and words.startswith(UNDOABLE)
+        hint = f"   {UNDO_SOON} brings it back" if self._may_undo else ""
+        self.foot.show_message(screen_line(" ".join(words.split())) + hint, "text")
+        self.reload()
+
+    def reload(self) -> None:
+        """Load what no event reports: the trash, and the sessions of other projects."""
+        self.run_worker(self._load, exclusive=True, group="trash", exit_on_error=False)
+
+    async def _load(self) -> None:
+        try:
+            client = self._control.client
+            if self.place.view == "trash":
+                self._trashed = await client.trash.list()
+                self._project_id = self._project_id or (await client.project.current()).id
+            if self.place.is_everywhere:
+                self._control.everywhere = await client.sessions.everywhere()
+        except OpencodeError as error:
+            self.foot.show_message(screen_line(str(error)), "error")
+        self._refill()
+
+    @property
+    def targets(self) -> Sequence[str]:
+        """Return the ids of the marked rows in the order of the list, or that of the selected one."""
+        marked = [one.id for one in self.listing.entries if one.id in self.place.marked]
+        return marked or [one for one in (self.listing.chosen,) if one]
+
+    def infos(self) -> list[SessionInfo]:
+        """Return the sessions of `targets`, of any project."""
+        known = {info.id: info for info in (*self._control.everywhere, *self._control.folder.sessions.values())}
+        return [known[one] for one in self.targets if one in known]
+
+    def trashed(self) -> list[TrashedSession]:
+        """Return the deleted sessions of `targets`."""
+        known = {entry.name: entry for entry in self._trashed}
+        return [known[one] for one in self.targets if one in known]
 
     def page_keys(self) -> Sequence[PageKey]:
         """Return the active keys of the selected session."""
+        view = self.place.view
+        after = VIEWS[(VIEWS.index(view) + 1) % len(VIEWS)]
+        keys = [PageKey("enter", "restore" if view == "trash" else "open", self._enter)]
+        keys += [PageKey("space", "mark", self._mark)]
+        keys += [PageKey(UNDO, "undo", partial(self._run, "undo"))] if self.place.can_undo else []
+        keys += [PageKey(key, words, partial(self._run, words)) for words, key in self._hints()]
+        keys += [
+            PageKey("tab", "this project" if self.place.is_everywhere else "all projects", self._toggle_everywhere)
+        ]
+        return [*keys, PageKey(NEXT_VIEW, "sessions" if after == "active" else after, self._show_next)]
+
+    def show_keys(self) -> None:
+        """Draw the row of keys again; a message stays until a key is pressed."""
+        keys = [*self.page_keys(), PageKey("escape", "back", lambda: self.dismiss(None))]
+        self.foot.show(keys, keeps_message=True)
+
+    def _hints(self) -> list[tuple[str, str]]:
+        """Return the words and the key of each action on sessions."""
         named = {action_id: self._keymap.page_hint(action_id) for action_id in SESSION_PAGE}
-        keys = [("enter", "open"), *((key, WORDS[action_id]) for action_id, key in named.items() if key)]
-        return [PageKey(key, words, partial(self._leave, words)) for key, words in keys]
+        return [
+            (words, named[action_id])
+            for action_id in SESSION_PAGE
+            if named[action_id] and (words := self._words(action_id))
+        ]
+
+    def _words(self, action_id: str) -> str:
+        """Return the name of an action in this view; empty when it has none."""
+        words = WORDS[action_id]
+        match self.place.view:
+            case "trash":
+                return "remove" if words == "delete" else ""
+            case "archived" if words == "archive":
+                return "unarchive"
+            case _:
+                return words
 
     def on_key(self, event: events.Key) -> None:
         """Run an action, filter by typed text, or handle the key as every page does."""
         event.stop()
         event.prevent_default()  # else the keys of the base class would act as well
+        self.foot.show_message("")
+        if self._undo_soon(event.key):
+            return
         act = self._act_of(event.key)
         if act is not None:
             act()
         elif event.key in ("backspace", "ctrl+u"):
-            self._filter(self.typed[:-1] if event.key == "backspace" else "")
+            self._filter(self.place.typed[:-1] if event.key == "backspace" else "")
         elif event.key == "slash":
             self._search()
+        elif event.key == "space":
+            self._mark()
         elif event.is_printable and event.character:
-            self._filter(self.typed + clean(event.character))
+            self._filter(self.place.typed + clean(event.character))
         else:
             super().on_key(event)
+
+    def _undo_soon(self, key: str) -> bool:
+        """Bring back what was done last if the key is the one that the message has named."""
+        may_undo, self._may_undo = self._may_undo, False
+        if may_undo and key == UNDO_SOON:
+            self._run("undo")
+            return True
+        return False
 
     def _act_of(self, key: str) -> Callable[[], object] | None:
         """Return the action of a key of the settings; the second key of a sequence always has one."""
@@ -256,11 +270,11 @@ class SessionsScreen(PageScreen):
         if self._is_led:
             self._await_second(False)
             found = self._bound(f"{LEADER}{wanted}")
-            return partial(self._leave, WORDS[found]) if found else _nothing
+            return partial(self._run, self._words(found)) if found else _nothing
         if wanted in FIXED:
             return None
         if found := self._bound(wanted):
-            return partial(self._leave, WORDS[found])
+            return partial(self._run, self._words(found))
         has_sequences = any(one.startswith(LEADER) for act in SESSION_PAGE for one in self._keymap.on_page(act))
         return partial(self._await_second, True) if wanted == self._keymap.leader and has_sequences else None
 
@@ -271,25 +285,52 @@ class SessionsScreen(PageScreen):
         self._is_led = is_awaited
         self.foot.show_message(f"{self._keymap.leader}  …" if is_awaited else "")
 
+    def _enter(self) -> None:
+        self._run("restore" if self.place.view == "trash" else "open")
+
+    def _mark(self) -> None:
+        """Mark the selected row or remove its mark, and go to the next one."""
+        chosen = self.listing.chosen
+        if chosen in self.place.marked:
+            self.place.marked.remove(chosen)
+        elif chosen:
+            self.place.marked.append(chosen)
+        self.listing.move(1)
+        self._refill()
+
+    def _show_next(self) -> None:
+        self.place.view = VIEWS[(VIEWS.index(self.place.view) + 1) % len(VIEWS)]
+        self.place.marked.clear()
+        self.foot.show_message("")
+        self.reload()
+
+    def _toggle_everywhere(self) -> None:
+        self.place.is_everywhere = not self.place.is_everywhere
+        self.reload()
+
     def on_page_list_moved(self) -> None:
         """Load the preview of the selected session."""
         chosen = self.listing.chosen
-        if chosen and chosen not in self._glimpses:
+        if chosen and chosen not in self._glimpses and self.place.view != "trash":
             self.run_worker(partial(self._read, chosen), exclusive=True, group="glimpse", exit_on_error=False)
         self.preview.redraw()
 
     def on_page_list_opened(self) -> None:
         """Open the clicked session."""
-        self._leave("open")
+        self._enter()
 
     def on_resize(self, event: events.Resize) -> None:
         """Show the columns that fit."""
         self.call_after_refresh(self._refill)
 
-    def _leave(self, what: str) -> None:
+    def _run(self, what: str) -> None:
+        """Act on the targets; the page closes for what needs a question or shows a session."""
         chosen = self.listing.chosen
-        if chosen:
-            self.dismiss(None)
+        if what and (chosen or what == "undo"):
+            self.place.chosen, self.place.at = chosen, self.listing.at
+            self.stays = what in STAYING and (len(self.targets) == 1 or what not in ("archive", "pin"))
+            if not self.stays:
+                self.dismiss(None)
             self._act(what, chosen)
 
     def _search(self) -> None:
@@ -298,37 +339,72 @@ class SessionsScreen(PageScreen):
         self._act("search", self.listing.chosen)
 
     def _filter(self, typed: str) -> None:
-        self.typed = typed
-        self._refill()
+        self.place.typed = typed
+        self._refill(is_filtering=True)
 
-    def _refill(self, chosen: str = "") -> None:
-        rows = session_rows(self._control.folder, self._control.now(), self.listing.look.glyphs)
+    def _refill(self, chosen: str = "", *, is_filtering: bool = False) -> None:
+        near = None if is_filtering else self.place.at if chosen else self.listing.at
+        entries = self._trash_entries() if self.place.view == "trash" else self._session_entries()
+        if not entries:
+            words = "No matches" if self.place.typed.strip() else EMPTY[self.place.view]
+            entries = [Entry(lambda area: [(f"  {words}", self.style("muted", area))])]
+        self.listing.show(entries, chosen=chosen, near=near)
+
+    def _session_entries(self) -> list[Entry]:
+        rows = self._rows()
         found = rows
-        if self.typed.strip():
-            found = [rows[at] for at, _ in ranked(self.typed, [one.title for one in rows])]
-        self._show_head(rows)
-        drawn = SessionRows(self._control, self.listing.look, rows, self._costs, width=lambda: self.listing.size.width)
+        if self.place.typed.strip():
+            found = [rows[at] for at, _ in ranked(self.place.typed, [one.title for one in rows])]
+        self._show_head(len(rows), sum(self._costs.get(one.info.id, 0.0) for one in rows))
+        drawn = SessionRows(
+            self._control,
+            self.listing.look,
+            rows,
+            self._costs,
+            width=lambda: self.listing.size.width,
+            marked=self.place.marked,
+        )
+        return self._grouped([(one.group, drawn.entry(one)) for one in found], drawn.heading)
+
+    def _rows(self) -> list[SessionRow]:
+        folder, now, glyphs = self._control.folder, self._control.now(), self.listing.look.glyphs
+        is_archived = self.place.view == "archived"
+        if not self.place.is_everywhere:
+            return session_rows(folder, now, glyphs, archived=is_archived)
+        infos = {info.id: info for info in (*self._control.everywhere, *folder.sessions.values())}
+        return rows_by_folder(folder, now, glyphs, infos.values(), home=os.path.expanduser("~"), archived=is_archived)
+
+    def _trash_entries(self) -> list[Entry]:
+        shown = [one for one in self._trashed if self.place.is_everywhere or one.project_id == self._project_id]
+        found = shown
+        if self.place.typed.strip():
+            found = [shown[at] for at, _ in ranked(self.place.typed, [" ".join(one.title.split()) for one in shown])]
+        self._show_head(len(shown), 0.0)
+        drawn = TrashRows(self._control, self.listing.look, marked=self.place.marked)
+        return self._grouped([(drawn.group(one), drawn.entry(one)) for one in found], drawn.heading)
+
+    def _grouped(self, rows: Sequence[tuple[str, Entry]], heading: "Callable[..., Entry]") -> list[Entry]:
+        """Return the rows with a heading above each group; without headings while a filter orders them."""
         entries: list[Entry] = []
         group = ""
-        for one in found:
-            if one.group != group and not self.typed.strip():
+        for name, entry in rows:
+            if name != group and not self.place.typed.strip():
                 if group:
                     entries.append(Entry(lambda _area: []))
-                group = one.group
-                entries.append(drawn.heading(group, is_first=len(entries) == 0))
-            entries.append(drawn.entry(one))
-        if not found:
-            entries = [Entry(lambda area: [("  No matches", self.style("muted", area))])]
-        self.listing.show(entries, chosen=chosen)
+                group = name
+                entries.append(heading(group, is_first=len(entries) == 0))
+            entries.append(entry)
+        return entries
 
-    def _show_head(self, rows: Sequence[SessionRow]) -> None:
-        look = self.listing.look
-        spent = sum(self._costs.get(one.info.id, 0.0) for one in rows)
-        folder = screen_line(self._control.client.directory.name)
-        summary = " · ".join([folder, plural(len(rows), "session"), *([money(spent)] if spent else [])])
+    def _show_head(self, count: int, spent: float) -> None:
+        look, place = self.listing.look, self.place
+        folder = "all projects" if place.is_everywhere else screen_line(self._control.client.directory.name)
+        summary = " · ".join([folder, plural(count, "session"), *([money(spent)] if spent else [])])
         assert isinstance(self.head, SessionsHead)
-        title: list[Piece] = [("Sessions", self.style("text", bold=True))]
-        self.head.update_title(title, [(look.words(summary), self.style("muted"))], typed=self.typed)
+        title: list[Piece] = [(TITLES[place.view], self.style("text", bold=True))]
+        marked = len(self.targets) if place.marked else 0
+        title += [(f"   {marked} marked", self.style("accent"))] if marked else []
+        self.head.update_title(title, [(look.words(summary), self.style("muted"))], typed=place.typed)
 
     def _update_costs(self) -> None:
         self.run_worker(self._read_costs(), exclusive=True, group="costs", exit_on_error=False)
@@ -351,7 +427,10 @@ class SessionsScreen(PageScreen):
 
     def _draw_preview(self, room: int) -> Sequence[Sequence[Piece] | Strip]:
         chosen = self.listing.chosen
-        info = self._control.folder.sessions.get(chosen)
+        if self.place.view == "trash":
+            return draw_trashed([one for one in self._trashed if one.name == chosen], self.listing.look)
+        info = next((one for one in self._control.everywhere if one.id == chosen), None)
+        info = self._control.folder.sessions.get(chosen, info)
         if info is None:
             return []
         title = screen_line(" ".join(info.title.split()))

@@ -1,17 +1,19 @@
 """The preview of the selected session: last prompt and response, todos and changed files."""
 
 from collections.abc import Sequence
+from datetime import datetime
 
 from msgspec import Struct
 from textual.strip import Strip
 
 from opencode_tui.client.client import Client
+from opencode_tui.schema.api.trash import TrashedSession
 from opencode_tui.schema.session.diff import FileDiff
 from opencode_tui.schema.session.message import UserMessage
 from opencode_tui.schema.session.part import TextPart
 from opencode_tui.schema.session.session import Todo
 from opencode_tui.text.cells import breaks, clip, clip_front, pad
-from opencode_tui.text.quantity import plural
+from opencode_tui.text.quantity import byte_words, plural
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.tui.diff.cells import change_columns
 from opencode_tui.tui.state.facts import clock
@@ -76,6 +78,28 @@ def draw_glimpse(title: str, glimpse: Glimpse, look: Look, room: int) -> list[Se
         head = _head("Changes", change_columns(look, added, removed, AREA), look, room)
         lines += [[], head, *(_change(one, look, room) for one in glimpse.diffs[:FILES])]
     return lines
+
+
+def draw_trashed(entries: Sequence[TrashedSession], look: Look) -> list[Sequence[Piece] | Strip]:
+    """Return the lines of the preview of a deleted session, none without one."""
+    style = look.palette.style
+    muted = style("muted", AREA)
+    lines: list[Sequence[Piece] | Strip] = []
+    for entry in entries[:1]:
+        title = screen_line(" ".join(entry.title.split())) or "(no title)"
+        facts = f"{plural(entry.messages, 'message')} · {byte_words(entry.bytes)}"
+        lines += [[(title, style("text", AREA, bold=True))], [(look.words(facts), muted)], []]
+        lines += [[("Deleted", muted)], [(moment(entry.deleted), style("text", AREA))], []]
+        lines += [[("Folder", muted)], [(screen_line(entry.directory), style("text", AREA))]]
+    return lines
+
+
+def moment(time_ms: int) -> str:
+    """Return a day and a time."""
+    try:
+        return f"{datetime.fromtimestamp(time_ms / 1000):%Y-%m-%d %H:%M}"
+    except (OverflowError, ValueError, OSError):  # a damaged record
+        return "?"
 
 
 def _head(words: str, right: Sequence[Piece], look: Look, room: int) -> Strip:

@@ -361,10 +361,10 @@ async def test_deleting_asks_first(environ: dict[str, str], folder: Path) -> Non
         await page.send("hello")
         await page.sees("✓ Done")
         await page.send("/delete")
-        await page.sees("Delete this session?")
+        await page.sees("Move this session to the trash?")
         assert len(await page.world.client.sessions.list()) == 1
         await page.answer("y")
-        await page.sees("Deleted")
+        await page.sees("Moved to the trash")
         assert await page.world.client.sessions.list() == []
 
 

@@ -133,7 +133,7 @@ async def test_sessions_are_renamed_and_deleted_one_after_another(environ: dict[
         await page.sees("3 sessions")
         for left in ("2 sessions", "1 session"):
             await page.press("ctrl+d")
-            await page.sees("Delete this session?")
+            await page.sees("Move this session to the trash?")
             await page.answer("y")
             await page.sees(left)
         assert page.app.is_running

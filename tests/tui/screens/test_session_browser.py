@@ -100,25 +100,49 @@ async def test_rename_keeps_the_browser_and_its_selection(environ: dict[str, str
 async def test_delete_asks_and_selects_the_next_session(environ: dict[str, str], folder: Path) -> None:
     async with browsing(environ, folder, "First", "Second", "Third") as page:
         await page.press("home", "down", "d")
-        assert "  Second" in await page.sees("Delete this session?")
+        assert "  Second" in await page.sees("Move this session to the trash?")
         await page.answer("y")
-        await page.sees_no_more("Delete this session?")
-        await page.sees("Deleted")
+        await page.sees_no_more("Move this session to the trash?")
+        await page.sees("Moved to the trash")
         await selects(page, "First")
         assert [info.title for info in await page.world.client.sessions.list()] == ["Third", "First"]
         await page.press("up")
         await selects(page, "Third")
 
 
+async def test_u_brings_back_what_was_deleted_and_archived_last_first(environ: dict[str, str], folder: Path) -> None:
+    async with browsing(environ, folder, "First", "Second", "Third") as page:
+        await page.press("home", "d")
+        await page.sees("Move this session to the trash?")
+        await page.answer("y")
+        await selects(page, "Second")
+        await page.sees("u undo")
+        await page.press("a")
+        await selects(page, "First")
+        await page.press("u")
+        await selects(page, "Second")
+        assert [entry.title for entry in await page.world.client.trash.list()] == ["Third"]
+        await page.press("u")
+        await selects(page, "Third")
+        await page.sees_no_more("u undo")
+        assert await page.world.client.trash.list() == []
+        shown = await page.world.client.sessions.list()
+        assert [(info.title, info.time.archived) for info in shown] == [
+            ("Third", None),
+            ("Second", None),
+            ("First", None),
+        ]
+
+
 async def test_archive_hides_a_session_and_u_restores_it(environ: dict[str, str], folder: Path) -> None:
     async with browsing(environ, folder, "First", "Second") as page:
         await page.press("home", "a")
-        await page.sees("u unarchive")
+        await page.sees("u undo")
         await selects(page, "First")
         archived = (await page.world.client.sessions.list())[0]
         assert archived.title == "Second" and archived.time.archived
         await page.press("u")
-        await page.sees_no_more("u unarchive")
+        await page.sees_no_more("u undo")
         await selects(page, "Second")
         assert (await page.world.client.sessions.list())[0].time.archived is None
 

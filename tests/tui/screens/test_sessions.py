@@ -49,10 +49,13 @@ async def listed(script: Script, keybinds: Mapping[str, str] | None = None) -> A
 
 
 def foot(text: str) -> str:
-    return text.split("\n")[-2].strip()
+    return "   ".join(line.strip() for line in text.split("\n")[-3:-1])
 
 
-DEFAULTS = "enter open   ctrl+f fork   ctrl+r rename   ctrl+e export   ctrl+d delete   esc back"
+DEFAULTS = (
+    "enter open   space mark   ctrl+d delete   ctrl+a archive   ctrl+r rename   ctrl+e export   "
+    "ctrl+f fork   ctrl+p pin   tab all projects   ctrl+t archived   esc back"
+)
 
 
 async def test_the_usual_keys_stand_below_the_list() -> None:
@@ -113,15 +116,17 @@ async def test_a_sequence_that_means_nothing_is_used_up_and_said() -> None:
 
 async def test_a_click_on_a_key_of_the_settings_is_that_key() -> None:
     async with listed(many_sessions(), {"session_fork": "<leader>o"}) as opened:
-        line = (await opened.text()).split("\n")[-2]
-        await opened.pilot.click(offset=(line.index("ctrl+x o fork") + 2, 33))
+        lines = (await opened.text()).split("\n")
+        at = next(at for at, line in enumerate(lines) if "ctrl+x o fork" in line)
+        await opened.pilot.click(offset=(lines[at].index("ctrl+x o fork") + 2, at))
         assert opened.acts == [("fork", SESSION)]
 
 
 def test_help_names_the_keys_of_the_page() -> None:
     keymap = Keymap({"session_rename": "f4", "session_delete": "none"})
     found = [(one.id, one.key) for one in help_choices(keymap) if one.id.startswith("page ")]
-    assert found == [("page session_fork", "ctrl+f"), ("page session_rename", "f4"), ("page session_export", "ctrl+e")]
+    keys = {"archive": "ctrl+a", "rename": "f4", "export": "ctrl+e", "fork": "ctrl+f", "pin": "ctrl+p"}
+    assert found == [(f"page session_{name}", key) for name, key in keys.items()]
 
 
 async def test_a_cost_is_that_of_the_session_with_its_agents_and_the_sum_counts_each_once() -> None:

@@ -1,0 +1,193 @@
+"""The rows of the sessions page: a session with its state, changes, cost and age, and a deleted session."""
+
+from collections.abc import Callable, Container, Mapping, Sequence
+from decimal import Decimal
+
+from opencode_tui.schema.api.trash import TrashedSession
+from opencode_tui.schema.permission import PermissionRequest
+from opencode_tui.schema.session.session import UNDO_KEY, SessionInfo
+from opencode_tui.schema.session.undo import UndoNote
+from opencode_tui.text.cells import clip, pad
+from opencode_tui.text.quantity import age, byte_words, plural
+from opencode_tui.text.safe_text import screen_line
+from opencode_tui.tui.diff.cells import change_columns
+from opencode_tui.tui.screens.page import Entry
+from opencode_tui.tui.session_tree import HUES, SessionRow, day, sign_of
+from opencode_tui.tui.state.controller import SessionController
+from opencode_tui.tui.theme.look import Look
+from opencode_tui.tui.widgets.row import Piece, measure
+
+SIZE, DELETED = 11, 9
+"""Cells of the columns of the trash."""
+
+STATE, CHANGES, COST, AGE = 20, 11, 7, 6
+"""Cells of the columns at the right, from left to right."""
+
+CHANGES_FROM, STATE_FROM = 88, 72
+"""Cells of the list from which these columns are shown."""
+
+DELETIONS = 5
+"""Cells from the end of the additions to that of the deletions."""
+
+
+class SessionRows:
+    """Draws the rows of one list; `costs` are USD of each session alone, `width` returns the cells of the list."""
+
+    def __init__(
+        self,
+        control: SessionController,
+        look: Look,
+        rows: Sequence[SessionRow],
+        costs: Mapping[str, float],
+        *,
+        width: Callable[[], int],
+        marked: Container[str] = (),
+    ) -> None:
+        self._control = control
+        self._marked = marked
+        self._look = look
+        self._costs = _with_agents(rows, costs)
+        self._width = width
+
+    def heading(self, group: str, *, is_first: bool) -> Entry:
+        """Return the heading of a day; the first one has the column names."""
+        muted = self._look.palette.style
+
+        def right(area: str) -> Sequence[Piece]:
+            return [(self._names(), muted("muted", area))] if is_first else []
+
+        return Entry(lambda area: [(f"  {group}", muted("muted", area))], right)
+
+    def entry(self, one: SessionRow) -> Entry:
+        """Return the row of a session."""
+        return Entry(lambda area: self._left(one, area), lambda area: self._right(one, area), one.info.id)
+
+    def _names(self) -> str:
+        state = pad("state", STATE) if self._width() >= STATE_FROM else ""
+        changes = pad("changes", CHANGES, is_right=True) if self._width() >= CHANGES_FROM else ""
+        return f"{state}{changes}{pad('cost', COST, is_right=True)}{pad('age', AGE, is_right=True)}"
+
+    def _left(self, one: SessionRow, area: str) -> Sequence[Piece]:
+        style = self._look.palette.style
+        is_loud = one.state in ("running", "asks")
+        sign = (f"{sign_of(one.state, self._look.glyphs)} ", style(HUES[one.state], area, bold=is_loud))
+        return [
+            mark_of(self._look, area) if one.info.id in self._marked else sign,
+            (one.branch, style("guide", area)),
+            (f"{one.kind}  " if one.kind else "", style("muted", area)),
+            (one.title, style("text", area, bold=area == "selection")),
+        ]
+
+    def _right(self, one: SessionRow, area: str) -> Sequence[Piece]:
+        style = self._look.palette.style
+        pieces: list[Piece] = []
+        if self._width() >= STATE_FROM:
+            hue = HUES[one.state] if one.state != "done" else "muted"
+            words = clip(state_words(one, self._control), STATE - 2, self._look.glyphs.ellipsis)
+            pieces.append((pad(words, STATE), style(hue, area)))
+        if self._width() >= CHANGES_FROM:
+            pieces += self._changes(one.info, area)
+        updated = age(one.info.time.updated, self._control.now())
+        figures = pad(cost_words(self._costs[one.info.id]), COST, is_right=True) + pad(updated, AGE, is_right=True)
+        return [*pieces, (figures, style("muted", area))]
+
+    def _changes(self, info: SessionInfo, area: str) -> list[Piece]:
+        summary = info.summary
+        counts = (
+            change_columns(self._look, summary.additions, summary.deletions, area, apart=DELETIONS) if summary else []
+        )
+        return [(" " * max(0, CHANGES - measure(counts)), self._look.palette.area(area)), *counts]
+
+
+def mark_of(look: Look, area: str) -> Piece:
+    """Return the sign of a marked row."""
+    return f"{look.glyphs.checked} ", look.palette.style("accent", area, bold=True)
+
+
+class TrashRows:
+    """Draws deleted sessions."""
+
+    def __init__(self, control: SessionController, look: Look, *, marked: Container[str]) -> None:
+        self._now = control.now()
+        self._look = look
+        self._marked = marked
+
+    def group(self, entry: TrashedSession) -> str:
+        """Return the day on which a session was deleted."""
+        return day(entry.deleted, self._now)
+
+    def heading(self, group: str, *, is_first: bool) -> Entry:
+        """Return the heading of a day; the first one has the column names."""
+        style = self._look.palette.style
+        names = pad("size", SIZE, is_right=True) + pad("deleted", DELETED, is_right=True)
+        return Entry(
+            lambda area: [(f"  {group}", style("muted", area))],
+            lambda area: [(names, style("muted", area))] if is_first else [],
+        )
+
+    def entry(self, one: TrashedSession) -> Entry:
+        """Return the row of a session."""
+        style = self._look.palette.style
+        title = screen_line(" ".join(one.title.split())) or "(no title)"
+        below = f"  and {plural(len(one.session_ids) - 1, 'subagent session')}" if len(one.session_ids) > 1 else ""
+        figures = pad(byte_words(one.bytes), SIZE, is_right=True) + pad(
+            age(one.deleted, self._now), DELETED, is_right=True
+        )
+        return Entry(
+            lambda area: [
+                mark_of(self._look, area) if one.name in self._marked else ("  ", style("muted", area)),
+                (title, style("text", area, bold=area == "selection")),
+                (below, style("muted", area)),
+            ],
+            lambda area: [(figures, style("muted", area))],
+            one.name,
+        )
+
+
+def _with_agents(rows: Sequence[SessionRow], costs: Mapping[str, float]) -> dict[str, Decimal]:
+    """Return the cost of each session with its subagent sessions."""
+    totals = {one.info.id: Decimal(str(costs.get(one.info.id, 0))) for one in rows}
+    for one in reversed(rows):  # a parent comes before its children
+        if one.info.parent_id in totals:
+            totals[one.info.parent_id] += totals[one.info.id]
+    return totals
+
+
+def cost_words(usd: Decimal) -> str:
+    """Return `0.42`; empty for no cost."""
+    if not usd:
+        return ""
+    return f"{usd:.2f}" if usd >= Decimal("0.005") else "<0.01"
+
+
+def state_words(one: SessionRow, control: SessionController) -> str:
+    """Return what a session does or waits for, in two or three safe words."""
+    asked = control.folder.waits(one.info.id)
+    if isinstance(asked, PermissionRequest):
+        return screen_line(f"asks: {asked.patterns[0] if asked.patterns else asked.permission}")
+    match one.state:
+        case "asks":
+            return "needs your answer"
+        case "retry":
+            return "waiting to retry"
+        case "running" if control.facts is not None and control.session_id == one.info.id:
+            return _lowered(control.facts.word)
+        case "undone":
+            return _undone(one.info)
+        case _:
+            return one.state
+
+
+def _lowered(words: str) -> str:
+    return words[:1].lower() + words[1:]
+
+
+def _undone(info: SessionInfo) -> str:
+    """Return how many turns are undone; without the number for an undo of another program or of a part."""
+    recorded: object = (info.metadata or {}).get(UNDO_KEY)
+    try:
+        note = UndoNote.model_validate(recorded) if recorded is not None else None
+    except ValueError:
+        note = None
+    scope = note.report.scope if note is not None and note.report is not None else None
+    return f"{plural(scope.requests, 'turn')} undone" if scope is not None and scope.requests else "undone"

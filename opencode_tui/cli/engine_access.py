@@ -91,11 +91,11 @@ def open_here(directory: Path) -> "AbstractAsyncContextManager[Client]":
     """Open the engine in a thread of this process, or connect to that of another terminal in the folder."""
     from opencode_tui.client.shared import open_shared
 
-    return open_shared(os.environ, directory, serve=_serve_terminals)
+    return open_shared(os.environ, directory, serve=serve_terminals)
 
 
 @asynccontextmanager
-async def _serve_terminals(clients: "Clients", opened: socket.socket, secret: str) -> AsyncGenerator[Callable[[], int]]:
+async def serve_terminals(clients: "Clients", opened: socket.socket, secret: str) -> AsyncGenerator[Callable[[], int]]:
     """Serve other terminals on a Unix socket. The HTTP server is imported now: only when there are several terminals."""
     module = await asyncio.to_thread(importlib.import_module, "opencode_tui.server.serving")
     async with module.serving_terminals(clients, opened, secret) as count:

@@ -167,6 +167,8 @@ class Link:
             raise self._lost(error, reads=reads or method == "GET") from error
         if answer.is_success:
             return answer.content
+        if answer.status_code == 503:
+            self._raise_if_ending()
         raise status_error(answer.status_code, answer.headers.get(KIND_HEADER), answer.content)
 
     @asynccontextmanager
@@ -179,11 +181,18 @@ class Link:
             async with self._http.stream(
                 method, path, content=_encoded(body), headers=self._headers_for(body), timeout=limits
             ) as answer:
+                if answer.status_code == 503:
+                    self._raise_if_ending()
                 if not answer.is_success:
                     raise status_error(answer.status_code, answer.headers.get(KIND_HEADER), await answer.aread())
                 yield answer
         except httpx.HTTPError as error:
             raise self._lost(error) from error
+
+    def _raise_if_ending(self) -> None:
+        """Raise LinkLostError when this server is another terminal, which refuses requests only while it ends."""
+        if self._is_terminal:
+            raise LinkLostError("the terminal with the engine is ending; try again in a moment", is_repeatable=True)
 
     def _headers_for(self, body: object) -> dict[str, str]:
         return {**self._headers, "content-type": "application/json"} if body is not None else self._headers

@@ -1,4 +1,4 @@
-"""Every test of the contract runs twice: with the client inside the process and with the one over HTTP."""
+"""Every test of the contract runs with each client: inside the process, over HTTP, and on the engine of another terminal."""
 
 import json
 from collections.abc import AsyncIterator, Iterator
@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
+from opencode_tui.cli.engine_access import serve_terminals
 from opencode_tui.client.client import Client
 from opencode_tui.client.remote_facets import open_remote
+from opencode_tui.client.shared import open_shared
 from opencode_tui.client.thread import open_client_in_thread
 from opencode_tui.schema.api.request import CreateSession, PromptInput, TextInput
 from opencode_tui.schema.model import ModelRef
@@ -55,13 +57,19 @@ def project(tmp_path) -> Repo:
     return repo
 
 
-@pytest_asyncio.fixture(params=["in the process", "over HTTP"])
+@pytest_asyncio.fixture(params=["in the process", "over HTTP", "of another terminal"])
 async def api(request, project: Repo, environ: dict[str, str], model: ModelServer) -> AsyncIterator[Api]:
     async with AsyncExitStack() as stack:
         if request.param == "in the process":
             content = {**SETTINGS, "provider": model.config()}
             variables = {**environ, "OPENCODE_CONFIG_CONTENT": json.dumps(content)}
             client = await stack.enter_async_context(open_client_in_thread(variables, project.path))
+        elif request.param == "of another terminal":
+            variables = {**environ, "OPENCODE_CONFIG_CONTENT": json.dumps({**SETTINGS, "provider": model.config()})}
+            await stack.enter_async_context(open_shared(variables, project.path, serve=serve_terminals))
+            client = await stack.enter_async_context(open_shared(variables, project.path, serve=serve_terminals))
+            with client.events():
+                pass  # the first reader gets a note that there is another terminal
         else:
             face = await stack.enter_async_context(
                 served(project.path, environ, provider=model.config(), settings=SETTINGS)

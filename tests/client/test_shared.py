@@ -1,0 +1,199 @@
+"""One engine for several clients of a folder: who has it, and what happens when it ends."""
+
+import asyncio
+import json
+import os
+import signal
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from opencode_tui.cli.engine_access import serve_terminals
+from opencode_tui.client import shared
+from opencode_tui.client.client import Client, EventReader
+from opencode_tui.client.shared import engine_key, join_engine, open_shared
+from opencode_tui.schema.api.request import CreateSession, PromptInput, TextInput
+from opencode_tui.schema.error import ConfigError
+from opencode_tui.schema.event.event import BusLagged, SessionIdle
+from opencode_tui.schema.event.screen_event import ScreenToastShown
+from opencode_tui.schema.model import ModelRef
+from opencode_tui.storage.paths import Paths, find_paths
+from tests.support.provider.model_server import ModelServer
+from tests.support.terminal.screen_terminal import ScreenTerminal
+from tests.support.world.cli import CommandLine
+
+MODEL = ModelRef(provider_id="fake", model_id="fake-model")
+
+
+def request(text: str) -> PromptInput:
+    return PromptInput(model=MODEL, parts=[TextInput(text=text)])
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "work").mkdir()
+    return tmp_path / "work"
+
+
+@pytest.fixture
+def variables(environ: dict[str, str], model: ModelServer) -> dict[str, str]:
+    return {**environ, "OPENCODE_CONFIG_CONTENT": json.dumps({"provider": model.config()})}
+
+
+@asynccontextmanager
+async def opened(variables: Mapping[str, str], folder: Path) -> AsyncGenerator[Client]:
+    async with open_shared(variables, folder, serve=serve_terminals) as client:
+        yield client
+
+
+async def texts(client: Client, session_id: str) -> list[str]:
+    messages = await client.messages.list(session_id)
+    return [part.text for message in messages for part in message.parts if part.type == "text"]
+
+
+async def next_reason(events: EventReader) -> str:
+    """Wait for a sentence about the engine."""
+    async for envelope in events:
+        match envelope.event:
+            case BusLagged(reason=reason) if reason:
+                return reason
+            case ScreenToastShown(message=message):
+                return message
+            case _:
+                pass
+    raise AssertionError("the events have ended")
+
+
+async def test_the_first_has_the_engine_and_counts_the_others(variables: dict[str, str], folder: Path):
+    async with opened(variables, folder) as first:
+        assert (first.ends_runs, first.terminals) == (True, 0)
+        async with opened(variables, folder) as second:
+            assert (second.ends_runs, second.terminals, first.terminals) == (False, 0, 1)
+            assert second.directory == first.directory == folder
+            with second.events() as events:
+                assert f"engine of process {os.getpid()}" in await next_reason(events)
+
+
+async def test_each_gets_the_events_of_the_others_turns(variables: dict[str, str], folder: Path):
+    async with opened(variables, folder) as first, opened(variables, folder) as second:
+        for sender, watcher in ((first, second), (second, first)):
+            session = await sender.sessions.create(CreateSession())
+            with watcher.events() as events:
+                await sender.prompts.prompt(session.id, request("hello"))
+                async for envelope in events:
+                    if isinstance(envelope.event, SessionIdle):
+                        break
+            assert await texts(watcher, session.id) == ["hello", "Echo: hello"]
+
+
+async def test_when_the_first_ends_the_next_one_has_the_engine(variables: dict[str, str], folder: Path):
+    async with AsyncExitStack() as stack, AsyncExitStack() as first_stack:
+        first = await first_stack.enter_async_context(opened(variables, folder))
+        second = await stack.enter_async_context(opened(variables, folder))
+        third = await stack.enter_async_context(opened(variables, folder))
+        session = await first.sessions.create(CreateSession())
+        with second.events() as events, third.events() as others:
+            for reader in (events, others):
+                assert "shares the engine" in await next_reason(reader)
+            await first_stack.aclose()
+            reasons = await asyncio.gather(next_reason(events), next_reason(others))
+        assert sorted(one.partition(";")[0] for one in reasons) == [
+            "The other terminal has ended",
+            "The terminal with the engine has ended",
+        ]
+        assert sorted([second.ends_runs, third.ends_runs]) == [False, True]
+        await second.prompts.prompt(session.id, request("go on"))
+        assert await texts(third, session.id) == ["go on", "Echo: go on"]
+
+
+async def test_calls_wait_for_the_next_engine(variables: dict[str, str], folder: Path):
+    async with AsyncExitStack() as stack:
+        await stack.enter_async_context(opened(variables, folder))
+        async with opened(variables, folder) as second:
+            closing = asyncio.create_task(stack.aclose())
+            while not closing.done():
+                assert await second.sessions.list() == []
+            await closing
+            assert await second.sessions.list() == []
+
+
+async def test_a_folder_that_one_opens_again_is_open_for_all(variables: dict[str, str], folder: Path):
+    async with opened(variables, folder) as first, opened(variables, folder) as second:
+        (folder / "opencode.json").write_text('{"agent": {"helper": {"description": "new", "mode": "primary"}}}')
+        for client in (first, second):
+            await client.reopen()
+            for other in (first, second):
+                assert "helper" in {agent.name for agent in await other.catalog.agents()}
+                session = await other.sessions.create(CreateSession())
+                await other.prompts.prompt(session.id, request("hello"))
+
+
+async def test_twelve_that_start_at_once_have_one_engine(variables: dict[str, str], folder: Path):
+    async with AsyncExitStack() as stack:
+        clients = await asyncio.gather(*(stack.enter_async_context(opened(variables, folder)) for _ in range(12)))
+        assert sum(client.ends_runs for client in clients) == 1
+        sessions = await asyncio.gather(*(client.sessions.create(CreateSession()) for client in clients))
+        for client in clients:
+            assert {one.id for one in await client.sessions.list()} == {one.id for one in sessions}
+
+
+async def test_what_keeps_the_first_engine_from_opening_is_raised(environ: dict[str, str], folder: Path):
+    variables = {**environ, "OPENCODE_CONFIG_CONTENT": '{"model": 3}'}
+    for _ in range(2):
+        with pytest.raises(ConfigError, match="model"):
+            async with opened(variables, folder):
+                pass
+
+
+@pytest.mark.parametrize(
+    "other",
+    [{"OPENCODE_DISABLE_PRUNE": "1"}, {"ANTHROPIC_API_KEY": "k"}, {"XDG_CONFIG_HOME": "/nowhere"}],
+    ids=["setting", "key", "folder-of-settings"],
+)
+def test_who_has_other_settings_has_another_engine(other: dict[str, str], environ: dict[str, str], folder: Path):
+    def key(variables: dict[str, str]) -> str:
+        return engine_key(find_paths(variables), folder, variables)
+
+    assert key({**environ, "TMUX_PANE": "%1", "OPENCODE_SERVER_PASSWORD": "p"}) == key(environ)
+    assert key({**environ, **other}) != key(environ)
+
+
+async def test_one_that_does_not_respond_is_named_and_not_waited_for(
+    variables: dict[str, str], folder: Path, paths: Paths, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(shared, "PATIENCE_S", 0.5)
+    line = CommandLine(folder, variables)
+    with ScreenTerminal(["-m", "opencode_tui"], folder=folder, environ=line.variables()) as terminal:
+        terminal.sees("fake-model")
+        terminal.process.send_signal(signal.SIGSTOP)
+        try:
+            async with opened(variables, folder) as client:
+                assert client.ends_runs
+                with client.events() as events:
+                    assert f"Process {terminal.process.pid} has this folder open" in await next_reason(events)
+                session = await client.sessions.create(CreateSession())
+                await client.prompts.prompt(session.id, request("hello"))
+            async with join_engine(variables, folder) as joined:
+                assert joined is None
+        finally:
+            terminal.process.send_signal(signal.SIGCONT)
+
+
+async def test_nobody_waits_for_a_record_that_a_killed_process_left(
+    variables: dict[str, str], folder: Path, paths: Paths
+):
+    line = CommandLine(folder, variables)
+    with ScreenTerminal(["-m", "opencode_tui"], folder=folder, environ=line.variables()) as terminal:
+        terminal.sees("fake-model")
+        terminal.process.kill()
+        terminal.process.wait()
+    (left,) = paths.terminals.glob("*.json")
+    async with join_engine(variables, folder) as joined:
+        assert joined is None
+    async with opened(variables, folder) as client:
+        assert client.ends_runs
+        assert json.loads(left.read_text())["pid"] == os.getpid()
+    assert not left.exists()
+    assert list(paths.terminals.glob("*.sock")) == []

@@ -89,7 +89,7 @@ def _queries(paths: Paths) -> list[Figure]:
     searcher.search(SearchRequest(query="warm"), "project1")
 
     def first_key() -> object:
-        searcher.expire_scan()
+        """The page has asked an empty query when it opened."""
         return searcher.search(SearchRequest(query=frequent[3][:1], is_typing=True, is_quick=True), "project1")
 
     figures = [
@@ -100,6 +100,7 @@ def _queries(paths: Paths) -> list[Figure]:
     ]
     two = f"{frequent[40]} {frequent[60]}"
     for name, work in {
+        "opening the page, with a look at the files of all sessions": lambda: _whole(searcher, ""),
         "whole answer for two words": lambda: _whole(searcher, two),
         "three letters of a common word": lambda: _whole(searcher, frequent[40][:3], is_typing=True, is_quick=True),
         "common word by relevance": lambda: _whole(searcher, frequent[4], order="relevance"),

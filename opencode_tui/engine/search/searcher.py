@@ -36,8 +36,8 @@ GROUPS = 100
 INLINE_S, QUICK_S = 0.15, 0.03
 """Seconds that a query, and a quick one, spends on bringing the index up to date itself."""
 
-SCAN_S = 1.0
-"""Seconds for which quick queries use the same scan of the store."""
+SCAN_S = 10.0
+"""Seconds for which quick queries use the same scan of the store: a whole query follows them when the user pauses."""
 
 SOME = 20
 """Sessions that are brought up to date by a query also while the child process builds."""

@@ -14,6 +14,9 @@ WIDTH = 160
 BEFORE = 40
 """Characters before the first match."""
 
+SHORTEST_INSIDE = 3
+"""Characters from which a word is also marked inside of others, such as in camelCase."""
+
 _LOOKED = 60
 """Matches of a text that are compared for the best place."""
 
@@ -33,7 +36,8 @@ class Marker:
 
     def __init__(self, terms: Sequence[Term]) -> None:
         self._patterns = [re.compile(_pattern(term)) for term in terms]
-        self._loose = [re.compile(_pattern(term, is_loose=True)) for term in terms]
+        self._loose = [re.compile(_pattern(term, is_loose=len(term.text) >= SHORTEST_INSIDE)) for term in terms]
+        self._needles = [max(_runs(term), key=len, default="") for term in terms]
 
     def marks(self, text: str) -> list[tuple[int, int]]:
         """Return the matches, in order and apart from each other."""
@@ -54,7 +58,7 @@ class Marker:
     def has_all(self, text: str) -> bool:
         """Return whether a text has every word."""
         folded = words.fold(text)
-        return all(
+        return all(needle in folded for needle in self._needles) and all(
             strict.search(folded) or loose.search(folded)
             for strict, loose in zip(self._patterns, self._loose, strict=True)
         )
@@ -101,10 +105,15 @@ class Marker:
 
 def _pattern(term: Term, *, is_loose: bool = False) -> str:
     """Return an expression for folded text; a loose one also finds words inside of others, such as in camelCase."""
-    runs = re.findall(r"[^\W_]+", words.fold(words.clean(term.text)))
+    runs = _runs(term)
     inside = r"[\W_]+".join(map(re.escape, runs))
     if not runs:
         return "(?!)"
     if is_loose or words.queried(term.text).strip() != words.clean(term.text).strip():
         return inside
     return rf"(?<![^\W_]){inside}" + ("" if term.is_prefix else r"(?![^\W_])")
+
+
+def _runs(term: Term) -> list[str]:
+    """Return the words of a term as they are in folded text."""
+    return re.findall(r"[^\W_]+", words.fold(words.clean(term.text)))

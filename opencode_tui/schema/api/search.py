@@ -21,7 +21,7 @@ class SearchRequest(Record):
     """A query; `limit` is the maximum number of hits with a snippet.
 
     `is_typing` means that the last word may be incomplete: from three characters on it also matches the words that begin with it.
-    `is_quick` asks for a first answer: changes of the last second may be missing, and no similar words are searched.
+    `is_quick` asks for a first answer: changes of the last seconds may be missing, and no similar words are searched.
     """
 
     query: Annotated[str, BeforeValidator(_readable), Field(max_length=4_096)]

@@ -167,7 +167,7 @@ class SearchScreen(PageScreen):
         self._targets: Mapping[str, tuple[SearchGroup, SearchHit | None]] = {}
 
     def fill(self) -> None:
-        """Ask the first query."""
+        """Ask the first query; an empty one too, so that the first key finds the index open."""
         self._search()
 
     def page_keys(self) -> Sequence[PageKey]:

@@ -232,24 +232,29 @@ class OpenCodeApp(TerminalApp[Ending], inherit_bindings=False):
             await self.on_event(event)
 
     async def _handle_key(self, event: events.Key) -> bool:
-        editor = self.focused
+        screen = self.screen
+        if isinstance(screen, ChatScreen):
+            screen.begin_key(event)
+        editor = screen.typed_editor if isinstance(screen, ChatScreen) else self.focused
         if isinstance(editor, Editor) and self.router.knows(event.key):
             await editor.written()
-        screen = self.screen
         if self.copy_selection(event.key):
             return True
         if not isinstance(screen, ChatScreen):
             return False
         try:
+            screen.begin_key(event)  # again: a question may have appeared while the editor was written
             screen.on_any_key(event.key, is_printable=event.is_printable)
             is_priority = not self.router.is_led and screen.handle_priority_key(event.key, event.character)
-            return is_priority or self.router.handle(event, screen)
+            return is_priority or self.router.handle(event, screen) or await screen.type_behind_question(event)
         except Exception as error:
             if self.is_headless:
                 raise
             _log.exception("an action on %s failed", event.key)
             self.show_failure(error)
             return True
+        finally:
+            screen.end_key()
 
     def on_text_selected(self) -> None:
         """Copy the text that the mouse selected, as terminals do."""

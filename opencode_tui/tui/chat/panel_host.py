@@ -5,6 +5,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
 from typing import Protocol
 
+from textual import events
 from textual.containers import Container
 from textual.widget import Widget
 
@@ -20,6 +21,7 @@ from opencode_tui.tui.dialogs.plan import PlanPanel, load_plan
 from opencode_tui.tui.dialogs.question import QuestionPanel
 from opencode_tui.tui.dialogs.text_panel import TextAsk, TextPanel
 from opencode_tui.tui.prompt.box import PromptBox
+from opencode_tui.tui.prompt.editor import Editor
 from opencode_tui.tui.state.controller import SessionController
 from opencode_tui.tui.state.facts import Asking
 
@@ -38,6 +40,8 @@ class _PanelScreen(Protocol):
 
     @property
     def is_browsing(self) -> bool: ...
+
+    def set_focus(self, widget: Widget | None) -> None: ...
 
     def do(self, work: Coroutine[object, object, None]) -> None: ...
 
@@ -69,6 +73,16 @@ class PanelHost:
     def is_open(self) -> bool:
         """Return whether a panel replaces the prompt."""
         return self._shown is not None
+
+    def is_for_prompt(self, event: events.Key, focused: Widget | None) -> bool:
+        """Return whether a key is for the prompt although it has no focus: a question accepts no key yet, or has just ended."""
+        shown = self._shown
+        if isinstance(shown, Panel):
+            return focused in (shown, None) and not shown.hears_key(event)
+        if shown is not None or focused is None:
+            return shown is None
+        parents = focused.ancestors_with_self
+        return self._screen.ask in parents and self._screen.prompt not in parents
 
     @property
     def closes_on_escape(self) -> bool:
@@ -264,11 +278,14 @@ class PanelHost:
         for panel in (self._own, self._word, self._asked):
             if panel is not None:
                 panel.display = panel is shown
-        self._screen.prompt.display = shown is None
+        if shown is None:
+            self._screen.prompt.display = True
         if self._screen.is_browsing and self._screen.browser is not None and self._own is None:
             self._screen.browser.focus()  # keys of the browser must not answer a question that appears
         else:
             self.focus()
+        if shown is not None:  # last: a widget that is hidden with the focus gives it up at some later time
+            self._screen.prompt.display = False
         self._screen.refresh_chrome_soon()
 
     def focus(self) -> None:
@@ -276,4 +293,7 @@ class PanelHost:
         target = self._shown or self._screen.prompt.editor
         if isinstance(target, Panel) and target.is_mounted:
             target.guard_again()
-        target.focus()
+        if isinstance(target, Panel | Editor) and target.is_mounted:
+            self._screen.set_focus(target)  # at once: the next key may be waiting already
+        else:
+            target.focus()

@@ -79,6 +79,8 @@ class ChatScreen(ErrorBoundary, Screen[None], inherit_bindings=False):
         self.ask = Container(id="ask")
         self.status = StatusLine()
         self._is_submitted = False
+        self._is_deaf = False
+        """Whether the key that is being handled comes before a question accepts keys."""
         self._leader_timer: Timer | None = None
         self._is_shell = False
 
@@ -251,6 +253,28 @@ class ChatScreen(ErrorBoundary, Screen[None], inherit_bindings=False):
         self.query_one("#page").mount(completions)
         self.prompt.complete_with(control.client, completions)
 
+    @property
+    def typed_editor(self) -> Editor | None:
+        """The editor that typed keys are for: the focused one, or the prompt's while a question accepts no key yet."""
+        if self._is_deaf:
+            return self.prompt.editor
+        return self.focused if isinstance(self.focused, Editor) else None
+
+    async def type_behind_question(self, event: events.Key) -> bool:
+        """Put a character that was typed before the question could be read into the prompt; return whether to drop the key."""
+        if self._is_deaf and event.is_printable and event.character:
+            await self.prompt.editor.written()  # in order
+            self.prompt.editor.put_in(event.character)
+        return self._is_deaf
+
+    def begin_key(self, event: events.Key) -> None:
+        """Decide whether a key is for the question that is shown, or was typed before it could be read."""
+        self._is_deaf = self.panels is not None and self.panels.is_for_prompt(event, self.focused)
+
+    def end_key(self) -> None:
+        """End what `begin_key` decided: a click has no such doubt."""
+        self._is_deaf = False
+
     def on_any_key(self, key: str, *, is_printable: bool) -> None:
         """End what lasts until another key: an armed first press, and an error once the next prompt is begun."""
         if self.action_table is not None:
@@ -263,7 +287,7 @@ class ChatScreen(ErrorBoundary, Screen[None], inherit_bindings=False):
         if self.prompt.completing and self.prompt.complete_key(key):
             return True
         mode = self.prompt.vim_mode
-        is_used = self.focused is self.prompt.editor and self.prompt.vim_key(key, character)
+        is_used = self.typed_editor is self.prompt.editor and self.prompt.vim_key(key, character)
         if self.prompt.vim_mode != mode:
             self.refresh_chrome()
         return is_used
@@ -364,7 +388,7 @@ class ChatScreen(ErrorBoundary, Screen[None], inherit_bindings=False):
 
     def can(self, action: Action) -> bool:
         """Return whether an action is available now: the focused editor comes first, a panel keeps escape and tab."""
-        editor = self.focused
+        editor = self.typed_editor
         if action.area == "prompt":
             return isinstance(editor, Editor) and self._may_write(editor, action.id)
         if self.action_table is None:
@@ -392,7 +416,7 @@ class ChatScreen(ErrorBoundary, Screen[None], inherit_bindings=False):
 
     def act(self, action_id: str) -> None:
         """Run an action."""
-        editor = self.focused
+        editor = self.typed_editor
         if action_id in ("history_previous", "history_next"):
             self.prompt.recall(action_id)
         elif action_id == "input_submit" and editor is self.prompt.editor:

@@ -27,11 +27,6 @@ class Guard:
         self._last = now - QUIET_MS
         self._is_live = False
 
-    def is_live(self, now: int) -> bool:
-        """Return whether keys are accepted; `now` in ms of a monotonic clock."""
-        self._is_live = self._is_live or self.wait(now) <= 0
-        return self._is_live
-
     def wait(self, now: int) -> int:
         """Return the remaining ms without a key; 0 if keys are accepted."""
         if self._is_live:
@@ -39,11 +34,10 @@ class Guard:
         return max(0, self._opened + OPENING_MS - now, self._last + QUIET_MS - now)
 
     def lets(self, now: int) -> bool:
-        """Return whether a key is accepted; an ignored one restarts the wait."""
-        if self.is_live(now):
-            return True
-        self._last = now
-        return False
+        """Return whether a key that came at `now` is accepted; an ignored one restarts the wait. In ms of a monotonic clock."""
+        self._is_live = self._is_live or self.wait(now) <= 0
+        self._last = max(self._last, now)
+        return self._is_live
 
 
 Line = Sequence[Piece] | Strip
@@ -80,6 +74,10 @@ class Panel(Rows, can_focus=True):
         self._guard = Guard(_now())
         self._top = 0
 
+    def hears_key(self, event: events.Key) -> bool:
+        """Return whether a key is for the panel, by the time when it came, however late it is handled; else the wait restarts."""
+        return self._guard.lets(int(event.time * 1000))
+
     @property
     def keys_of_panel(self) -> Sequence[PanelKey]:
         """The keys that answer."""
@@ -109,14 +107,12 @@ class Panel(Rows, can_focus=True):
         left = self._guard.wait(_now())
         if left > 0:
             self.set_timer((left + 5) / 1000, self._await_quiet)
-        else:
-            self._guard.is_live(_now())
         self.redraw()
 
     def on_key(self, event: events.Key) -> None:
         """Answer, or scroll; any other key is ignored."""
         event.stop()
-        if not self._guard.lets(_now()):
+        if not self.hears_key(event):
             if event.is_printable and event.character:
                 self.post_message(self.Typed(event.character))
             return

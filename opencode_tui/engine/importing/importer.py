@@ -10,6 +10,7 @@ from typing import Literal, cast
 
 import msgspec
 from msgspec import Struct
+from pydantic import ValidationError
 
 from opencode_tui.engine.importing.source import FoundSession, ImportedSession, Problem, SessionSource, Tool
 from opencode_tui.engine.session.records.imported import ImportedRecords, Written
@@ -27,7 +28,7 @@ from opencode_tui.schema.ids import Clock, is_identifier
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.session.history import MessageWithParts, with_parts
 from opencode_tui.schema.session.message import AnyMessage, AssistantMessage
-from opencode_tui.schema.session.part import AnyPart, PatchPart
+from opencode_tui.schema.session.part import AnyPart, PatchPart, parse_part
 from opencode_tui.schema.session.session import SessionInfo, is_default_title
 from opencode_tui.storage.keys import Key, is_segment
 from opencode_tui.storage.session_record import parse_session
@@ -42,6 +43,9 @@ MAX_PROBLEMS = 1_000
 
 FindProject = Callable[[str], ProjectInfo]
 """Returns the project of a folder, `global` for one that does not exist any more. Blocks."""
+
+KeepStates = Callable[[ImportedSession, str, MessageWithParts], MessageWithParts]
+"""Copies the states of files that a message of a session in a folder names, and returns the message with what can be undone."""
 
 State = Literal["new", "newer", "same"]
 
@@ -143,6 +147,7 @@ class Importer:
         progress: Callable[[int, int, str], None] = lambda done, total, title: None,
         stored: Callable[[Sequence[SessionInfo]], None] = lambda sessions: None,
         is_cancelled: Callable[[], bool] = lambda: False,
+        keep_states: KeepStates = lambda session, directory, message: message,
     ) -> None:
         self._storage = storage
         self._records = ImportedRecords(storage)
@@ -150,6 +155,7 @@ class Importer:
         self._find_project = find_project
         self._progress = progress
         self._stored = stored
+        self._keep_states = keep_states
         self._is_cancelled = is_cancelled
         self._projects: set[str] = set()
 
@@ -263,7 +269,9 @@ class Importer:
     ) -> ImportedEntry:
         """Write a session that is not here."""
         count, is_open = 0, False
-        for message in _mapped(session.messages, folders):
+        directory = folders.path(session.info.directory)
+        for given in _mapped(session.messages, folders):
+            message = self._keep_states(session, directory, given) if session.snapshots else given
             count += 1
             is_open = is_open or _is_open(message)
             outcome.written += self._records.write_messages([message])
@@ -284,7 +292,11 @@ class Importer:
         entry: ImportedEntry,
     ) -> ImportedEntry | None:
         """Add what is new to a session that is here, unless it was continued here too."""
-        messages = list(_mapped(session.messages, folders))
+        directory = folders.path(session.info.directory)
+        messages = [
+            self._with_known_states(self._keep_states(session, directory, one))
+            for one in _mapped(session.messages, folders)
+        ]
         outcome.problems += session.problems
         here, there = self._records.message_ids(known.id), {message.info.id for message in messages}
         if self._is_continued(known, here - there):
@@ -300,6 +312,23 @@ class Importer:
         self._records.add_session(info)
         outcome.written += Written(new=1)
         return entry.changed(state="newer", messages=len(there - here))
+
+    def _with_known_states(self, message: MessageWithParts) -> MessageWithParts:
+        """Return a message whose patches keep the states that an earlier import found; they may be gone there now."""
+        if not any(isinstance(part, PatchPart) and part.after is None for part in message.parts):
+            return message
+        return with_parts(message.info, [self._with_known_state(part) for part in message.parts])
+
+    def _with_known_state(self, part: AnyPart) -> AnyPart:
+        if not isinstance(part, PatchPart) or part.after is not None:
+            return part
+        try:
+            known = parse_part(self._storage.read_sync(("part", part.message_id, part.id)))
+        except (StorageError, ValidationError):
+            return part
+        if isinstance(known, PatchPart) and known.hash == part.hash:
+            return part.changed(after=known.after)
+        return part
 
     def _is_continued(self, known: SessionInfo, own: set[str]) -> bool:
         """Return whether some of these messages were made here: after the import, or in a session that was never imported."""

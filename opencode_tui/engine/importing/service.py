@@ -9,16 +9,20 @@ from functools import cache
 from pathlib import Path
 
 from opencode_tui.engine.importing.export_file import ExportFile
-from opencode_tui.engine.importing.importer import FolderMap, Importer, Selection
-from opencode_tui.engine.importing.source import SessionSource
+from opencode_tui.engine.importing.importer import FolderMap, Importer, KeepStates, Selection
+from opencode_tui.engine.importing.snapshots import MAX_AGE_MS, StateReader, with_states
+from opencode_tui.engine.importing.source import ImportedSession, SessionSource
 from opencode_tui.engine.importing.sources import Sources
 from opencode_tui.engine.project.discover import discover
 from opencode_tui.engine.session.records.store import Publisher, SessionStore
+from opencode_tui.engine.snapshot.snapshot import Snapshots
 from opencode_tui.schema.api.importing import ImportProgress, ImportReport, ImportRequest, ImportStore
 from opencode_tui.schema.api.project import GLOBAL_PROJECT, ProjectInfo, ProjectTime
-from opencode_tui.schema.error import BusyError, ConfigError, StorageError
+from opencode_tui.schema.error import BusyError, ConfigError, SnapshotError, StorageError
 from opencode_tui.schema.event.event import SessionUpdated
 from opencode_tui.schema.ids import Clock
+from opencode_tui.schema.session.history import MessageWithParts
+from opencode_tui.schema.session.part import PatchPart
 from opencode_tui.schema.session.session import SessionInfo
 from opencode_tui.storage.files import AtomicWriter
 from opencode_tui.storage.locks import Locks
@@ -46,6 +50,7 @@ class Imports:
         self._paths = paths
         self._environ = environ
         self._storage = storage
+        self._locks = locks
         self._lock = locks.importing()
         self._store = store
         self._publisher = publisher
@@ -95,7 +100,7 @@ class Imports:
         def stored(sessions: Sequence[SessionInfo]) -> None:
             loop.call_soon_threadsafe(self._publish, sessions)
 
-        work = asyncio.ensure_future(asyncio.to_thread(self._import, request, here, stored))
+        work = asyncio.ensure_future(asyncio.to_thread(self._import, request, here, stored, loop))
         try:
             return await asyncio.shield(work)
         except asyncio.CancelledError:
@@ -104,7 +109,11 @@ class Imports:
             raise
 
     def _import(
-        self, request: ImportRequest, here: str, stored: Callable[[Sequence[SessionInfo]], None]
+        self,
+        request: ImportRequest,
+        here: str,
+        stored: Callable[[Sequence[SessionInfo]], None],
+        loop: asyncio.AbstractEventLoop,
     ) -> ImportReport:
         with ExitStack() as stack:
             sources = self._open(request, here, stack)
@@ -115,6 +124,7 @@ class Imports:
                 progress=self._set_progress,
                 stored=stored,
                 is_cancelled=self._cancel.is_set,
+                keep_states=self._state_keeper(loop),
             )
             directory = request.directory
             selection = Selection(request.since, frozenset(request.sessions or ()), directory)
@@ -165,6 +175,44 @@ class Imports:
             return ProjectInfo(id=GLOBAL_PROJECT, worktree="/", time=ProjectTime(created=now, updated=now))
         worktree = str(project.repository.main_worktree)
         return ProjectInfo(id=project.id, worktree=worktree, vcs="git", time=ProjectTime(created=now, updated=now))
+
+    def _state_keeper(self, loop: asyncio.AbstractEventLoop) -> KeepStates:
+        """Return the function that copies recorded states of files; it is called in a thread."""
+        worktrees = cache(self._snapshots_of)
+
+        def keep(session: ImportedSession, directory: str, message: MessageWithParts) -> MessageWithParts:
+            filled = with_states(message)
+            patches = [part for part in filled.parts if isinstance(part, PatchPart) and part.after]
+            is_old = self._clock() - message.info.time.created > MAX_AGE_MS
+            snapshots = worktrees(directory) if patches and session.snapshots and not is_old else None
+            if snapshots is None or snapshots.unavailable is not None:
+                return message
+            reader = StateReader(session.snapshots, snapshots.worktree, self._environ)
+            try:
+                for patch in patches:
+                    states = [patch.hash, patch.after or ""]
+                    if not asyncio.run_coroutine_threadsafe(snapshots.missing(states), loop).result():
+                        continue
+                    objects = reader.objects(states, patch.files)
+                    if objects is None:
+                        return message
+                    if not asyncio.run_coroutine_threadsafe(snapshots.add_foreign(states, objects), loop).result():
+                        return message
+            except (SnapshotError, StorageError) as error:
+                _logger.warning("states of files in %s were not copied: %s", directory, error)
+                return message
+            return filled
+
+        return keep
+
+    def _snapshots_of(self, directory: str) -> Snapshots | None:
+        try:
+            project = discover(Path(directory), paths=self._paths, environ=self._environ)
+        except (ConfigError, OSError, ValueError):
+            return None
+        return Snapshots(
+            worktree=project.worktree, project_id=project.id, paths=self._paths, locks=self._locks, clock=self._clock
+        )
 
     def _set_progress(self, done: int, total: int, title: str) -> None:
         self._progress = ImportProgress(done=done, total=total, title=title)

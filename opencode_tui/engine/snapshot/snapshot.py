@@ -29,6 +29,7 @@ from opencode_tui.engine.snapshot.objects.changes import (
 )
 from opencode_tui.engine.snapshot.objects.diff import count_lines, file_diffs, text_of
 from opencode_tui.engine.snapshot.objects.manifest import Manifest
+from opencode_tui.engine.snapshot.objects.pack import Kind
 from opencode_tui.engine.snapshot.objects.quota import (
     SnapshotLog,
     SnapshotSettings,
@@ -37,7 +38,7 @@ from opencode_tui.engine.snapshot.objects.quota import (
     left_by_clean,
     usage_of,
 )
-from opencode_tui.engine.snapshot.objects.store import VerifyResult
+from opencode_tui.engine.snapshot.objects.store import ObjectWriter, StoreFullError, VerifyResult
 from opencode_tui.engine.snapshot.objects.view import View, open_view
 from opencode_tui.engine.snapshot.report import Patch, PathNote, Preview, Report, Snapshot
 from opencode_tui.engine.snapshot.revert.plan import Plan, Step
@@ -205,6 +206,28 @@ class Snapshots:
             return preview_of(
                 tree, tree.plan(patches, opened.change_log.read().contested), unrecorded_paths(tree, patches)
             )
+
+        return await self.lock.run(work)
+
+    async def add_foreign(self, states: Iterable[str], objects: Sequence[tuple[Kind, bytes]]) -> bool:
+        """Store snapshots of another program, given with their objects; return False when the store is full.
+
+        Raises SnapshotError, StorageError.
+        """
+
+        def work(opened: LockedWorktree, stop: threading.Event) -> bool:
+            store = opened.worktree.store
+            writer = ObjectWriter(store, limit=max(0, self._settings.bytes - store.size()))
+            try:
+                for kind, data in objects:
+                    writer.add(kind, data)
+            except StoreFullError:
+                writer.discard()
+                return False
+            writer.flush()
+            for name in states:
+                opened.snapshot_log.add(name, self._clock())
+            return True
 
         return await self.lock.run(work)
 

@@ -34,8 +34,11 @@ class Sources(Struct, frozen=True):
     def has_any(self) -> bool:
         """Return whether `find` would return a store; reads no session."""
         folder = self._data_home() / "opencode"
-        files = (folder / _DATABASE, self._claude(), self._codex(), folder / "storage" / "session", folder / "project")
-        return any(path.exists() and not self._is_own(path) for path in files)
+        files = (folder / _DATABASE, folder / "storage" / "session", folder / "project")
+        folders = (("claude", self._claude()), ("codex", self._codex()))
+        return any(path.exists() and not self._is_own(path) for path in files) or any(
+            _has_files(tool, path) and not self._is_own(path) for tool, path in folders
+        )
 
     def open(self, tool: Tool | None, path: Path) -> list[SessionSource]:
         """Return the stores at a path of the user; raises ConfigError when there is none."""
@@ -47,7 +50,7 @@ class Sources(Struct, frozen=True):
         found: list[SessionSource] = []
         if tool in (None, "opencode"):
             found = list(self._opencode_at(real))
-        for name in ("claude", "codex"):
+        for name in ("codex", "claude"):
             if not found and tool in (None, name):
                 source = self._folder_source(name, real)
                 found = [source] if source is not None else []
@@ -82,7 +85,7 @@ class Sources(Struct, frozen=True):
 
     def _folder_source(self, tool: str, folder: Path) -> SessionSource | None:
         make = _READERS.get(tool)
-        return make(folder) if make is not None and folder.is_dir() and not self._is_own(folder) else None
+        return make(folder) if make is not None and _has_files(tool, folder) and not self._is_own(folder) else None
 
     def _is_own(self, path: Path) -> bool:
         real, own = os.path.realpath(path), os.path.realpath(self.paths.data)
@@ -100,6 +103,18 @@ class Sources(Struct, frozen=True):
     def _variable(self, name: str) -> Path | None:
         value = self.environ.get(name, "")
         return Path(value) if os.path.isabs(value) else None
+
+
+_FILES = {
+    "claude": ("*.jsonl", "*/*.jsonl", "projects/*/*.jsonl"),
+    "codex": ("rollout-*.json*", "*/*/*/rollout-*.json*", "sessions/*/*/*/rollout-*.json*"),
+}
+"""Files of sessions in the folder of a program, or in one of its folders."""
+
+
+def _has_files(tool: str, folder: Path) -> bool:
+    """Return whether a folder has a session of a program; looks at names only."""
+    return any(next(folder.glob(pattern), None) is not None for pattern in _FILES[tool])
 
 
 def _sqlite(path: Path) -> SessionSource:

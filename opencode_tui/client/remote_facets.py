@@ -64,7 +64,7 @@ from opencode_tui.schema.api.search import SearchRequest, SearchResult
 from opencode_tui.schema.api.trash import TrashChoice, TrashedSession
 from opencode_tui.schema.api.trust import TrustGrant, TrustReport
 from opencode_tui.schema.error import NotFoundError, OpencodeError
-from opencode_tui.schema.event.screen_event import ScreenEvent
+from opencode_tui.schema.event.screen_event import ScreenEvent, ScreenToastShown
 from opencode_tui.schema.http_headers import DEFAULT_USERNAME, MESSAGE_HEADER, OWN
 from opencode_tui.schema.model import Model, ModelRef
 from opencode_tui.schema.permission import (
@@ -534,6 +534,10 @@ class RemoteClient(RemoteFacets):
     def events(self) -> Subscription:
         """Return a reader of the folder's events from now on."""
         return self._bus.subscribe()
+
+    def report(self, message: str) -> None:
+        """Show a message to the readers of the events in this process."""
+        self._bus.publish(ScreenToastShown.model_validate({"message": message, "variant": "warning"}))
 
     async def reopen(self) -> None:
         """Make the server open the folder again."""

@@ -31,9 +31,10 @@ from opencode_tui.schema.event.event import BusLagged, Envelope, Event
 from opencode_tui.schema.event.screen_event import ScreenToastShown
 from opencode_tui.storage.engine_claim import EngineClaim, EngineRecord, open_terminal_socket, short_path
 from opencode_tui.storage.paths import Paths, find_paths
-from opencode_tui.storage.process_identity import current_process
+from opencode_tui.storage.process_identity import current_process, is_suspended
 
 if TYPE_CHECKING:
+    from opencode_tui.client.remote_facets import RemoteClient
     from opencode_tui.client.thread import EngineThread
 
 logger = logging.getLogger(__name__)
@@ -49,6 +50,9 @@ _LOOK_S = 0.03
 
 _WARM_S = 2.0
 """Seconds after which a terminal without an engine imports it, so that it can go on soon when the other one ends."""
+
+_WATCH_S = 1.0
+"""Seconds between two looks whether the process with the engine is suspended."""
 
 _API_KEY = re.compile(r"[A-Z0-9_]+_API_KEY")
 
@@ -240,7 +244,8 @@ class SharedClient:
                 return ended
             if loop.time() > deadline or (record is not None and not _is_reachable(record)):
                 holder = f"Process {record.process.pid}" if record is not None else "Another process"
-                self._reason = f"{holder} has this folder open and does not respond; this terminal works on its own."
+                why = "is suspended" if record is not None and is_suspended(record.process.pid) else "does not respond"
+                self._reason = f"{holder} has this folder open and {why}; this terminal works on its own."
                 self._claim = None
                 break
             await asyncio.sleep(_LOOK_S)
@@ -268,8 +273,8 @@ class SharedClient:
             )
             self._reason = f"{words}; this one shares the engine of process {record.process.pid}."
         self._previous = record
-        warming = asyncio.create_task(_warm())
-        stack.callback(warming.cancel)
+        for work in (_warm(), _watch(record.process.pid, client)):
+            stack.callback(asyncio.create_task(work).cancel)
         self._use(client)
         return reading
 
@@ -360,7 +365,18 @@ class SharedClient:
 
 
 def _is_reachable(record: EngineRecord) -> bool:
-    return bool(record.socket) and record.process.host == socket.gethostname()
+    is_here = bool(record.socket) and record.process.host == socket.gethostname()
+    return is_here and not is_suspended(record.process.pid)
+
+
+async def _watch(pid: int, client: "RemoteClient") -> None:
+    """Report each time that the process with the engine is suspended: nothing responds until it continues."""
+    was_suspended = False
+    while True:
+        await asyncio.sleep(_WATCH_S)
+        if is_suspended(pid) and not was_suspended:
+            client.report(f"The terminal with the engine (process {pid}) is suspended; continue it there with `fg`.")
+        was_suspended = is_suspended(pid)
 
 
 async def _warm() -> None:

@@ -45,6 +45,12 @@ def is_running(pid: int) -> bool:
     return True
 
 
+def is_suspended(pid: int) -> bool:
+    """Return whether a process on this machine is stopped, as by ctrl+z; only Linux says it."""
+    fields = _status(pid)
+    return bool(fields) and fields[0] in ("T", "t")
+
+
 def holder_of(lock_path: str) -> str:
     """Return a description of the process that holds a lock file; only Linux gives its id."""
     try:
@@ -62,9 +68,14 @@ def holder_of(lock_path: str) -> str:
 
 def _start_time(pid: int) -> str:
     """Return the start time from /proc, empty on systems without it."""
+    fields = _status(pid)
+    return fields[19] if fields else ""
+
+
+def _status(pid: int) -> list[str]:
+    """Return the fields of /proc/PID/stat from the state on; none on systems without it."""
     try:
         status = Path(f"/proc/{pid}/stat").read_text()
     except OSError:
-        return ""
-    # The name in parentheses may hold anything; the start time is the twentieth field after it.
-    return status.rpartition(")")[2].split()[19]
+        return []
+    return status.rpartition(")")[2].split()  # the name in parentheses may hold anything

@@ -4,6 +4,8 @@ import asyncio
 import json
 import os
 import signal
+import subprocess
+import sys
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
@@ -160,25 +162,62 @@ def test_who_has_other_settings_has_another_engine(other: dict[str, str], enviro
     assert key({**environ, **other}) != key(environ)
 
 
+SILENT = """
+import os, sys, time
+from opencode_tui.storage.engine_claim import *
+from opencode_tui.storage.paths import find_paths
+from opencode_tui.storage.process_identity import current_process
+paths = find_paths(os.environ)
+claim = EngineClaim(paths, sys.argv[1])
+assert claim.try_acquire()
+opened, path = open_terminal_socket(paths, "silent")
+claim.publish(EngineRecord(current_process(), "/src", path, "secret"))
+print("ready", flush=True)
+time.sleep(60)
+"""
+
+
+@pytest.mark.parametrize("is_suspended", [False, True])
 async def test_one_that_does_not_respond_is_named_and_not_waited_for(
-    variables: dict[str, str], folder: Path, paths: Paths, monkeypatch: pytest.MonkeyPatch
+    is_suspended: bool, variables: dict[str, str], folder: Path, paths: Paths, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(shared, "PATIENCE_S", 0.5)
-    line = CommandLine(folder, variables)
-    with ScreenTerminal(["-m", "opencode_tui"], folder=folder, environ=line.variables()) as terminal:
-        terminal.sees("fake-model")
-        terminal.process.send_signal(signal.SIGSTOP)
+    monkeypatch.setattr(shared, "PATIENCE_S", 60.0 if is_suspended else 0.5)
+    words = [sys.executable, "-c", SILENT, engine_key(paths, folder, variables)]
+    with subprocess.Popen(
+        words, env={**variables, "PYTHONPATH": os.getcwd()}, stdout=subprocess.PIPE, text=True
+    ) as process:
         try:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "ready\n"
+            if is_suspended:
+                process.send_signal(signal.SIGSTOP)
+                os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WNOWAIT)
             async with opened(variables, folder) as client:
                 assert client.ends_runs
                 with client.events() as events:
-                    assert f"Process {terminal.process.pid} has this folder open" in await next_reason(events)
+                    reason = await next_reason(events)
+                assert reason.startswith(f"Process {process.pid} has this folder open and ")
+                assert ("is suspended" if is_suspended else "does not respond") in reason
                 session = await client.sessions.create(CreateSession())
                 await client.prompts.prompt(session.id, request("hello"))
             async with join_engine(variables, folder) as joined:
                 assert joined is None
         finally:
-            terminal.process.send_signal(signal.SIGCONT)
+            process.kill()
+
+
+async def test_that_the_terminal_with_the_engine_is_suspended_is_reported(variables: dict[str, str], folder: Path):
+    line = CommandLine(folder, variables)
+    with ScreenTerminal(["-m", "opencode_tui"], folder=folder, environ=line.variables()) as terminal:
+        terminal.sees("fake-model")
+        async with opened({**line.variables()}, folder) as client:
+            with client.events() as events:
+                assert "shares the engine" in await next_reason(events)
+                terminal.process.send_signal(signal.SIGSTOP)
+                assert f"process {terminal.process.pid}) is suspended" in await next_reason(events)
+                listing = asyncio.create_task(client.sessions.list())
+                terminal.process.send_signal(signal.SIGCONT)
+                assert await listing == []
 
 
 async def test_nobody_waits_for_a_record_that_a_killed_process_left(

@@ -34,7 +34,6 @@ class SearchService:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="search")
         self._searcher: Searcher | None = None
         self._following: asyncio.Task[None] | None = None
-        self._is_closed = False
 
     async def find(self, request: SearchRequest, project: str) -> SearchResult:
         """Return the result of a query; `project` is the id of the project that `project:.` means."""
@@ -45,7 +44,6 @@ class SearchService:
 
     async def close(self) -> None:
         """Stop following the engine, end the child process and close the index."""
-        self._is_closed = True
         if self._following is not None:
             self._following.cancel()
             with suppress(asyncio.CancelledError):
@@ -72,15 +70,19 @@ class SearchService:
             changed.clear()
             await asyncio.get_running_loop().run_in_executor(self._thread, lambda: self._made().update(names))
 
-        async for envelope in self._events():
-            name = _changed_session(envelope)
-            if not name:
-                continue
-            if self._searcher is not None:
-                self._searcher.expire_scan()
-            changed.add(name)
-            if waiting is None or waiting.done():
-                waiting = asyncio.create_task(index_later())
+        try:
+            async for envelope in self._events():
+                name = _changed_session(envelope)
+                if not name:
+                    continue
+                if self._searcher is not None:
+                    self._searcher.expire_scan()
+                changed.add(name)
+                if waiting is None or waiting.done():
+                    waiting = asyncio.create_task(index_later(), name="search-index")
+        finally:
+            if waiting is not None:
+                waiting.cancel()
 
 
 def _changed_session(envelope: Envelope) -> str:

@@ -80,7 +80,7 @@ class PageActions(Struct, frozen=True):
 
         match what:
             case "search":
-                self.search.search(page.place.typed, back)
+                self.search.search(page.place.typed, lambda: self._sessions(page.place))
             case "undo":
                 self.sets.undo(back)
             case "restore":

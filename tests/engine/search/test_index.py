@@ -1,6 +1,7 @@
 """A missing, damaged, locked or older index costs time only; hits equal a pass over the texts."""
 
 import random
+import shutil
 import sqlite3
 import time
 from collections import Counter
@@ -10,8 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from opencode_tui.engine.search import build
 from opencode_tui.engine.search.index import Index, IndexFiles
 from opencode_tui.engine.search.query import parse_query
+from opencode_tui.engine.search.store_view import StoreView
+from opencode_tui.storage.files import FileSystem
 from opencode_tui.storage.paths import Paths
 from tests.benchmarks.search_store import read_store, write_store
 from tests.support.hostile.strings import HOSTILE
@@ -186,6 +190,25 @@ def test_a_full_disk_is_reported_and_what_is_indexed_is_found(store: SearchStore
     assert result.problem is not None and "disk is full" in result.problem
     store.searcher._index._db.execute("PRAGMA max_page_count = 100000")  # pyright: ignore[reportOptionalMemberAccess]
     assert store.sessions("apple777") == ["ses_new"]
+
+
+def test_when_a_fifth_of_the_parts_are_dead_the_index_is_made_anew(store: SearchStore):
+    store.write("ses_kept", *[assistant(*[f"apple {number} {at}" for at in range(50)]) for number in range(40)])
+    store.write("ses_old", *[assistant(*[f"plum {number} {at}" for at in range(50)]) for number in range(15)])
+    files = IndexFiles(store.paths.cache, str(store.paths.storage))
+    view = StoreView(FileSystem(), str(store.paths.storage))
+    build.build(view, files)
+    before = database(store)
+    assert store.search("plum").matches == 750
+    shutil.rmtree(store.paths.storage / "message" / "ses_old")
+    build.build(view, files)
+    assert database(store) == before
+    build.build(view, files)  # this one finds that they are dead
+    assert database(store) != before and not before.exists()
+    index = Index(database(store))
+    assert index.counts() == (2_000, 0)
+    index.close()
+    assert (store.search("plum").matches, store.search("apple").matches) == (0, 2_000)
 
 
 def test_a_second_store_in_the_same_cache_folder_has_an_index_of_its_own(store: SearchStore, tmp_path: Path):

@@ -51,7 +51,8 @@ class ClaudeSource:
     def __init__(self, path: Path) -> None:
         self.path = path / "projects" if (path / "projects").is_dir() else path
         self.problems: list[Problem] = []
-        self._titles: dict[str, str] = {}
+        self._numbers: dict[str, int] = {}
+        self._known: dict[str, str] = {}
 
     def list(self) -> Iterator[FoundSession]:
         """Yield the sessions, folder by folder. Raises StorageError when the folder cannot be read."""
@@ -115,13 +116,14 @@ class ClaudeSource:
             number = one.id.partition("#")[2] and not one.parent
             yield _replaced(one, title + (_NUMBERED_FORK.format(self._branch(one)) if number else ""))
             if "#" not in one.id:
+                self._known[one.id] = one.session_id
                 listed = [*_subagents(folder / one.id), *(agent for agent in agents if agent.parent == one.id)]
                 yield from self._list_agents(listed, one)
         yield from self._list_agents([agent for agent in agents if agent.parent not in known], None)
 
     def _branch(self, one: FoundSession) -> int:
         """Return the number of a branch in its file."""
-        return int(self._titles.get(one.id, "1"))
+        return self._numbers.get(one.id, 1)
 
     def _list_file(self, path: Path) -> Iterator[tuple[FoundSession, Facts, frozenset[str]]]:
         tree = self._tree(path)
@@ -134,7 +136,7 @@ class ClaudeSource:
             begun = next(row for row in tree.rows if row.uuid == one.key) if one.key else first
             source = f"{path.stem}#{one.key}" if one.key else path.stem
             created = begun.time if one.key else facts.created
-            self._titles[source] = str(number)
+            self._numbers[source] = number
             updated = max(created, max((tree.rows[at].time for at in one.rows), default=last.time))
             yield (
                 FoundSession(
@@ -233,6 +235,8 @@ class ClaudeSource:
         """Return the id here of the session that started a subagent."""
         if not found.parent:
             return None
+        if found.parent in self._known:
+            return self._known[found.parent]
         path = Path(found.path)
         if path.name.startswith("agent-"):
             folder = path.parent.parent.parent if path.parent.name == "subagents" else path.parent

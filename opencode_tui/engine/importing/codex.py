@@ -39,6 +39,7 @@ class CodexSource:
         self.path = path / "sessions" if (path / "sessions").is_dir() else path
         self.problems: list[Problem] = []
         self._files: dict[str, list[Path]] | None = None
+        self._known: dict[str, str] = {}
 
     def list(self) -> Iterator[FoundSession]:
         """Yield the sessions, oldest first, each before its children. Raises StorageError when the folder cannot be read."""
@@ -48,6 +49,7 @@ class CodexSource:
         found: dict[str, list[FoundSession]] = {}
         for path in _rollouts(self.path):
             for one in self._list_file(path, titles):
+                self._known[one.id] = one.session_id
                 found.setdefault(one.parent, []).append(one)
         ids = {one.id for sessions in found.values() for one in sessions}
         waiting = [one for parent, sessions in found.items() for one in sessions if not parent or parent not in ids]
@@ -152,6 +154,8 @@ class CodexSource:
 
     def _session_id(self, thread: str) -> str | None:
         """Return the id here of a thread's first file."""
+        if thread in self._known:
+            return self._known[thread]
         path = next(iter(self._by_thread().get(thread, [])), None)
         if path is None:
             return None

@@ -20,6 +20,7 @@ from opencode_tui.client.facets import (
     SearchFacet,
     SessionsFacet,
     SettingsFacet,
+    SharingFacet,
     TrashFacet,
     UndoFacet,
 )
@@ -83,6 +84,7 @@ class Client(Protocol):
     catalog: CatalogFacet
     settings: SettingsFacet
     files: FilesFacet
+    sharing: SharingFacet
     screen: ScreenFacet
     project: ProjectFacet
     imports: ImportsFacet

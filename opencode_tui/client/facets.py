@@ -32,6 +32,7 @@ from opencode_tui.schema.api.request import (
     UpdateSession,
 )
 from opencode_tui.schema.api.search import SearchRequest, SearchResult
+from opencode_tui.schema.api.share import ShareStatus
 from opencode_tui.schema.api.trash import TrashedSession
 from opencode_tui.schema.api.trust import TrustReport
 from opencode_tui.schema.event.screen_event import ScreenEvent
@@ -498,6 +499,28 @@ class FilesFacet(Protocol):
 
     async def changed(self) -> Sequence[ChangedFile]:
         """Return the files that differ from the last commit, by path; none without git. Raises GitUnavailableError."""
+        ...
+
+
+class SharingFacet(Protocol):
+    """Sessions on a share server, where everyone who has the address can read them."""
+
+    async def status(self) -> ShareStatus:
+        """Return where sessions can be shared, or why they cannot."""
+        ...
+
+    async def share(self, session_id: str) -> SessionInfo:
+        """Publish a session, without secrets and personal data, and keep it up to date; return it with its address.
+
+        Raises NotFoundError, SessionError when sharing is off, OpencodeError when the server refuses or cannot be reached.
+        """
+        ...
+
+    async def unshare(self, session_id: str) -> SessionInfo:
+        """Remove a session from its server; return it without an address.
+
+        Raises NotFoundError, SessionError when the server cannot be reached: it can be tried again.
+        """
         ...
 
 

@@ -54,6 +54,7 @@ if TYPE_CHECKING:
         SearchFacet,
         SessionsFacet,
         SettingsFacet,
+        SharingFacet,
         TrashFacet,
         UndoFacet,
     )
@@ -63,6 +64,7 @@ if TYPE_CHECKING:
     from opencode_tui.schema.api.file import ChangedFile, FileContent, FileEntry, FindKind, LineMatch
     from opencode_tui.schema.api.importing import ImportProgress, ImportReport, ImportRequest, ImportStore
     from opencode_tui.schema.api.search import SearchRequest, SearchResult
+    from opencode_tui.schema.api.share import ShareStatus
     from opencode_tui.schema.api.trash import TrashedSession
     from opencode_tui.schema.api.trust import TrustReport
     from opencode_tui.schema.session.session import ForkPreview
@@ -124,12 +126,17 @@ class _Sessions:
         self.costs = instance.session.sessions.costs
         self.todos = instance.folder.todos.read
 
-    async def remove(self, session_id: str) -> None:
-        await self._instance.session.trash.get().put(session_id)
-
     async def everywhere(self) -> Sequence[SessionInfo]:
         found = [info for one in await self._core.projects.all() for info in await self._core.store.sessions(one.id)]
         return sorted(found, key=lambda info: info.time.updated, reverse=True)
+
+    async def remove(self, session_id: str) -> None:
+        info = await self._core.store.get(session_id)
+        shares = self._instance.session.shares
+        record = await shares.get().record_of(session_id) if info.share is not None else None
+        await self._instance.session.trash.get().put(session_id)
+        if record is not None:
+            shares.get().end(record)
 
     async def diff(self, session_id: str, message_id: str | None = None) -> Sequence[FileDiff]:
         return await self._instance.session.summaries.get().diff(session_id, message_id)
@@ -438,6 +445,20 @@ class _Project:
         return await asyncio.to_thread(lambda: self._instance.folder.project.branch)
 
 
+class _Sharing:
+    def __init__(self, instance: Instance) -> None:
+        self._shares = instance.session.shares
+
+    async def status(self) -> "ShareStatus":
+        return await self._shares.get().status()
+
+    async def share(self, session_id: str) -> SessionInfo:
+        return await self._shares.get().share(session_id)
+
+    async def unshare(self, session_id: str) -> SessionInfo:
+        return await self._shares.get().unshare(session_id)
+
+
 class _Undo:
     def __init__(self, instance: Instance) -> None:
         self._revert = instance.session.revert
@@ -517,6 +538,7 @@ class LocalFacets:
         self.catalog: CatalogFacet = forward(_Catalog(instance), calls)
         self.settings: SettingsFacet = forward(_Settings(engine, instance), calls)
         self.files: FilesFacet = forward(_Files(engine, instance), calls)
+        self.sharing: SharingFacet = forward(_Sharing(instance), calls)
         self.screen: ScreenFacet = forward(_Screen(engine, instance), calls)
         self.project: ProjectFacet = forward(_Project(engine, instance), calls)
         self.imports: ImportsFacet = forward(_Imports(engine, instance), calls)

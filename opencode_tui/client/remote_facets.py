@@ -22,6 +22,7 @@ from opencode_tui.client.facets import (
     SearchFacet,
     SessionsFacet,
     SettingsFacet,
+    SharingFacet,
     TrashFacet,
     UndoFacet,
 )
@@ -61,6 +62,7 @@ from opencode_tui.schema.api.request import (
     UpdateSession,
 )
 from opencode_tui.schema.api.search import SearchRequest, SearchResult
+from opencode_tui.schema.api.share import ShareStatus
 from opencode_tui.schema.api.trash import TrashChoice, TrashedSession
 from opencode_tui.schema.api.trust import TrustGrant, TrustReport
 from opencode_tui.schema.error import NotFoundError, OpencodeError
@@ -434,6 +436,17 @@ class _Screen(_Facet):
         await self._link.value("POST", "/tui/publish", {"type": kind, "properties": properties})
 
 
+class _Sharing(_Facet):
+    async def status(self) -> ShareStatus:
+        return await self._link.get(f"{OWN}/share", ShareStatus)
+
+    async def share(self, session_id: str) -> SessionInfo:
+        return await self._link.send("POST", f"/session/{session_id}/share", SessionInfo, Record())
+
+    async def unshare(self, session_id: str) -> SessionInfo:
+        return await self._link.send("DELETE", f"/session/{session_id}/share", SessionInfo, Record())
+
+
 class _Project(_Facet):
     async def current(self) -> ProjectInfo:
         return await self._link.get("/project/current", ProjectInfo)
@@ -485,6 +498,7 @@ class RemoteFacets:
         self.catalog: CatalogFacet = _Catalog(link)
         self.settings: SettingsFacet = _Settings(link)
         self.files: FilesFacet = _Files(link)
+        self.sharing: SharingFacet = _Sharing(link)
         self.screen: ScreenFacet = _Screen(link)
         self.project: ProjectFacet = _Project(link)
         self.imports: ImportsFacet = _Imports(link)

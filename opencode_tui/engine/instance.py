@@ -69,6 +69,8 @@ async def open_instance(core: Core, directory: Path) -> Instance:
     services = SessionServices(folder)
     services.build()
     plugins.follow(core.bus, str(directory))
+    if services.has_share_server:
+        services.shares.get().follow(core.bus, str(directory))
     _watch_branch(core, directory, folder)
     if has_leftovers:
         await _recover(services.revert)

@@ -7,7 +7,7 @@ one of its words. Patterns are compiled when they are first tried.
 import math
 import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 
 from msgspec import Struct
@@ -42,7 +42,7 @@ def _key(words: str, pattern: str) -> Detector:
 _NAME = (
     r"(?:[a-z0-9_\-.]*?(?:passw(?:or)?d|passphrase|passwd|secret|token(?!i[sz])|api[_\-]?key|apikey|access[_\-]?key|private[_\-]?key|"
     r"account[_\-]?key|signing[_\-]?key|encryption[_\-]?key|master[_\-]?key|auth[_\-]?key|webhook[_\-]?url|credentials?|client[_\-]?id[_\-]?secret|"
-    r"(?:_pwd|_dsn|_pat)(?![a-z]))|pwd|pgpass)[a-z0-9_\-]{0,20}"
+    r"(?:_pwd|_dsn|_pat)(?![a-z]))|pwd|pgpass)(?:s?(?![a-z])|(?:value|key|string|text|hash|data)(?![a-z])|s?[_\-0-9])[a-z0-9_\-]{0,20}"
 )
 
 DETECTORS: tuple[Detector, ...] = (
@@ -191,6 +191,12 @@ DETECTORS: tuple[Detector, ...] = (
 )
 """All forms that have a mark of their own; values that a name calls a secret and e-mail addresses are searched for after them."""
 
+_OF_MANY_LINES = 2
+"""How many of them match several lines; they come first."""
+
+PIECE = 32_000
+"""Characters that are searched at once, about: other threads have to wait for each search."""
+
 _VALUE_WORDS = (
     "passw",
     "passphrase",
@@ -279,6 +285,24 @@ def redact(text: str, counts: Counter[str]) -> str:
     """Return the text with its secrets and e-mail addresses replaced by `[hidden:KIND]`; `counts` grows by each."""
     if len(text) < 6:
         return text
+    if len(text) > 2 * PIECE and "\n" in text:
+        for at in range(_OF_MANY_LINES):
+            if any(word in text for word in DETECTORS[at].words):
+                text = _compiled(at).sub(_cover(DETECTORS[at].kind, counts), text)
+        return "".join(_redact(piece, counts) for piece in _pieces(text))
+    return _redact(text, counts)
+
+
+def _pieces(text: str) -> Iterator[str]:
+    """Yield the text in pieces that end with a line."""
+    start = 0
+    while start < len(text):
+        end = text.find("\n", min(len(text), start + PIECE)) + 1
+        yield text[start : end or len(text)]
+        start = end or len(text)
+
+
+def _redact(text: str, counts: Counter[str]) -> str:
     folded = text.lower()
     for at, detector in enumerate(DETECTORS):
         if any(word in (folded if detector.is_folded else text) for word in detector.words):

@@ -111,6 +111,7 @@ class Redactor:
         """`tools`: their outputs are left out, and nothing else unless `is_full`. `known` replaces known secrets."""
         self.counts: Counter[str] = Counter()
         self._is_full = is_full
+        self._person = person
         self._tools = frozenset(tools)
         self._known = known
         self._home = re.compile(re.escape(person.home) + r"(?![A-Za-z0-9_\-])") if person.home else None
@@ -122,11 +123,11 @@ class Redactor:
             changed = self._known(text)
             self.counts[KEY] += changed != text
             text = changed
-        if self._home is not None:
+        if self._home is not None and self._person.home in text:
             text, found = self._home.subn("~", text)
             self.counts[HOME] += found
         text = redact(text, self.counts)
-        if self._name is not None:
+        if self._name is not None and self._person.name in text:
             text, found = self._name.subn("user", text)
             self.counts[USER] += found
         return text

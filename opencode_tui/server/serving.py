@@ -20,7 +20,7 @@ from opencode_tui.schema.error import OpencodeError
 from opencode_tui.server.address import Address, Listening
 from opencode_tui.server.app import build_app
 from opencode_tui.server.event_hub import EventHub
-from opencode_tui.server.guard import Credentials, Guard
+from opencode_tui.server.guard import App, Credentials, Guard
 from opencode_tui.server.request import Services
 from opencode_tui.server.turns import Turns
 
@@ -98,7 +98,7 @@ async def _serving(
         turns = Turns(group)
         app = await asyncio.to_thread(build_app, Services(clients, hub, turns))  # 0.2 s
         guard = Guard(app, address=address, credentials=credentials)  # pyright: ignore[reportArgumentType] - one ASGI, two spellings
-        server = _Server(_settings(guard))
+        server = make_server(guard)
         with clients.events() as events:
             telling = group.create_task(hub.run(events), name="event hub")
             running = group.create_task(server.serve(sockets=[opened]), name="http server")
@@ -116,7 +116,7 @@ async def _serving(
                 telling.cancel()
 
 
-class _Server(uvicorn.Server):
+class HttpServer(uvicorn.Server):
     """uvicorn without its signal handlers, with an event for the start."""
 
     def __init__(self, config: uvicorn.Config) -> None:
@@ -203,9 +203,10 @@ class _Connection(H11Protocol):
                 next(iter(waiting)).transport.close()
 
 
-def _settings(guard: Guard) -> uvicorn.Config:
+def make_server(app: App) -> HttpServer:
+    """Return a server of an application; `serve` runs it on open sockets."""
     config = _Config(
-        guard,
+        app,  # pyright: ignore[reportArgumentType] - one ASGI, two spellings
         http=_Connection,
         ws="none",
         lifespan="off",
@@ -217,4 +218,4 @@ def _settings(guard: Guard) -> uvicorn.Config:
         timeout_graceful_shutdown=GRACE_S,
     )
     config.waiting = {}
-    return config
+    return HttpServer(config)

@@ -324,11 +324,11 @@ def test_variables_of_opencode_that_mean_nothing_here_are_no_mistake(world: Sett
     assert world.load(OPENCODE="1", OPENCODE_BIN_PATH="/x", OPENCODE_DISABLE_LSP_DOWNLOAD="true").warnings == []
 
 
-def test_a_switch_whose_setting_has_no_effect_is_named(world: SettingsWorld) -> None:
-    from opencode_tui.config.settings.settings import UNSUPPORTED
-
-    expected = ["OPENCODE_AUTO_SHARE"] if "share" in UNSUPPORTED else []
-    assert [notice.source for notice in world.load(OPENCODE_AUTO_SHARE="1").warnings] == expected
+def test_sharing_every_session_needs_a_server(world: SettingsWorld) -> None:
+    (warning,) = world.load(OPENCODE_AUTO_SHARE="1").warnings
+    assert warning.source == "OPENCODE_AUTO_SHARE" and "enterprise.url" in warning.message
+    world.person({"enterprise": {"url": "https://share.example.com"}, "share": "auto"})
+    assert world.load().warnings == []
 
 
 @pytest.mark.skipif(os.name == "nt", reason="modes are of POSIX")

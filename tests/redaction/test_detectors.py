@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import opencode_tui
-from opencode_tui.redaction.detectors import redact
+from opencode_tui.redaction.detectors import PIECE, redact
 
 L = "q7Zr2Vx9Kd4Tn8Bs6Wm1Hc5Jp3Lf0Gy"
 """32 random characters."""
@@ -209,6 +209,18 @@ def test_a_text_that_was_redacted_stays_as_it_is():
     before = counts.copy()
     assert redact(once, counts) == once
     assert counts == before
+
+
+def test_a_long_text_is_searched_in_pieces_with_the_same_result():
+    lines = [text for text, _ in SECRETS.values()]
+    filler = [f"line {number} of an ordinary text" for number in range(400)]
+    long = "\n".join(part for _ in range(8) for one in lines for part in (*filler[:40], one))
+    counts: Counter[str] = Counter()
+    changed = redact(long, counts)
+    assert len(long) > 4 * PIECE
+    assert [secret for _, secret in SECRETS.values() if secret in changed] == []
+    # what follows the key without an end is hidden up to the end of the next one
+    assert changed.count("line 7 of an ordinary text") == 8 * (len(lines) - 1)
 
 
 def test_a_long_line_is_searched_in_linear_time():

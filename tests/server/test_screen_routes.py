@@ -1,4 +1,6 @@
-"""What a client has the open screens do."""
+"""What a client has the open screens do, and what it learns about the folder."""
+
+from tests.support.share.server import recorded_server
 
 CASES = [
     ("append-prompt", {"text": "typed"}, "tui.prompt.append", {"text": "typed"}),
@@ -51,9 +53,25 @@ async def test_tools_come_with_their_schemas_and_services_that_are_not_there_are
     assert logged.json() is True
 
 
-async def test_sharing_is_refused_with_a_way_out(serve):
+async def test_sharing_without_a_server_is_refused_with_a_way_out(serve):
     async with serve() as face:
         session_id = await face.session()
         answers = [await face.http.request(method, f"/session/{session_id}/share") for method in ("POST", "DELETE")]
-    assert [answer.status_code for answer in answers] == [400, 400]
-    assert "export" in answers[0].json()["data"]["message"]
+        status = (await face.http.get("/opencode-tui/share")).json()
+    assert [answer.status_code for answer in answers] == [400, 200]
+    assert "export" in answers[0].json()["data"]["message"] and "export" in status["obstacle"]
+
+
+async def test_a_session_is_shared_and_unshared_as_in_opencode(serve, tmp_path):
+    async with recorded_server(tmp_path) as server, serve(settings={"enterprise": {"url": server.url}}) as face:
+        session_id = await face.session()
+        async with face.events() as events:
+            shared = (await face.http.post(f"/session/{session_id}/share")).json()
+            seen = (await events.until("session.updated"))[-1]["properties"]["info"]
+        assert seen["share"] == shared["share"] and list(shared["share"]) == ["url"]
+        assert [item["type"] for item in await server.data(shared["share"]["url"])] == ["session", "session_diff"]
+        status = (await face.http.get("/opencode-tui/share")).json()
+        assert status == {"server": server.url, "isKnown": True}
+        assert "share" not in (await face.http.delete(f"/session/{session_id}/share")).json()
+        assert await server.data(shared["share"]["url"]) == []
+        assert (await face.http.post("/session/ses_none/share")).status_code == 404

@@ -30,9 +30,9 @@ async def test_every_bound_name_does_something(environ: dict[str, str], tmp_path
 
 
 async def test_a_name_without_an_act_is_told_once(environ: dict[str, str], tmp_path: Path) -> None:
-    keys = {"session_share": "ctrl+s", "tips_toggle": "none", "prompt_stash": "ctrl+o"}
+    keys = {"username_toggle": "ctrl+s", "tips_toggle": "none", "prompt_stash": "ctrl+o"}
     async with screen(environ, tmp_path, settings={"keybinds": keys}) as page:
         notices = await page.world.client.settings.notices()
         told = [one for one in notices.warnings if "keybinds" in one]
         assert len(told) == 1
-        assert "keybinds.session_share" in told[0] and "not available here" in told[0]
+        assert "keybinds.username_toggle" in told[0] and "not available here" in told[0]

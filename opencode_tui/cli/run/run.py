@@ -49,6 +49,7 @@ class _Run(click.Command):
     metavar="[=outside]",
     help="Approve what would be asked, inside the sandbox or also outside; deny rules still apply.",
 )
+@click.option("--share", "is_shared", is_flag=True, help="Share the session, and print its link to stderr.")
 @click.option("--attach", metavar="URL", help="Run on the server at URL.")
 @click.pass_obj
 def run(

@@ -171,6 +171,7 @@ class TurnOptions(Struct, frozen=True):
     title: str | None = None
     auto: Literal["inside", "outside"] | None = None
     attach: str | None = None
+    is_shared: bool = False
 
     @classmethod
     def from_command_line(cls, options: Mapping[str, Any]) -> Self:
@@ -196,6 +197,7 @@ class TurnOptions(Struct, frozen=True):
                 "auto",
                 "command",
                 "attach",
+                "is_shared",
             )
         }
         return cls(message=message, piped=piped, model=model, **fields)
@@ -313,6 +315,8 @@ def run_turn(options: TurnOptions) -> int:
         reported = await _report_notices(client)
         request = await _request(client, options)
         session = await _choose_session(client, options, request)
+        if options.is_shared:
+            await _share(client, session)
         prompts = RunPrompts(lines, client, style, AskPerson() if client.ends_runs else policy)
         code = await answer(client, session, request, _reporter(session, options, style), prompts)
         await _report_notices(client, reported)
@@ -333,6 +337,17 @@ def _reporter(session: SessionInfo, options: TurnOptions, style: Style) -> Repor
 
     answer = AnswerText(sys.stdout, style_of(sys.stdout, os.environ))
     return TerminalReporter(session.id, answer=answer, err=sys.stderr, style=style)
+
+
+async def _share(client: "Client", session: SessionInfo) -> None:
+    """Share the session and write its link to stderr; when that fails, the reason, and the turn goes on."""
+    try:
+        shared = await client.sharing.share(session.id)
+    except OpencodeError as error:
+        say(f"not shared: {error}")
+        return
+    if shared.share is not None:
+        say(f"shared: {shared.share.url}")
 
 
 async def _report_notices(client: "Client", reported: Collection[str] = ()) -> set[str]:

@@ -36,6 +36,7 @@ def check_consistency(
         *_check_commands(settings, origins, agents),
         *_check_names(settings, origins),
         *_check_server(settings, origins, has_password=has_password),
+        *_check_share(settings, origins),
     ]
 
 
@@ -61,6 +62,11 @@ def _check_agents(settings: Settings, origins: Origins) -> Set[str]:
         reason = "is hidden" if name in hidden else "is a subagent"
     shown = origins.quote(("default_agent",), name)
     raise origins.error(("default_agent",), f"the agent {shown} {reason}; choose one of {', '.join(primary)}")
+
+
+def _check_share(settings: Settings, origins: Origins) -> Iterator[Notice]:
+    if settings.share == "auto" and (settings.enterprise is None or settings.enterprise.url is None):
+        yield origins.notice(("share",), "has no effect without a share server; set enterprise.url to yours")
 
 
 def _check_theme(settings: Settings, origins: Origins, folders: Sequence[Path]) -> Iterator[Notice]:

@@ -13,7 +13,7 @@ def _names(text: str) -> frozenset[str]:
 
 UNSUPPORTED_ACTIONS = _names(
     """
-    scrollbar_toggle username_toggle stash_delete model_provider_list model_favorite_toggle session_share session_unshare
+    scrollbar_toggle username_toggle stash_delete model_provider_list model_favorite_toggle
     messages_toggle_conceal model_cycle_favorite model_cycle_favorite_reverse tips_toggle
     """
 )

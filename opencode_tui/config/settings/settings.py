@@ -313,10 +313,10 @@ class WatcherSettings(Section):
 
 
 class EnterpriseSettings(Section):
-    """A company's own service."""
+    """A server of your own for shared sessions."""
 
     url: Url | None = None
-    """Its address."""
+    """Its address; `opencode-tui share serve` is such a server."""
 
 
 class SandboxSettings(Section):
@@ -391,7 +391,7 @@ class Settings(Section):
     snapshot: bool | None = None
     """Record snapshots of files for undo; on by default."""
     share: Literal["manual", "auto", "disabled"] | None = None
-    """Share sessions manually, automatically, or never (not supported yet)."""
+    """Share sessions when you ask for it, every new one, or never; to the server of `enterprise.url`."""
     autoshare: bool | None = None
     """Former name of `share: auto`."""
     autoupdate: bool | Literal["notify"] | None = None
@@ -431,7 +431,7 @@ class Settings(Section):
     shell: str | None = None
     """The shell that runs commands."""
     enterprise: EnterpriseSettings | None = None
-    """A company's own service."""
+    """A server of your own for shared sessions."""
     compaction: CompactionSettings = Field(default_factory=CompactionSettings.model_construct)
     """Automatic compaction and pruning of the context."""
     trash: TrashSettings = Field(default_factory=TrashSettings.model_construct)
@@ -441,7 +441,7 @@ class Settings(Section):
 
 
 UNSUPPORTED = (
-    "mcp", "lsp", "formatter", "share", "autoupdate", "watcher", "enterprise", "layout", "shell", "skills.urls",
+    "mcp", "lsp", "formatter", "autoupdate", "watcher", "layout", "shell", "skills.urls",
     "server.mdns", "server.mdnsDomain", "experimental.openTelemetry", "experimental.batch_tool", "experimental.mcp_timeout",
     "provider.*.options.setCacheKey", "provider.*.models.*.interleaved",
 )  # fmt: skip

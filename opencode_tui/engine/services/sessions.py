@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from opencode_tui.engine.session.revert.revert import SessionRevert
     from opencode_tui.engine.session.revert.summary import SessionSummaries
     from opencode_tui.engine.session.trash import SessionTrash
+    from opencode_tui.engine.share.shares import Shares
     from opencode_tui.storage.cost_index import CostIndex
 
 
@@ -53,6 +54,7 @@ class SessionServices:
         self.pruning = Lazy(self._make_pruning)
         self.context = Lazy(self._make_context)
         self.trash = Lazy(self._make_trash)
+        self.shares = Lazy(self._make_shares)
         self._compactions = Lazy(self._make_compactions)
 
     def build(self) -> None:
@@ -389,6 +391,33 @@ class SessionServices:
             maintenance=self.maintenance,
             estimator=core.estimator,
         )
+
+    @property
+    def has_share_server(self) -> bool:
+        """Whether sessions of the folder can be shared."""
+        settings = self._folder.config.settings
+        return settings.share != "disabled" and settings.enterprise is not None and settings.enterprise.url is not None
+
+    def _make_shares(self) -> "Shares":
+        from opencode_tui.engine.share.record import KnownServers
+        from opencode_tui.engine.share.shares import ShareRules, Shares
+        from opencode_tui.redaction.session import Person, Redactor
+
+        core, folder, settings = self._core, self._folder, self._folder.config.settings
+        person = Person.of(core.environ, str(core.paths.home))
+        url = settings.enterprise.url if settings.enterprise else None
+        shares = Shares(
+            rules=ShareRules(url.rstrip("/") if url else None, settings.share or "manual"),
+            store=core.store,
+            storage=core.storage,
+            known=KnownServers(core.paths.state),
+            new_redactor=lambda: Redactor(person, known=folder.secrets.get().redact),
+            find_models=lambda refs: [
+                {"id": one.model_id, "providerID": one.provider_id, "name": one.model_id} for one in refs
+            ],
+        )
+        folder.background.at_close(shares.close)
+        return shares
 
     def _make_pruning(self) -> "SessionPruning":
         from opencode_tui.engine.session.compaction.prune import SessionPruning

@@ -20,6 +20,8 @@ SHARED_KEYS: Mapping[str, str] = {
     "session_rename": "none",
     "session_fork": "<leader>f",
     "session_export": "<leader>x",
+    "session_share": "none",
+    "session_unshare": "none",
     "session_timeline": "<leader>g",
     "session_delete": "none",
     "session_child_cycle": "<leader>right",

@@ -31,8 +31,6 @@ DEFAULT_KEYS: Mapping[str, str] = {
     "model_favorite_toggle": "ctrl+f",
     "model_cycle_favorite": "none",
     "model_cycle_favorite_reverse": "none",
-    "session_share": "none",
-    "session_unshare": "none",
     "messages_toggle_conceal": "<leader>h",
     "tips_toggle": "<leader>h",
 }

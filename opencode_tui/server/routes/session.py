@@ -10,7 +10,7 @@ from pydantic import Field
 
 from opencode_tui.schema.api.context import CompactSession
 from opencode_tui.schema.api.request import CreateSession, ForkSession, UpdateSession
-from opencode_tui.schema.error import NoSuchMessageError, NothingToRevertError, SessionError
+from opencode_tui.schema.error import NoSuchMessageError, NothingToRevertError
 from opencode_tui.schema.event.event import SessionIdle, SessionStatusChanged
 from opencode_tui.schema.model import ModelRef
 from opencode_tui.schema.record import Record, absent
@@ -155,11 +155,15 @@ async def abort_session(client: FolderClient, services: ServerServices, session_
 
 
 @router.post("/session/{sessionID}/share", response_model=SessionInfo)
-@router.delete("/session/{sessionID}/share", response_model=SessionInfo)
 async def share_session(client: FolderClient, session_id: SessionId) -> Response:
-    """Refuse: this version shares no sessions."""
-    await client.sessions.get(session_id)
-    raise SessionError("sessions cannot be shared by this version; `opencode-tui export` writes one as JSON")
+    """Publish a session on the share server of the settings, and keep it up to date."""
+    return answer_record(await client.sharing.share(session_id))
+
+
+@router.delete("/session/{sessionID}/share", response_model=SessionInfo)
+async def unshare_session(client: FolderClient, session_id: SessionId) -> Response:
+    """Remove a session from its share server."""
+    return answer_record(await client.sharing.unshare(session_id))
 
 
 class SummarizeInput(Record):

@@ -17,6 +17,7 @@ from opencode_tui.schema.api.context import (
 from opencode_tui.schema.api.file import LineMatch
 from opencode_tui.schema.api.request import PROMPT_PARTS, ForkSession, PromptInput, PromptPart, UpdateSession
 from opencode_tui.schema.api.search import SearchRequest, SearchResult
+from opencode_tui.schema.api.share import ShareStatus
 from opencode_tui.schema.api.trust import TrustGrant, TrustReport
 from opencode_tui.schema.http_headers import OWN
 from opencode_tui.schema.model import Model, ModelRef
@@ -70,6 +71,12 @@ async def list_all_sessions(client: FolderClient) -> Response:
 async def change_session(client: FolderClient, session_id: SessionId, change: UpdateSession) -> Response:
     """Rename, archive or pin a session."""
     return answer_record(await client.sessions.update(session_id, change))
+
+
+@router.get("/share", response_model=ShareStatus)
+async def get_share_status(client: FolderClient) -> Response:
+    """Return where sessions can be shared, or why they cannot."""
+    return answer_record(await client.sharing.status())
 
 
 @router.get("/session/cost", response_model=dict[str, float])

@@ -1,12 +1,13 @@
 """Actions on sessions: new, rename, delete, fork, export, compact, and navigation between them."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
 from opencode_tui.schema.api.context import CompactSession
 from opencode_tui.schema.api.request import ForkSession, UpdateSession
+from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.session import SessionInfo
 from opencode_tui.tui.actions.session_sets import SessionSets
 from opencode_tui.tui.dialogs.text_panel import TextAsk, TextPanel
@@ -126,7 +127,7 @@ class SessionActions:
         self._screen.show_note("done", "Compacted")
 
     def export(self, info: SessionInfo, after: Callable[[], object] = _nothing) -> None:
-        """Ask for a file name and export the conversation there as Markdown; `after` is called when nothing is exported."""
+        """Ask for a file name and export the conversation there; `after` is called when nothing is exported."""
 
         def done(name: str) -> None:
             self._panels.close()
@@ -135,18 +136,18 @@ class SessionActions:
             else:
                 after()
 
-        ask = TextAsk("Export as Markdown", "write", text=f"session-{info.id[:8]}.md", hint="a new file in this folder")
+        ask = TextAsk(
+            "Export this session",
+            "write",
+            text=f"session-{info.id[:8]}.md",
+            hint="a new file in this folder; a name with .html becomes a page",
+        )
         self._panels.open(TextPanel(ask, done=done, back=partial(self._close, after)))
 
     async def write_export(self, info: SessionInfo, name: str) -> None:
-        """Write the conversation to a new file. Raises OpencodeError."""
-        from opencode_tui.text.conversation import to_markdown
-        from opencode_tui.text.export.file import write_new
-
+        """Write the conversation to a new file: a page of HTML if its name says so, else Markdown. Raises OpencodeError."""
         messages = await self._control.client.messages.list(info.id)
-        text = to_markdown(info, messages)
-        path = await asyncio.to_thread(lambda: self._control.client.directory / Path(name).expanduser())
-        await asyncio.to_thread(write_new, path, [text])
+        path = await asyncio.to_thread(_write, self._control.client.directory, name, info, messages)
         self._screen.show_note("done", "Exported", str(path))
 
     def _go_up(self) -> None:
@@ -171,3 +172,19 @@ class SessionActions:
             self._screen.show_note("note", "No session yet", "send a message to start one")
         else:
             act(self._control.facts.info)
+
+
+def _write(folder: Path, name: str, info: SessionInfo, messages: Sequence[MessageWithParts]) -> Path:
+    """Write a conversation to a new file and return its path. Blocks. Raises OpencodeError."""
+    from opencode_tui.text.export.file import write_new
+
+    path = folder / Path(name).expanduser()
+    if path.suffix.lower() in (".html", ".htm"):
+        from opencode_tui.text.export.html import session_page
+
+        write_new(path, session_page(info, messages))
+    else:
+        from opencode_tui.text.conversation import to_markdown
+
+        write_new(path, [to_markdown(info, messages)])
+    return path

@@ -14,6 +14,7 @@ from opencode_tui.tui.actions.run import RunActions
 from opencode_tui.tui.actions.search import SearchActions
 from opencode_tui.tui.actions.session import SessionActions
 from opencode_tui.tui.actions.session_sets import SessionSets
+from opencode_tui.tui.actions.share import ShareActions
 from opencode_tui.tui.actions.trust import TrustActions
 from opencode_tui.tui.actions.undo import UndoActions
 from opencode_tui.tui.actions.view import DisplayActions, ScrollActions
@@ -60,6 +61,7 @@ class ActionTable:
             **self.pick.table(),
             **self.scroll.table(),
             **DisplayActions(screen, app).table(),
+            **ShareActions(screen, app, panels, control, self.session.export).table(),
             **TrustActions(screen, app, panels, control).table(),
         }
 

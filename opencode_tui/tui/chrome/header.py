@@ -10,12 +10,13 @@ from opencode_tui.tui.widgets.row import Piece, Rows, change_counts, row
 
 @dataclass(frozen=True, slots=True)
 class Title:
-    """Content of the header; `files` is 0 when nothing changed or the sidebar shows it."""
+    """Content of the header; `files` is 0 when nothing changed or the sidebar shows it. `is_shared`: it has a link."""
 
     text: str = ""
     additions: int = 0
     deletions: int = 0
     files: int = 0
+    is_shared: bool = False
 
 
 class Header(Rows):
@@ -40,8 +41,9 @@ class Header(Rows):
 
     def _facts(self, width: int) -> list[Piece]:
         facts, palette = self.title_facts, self.look.palette
+        shared: list[Piece] = [("shared  ", palette.style("accent"))] if facts.is_shared else []
         if not facts.files:
-            return []
+            return shared
         words = f"  {facts.files} file{'' if facts.files == 1 else 's'}" if width >= 70 else ""
         counts = change_counts(self.look, facts.additions, facts.deletions, "background")
-        return [*counts, (words, palette.style("muted")), ("  ", palette.area("background"))]
+        return [*shared, *counts, (words, palette.style("muted")), ("  ", palette.area("background"))]

@@ -55,8 +55,9 @@ def title_of(control: SessionController, *, is_folded: bool) -> Title:
     text = screen_line(control.facts.title)
     info: SessionInfo = control.facts.info
     if not is_folded or info.summary is None:
-        return Title(text)
-    return Title(text, info.summary.additions, info.summary.deletions, info.summary.files or 0)
+        return Title(text, is_shared=info.share is not None)
+    summary = info.summary
+    return Title(text, summary.additions, summary.deletions, summary.files or 0, is_shared=info.share is not None)
 
 
 def activity_of(control: SessionController, now: int, *, interrupt_key: str) -> Activity:

@@ -29,6 +29,8 @@ SLASH: Mapping[str, str] = {
     "restore": "session_restore",
     "export": "session_export",
     "import": "session_import",
+    "share": "session_share",
+    "unshare": "session_unshare",
     "copy": "messages_copy",
     "code": "messages_copy_part",
     "open": "file_open",

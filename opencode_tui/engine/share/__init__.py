@@ -1,0 +1,1 @@
+"""Publishes a session to a share server and keeps it up to date."""

@@ -1,0 +1,85 @@
+"""Sharing from the chat: the first question, the link, its end; and the export of a page."""
+
+from pathlib import Path
+
+from textual.pilot import Pilot
+
+from tests.support.provider.model_script import Answer
+from tests.support.share.server import recorded_server
+from tests.support.terminal.screen import screen
+
+
+def _copied(pilot: Pilot) -> str:
+    return pilot.app.clipboard
+
+
+async def test_the_first_share_asks_and_then_copies_the_link(environ: dict[str, str], tmp_path: Path) -> None:
+    async with recorded_server(tmp_path) as server:
+        settings = {"enterprise": {"url": server.url}}
+        async with screen(environ, tmp_path, Answer(text="Here it is."), settings=settings) as page:
+            await page.send("Show me")
+            await page.sees("Here it is.")
+            await page.send("/share")
+            text = await page.sees(f"Share this session to 127.0.0.1:{server.port}?")
+            assert "Everyone who has the link" in text and "Keys, passwords" in text
+            await page.answer("escape")
+            assert server.attempts == 0
+            await page.send("/share")
+            await page.sees("Share this session to")
+            await page.answer("y")
+            await page.sees("link copied")
+            await page.sees("  shared")
+            url = _copied(page.pilot)
+            assert "Here it is." in str(await server.data(url))
+            await page.send("/share")
+            await page.sees("link copied")
+            assert _copied(page.pilot) == url
+            await page.send("/unshare")
+            await page.sees("No longer shared")
+            assert await server.data(url) == []
+            await page.send("/share")
+            await page.sees("link copied")
+            assert _copied(page.pilot) != url
+
+
+async def test_without_a_server_sharing_explains_and_suggests_an_export(
+    environ: dict[str, str], tmp_path: Path
+) -> None:
+    async with screen(environ, tmp_path, Answer(text="Here it is.")) as page:
+        await page.send("Show me")
+        await page.sees("Here it is.")
+        await page.send("/share")
+        text = await page.sees("Sessions cannot be shared")
+        assert "enterprise.url" in text
+        await page.answer("e")
+        await page.sees("Export this session")
+        await page.answer("escape")
+        await page.send("/unshare")
+        await page.sees("Not shared")
+
+
+async def test_unshare_without_the_server_says_so(environ: dict[str, str], tmp_path: Path) -> None:
+    async with recorded_server(tmp_path) as server:
+        settings = {"enterprise": {"url": server.url}}
+        async with screen(environ, tmp_path, Answer(text="Here it is."), settings=settings) as page:
+            await page.send("Show me")
+            await page.sees("Here it is.")
+            assert page.session_id is not None
+            await page.world.client.sharing.share(page.session_id)
+            await page.sees("  shared")
+            await server.cut()
+            await page.send("/unshare")
+            await page.sees("cannot be reached")
+            server.is_up = True
+            await page.send("/unshare")
+            await page.sees("No longer shared")
+
+
+async def test_an_export_with_the_name_of_a_page_is_a_page(environ: dict[str, str], tmp_path: Path) -> None:
+    async with screen(environ, tmp_path, Answer(text="Here it is.")) as page:
+        await page.send("Show me")
+        await page.sees("Here it is.")
+        await page.send("/export page.html")
+        await page.sees("Exported")
+    written = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert written.startswith("<!doctype html>") and "Here it is." in written

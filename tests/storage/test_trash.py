@@ -13,8 +13,13 @@ from opencode_tui.storage.trash import DELETING, EMPTYING, MANIFEST
 from tests.storage.trash_scenarios import FAULTS, MOVES, Scene, TwoDisks, open_trash
 from tests.support.sessions.families import ROOT, files_in, misplaced, trashed_files, write_family
 
-EVERY = 7
-"""Each n-th call here; every call in the benchmark."""
+PLACES = 20
+"""Calls that fail here, evenly spread; every call in the benchmark."""
+
+
+def places(calls: int, first: int) -> range:
+    """Return the numbers of the calls that fail; different moves and faults begin at different ones."""
+    return range(1 + first, calls + 1, max(1, calls // PLACES))
 
 
 @pytest.mark.parametrize("two_disks", [False, True], ids=["renamed", "copied"])
@@ -23,7 +28,7 @@ def test_a_session_is_in_one_place_whichever_call_the_process_dies_at(paths: Pat
     scene = Scene(paths, move, two_disks=two_disks)
     calls = scene.count_calls()
     assert calls > 40
-    for at in range(1 + MOVES.index(move), calls + 1, EVERY):
+    for at in places(calls, MOVES.index(move)):
         assert (at, scene.complaint_after_death(at=at)) == (at, None)
 
 
@@ -33,7 +38,7 @@ def test_a_session_is_in_one_place_whichever_call_the_process_dies_at(paths: Pat
 def test_a_session_is_in_one_place_whichever_call_fails(paths: Paths, move: str, fault: str, two_disks: bool):
     scene = Scene(paths, move, two_disks=two_disks)
     calls = scene.count_calls()
-    for at in range(1 + sorted(FAULTS).index(fault), calls + 1, EVERY):
+    for at in places(calls, 2 + sorted(FAULTS).index(fault)):
         for lasting in (False, True):
             assert (at, scene.complaint_after_fault(at=at, fault=fault, lasting=lasting)) == (at, None)
 

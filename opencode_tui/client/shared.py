@@ -245,7 +245,7 @@ class SharedClient:
             if loop.time() > deadline or (record is not None and not _is_reachable(record)):
                 holder = f"Process {record.process.pid}" if record is not None else "Another process"
                 why = "is suspended" if record is not None and is_suspended(record.process.pid) else "does not respond"
-                self._reason = f"{holder} has this folder open and {why}; this terminal works on its own."
+                self._reason = f"{holder} has this folder open and {why}: not shared live."
                 self._claim = None
                 break
             await asyncio.sleep(_LOOK_S)
@@ -267,11 +267,10 @@ class SharedClient:
         except (OpencodeError, OSError, TimeoutError) as error:
             logger.info("%s does not respond: %s", record.process, error)
             return None
-        if self._previous != record:
-            words = (
-                "Another terminal works in this folder" if self._previous is None else "The other terminal has ended"
-            )
-            self._reason = f"{words}; this one shares the engine of process {record.process.pid}."
+        if self._previous is None:
+            self._reason = f"Shared live with another terminal (process {record.process.pid})."
+        elif self._previous != record:
+            self._reason = f"The other terminal has ended; now shared with process {record.process.pid}."
         self._previous = record
         for work in (_warm(), _watch(record.process.pid, client)):
             stack.callback(asyncio.create_task(work).cancel)
@@ -294,7 +293,7 @@ class SharedClient:
         share = None if claim is None else partial(self._share, claim)
         client = await thread.open(self._environ, self.directory, share=share)
         if self._previous is not None:
-            self._reason = "The terminal with the engine has ended; this one has an engine of its own now."
+            self._reason = "The other terminal has ended; this one has the engine now."
         self._previous, self._thread = None, thread
         self._use(client)
         if claim is not None:
@@ -375,7 +374,7 @@ async def _watch(pid: int, client: "RemoteClient") -> None:
     while True:
         await asyncio.sleep(_WATCH_S)
         if is_suspended(pid) and not was_suspended:
-            client.report(f"The terminal with the engine (process {pid}) is suspended; continue it there with `fg`.")
+            client.report(f"The terminal with the engine (process {pid}) is suspended; `fg` there continues it.")
         was_suspended = is_suspended(pid)
 
 

@@ -75,7 +75,7 @@ async def test_the_first_has_the_engine_and_counts_the_others(variables: dict[st
             assert (second.ends_runs, second.terminals, first.terminals) == (False, 0, 1)
             assert second.directory == first.directory == folder
             with second.events() as events:
-                assert f"engine of process {os.getpid()}" in await next_reason(events)
+                assert f"(process {os.getpid()})" in await next_reason(events)
 
 
 async def test_each_gets_the_events_of_the_others_turns(variables: dict[str, str], folder: Path):
@@ -98,12 +98,12 @@ async def test_when_the_first_ends_the_next_one_has_the_engine(variables: dict[s
         session = await first.sessions.create(CreateSession())
         with second.events() as events, third.events() as others:
             for reader in (events, others):
-                assert "shares the engine" in await next_reason(reader)
+                assert "Shared live" in await next_reason(reader)
             await first_stack.aclose()
             reasons = await asyncio.gather(next_reason(events), next_reason(others))
-        assert sorted(one.partition(";")[0] for one in reasons) == [
-            "The other terminal has ended",
-            "The terminal with the engine has ended",
+        assert sorted(reasons) == [
+            f"The other terminal has ended; now shared with process {os.getpid()}.",
+            "The other terminal has ended; this one has the engine now.",
         ]
         assert sorted([second.ends_runs, third.ends_runs]) == [False, True]
         await second.prompts.prompt(session.id, request("go on"))
@@ -212,7 +212,7 @@ async def test_that_the_terminal_with_the_engine_is_suspended_is_reported(variab
         terminal.sees("fake-model")
         async with opened({**line.variables()}, folder) as client:
             with client.events() as events:
-                assert "shares the engine" in await next_reason(events)
+                assert "Shared live" in await next_reason(events)
                 terminal.process.send_signal(signal.SIGSTOP)
                 assert f"process {terminal.process.pid}) is suspended" in await next_reason(events)
                 listing = asyncio.create_task(client.sessions.list())

@@ -77,7 +77,7 @@ def test_when_the_one_that_works_is_killed_the_other_says_so_and_continues(start
             second.type("a draft")
             second.sees("a draft")
             first.process.kill()
-            shown = second.sees("The terminal with the engine has ended")
+            shown = second.sees("this one has the engine now")
             assert "a draft" in shown and "Session ended unexpectedly" in shown and "interrupt" not in shown
             second.press("enter")
             second.sees("Echo: a draft")
@@ -90,7 +90,7 @@ def test_one_of_the_rest_replaces_the_engine_and_the_others_use_it(start: Open, 
         first.sees("Done")
         with start("-c") as second, start("-c") as third:
             for terminal in (second, third):
-                terminal.sees("Another terminal works in this folder")
+                terminal.sees("Shared live with another terminal")
             first.process.kill()
             for terminal in (second, third):
                 terminal.sees("has ended")
@@ -117,7 +117,7 @@ def test_who_quits_with_the_engine_is_asked_and_the_other_continues(start: Open)
             first.sees("1 other terminal will go on with another engine")
             first.answer("y")
             assert first.ends() == 0
-            second.sees("The terminal with the engine has ended")
+            second.sees("this one has the engine now")
             second.sees("Interrupted")
             second.type("go on\r")
             second.sees("Echo: go on")

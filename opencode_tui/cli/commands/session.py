@@ -82,6 +82,8 @@ def search(query: tuple[str, ...], since: str | None, project: str | None, limit
       "wait for it"        a phrase            file:src/app.py  calls and changes of a file
       back*                a beginning         role:user        your own texts
       -draft               without a word      project:. since:2w
+
+    Quote a query with signs: opencode-tui session search '"wait for it" -draft'
     """
     from opencode_tui.cli.commands.session_search import search_sessions as work
 

@@ -80,12 +80,21 @@ def test_the_window_may_become_small_and_large_again(place: Place) -> None:
         screen.sees("f1 help")
 
 
-@pytest.mark.parametrize("term", ["dumb", "linux", "screen-256color", "tmux-256color"])
+@pytest.mark.parametrize("term", ["dumb", "linux", "vt100", "screen-256color", "tmux-256color"])
 def test_any_terminal_will_do(place: Place, term: str) -> None:
     with place.open(term=term) as screen:
         screen.sees("Ask anything")
         screen.type("hello\r")
         screen.sees("Echo: hello")
+
+
+def test_the_c_locale_gets_plain_signs_only(place: Place) -> None:
+    with place.open(environ={"LC_ALL": "C"}) as screen:
+        screen.sees("Ask anything")
+        screen.type("hello\r")
+        screen.sees("Echo: hello")
+        text = screen.sees("v Done")
+    assert [letter for letter in text if not letter.isascii()] == []
 
 
 def test_without_colors_every_cell_has_the_terminals_own(place: Place) -> None:

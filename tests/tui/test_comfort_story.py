@@ -1,0 +1,81 @@
+"""Comforts in a real terminal: code copied by key, a file opened in the editor, messages that wait, vim keys, facts."""
+
+import base64
+from pathlib import Path
+
+from tests.support.provider.model_script import Answer
+from tests.support.provider.model_server import ModelServer
+from tests.support.terminal.screen_terminal import Open
+
+TEXT = "The fault is in a.py:2. Change it:\n\n```python\ny = 3\n```\n"
+EDITOR = """#!/bin/sh
+printf 'EDITING %s %s\\n' "$1" "$2"
+read line
+"""
+
+
+def test_code_is_copied_and_a_file_opened_and_the_screen_comes_back(
+    start: Open, folder: Path, server: ModelServer, tmp_path: Path
+) -> None:
+    (folder / "a.py").write_text("x = 1\ny = 2\n")
+    editor = tmp_path / "vim"
+    editor.write_text(EDITOR)
+    editor.chmod(0o755)
+    server.script(Answer(text=TEXT))
+    with start(environ={"EDITOR": str(editor), "VISUAL": ""}) as terminal:
+        terminal.sees("Ask anything")
+        terminal.type("where?")
+        terminal.press("enter")
+        terminal.sees("✓ Done")
+        terminal.press("ctrl+x", "p")
+        terminal.sees("Copy a response or a code block")
+        terminal.press("down", "enter")
+        terminal.sees("Copied  python, 1 line")
+        assert base64.b64encode(b"y = 3") in bytes(terminal.raw)
+        terminal.press("ctrl+x", "o")
+        text = terminal.sees("EDITING +2")
+        assert "Ask anything" not in text
+        terminal.press("enter")
+        terminal.sees("The fault is in")
+        terminal.type("still here")
+        terminal.sees("▎ still here")
+        terminal.press("ctrl+c")
+        terminal.sees("Ask anything")
+
+
+def test_messages_wait_for_the_turn_and_vim_keys_and_facts_work(start: Open, server: ModelServer) -> None:
+    with start() as terminal:
+        terminal.sees("Ask anything")
+        terminal.sees("f1 help")
+        terminal.press("ctrl+x", "j")
+        terminal.sees("Messages are queued")
+        terminal.type("<<words 60>> <<slow 20>>")
+        terminal.press("enter")
+        terminal.sees("word3")
+        terminal.type("and then this")
+        terminal.press("enter")
+        terminal.sees("next turn  and then this")
+        terminal.sees("Echo: and then this")
+        terminal.sees_no_more("next turn")
+
+        terminal.type("/cost")
+        terminal.press("enter")
+        terminal.sees("Cost")
+        terminal.press("escape")
+        terminal.sees("Echo: and then this")
+        terminal.press("ctrl+r")
+        terminal.sees("Search earlier prompts")
+        terminal.type("and th")
+        terminal.press("enter")
+        terminal.read_until(lambda: terminal.shown().count("▎ and then this") == 2)  # in the chat and in the prompt
+        terminal.press("ctrl+c")
+
+        terminal.type("/vim")
+        terminal.press("enter")
+        terminal.sees("vim insert")
+        terminal.press("escape")
+        terminal.sees("vim normal")
+        terminal.press("escape", "escape")
+        terminal.sees("Timeline")
+        terminal.press("escape")
+        terminal.sees("vim normal")

@@ -43,7 +43,7 @@ class _Agent(Struct, frozen=True):
 
 
 class ClaudeSource:
-    """The sessions below a folder: `projects` of Claude Code, the folder above it, or the folder of one project."""
+    """The sessions below a folder: `projects` of Claude Code, the folder above it, the folder of one project; or one file."""
 
     tool: Literal["claude"] = "claude"
     label = "Claude Code"
@@ -57,6 +57,9 @@ class ClaudeSource:
     def list(self) -> Iterator[FoundSession]:
         """Yield the sessions, folder by folder. Raises StorageError when the folder cannot be read."""
         self.problems.clear()
+        if self.path.is_file():
+            yield from self._list_folder(self.path.parent, self.path.name)
+            return
         try:
             folders = [self.path, *sorted(entry for entry in self.path.iterdir() if entry.is_dir())]
         except OSError as error:
@@ -99,9 +102,9 @@ class ClaudeSource:
 
     # Listing.
 
-    def _list_folder(self, folder: Path) -> Iterator[FoundSession]:
+    def _list_folder(self, folder: Path, name: str = "*.jsonl") -> Iterator[FoundSession]:
         """Yield the sessions of one project; a title may be in the file of another session."""
-        files = sorted(path for path in folder.glob("*.jsonl") if not path.name.startswith("agent-"))
+        files = sorted(path for path in folder.glob(name) if not path.name.startswith("agent-"))
         agents = _beside(folder)
         found: list[tuple[FoundSession, Facts, frozenset[str]]] = []
         titles: dict[str, str] = {}
@@ -119,7 +122,8 @@ class ClaudeSource:
                 self._known[one.id] = one.session_id
                 listed = [*_subagents(folder / one.id), *(agent for agent in agents if agent.parent == one.id)]
                 yield from self._list_agents(listed, one)
-        yield from self._list_agents([agent for agent in agents if agent.parent not in known], None)
+        if name == "*.jsonl":
+            yield from self._list_agents([agent for agent in agents if agent.parent not in known], None)
 
     def _branch(self, one: FoundSession) -> int:
         """Return the number of a branch in its file."""

@@ -20,6 +20,7 @@ from opencode_tui.schema.session.session import SessionInfo, SessionTime, Todo
 _FILES = ("rollout-*.jsonl", "rollout-*.json")
 _UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 _NAME = re.compile(rf"({_UUID})(?:_({_UUID}))?$")
+_ARCHIVE = "archived_sessions"
 _HEAD_BYTES = 4 * 1024 * 1024
 _MAX_LINEAGE = 50
 _NUMBERED_FORK = " (fork #{})"
@@ -30,7 +31,10 @@ _Lineage = list[tuple[JsonLines, int | None]]
 
 
 class CodexSource:
-    """The sessions below a folder: `sessions` of Codex, the folder above it, or the folder of a year or day."""
+    """The sessions below a folder: `sessions` of Codex, the folder above it, the folder of a year or day; or one file.
+
+    Beside `sessions` Codex keeps archived ones; they are archived here too.
+    """
 
     tool: Literal["codex"] = "codex"
     label = "Codex"
@@ -78,7 +82,7 @@ class CodexSource:
             project_id="",
             directory=found.directory,
             title=found.title,
-            time=SessionTime(created=found.created, updated=found.updated),
+            time=SessionTime(created=found.created, updated=found.updated, archived=_archived(found)),
             parent_id=self._session_id(found.parent) if found.parent else None,
         )
         records = Conversation(found.session_id, found.directory, found.path, problems)
@@ -196,7 +200,16 @@ def _closing(items: Items, messages: CodexMessages, thread: Thread) -> Iterator[
 
 def _rollouts(folder: Path) -> list[Path]:
     """Return the files of sessions, oldest first; their names begin with the time."""
-    return sorted((path for pattern in _FILES for path in folder.rglob(pattern)), key=lambda path: path.name)
+    if folder.is_file():
+        return [folder]
+    folders = [folder, folder.parent / _ARCHIVE] if folder.name == "sessions" else [folder]
+    found = (path for one in folders for pattern in _FILES for path in one.rglob(pattern))
+    return sorted(found, key=lambda path: path.name)
+
+
+def _archived(found: FoundSession) -> int | None:
+    """Return when an archived session was used last, None for one that is not archived."""
+    return found.updated if _ARCHIVE in Path(found.path).parts else None
 
 
 def _source_id(path: Path) -> str:

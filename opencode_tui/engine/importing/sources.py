@@ -113,7 +113,9 @@ _FILES = {
 
 
 def _has_files(tool: str, folder: Path) -> bool:
-    """Return whether a folder has a session of a program; looks at names only."""
+    """Return whether a folder has, or a file is, a session of a program; looks at names only."""
+    if folder.is_file():
+        return folder.suffix == ".jsonl" and folder.name.startswith("rollout-") == (tool == "codex")
     return any(next(folder.glob(pattern), None) is not None for pattern in _FILES[tool])
 
 

@@ -144,3 +144,9 @@ def test_rejected_and_interrupted_calls_are_told_apart(folder: Path):
         if isinstance(call.state, ToolStateError)
     ]
     assert failed == [(None, "rejected"), ("rm a.txt", "rejected"), ("sleep 30", "interrupted")]
+
+
+def test_one_file_is_read_with_its_subagents(folder: Path, desk: Desk):
+    path = next((folder / "steps").glob(f"*/{STEPS}.jsonl"))
+    report = desk.run_from(desk.sources.open("claude", path))
+    assert (report.new, report.sessions[0].title) == (4, "Please run the steps one after another.")

@@ -237,3 +237,21 @@ def test_an_unknown_tool_and_broken_arguments_are_kept(tmp_path: Path):
     )
     assert (call.tool, call.state.input) == ("server__do", {"arguments": "{broken"})
     assert isinstance(call.state, ToolStateError) and call.state.error == "no"
+
+
+def test_an_archived_session_is_archived_here(tmp_path: Path):
+    write(tmp_path / "sessions", [*meta(), *wrapped(said("user", "One"), said("assistant", "1"))])
+    archive = tmp_path / "archived_sessions"
+    archive.mkdir()
+    other = "0198a3f0-2222-7222-8333-444444444444"
+    rows = [*meta(id=other), *wrapped(said("user", "Old"), said("assistant", "1"))]
+    (archive / f"rollout-2025-09-01T10-00-00-{other}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    archived = {found.title: session.info.time.archived is not None for found, session, _ in read(tmp_path)}
+    assert archived == {"Old": True, "One": False}
+
+
+def test_one_file_is_read_alone(tmp_path: Path):
+    write(tmp_path, [*meta(), *wrapped(said("user", "One"), said("assistant", "1"))])
+    write(tmp_path, [*meta(), *wrapped(said("user", "Two"), said("assistant", "2"))], NAME.replace("4444", "5555"))
+    [path] = tmp_path.rglob(f"{NAME}.jsonl")
+    assert [found.title for found, _, _ in read(path)] == ["One"]

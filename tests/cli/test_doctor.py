@@ -18,7 +18,7 @@ def signs(text: str) -> dict[str, str]:
 
 
 SANDBOX = "✓" if any(probe(tier, os.environ).works for tier in candidates()) else "!"
-WELL = dict.fromkeys(("folder", "store", "keys", "git", "ripgrep", "settings"), "✓") | {
+WELL = dict.fromkeys(("folder", "store", "trash", "keys", "git", "ripgrep", "settings"), "✓") | {
     "models": "!",
     "sandbox": SANDBOX,
 }
@@ -44,6 +44,15 @@ def test_a_damaged_record_is_named_and_set_aside_on_demand(commands, session_id,
     assert repaired.code == 0 and f"{record} is damaged" in repaired.stdout and "quarantine/" in repaired.stdout
     assert [path.read_text() for path in Path(paths.data, "quarantine").rglob("*.json")] == ["{half"]
     assert commands.run("doctor").code == 0
+
+
+def test_the_size_of_the_trash_and_an_interrupted_deletion_are_named(commands, session_id, paths: Paths):
+    commands.run("session", "delete", session_id, "--yes")
+    assert "1 deleted session, " in commands.run("doctor").stdout
+    [entry] = paths.trash.iterdir()
+    entry.rename(f"{entry}.deleting")
+    found = commands.run("doctor")
+    assert found.code == 0 and signs(found.stdout)["trash"] == "!" and "was interrupted" in found.stdout
 
 
 def test_what_is_open_to_others_is_closed_on_demand(commands, session_id, paths: Paths):

@@ -22,9 +22,13 @@ from opencode_tui.engine.project.git import git_version
 from opencode_tui.engine.sandbox.tier import candidates, probe
 from opencode_tui.engine.tool.search.ripgrep import find_ripgrep
 from opencode_tui.schema.error import ConfigError, GitMissingError, GitUnavailableError, OpencodeError
+from opencode_tui.schema.ids import system_clock
 from opencode_tui.storage.doctor import Doctor, Finding
+from opencode_tui.storage.locks import Locks
 from opencode_tui.storage.paths import Paths, find_paths
 from opencode_tui.storage.storage import Storage
+from opencode_tui.storage.trash import Trash
+from opencode_tui.text.quantity import byte_words, plural
 from opencode_tui.text.safe_text import make_safe
 
 _NETWORK = re.compile(
@@ -207,6 +211,20 @@ def check_store(paths: Paths, *, is_fixing: bool) -> Check:
     return Check("store", worst(level for level, _ in details), text, details)
 
 
+def check_trash(paths: Paths) -> Check:
+    """Return how much the deleted sessions take, and whether a killed process left one of them half moved. Blocks."""
+    try:
+        trash = Trash(paths, locks=Locks(paths), clock=system_clock)
+        entries, is_unfinished = trash.entries(), trash.is_unfinished()
+    except OpencodeError as error:
+        return Check("trash", "error", str(error))
+    text = f"{plural(len(entries), 'deleted session')}, {byte_words(sum(entry.bytes for entry in entries))}"
+    details: list[tuple[Level, str]] = []
+    if is_unfinished:
+        details.append(("warning", "a deletion was interrupted; the next start completes it"))
+    return Check("trash", worst(level for level, _ in details), text if entries else "empty", details)
+
+
 def _describe(findings: list[Finding]) -> list[tuple[Level, str]]:
     details: list[tuple[Level, str]] = [(_level(finding), finding.text) for finding in findings]
     if any(finding.is_fixable or finding.kind == "killed run" for finding in findings):
@@ -252,6 +270,7 @@ def _examine(*, is_fixing: bool) -> int:
     checks: list[Callable[[], Check]] = [
         lambda: check_folder(paths),
         lambda: check_store(paths, is_fixing=is_fixing),
+        lambda: check_trash(paths),
         lambda: check_keys(paths),
         check_git,
         check_ripgrep,

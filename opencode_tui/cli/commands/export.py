@@ -1,10 +1,12 @@
-"""`opencode-tui export`: a session as JSON, or as a page of HTML."""
+"""`opencode-tui export`: a session as JSON, as Markdown, or as a page of HTML."""
 
 from typing import TYPE_CHECKING
 
 import click
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from opencode_tui.client.client import Client
     from opencode_tui.redaction.session import Redactor
     from opencode_tui.schema.session.history import MessageWithParts
@@ -13,10 +15,19 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("session_id", metavar="[ID]", required=False)
+@click.option("--json", "is_json", is_flag=True, help="Print JSON (default).")
+@click.option("--markdown", metavar="FILE", help="Write Markdown to a new file (- prints it).")
 @click.option("--html", "page", metavar="FILE", help="Write a page of HTML to a new file (- prints it).")
 @click.option("--redact", "is_redacted", is_flag=True, help="Leave out secrets and personal data; reports how many.")
 @click.option("--without", "tools", metavar="TOOL", multiple=True, help="Leave out the outputs of a tool (repeatable).")
-def export(session_id: str | None, page: str | None, is_redacted: bool, tools: tuple[str, ...]) -> None:
+def export(
+    session_id: str | None,
+    is_json: bool,
+    markdown: str | None,
+    page: str | None,
+    is_redacted: bool,
+    tools: tuple[str, ...],
+) -> None:
     """Print a session as JSON: {info, messages: [{info, parts}]}. Without an ID the latest one.
 
     --html writes a page that every browser shows, offline too. --redact replaces keys, passwords, e-mail addresses, the
@@ -24,6 +35,9 @@ def export(session_id: str | None, page: str | None, is_redacted: bool, tools: t
     """
     from opencode_tui.cli.engine_access import with_client  # not for the help
     from opencode_tui.cli.terminal import print_json
+
+    if sum((is_json, markdown is not None, page is not None)) > 1:
+        raise click.UsageError("--json, --markdown and --html exclude each other.")
 
     async def work(client: "Client") -> "tuple[SessionInfo, list[MessageWithParts]]":
         info = await _choose(client, session_id)
@@ -36,7 +50,11 @@ def export(session_id: str | None, page: str | None, is_redacted: bool, tools: t
         redactor = _redactor(tools, is_full=is_redacted)
         info, messages = redact_info(info, redactor), list(redact_messages(messages, redactor))
         _report(redactor)
-    if page is None:
+    if markdown is not None:
+        from opencode_tui.text.conversation import to_markdown
+
+        _write([to_markdown(info, messages)], markdown)
+    elif page is None:
         print_json({"info": info.to_dict(), "messages": [message.to_dict() for message in messages]})
     else:
         _write_page(info, messages, page)
@@ -71,14 +89,19 @@ def _report(redactor: "Redactor") -> None:
 
 
 def _write_page(info: "SessionInfo", messages: "list[MessageWithParts]", name: str) -> None:
+    from opencode_tui.text.export.html import session_page
+
+    _write(session_page(info, messages), name)
+
+
+def _write(pieces: "Iterable[str]", name: str) -> None:
+    """Write to a new file and print its path, or to stdout for `-`."""
     import sys
     from pathlib import Path
 
     from opencode_tui.cli.terminal import print_result
     from opencode_tui.text.export.file import write_new
-    from opencode_tui.text.export.html import session_page
 
-    pieces = session_page(info, messages)
     if name == "-":
         for piece in pieces:
             sys.stdout.write(piece)

@@ -1,0 +1,114 @@
+"""kill -9 between deleting and restoring a session: it is in the store or in the trash, whole, after 1,000 kills.
+
+The random kills strike a process that deletes and restores without pause through the engine, as the command does.
+"""
+
+import asyncio
+import os
+import random
+import signal
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from opencode_tui.client.local import open_client
+from opencode_tui.schema.error import OpencodeError
+from opencode_tui.storage.paths import Paths, find_paths
+from tests.benchmarks.comparison import Figure, report
+from tests.benchmarks.rounds import rounds
+from tests.conftest import isolated_environment
+from tests.storage.load import fork, wait_for
+from tests.storage.trash_scenarios import FAULTS, MOVES, Scene, open_trash
+from tests.support.sessions.families import Family, files_in, misplaced, write_family
+
+KILLS = rounds(1_000, 40)
+LONGEST_S = 0.08
+"""Seconds from the first move of the process to its kill, at most."""
+
+
+def every_call(paths: Paths, move: str, *, two_disks: bool) -> list[Figure]:
+    """The process dies at every file call of a move, and every call fails, once and from then on."""
+    scene = Scene(paths, move, two_disks=two_disks)
+    calls = scene.count_calls()
+    step = rounds(1, 5)
+    wrong = [(at, words) for at in range(1, calls + 1, step) if (words := scene.complaint_after_death(at=at))]
+    failed = [
+        (at, fault, words)
+        for at in range(1, calls + 1, step)
+        for fault in FAULTS
+        for lasting in (False, True)
+        if (words := scene.complaint_after_fault(at=at, fault=fault, lasting=lasting))
+    ]
+    for problem in (*wrong, *failed):
+        print(problem)
+    name = f"{move}{', copied' if two_disks else ''}"
+    return [
+        Figure(f"{name}: killed at {calls} calls: wrong", len(wrong), 0, ""),
+        Figure(f"{name}: {calls} calls failing: wrong", len(failed), 0, ""),
+    ]
+
+
+async def _moves(environ: dict[str, str], folder: Path, session_id: str, ready: int) -> None:
+    async with open_client(environ, folder) as client:
+        os.write(ready, b".")
+        while True:
+            for move in (client.sessions.remove, client.trash.restore):
+                try:
+                    await move(session_id)
+                except OpencodeError:
+                    continue
+
+
+def random_kills(home: Path) -> list[Figure]:
+    """Kill a process that deletes and restores, again and again on the same session."""
+    folder = home / "project"
+    folder.mkdir(parents=True)
+    environ = isolated_environment(home)
+    paths = find_paths(environ)
+    family = write_family(paths, parents=(0, 0, 1), messages=6, directory=str(folder))
+    asyncio.run(_start(environ, folder))
+    others = {name: data for name, data in files_in(paths.storage).items() if name not in family.files}
+    chance, wrong, unfinished, in_trash = random.Random(time.time_ns()), 0, 0, 0
+    for number in range(KILLS):
+        _kill(environ, folder, family, chance)
+        unfinished += open_trash(paths).is_unfinished()
+        asyncio.run(_start(environ, folder))
+        in_trash += bool(open_trash(paths).entries())
+        if problem := misplaced(paths, family, others):
+            wrong += 1
+            print(f"kill {number}: {problem}")
+    print(f"{KILLS} kills: {unfinished} in the middle of a move; {in_trash} ended in the trash")
+    return [Figure(f"{KILLS} random kills: wrong", wrong, 0, "")]
+
+
+async def _start(environ: dict[str, str], folder: Path) -> None:
+    async with open_client(environ, folder):
+        pass
+
+
+def _kill(environ: dict[str, str], folder: Path, family: Family, chance: random.Random) -> None:
+    reader, writer = os.pipe()
+    child = fork(lambda: asyncio.run(_moves(environ, folder, family.infos[0].id, writer)))
+    os.close(writer)
+    os.read(reader, 1)
+    os.close(reader)
+    time.sleep(chance.uniform(0, LONGEST_S))
+    os.kill(child, signal.SIGKILL)
+    wait_for(child)
+
+
+def main() -> int:
+    """Run everything, each in a folder of its own, and return the exit code."""
+    figures: list[Figure] = []
+    for move in MOVES:
+        for two_disks in (False, True):
+            with tempfile.TemporaryDirectory() as name:
+                figures += every_call(find_paths({"HOME": name}), move, two_disks=two_disks)
+    with tempfile.TemporaryDirectory() as name:
+        figures += random_kills(Path(name))
+    return report(figures)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

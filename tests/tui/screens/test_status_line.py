@@ -46,7 +46,7 @@ async def test_the_branch_is_shown_while_the_sidebar_is_folded(
 async def test_fields_are_shown_in_the_chosen_order(environ: dict[str, str], folder: Path) -> None:
     settings = {"tui": {"status_line": {"fields": ["model", "folder", "agent", "approvals"]}}}
     async with screen(environ, folder, settings=settings, size=(140, 34)) as page:
-        line = await shows(page, "fake-model")
+        line = await shows(page, folder.name)
         assert "sandbox" not in line
         order = [line.index(words) for words in ("fake-model", folder.name, "build", "normal")]
         assert order == sorted(order)

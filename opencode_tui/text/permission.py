@@ -174,7 +174,17 @@ def title_of(request: PermissionRequest) -> str:
         return _TITLES["bash"]
     if facts.kind in _SANDBOX_TITLES:
         return _SANDBOX_TITLES[facts.kind]
+    if request.permission == "edit" and request.metadata.get("exists") is False:
+        return "Create this file?"
+    if request.permission == "external_directory" and _is_folder(request):
+        return "Access a folder outside the project?"
     return _TITLES.get(request.permission, f"Allow {request.permission}?")
+
+
+def _is_folder(request: PermissionRequest) -> bool:
+    """Return whether a question about a path outside of the project is not about one file."""
+    path = request.metadata.get("filepath")
+    return path is None or path == request.metadata.get("parentDir")
 
 
 def once_of(request: PermissionRequest) -> str:
@@ -195,6 +205,9 @@ def subject_of(request: PermissionRequest, call: ToolPart | None) -> str:
         if isinstance(command, str):
             return command
     if request.permission == "external_directory":
+        path = request.metadata.get("filepath")
+        if isinstance(path, str):  # the file itself: the pattern is of the folder that a grant would open
+            return path
         return "\n".join(pattern.removesuffix("/*") or "/" for pattern in request.patterns)
     return "\n".join(request.patterns)
 

@@ -144,6 +144,7 @@ def argument_of(part: ToolPart, root: str = "") -> str:
         path = given.get("filePath") or given.get("path")
         if title.startswith("../") and path:
             title = ""  # outside of the project the whole path says more
+            path = os.path.normpath(os.path.join(root, os.path.expanduser(str(path)))) if root else path
         return _line(title or (relative(str(path), root) if path else "" if state.status == "pending" else "."))
     match part.tool:
         case "apply_patch":

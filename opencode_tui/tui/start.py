@@ -68,6 +68,7 @@ async def _prepare_prompt(screen: ChatApi, control: SessionController, state: Pa
     await asyncio.to_thread(control.choice.load_favorites, state / "favorite-models")
     earlier = await asyncio.to_thread(read_history, path)
     is_demo = control.choice.model is not None and control.choice.model.provider_id == "demo"
+    control.has_prompts = bool(earlier)
     box.history.load(earlier or (EXAMPLES if is_demo else ()))
     box.keep_history(path)
     screen.start_completions(control)

@@ -201,8 +201,13 @@ class _Plan:
 
     def _query(self) -> Query:
         also = [
-            _query("external_directory", self._folders, always=_folder_grants(self._folders), by_user=self._written),
-            _query("read", self._secrets, always=grantable(self._secrets)),
+            _query(
+                "external_directory",
+                self._folders,
+                always_for={folder: _folder_grants([folder]) for folder in self._folders},
+                by_user=self._written,
+            ),
+            _query("read", self._secrets, always_for={name: grantable([name]) for name in self._secrets}),
             *self._path_queries(),
             *self._address_queries(),
         ]
@@ -303,12 +308,20 @@ def _query(
     permission: str,
     patterns: Sequence[str],
     *,
-    always: Sequence[str] = (),
+    always_for: Mapping[str, Sequence[str]] | None = None,
     must_ask: Collection[str] = (),
     by_user: Collection[str] = (),
 ) -> Query:
+    """Return a query; `always_for` are the grants for each pattern, of which those are stored that needed approval."""
+    given = always_for or {}
     return Query(
-        session_id="", permission=permission, patterns=patterns, always=always, must_ask=must_ask, by_user=by_user
+        session_id="",
+        permission=permission,
+        patterns=patterns,
+        always=list(dict.fromkeys(grant for grants in given.values() for grant in grants)),
+        always_for=given,
+        must_ask=must_ask,
+        by_user=by_user,
     )
 
 

@@ -29,6 +29,8 @@ class Reported(Struct, frozen=True):
     code: str = ""
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
     secrets: tuple[str, ...] = ()
+    key_setting: str = ""
+    """The setting that the key is from; empty for a stored one or that of a variable."""
 
 
 class Row(Struct, frozen=True):
@@ -410,7 +412,10 @@ def _error(reported: Reported, failure: Failure) -> ProviderError:
     status = f" (HTTP {reported.status})" if reported.status else ""
     match failure.kind:
         case "auth" if reported.status != 403 or _NAMES_KEY.search(f"{reported.code} {detail}"):
-            text = f"{provider_id} rejected the API key: {detail}{status}; run `opencode-tui auth login {provider_id}`"
+            remedy = f"run `opencode-tui auth login {provider_id}`"
+            if reported.key_setting:
+                remedy = f"change {reported.key_setting} in your settings, which comes before a stored key"
+            text = f"{provider_id} rejected the API key: {detail}{status}; {remedy}"
             return AuthError(text, provider_id=provider_id, failure=failure)
         case "overflow":
             text = f"{provider_id}: the request exceeds the model's context window: {detail}{status}"

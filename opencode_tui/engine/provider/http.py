@@ -168,6 +168,7 @@ class HttpProvider:
             body=body[:_MAX_ERROR_BODY].decode("utf-8", "replace"),
             headers=dict(response.headers),
             secrets=self.secrets,
+            key_setting=self._endpoint.key_setting,
         )
         return failure.from_response(reported, now_ms=self._clock())
 

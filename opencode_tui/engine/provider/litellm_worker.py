@@ -302,5 +302,6 @@ class LitellmLlm:
             code=f"{as_text(message.get('class'))} {as_text(message.get('code'))}",
             headers={name: as_text(value) for name, value in as_object(message.get("headers")).items()},
             secrets=self._secrets,
+            key_setting=self._endpoint.key_setting,
         )
         return failure.from_child(reported, now_ms=self._clock())

@@ -35,6 +35,8 @@ class Endpoint(Struct, frozen=True):
     chunk_timeout_ms: int = DEFAULT_CHUNK_TIMEOUT_MS
     proxy: str | None = None
     """A proxy's URL, or `ENVIRONMENT_PROXY`; None asks the provider directly."""
+    key_setting: str = ""
+    """The setting that the key is from, which comes before a stored key; empty for a key from elsewhere."""
 
     def __repr__(self) -> str:
         return f"Endpoint({self.provider_id!r}, {self.base_url!r})"  # without secrets
@@ -141,6 +143,7 @@ class Provider:
             timeout_ms=total if isinstance(total, int) and total else None,
             chunk_timeout_ms=_NEVER if chunk is False else chunk or DEFAULT_CHUNK_TIMEOUT_MS,
             proxy=self._proxy(),
+            key_setting=f"provider.{self.id}.options.apiKey" if as_text(self._options.get("apiKey")) else "",
         )
 
     @property

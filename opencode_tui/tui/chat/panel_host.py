@@ -108,8 +108,13 @@ class PanelHost:
         self._arrange()
 
     def sync(self) -> None:
-        """Show the oldest waiting question; close one that was answered elsewhere."""
+        """Show the first waiting question; close one that was answered elsewhere.
+
+        Calls that run side by side may ask in another order than theirs: a question that accepts no key yet gives way.
+        """
         waiting = self._control.questions()
+        if waiting and self._asked is not None and self._asked.is_guarded and self._request_id != waiting[0].id:
+            self._drop_asked()
         if self._asked is not None and self._request_id not in {one.id for one in waiting}:
             self._drop_asked()
         if waiting and self._asked is None and self._loading != waiting[0].id:

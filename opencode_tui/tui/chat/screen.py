@@ -239,7 +239,7 @@ class ChatScreen(ErrorBoundary, Screen[None], inherit_bindings=False):
         self.view.display = control.facts is not None
         self.welcome.display = control.facts is None
         if control.facts is None:
-            self.welcome.show(control)
+            self.welcome.show(control, self.keymap.first)
         if control.is_elsewhere:
             self.do(control.follow_elsewhere())
         self.refresh_chrome()

@@ -220,6 +220,9 @@ def _since(control: SessionController, facts: SessionFacts) -> int:
 IDLE_S = 20
 """Seconds between updates while nothing happens, as ages change."""
 
+READABLE_MS = 3_000
+"""Milliseconds for which a message is shown before the end of a run replaces it."""
+
 DELAY_S = 0.25
 """Seconds between updates of numbers that grow with every token."""
 
@@ -285,6 +288,7 @@ class ChromeRefresh:
         self._notifier = Notifier(notify)
         self._outside = OutsideFacts(control, screen.do)
         self._note: Activity | None = None
+        self._noted_at = 0
         self._busy: tuple[str, int] | None = None
         self._timer: Timer | None = None
         screen.set_interval(IDLE_S, self.refresh)
@@ -292,8 +296,22 @@ class ChromeRefresh:
     def show_note(self, note: Activity | None) -> None:
         """Show a message in the activity line until the next key or run; None removes it."""
         if note != self._note:
-            self._note = note
+            self._note, self._noted_at = note, self._control.now()
             self.refresh()
+
+    def _show_end(self, ended: Activity, now: int) -> None:
+        """Show that a run ended; a message that has just appeared stays until it can be read."""
+        kept, left = self._note, self._noted_at + READABLE_MS - now
+        if kept is None or left <= 0:
+            self._note = ended
+            return
+
+        def show() -> None:
+            if self._note is kept:
+                self._note = ended
+                self.refresh()
+
+        self._screen.set_timer(left / 1000, show)
 
     def soon(self) -> None:
         """Update after a short delay; at once for a new question and when a run starts or ends."""
@@ -321,7 +339,7 @@ class ChromeRefresh:
         self._show_queue()
         screen.prompt.editor.show_hints(prompt_hints(control, has_examples=screen.prompt.has_examples))
         if screen.welcome is not None and screen.welcome.display:
-            screen.welcome.show(control)
+            screen.welcome.show(control, screen.keymap.first)
         home = os.path.expanduser("~")
         if screen.browser is not None and screen.browser.display:
             screen.browser.update_rows(self._browsed(screen.browser, now, home), now)
@@ -391,5 +409,5 @@ class ChromeRefresh:
             session_id, started = self._busy
             self._busy = None
             if session_id == shown:
-                self._note = end_of_turn(control, started, now)
+                self._show_end(end_of_turn(control, started, now), now)
                 self._notifier.ended(now - started)

@@ -1,20 +1,24 @@
 """The text of an empty conversation: one sentence about what to do next, and a few things to try."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from rich.style import Style
+from textual import events
 from textual.strip import Strip
 
 from opencode_tui import __version__
 from opencode_tui.text.cells import breaks, pad
 from opencode_tui.text.quantity import age
 from opencode_tui.text.safe_text import screen_line
+from opencode_tui.tui.chrome.sidebar import Sidebar
 from opencode_tui.tui.session_tree import name_of
 from opencode_tui.tui.state.controller import SessionController
 from opencode_tui.tui.widgets.row import Piece, Rows, row
 
 EXAMPLES = ("create notes.md with a plan", "find TODO in this project", "list the files here")
 """Prompts that the demo model can answer; `up` shows them, the last one first."""
+
+RECENT = "Recent sessions"
 
 NOTE = 38
 """Column of the notes, from the left edge of the text."""
@@ -30,9 +34,12 @@ class Welcome(Rows):
         super().__init__()
         self._sentence: Sequence[tuple[str, bool]] = ()
         self._groups: Sequence[Group] = ()
+        self._sessions: Mapping[str, str] = {}
+        """The IDs of the recent sessions by their titles."""
 
-    def show(self, control: SessionController) -> None:
-        """Show the text for a run without a key, an untrusted folder, or recent sessions."""
+    def show(self, control: SessionController, key: Callable[[str], str]) -> None:
+        """Show the text for a run without a key, an untrusted folder, or recent sessions; `key` returns the key of an action."""
+        help_key, list_key = key("help_view") or "/help", key("session_list")
         is_demo = control.choice.model is not None and control.choice.model.provider_id == "demo"
         groups: list[Group] = []
         if is_demo:
@@ -50,8 +57,13 @@ class Welcome(Rows):
             ]
             groups.append(("Add a key", "", keys))
         else:
-            self._sentence = (("Type a request, or press up for previous prompts.", False),)
-        groups += self._recent(control, is_demo=is_demo)
+            more = (
+                ", or press up for previous prompts"
+                if control.has_prompts or control.folder.sessions
+                else f". {help_key} lists the keys"
+            )
+            self._sentence = ((f"Type a request{more}.", False),)
+        groups += self._recent(control, f"{list_key} lists all" if list_key else "", is_demo=is_demo)
         if control.can_import:
             groups.append(("Sessions of other programs were found", "", [("/import", "open and continue them here")]))
         groups += _warnings(control)
@@ -59,13 +71,20 @@ class Welcome(Rows):
             self._groups = groups
             self.redraw()
 
-    def _recent(self, control: SessionController, *, is_demo: bool) -> list[Group]:
+    def on_click(self, event: events.Click) -> None:
+        """Open the clicked session."""
+        session_id = event.style.meta.get("session") if event.style.meta else None
+        if session_id:
+            self.post_message(Sidebar.Chosen(str(session_id)))
+
+    def _recent(self, control: SessionController, note: str, *, is_demo: bool) -> list[Group]:
         infos = [one for one in control.folder.sessions.values() if one.parent_id is None and one.time.archived is None]
         if is_demo or not infos:
             return []
         newest = sorted(infos, key=lambda one: one.time.updated, reverse=True)[:4]
         now = control.now()
-        return [("Recent sessions", "", [(name_of(one)[1], age(one.time.updated, now)) for one in newest])]
+        self._sessions = {name_of(one)[1]: one.id for one in reversed(newest)}
+        return [(RECENT, note, [(name_of(one)[1], age(one.time.updated, now)) for one in newest])]
 
     def rows(self, width: int, height: int) -> Sequence[Strip]:
         """Return the text block, a little above the middle."""
@@ -91,6 +110,10 @@ class Welcome(Rows):
         for head, note, entries in self._groups:
             lines += [[], self._entry(head, note, muted, muted, block)]
             for words, aside in entries:
+                if head == RECENT and words in self._sessions:
+                    meta = Style(meta={"session": self._sessions[words]})
+                    lines.append(self._entry(words, aside, text + meta, muted + meta, block))
+                    continue
                 lines += [self._entry(words, aside, text, muted, block)] if aside else self._wrapped(words, text, block)
         return lines
 

@@ -92,7 +92,8 @@ def words_of(error: StoredError, provider: str) -> Words:
             name = error.data.provider_id or provider
             login = f"opencode-tui auth login {name}"
             text, code = _without_status(error.data.message)
-            detail = text.partition("rejected the API key: ")[2].rpartition("; run ")[0]
+            detail, _, remedy = text.partition("rejected the API key: ")[2].rpartition("; ")
+            login = _line(remedy) if remedy.startswith("change ") else login
             if not (code or detail) and not re.search("refuse|invalid", text, re.IGNORECASE):
                 return Words(f"No API key for {name}", fix=login)
             return Words(f"{name} rejected the API key", code=code, detail=_line(detail), fix=login)

@@ -95,6 +95,11 @@ class Panel(Rows, can_focus=True):
         """Start to wait until keys are accepted."""
         self._await_quiet()
 
+    @property
+    def is_guarded(self) -> bool:
+        """Return whether keys are not accepted yet."""
+        return self._guard.wait(_now()) > 0
+
     def guard_again(self) -> None:
         """Show another question; keys are ignored again for a while."""
         self._guard = Guard(_now())

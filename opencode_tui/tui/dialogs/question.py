@@ -3,7 +3,8 @@
 from collections.abc import Callable, Sequence
 
 from opencode_tui.schema.api.question import QuestionRequest
-from opencode_tui.text.cells import breaks
+from opencode_tui.text.cells import breaks, pad
+from opencode_tui.text.cells import width as cells
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.tui.dialogs.panel import Line, Panel, PanelKey
 from opencode_tui.tui.widgets.row import Piece
@@ -86,6 +87,8 @@ class QuestionPanel(Panel):
         palette = self.look.palette
         question = self.request.questions[self._at]
         lines = self._asked(width)
+        labels = [screen_line(option.label) for option in question.options]
+        column = min(max(map(cells, labels), default=0), max(8, (width - 5) // 2))
         for number, option in enumerate(question.options):
             area = "selection" if number == self._row else "surface"
             is_chosen = option.label in self._chosen[self._at]
@@ -93,7 +96,7 @@ class QuestionPanel(Panel):
             pieces: list[Piece] = [
                 (f"{sign} ", palette.style("success", area)),
                 (f"{number + 1}  " if number < 9 else "   ", palette.style("accent", area, bold=True)),
-                (screen_line(option.label), palette.style("text", area, bold=number == self._row)),
+                (pad(labels[number], column), palette.style("text", area, bold=number == self._row)),
             ]
             if option.description:
                 pieces.append((f"   {screen_line(option.description)}", palette.style("muted", area)))

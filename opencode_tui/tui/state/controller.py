@@ -28,6 +28,7 @@ from opencode_tui.text.safe_text import screen_line
 from opencode_tui.text.undo import stored_report, undone_files
 from opencode_tui.tui.options import StartOptions
 from opencode_tui.tui.state.facts import Asking, FolderState, SessionFacts, is_left_open
+from opencode_tui.tui.state.items import ToolItem
 from opencode_tui.tui.state.model_selection import ModelSelection
 from opencode_tui.tui.state.transcript import Transcript
 from opencode_tui.tui.state.waiting import WaitingRequests, is_waiting
@@ -96,6 +97,8 @@ class SessionController:
         self.sandbox: SandboxState | None = None
         """How commands are confined; None until it is known."""
         self.is_read_only = False
+        self.has_prompts = False
+        """Whether there are earlier prompts, of this run or of others."""
         self.is_stacked = False
         """Whether diffs use one column even where two fit."""
         self.everywhere: Sequence[SessionInfo] = ()
@@ -134,11 +137,21 @@ class SessionController:
         return int(self._clock() * 1000)
 
     def questions(self) -> Sequence[Asking]:
-        """Return the open questions of the shown session and of its subagent sessions, oldest first."""
+        """Return the open questions of the shown session and of its subagent sessions, in the order of their calls."""
         if self.session_id is None or not self.folder.asking:
             return ()
         family = self.folder.family(self.session_id)
-        return [one for one in self.folder.asking.values() if one.session_id in family]
+        found = [one for one in self.folder.asking.values() if one.session_id in family]
+        return sorted(found, key=self._place) if len(found) > 1 else found
+
+    def _place(self, request: Asking) -> int:
+        """Return where the call of a question is in the conversation; questions of other sessions come last."""
+        ref = request.tool
+        if ref is None or request.session_id != self.session_id:
+            return len(self.transcript.items)
+        calls = (item for item in reversed(self.transcript.items) if isinstance(item, ToolItem))
+        found = (item.at for item in calls if (item.message_id, item.part.call_id) == (ref.message_id, ref.call_id))
+        return next(found, len(self.transcript.items))
 
     def waiting_elsewhere(self) -> int:
         """Return how many sessions other than the shown one and its subagent sessions need an answer."""

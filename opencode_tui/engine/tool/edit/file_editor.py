@@ -93,7 +93,9 @@ class FileEditor:
             before = old.text if old else ""
             diff = await asyncio.to_thread(compare, location.relative, before, new.text)
             change = Change(location.real, new.format.encode(new.text), old.stamp if old else None)
-            await self._permission.ask([location], context, filepath=str(location.path), shown={"diff": diff.text})
+            await self._permission.ask(
+                [location], context, filepath=str(location.path), shown={"diff": diff.text, "exists": old is not None}
+            )
             [stamp] = await self._files.apply([change], context)
             if stamp is not None:
                 self._stamps.mark(context.session_id, location.real, stamp)

@@ -1,0 +1,90 @@
+"""The start page, questions of parallel calls, messages that stay readable, new files and files outside of the project."""
+
+import asyncio
+from pathlib import Path
+
+from tests.support.provider.model_script import Answer, Call
+from tests.support.terminal.screen import Page, screen
+
+NEW = Call("write", {"filePath": "new.md", "content": "# New\n"})
+ASK = {"permission": {"edit": "ask"}}
+
+
+async def test_a_recent_session_is_opened_by_a_click(environ: dict[str, str], folder: Path) -> None:
+    async with screen(environ, folder, Answer(text="The first.")) as page:
+        await page.send("say one")
+        await page.sees("Done")
+        await page.press("ctrl+x", "n")
+        lines = (await page.sees("Recent sessions")).splitlines()
+        assert any("Recent sessions" in line and "ctrl+x l lists all" in line for line in lines)
+        row = next(at for at, line in enumerate(lines) if "Title: say one" in line)
+        await page.pilot.click(offset=(lines[row].index("say one"), row))
+        await page.sees("The first.")
+
+
+async def test_the_first_start_names_no_earlier_prompts(environ: dict[str, str], folder: Path) -> None:
+    async with screen(environ, folder, Answer(text="The first.")) as page:
+        assert "previous prompts" not in await page.sees("Type a request. f1 lists the keys.")
+        await page.send("say one")
+        await page.sees("Done")
+        await page.press("ctrl+x", "n")
+        await page.sees("press up for previous prompts")
+
+
+async def test_the_question_about_a_new_file_is_whether_to_create_it(environ: dict[str, str], folder: Path) -> None:
+    again = Call("write", {"filePath": "new.md", "content": "# Newer\n"})
+    answers = Answer(calls=(NEW,)), Answer(calls=(again,)), Answer(text="Written.")
+    async with screen(environ, folder, *answers, settings=ASK) as page:
+        await page.send("write it")
+        await page.sees("Create this file?")
+        await page.answer("y")
+        await page.sees("Edit this file?")
+        await page.answer("y")
+        await page.sees("Written.")
+
+
+async def test_parallel_calls_ask_in_their_order(environ: dict[str, str], folder: Path) -> None:
+    slow = "; ".join(f"rm -rf part{number}" for number in range(60))
+    calls = (Call("bash", {"command": slow}), Call("write", {"filePath": "second.md", "content": "x\n"}))
+    settings = {"permission": {"edit": "ask", "bash": "ask"}}
+    async with screen(environ, folder, Answer(calls=calls), Answer(text="So."), settings=settings) as page:
+        await page.send("do both")
+        await page.sees("1 of 2")
+        await page.sees("rm -rf part0")
+        assert "Create this file?" not in page.text()
+        await page.answer("y")
+        await page.sees("Create this file?")
+
+
+async def test_a_message_stays_when_a_short_turn_ends(environ: dict[str, str], folder: Path) -> None:
+    async with screen(environ, folder, Answer(calls=(NEW,)), Answer(text="Written."), settings=ASK) as page:
+        await page.send("write it")
+        await page.sees("a always allow all edits")
+        await page.answer("a")
+        await page.sees("Written.")
+        await asyncio.sleep(0.6)
+        assert "Always allowed all edits" in page.text()
+        await page.sees("Done")
+        assert "Always allowed" not in page.text()
+
+
+async def outside(page: Page) -> str:
+    await page.send("read it")
+    return await page.sees("outside the project?")
+
+
+async def test_a_question_names_the_file_outside_and_its_line_the_whole_path(
+    environ: dict[str, str], folder: Path
+) -> None:
+    secret = folder.parent / "beside" / "notes.txt"
+    secret.parent.mkdir()
+    secret.write_text("one\n")
+    given = f"../{secret.parent.name}/{secret.name}"
+    calls = Answer(calls=(Call("read", {"filePath": given}),)), Answer(text="Read.")
+    async with screen(environ, folder, *calls, size=(150, 34)) as page:
+        text = await outside(page)
+        assert "Access a file outside the project?" in text and str(secret) in text
+        await page.answer("y")
+        await page.sees("Read.")
+        line = next(line for line in page.text().splitlines() if "✓ Read" in line)
+        assert str(secret) in line and "../" not in line

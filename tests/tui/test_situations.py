@@ -173,3 +173,17 @@ def test_a_question_mark_in_an_empty_prompt_shows_the_keys_and_is_a_letter_behin
         terminal.sees("Keyboard shortcuts")
         terminal.press("escape")
         terminal.sees_no_more("Keyboard shortcuts")
+
+
+def test_after_the_editor_ctrl_c_clears_the_prompt_and_does_not_quit(start: Open, tmp_path: Path) -> None:
+    editor = tmp_path / "editor"
+    editor.write_text('#!/bin/sh\nprintf "written outside" > "$1"\n')
+    editor.chmod(0o755)
+    with start(environ={"EDITOR": str(editor)}) as terminal:
+        terminal.sees("Ask anything")
+        terminal.press("ctrl+x", "e")
+        terminal.sees("written outside")
+        terminal.press("ctrl+c")
+        assert "again to quit" not in terminal.sees("Ask anything")
+        terminal.type("still here\r")
+        terminal.sees("Echo: still here")

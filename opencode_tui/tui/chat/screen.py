@@ -81,6 +81,8 @@ class ChatScreen(ErrorBoundary, Screen[None], inherit_bindings=False):
         self._is_submitted = False
         self._is_deaf = False
         """Whether the key that is being handled comes before a question accepts keys."""
+        self._early_actions: list[str] = []
+        """Actions of keys that were pressed before the engine was open."""
         self._leader_timer: Timer | None = None
         self._is_shell = False
 
@@ -199,6 +201,9 @@ class ChatScreen(ErrorBoundary, Screen[None], inherit_bindings=False):
         assert self.action_table is not None
         if self._is_submitted:
             self.action_table.prompt.submit()
+        for action_id in self._early_actions:
+            if self.can(BY_ID[action_id]):
+                self.act(action_id)
         if self.options.prompt:
             typed = self.prompt.pop_draft()
             self.prompt.editor.put(self.options.prompt)
@@ -391,12 +396,12 @@ class ChatScreen(ErrorBoundary, Screen[None], inherit_bindings=False):
         editor = self.typed_editor
         if action.area == "prompt":
             return isinstance(editor, Editor) and self._may_write(editor, action.id)
-        if self.action_table is None:
-            return action.id == "app_exit"
         if action.area == "focus":
             return self.is_reading
         if action.id == "help_view" and self._app_api.last_key == "question_mark":
             return False  # the prompt decides by the text before it
+        if self.action_table is None:
+            return True  # it is done once the engine is open
         if self.browser is not None and self.browser.keeps(self._app_api.last_key):
             return False
         if self.panels is not None and self.panels.is_open:
@@ -430,6 +435,8 @@ class ChatScreen(ErrorBoundary, Screen[None], inherit_bindings=False):
             self.action_table.do(action_id)
         elif action_id == "app_exit":
             self.leave()
+        else:
+            self._early_actions.append(action_id)
 
     def on_editor_submitted(self, event: Editor.Submitted) -> None:
         """Send a completed command."""

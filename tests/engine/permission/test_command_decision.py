@@ -191,6 +191,12 @@ def test_always_would_grant_only_what_is_asked_for(commands: list[str], always: 
     assert decided(*commands).always == always
 
 
+def test_always_grants_no_folder_that_a_rule_allows_anyway() -> None:
+    given = ("external_directory /etc/* allow",)
+    assert decided("cat r:/etc/hosts", "cat r:/srv/a", given=given).always == ("/srv/*",)
+    assert decided("cat r:/etc/hosts", "cat r:/srv/a").always == ("/etc/*", "/srv/*")
+
+
 def test_what_runs_outside_with_a_rule_still_asks_for_its_unknown_members() -> None:
     assert decided("npm test", "git push", given=("bash git push * allow",)).action == "ask"
     assert decided("npm test", "cat r:/etc/hosts", given=("external_directory /etc/* allow",)).action == "ask"

@@ -43,7 +43,9 @@ def test_a_model_of_the_settings_needs_no_table() -> None:
         Limit(context=200_000, output=8_000),
         Cost(input=Decimal(1), output=Decimal(2), cache_read=Decimal("0.1")),
     )
-    assert made.endpoint("fake") == Endpoint("fake", "http://host/openai/v1", "fake-key-for-tests")
+    assert made.endpoint("fake") == Endpoint(
+        "fake", "http://host/openai/v1", "fake-key-for-tests", key_setting="provider.fake.options.apiKey"
+    )
     assert table._providers is None
 
 

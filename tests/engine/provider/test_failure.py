@@ -196,6 +196,9 @@ def test_a_message_is_one_line_that_names_provider_and_remedy() -> None:
     )
     assert isinstance(refused, AuthError)
     assert str(refused) == "openai rejected the API key: bad key (HTTP 401); run `opencode-tui auth login openai`"
+    body, setting = '{"error": {"message": "bad"}}', "provider.openai.options.apiKey"
+    own = failure.from_response(Reported("openai", status=401, body=body, key_setting=setting), now_ms=0)
+    assert str(own).endswith(f"; change {setting} in your settings, which comes before a stored key")
     missing = failure.missing_key("groq", "GROQ_API_KEY")
     assert str(missing) == "no API key for groq; run `opencode-tui auth login groq` or set GROQ_API_KEY"
 

@@ -100,7 +100,7 @@ async def test_several_questions_are_counted(environ: dict[str, str], folder: Pa
 async def test_an_edit_is_asked_for_with_its_diff(environ: dict[str, str], folder: Path) -> None:
     async with screen(environ, folder, Answer(calls=(WRITE,)), Answer(text="Ok."), settings=ASKS) as page:
         await page.send("write it")
-        text = await page.sees("Edit this file?")
+        text = await page.sees("Create this file?")
         assert "notes.md" in text
         assert "1 + # Hi" in text
         assert "+1" in text

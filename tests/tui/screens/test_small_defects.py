@@ -88,3 +88,48 @@ async def test_a_question_names_the_file_outside_and_its_line_the_whole_path(
         await page.sees("Read.")
         line = next(line for line in page.text().splitlines() if "✓ Read" in line)
         assert str(secret) in line and "../" not in line
+
+
+async def test_a_subagent_session_names_its_agent_and_the_way_back(environ: dict[str, str], folder: Path) -> None:
+    task = Call("task", {"description": "look around", "prompt": "look", "subagent_type": "explore"})
+    answers = Answer(calls=(task,)), Answer(text="The child looked."), Answer(text="The parent is done.")
+    async with screen(environ, folder, *answers, size=(120, 34)) as page:
+        await page.send("go")
+        await page.sees("The parent is done.")
+        await page.sees("Done")
+        assert page.text().splitlines()[-1].split()[0] == "build"
+        await page.press("ctrl+x", "right")
+        await page.sees("The child looked.")
+        last = (await page.sees("ctrl+x up parent session")).splitlines()[-1]
+        assert last.split()[0] == "explore"
+        await page.press("ctrl+x", "up")
+        await page.sees("The parent is done.")
+
+
+async def test_a_project_at_the_root_says_why_it_asks(environ: dict[str, str], folder: Path) -> None:
+    read = Answer(calls=(Call("read", {"filePath": str(folder / "a.txt")}),))
+    (folder / "a.txt").write_text("one\n")
+    async with screen(environ, Path("/"), read, Answer(text="Read."), size=(140, 34)) as page:
+        text = await outside(page)
+        assert "/ is not a project folder, so every path is outside." in text
+        assert str(folder / "a.txt") in text
+        await page.answer("y")
+        await page.sees("Read.")
+
+
+async def test_a_refused_key_of_the_settings_names_its_setting(environ: dict[str, str], folder: Path) -> None:
+    async with screen(environ, folder) as page:
+        await page.send("<<error 401 bad key>>")
+        text = await page.sees("rejected the API key")
+        assert "Fix    change provider.fake.options.apiKey in your settings" in text
+        assert "auth login" not in text
+
+
+async def test_keys_before_the_engine_is_open_are_done_afterwards(environ: dict[str, str], folder: Path) -> None:
+    async with screen(environ, folder, is_attached=False) as page:
+        await page.press("ctrl+x", "t")
+        await page.type("typed")
+        assert page.app.chat.action_table is None
+        page.app.attach(page.world.client)
+        await page.sees("Filter themes")
+        assert page.app.chat.prompt.editor.text == "typed"

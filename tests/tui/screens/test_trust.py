@@ -54,3 +54,18 @@ async def test_a_folder_without_such_files_says_so(environ: dict[str, str], tmp_
     async with screen(environ, tmp_path / "calm") as page:
         await page.press("ctrl+x", "w")
         await page.sees("Nothing needs your trust")
+
+
+async def test_the_commands_of_a_folder_that_is_trusted_now_are_completed(
+    environ: dict[str, str], folder: Path
+) -> None:
+    async with screen(environ, folder) as page:
+        await page.type("/hel")
+        assert "/hello" not in await page.sees("/help")
+        await page.press("ctrl+c")
+        await page.send("/trust")
+        await page.sees("Trust this folder?")
+        await page.answer("y")
+        await page.sees("Folder trusted")
+        await page.type("/hel")
+        await page.sees("/hello")

@@ -6,6 +6,7 @@ model is synthetic; what it only showed is ignored by requests.
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from msgspec import Struct
 
@@ -68,7 +69,8 @@ class Child(Struct, frozen=True):
     tools: Sequence[str] = ()
 
 
-class _Answer(Struct):
+@dataclass(slots=True)
+class _Answer:
     """A response that is being collected; `calls` holds the ids of its calls."""
 
     source: str

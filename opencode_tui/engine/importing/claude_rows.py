@@ -7,9 +7,9 @@ and of the calls.
 """
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from typing import Literal
 
-import msgspec
 from msgspec import Struct
 
 from opencode_tui.engine.importing.json_lines import JsonLines, Line, as_object, as_objects, as_text, as_time
@@ -24,7 +24,8 @@ COMMAND_MARKS = ("<command-name>", "<command-message>", "<local-command-", "<bas
 _MAX_ROWS = 500_000
 
 
-class Row(Struct):
+@dataclass(slots=True)
+class Row:
     """A row of the tree: where it is in the file, its parent (an index, -1 for none), and what it has.
 
     `answer` is the id of the model's response; `calls` and `results` are ids of calls. `is_prompt`: the user wrote it.
@@ -45,7 +46,8 @@ class Row(Struct):
     is_sidechain: bool = False
 
 
-class Facts(Struct):
+@dataclass(slots=True)
+class Facts:
     """What the rows say of the session. `summaries` are titles by the last row of their session, which may be in another file."""
 
     session_id: str = ""
@@ -57,7 +59,7 @@ class Facts(Struct):
     title: str = ""
     prompt: str = ""
     agent_id: str = ""
-    summaries: dict[str, str] = msgspec.field(default_factory=dict[str, str])
+    summaries: dict[str, str] = field(default_factory=dict[str, str])
 
 
 class Conversation(Struct, frozen=True):

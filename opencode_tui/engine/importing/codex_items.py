@@ -6,6 +6,7 @@ some time it was an event in the same file.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
@@ -49,7 +50,8 @@ class Item(Struct, frozen=True):
     call_id: str = ""
 
 
-class Facts(Struct):
+@dataclass(slots=True)
+class Facts:
     """What the items say of the session."""
 
     id: str = ""

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from msgspec import Struct
 
@@ -50,7 +51,8 @@ class Child(Struct, frozen=True):
     tools: Sequence[str] = ()
 
 
-class _Answer(Struct):
+@dataclass(slots=True)
+class _Answer:
     """A step that is being collected."""
 
     origin: Origin

@@ -69,14 +69,14 @@ class Change(Struct, frozen=True):
     data: bytes | None
 
 
-class _Head(Struct, rename="camel"):
+class _Head(Struct, frozen=True, rename="camel"):
     id: str
     secret_hash: str
     session_id: str
     created: int
 
 
-class _Line(Struct, omit_defaults=True):
+class _Line(Struct, frozen=True, omit_defaults=True):
     key: str
     type: str
     data: msgspec.Raw = msgspec.Raw()

@@ -6,7 +6,7 @@ model is synthetic; what it only showed is ignored by requests.
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from msgspec import Struct
 
@@ -79,7 +79,7 @@ class _Answer:
     pieces: list[Piece]
     finish: str = ""
     completed: int = 0
-    usage: Usage = Usage()
+    usage: Usage = field(default_factory=Usage)
     error: JsonObject | None = None
     has_calls: bool = False
 

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from msgspec import Struct
 
@@ -59,7 +59,7 @@ class _Answer:
     author: Author
     pieces: list[Piece]
     completed: int
-    usage: Usage = Usage()
+    usage: Usage = field(default_factory=Usage)
     error: JsonObject | None = None
     has_calls: bool = False
     is_ended: bool = False

@@ -31,7 +31,7 @@ THREATS = {
 FOREIGN = [name for name, (status, _, headers) in THREATS.items() if status == 403 and "content-type" not in headers]
 """What not even a preflight may come from."""
 
-WELL_FORMED = {"requestID": "per_1", "permissionID": "per_1", "providerID": "openai"}
+WELL_FORMED = {"trashID": "ses_1", "requestID": "per_1", "permissionID": "per_1", "providerID": "openai"}
 
 
 async def requests_to_all(face: HttpFace) -> list[tuple[str, str]]:

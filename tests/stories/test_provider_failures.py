@@ -31,7 +31,7 @@ def test_a_rejected_key_is_reported_with_the_remedy(line, server, paths):
     done = line.turn("hello")
     errors = [event["error"]["name"] for event in done.events if event["type"] == "error"]
     assert (done.code, errors) == (1, ["ProviderAuthError"])
-    assert "auth login" in done.stderr and len(done.stderr.splitlines()) == 1
+    assert "provider.fake.options.apiKey" in done.stderr and len(done.stderr.splitlines()) == 1
     assert len(server.requests) == 1
     assert read_store(paths.storage).of_kind("message")[-1]["error"]["name"] == "ProviderAuthError"
 

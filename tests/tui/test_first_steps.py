@@ -35,7 +35,7 @@ async def test_a_key_typed_while_a_question_appears_answers_nothing_and_is_kept(
     async with screen(environ, tmp_path, Answer(calls=(call,)), settings=asks) as page:
         await page.send("make it")
         await page.sees("Run this command?")
-        await page.press("y", "enter")
+        await page.press("y")
         assert page.app.chat.prompt.editor.text == "y"
         assert len(await page.world.client.permissions.pending()) == 1
         await page.answer("enter")

@@ -58,3 +58,8 @@ def test_the_starts_of_words_match_also_where_an_earlier_word_has_the_character(
 
 def test_a_long_query_may_lack_a_character_of_a_word() -> None:
     assert best("sonet", "claude-sonnet-4", "so many things are elsewhere") == ["claude-sonnet-4"]
+
+
+def test_each_word_of_a_query_may_be_anywhere() -> None:
+    assert best("by w63", "Model by provider-xw63", "Model by another") == ["Model by provider-xw63"]
+    assert best("model choose", "Choose a model", "Choose a theme") == ["Choose a model"]

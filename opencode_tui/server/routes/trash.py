@@ -12,7 +12,7 @@ from opencode_tui.server.request import FolderClient
 
 router = APIRouter(prefix=f"{OWN}/trash", tags=["opencode-tui"])
 
-TrashedId = Annotated[str, Path(alias="id", pattern=r"^([0-9]{1,20}-)?ses_[0-9A-Za-z]{1,60}$")]
+TrashedId = Annotated[str, Path(alias="trashID", pattern=r"^([0-9]{1,20}-)?ses_[0-9A-Za-z]{1,60}$")]
 """The ID of a session, or its name in the trash."""
 
 
@@ -28,7 +28,7 @@ async def empty_trash(client: FolderClient, choice: TrashChoice) -> Response:
     return answer_records(await client.trash.empty(choice.names))
 
 
-@router.post("/{id}/restore", response_model=SessionInfo)
+@router.post("/{trashID}/restore", response_model=SessionInfo)
 async def restore_from_trash(client: FolderClient, trashed_id: TrashedId) -> Response:
     """Restore a deleted session with its subagent sessions."""
     return answer_record(await client.trash.restore(trashed_id))

@@ -22,10 +22,21 @@ class Match:
 def match(query: str, name: str) -> Match | None:
     """Return how a name contains a query, None if it does not. Case-insensitive.
 
-    The characters of the query are in one piece, or in pieces that each begin a word. From `LONG` characters on they
-    may also be close together, as with a character left out.
+    It contains all of the query, or each of its words. The characters are in one piece, or in pieces that each begin a word.
+    From `LONG` characters on they may also be close together, as with a character left out.
     """
-    wanted = "".join(query.split()).casefold()
+    words = query.split()
+    whole = _match_word("".join(words), name)
+    if whole is not None or len(words) < 2:
+        return whole
+    hits = [hit for word in words if (hit := _match_word(word, name)) is not None]
+    if len(hits) < len(words):
+        return None
+    return Match(min(hit.score for hit in hits), tuple(sorted({place for hit in hits for place in hit.places})))
+
+
+def _match_word(query: str, name: str) -> Match | None:
+    wanted = query.casefold()
     text = name[:_FAR].casefold()
     if not wanted:
         return Match(0, ())

@@ -43,7 +43,7 @@ async def test_replaces_the_quoted_text_and_tells_the_diff(bench: Workbench, edi
     }
     ask = bench.asked[-1]
     assert (ask.permission, ask.patterns, ask.always) == ("edit", ["a.txt"], ["*"])
-    assert ask.metadata == {"filepath": str(path), "diff": result.metadata["diff"]}
+    assert ask.metadata == {"filepath": str(path), "diff": result.metadata["diff"], "exists": True}
     assert bench.edited == [path]
 
 

@@ -295,7 +295,7 @@ def _rename_and_delete(world: HostileWorld) -> None:
     world.command("/delete")
     world.terminal.listens("delete")
     world.terminal.press("y")
-    world.terminal.sees("Deleted")
+    world.terminal.sees("Moved to the trash")
 
 
 def _busy(message: str) -> Answer:

@@ -14,7 +14,7 @@ from opencode_tui.schema.api.project import Places
 from opencode_tui.schema.api.question import QuestionRequest
 from opencode_tui.schema.api.search import SearchResult
 from opencode_tui.schema.api.trust import TrustReport
-from opencode_tui.schema.error import NotFoundError
+from opencode_tui.schema.error import ConfigError, NotFoundError
 from opencode_tui.schema.event.event import Envelope, Event
 from opencode_tui.schema.model import Limit, Model, ModelRef
 from opencode_tui.schema.permission import PermissionReport, PermissionRequest
@@ -113,6 +113,13 @@ class _Facet:
         return method
 
 
+def _context(script: Script) -> ContextView:
+    """Return the script's context; raise as for a session without a model where it has none."""
+    if script.context is None:
+        raise ConfigError("the script has no context")
+    return script.context
+
+
 class ScriptedClient:
     """The client of one script; `send` publishes an event."""
 
@@ -167,7 +174,7 @@ class ScriptedClient:
         self.project = _Facet(places=places, branch=lambda: script.branch)
         self.files = _Facet(find=lambda _query, **_: script.files, changed=lambda: script.diffs)
         self.undo = _Facet(preview=lambda *_: script.undo, recover=None)
-        self.context = _Facet(items=lambda _id: script.context)
+        self.context = _Facet(items=lambda _id: _context(script))
         self.imports = _Facet(available=lambda: script.can_import)
 
     def events(self) -> _Events:

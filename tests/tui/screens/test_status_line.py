@@ -45,10 +45,13 @@ async def test_the_branch_is_shown_while_the_sidebar_is_folded(
 
 async def test_fields_are_shown_in_the_chosen_order(environ: dict[str, str], folder: Path) -> None:
     settings = {"tui": {"status_line": {"fields": ["model", "folder", "agent", "approvals"]}}}
-    async with screen(environ, folder, settings=settings, size=(140, 34)) as page:
-        line = await shows(page, folder.name)
+    async with screen(environ, folder, settings=settings, size=(200, 34)) as page:
+        chosen = ("fake-model", folder.name, "build", "normal")
+        for words in chosen:
+            await shows(page, words)
+        line = line_of(page)
         assert "sandbox" not in line
-        order = [line.index(words) for words in ("fake-model", folder.name, "build", "normal")]
+        order = [line.index(words) for words in chosen]
         assert order == sorted(order)
 
 

@@ -45,9 +45,9 @@ def export(
 
     info, messages = with_client(work)
     if is_redacted or tools:
-        from opencode_tui.text.export.redact import redact_info, redact_messages
+        from opencode_tui.text.export.redact import redact_info, redact_messages, users_redactor
 
-        redactor = _redactor(tools, is_full=is_redacted)
+        redactor = users_redactor(tools, is_full=is_redacted)
         info, messages = redact_info(info, redactor), list(redact_messages(messages, redactor))
         _report(redactor)
     if markdown is not None:
@@ -68,16 +68,6 @@ async def _choose(client: "Client", session_id: str | None) -> "SessionInfo":
     if info is None:
         raise NotFoundError("no session to export in this project (see `opencode-tui session list`)")
     return info
-
-
-def _redactor(tools: tuple[str, ...], *, is_full: bool) -> "Redactor":
-    import os
-    from pathlib import Path
-
-    from opencode_tui.redaction.session import Person, Redactor
-
-    person = Person.of(os.environ, str(Path.home()))
-    return Redactor(person, tools=tools, is_full=is_full)
 
 
 def _report(redactor: "Redactor") -> None:

@@ -1,9 +1,11 @@
 """A conversation without secrets and personal data, and the report of what was left out."""
 
-from collections.abc import Iterable, Iterator, Mapping
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 
 from opencode_tui.redaction import detectors
-from opencode_tui.redaction.session import ENV_FILE, HOME, OUTPUT, USER, Redactor
+from opencode_tui.redaction.session import ENV_FILE, HOME, OUTPUT, USER, Person, Redactor
 from opencode_tui.schema.session.history import MessageWithParts, with_parts
 from opencode_tui.schema.session.message import MESSAGE
 from opencode_tui.schema.session.part import PART
@@ -27,6 +29,11 @@ _MANY = {
     USER: "mentions of the user name",
     ENV_FILE: "values of .env files",
 }
+
+
+def users_redactor(tools: Sequence[str] = (), *, is_full: bool = True) -> Redactor:
+    """Return a redactor for this machine's user; it leaves out the outputs of these tools, and all else if `is_full`."""
+    return Redactor(Person.of(os.environ, str(Path.home())), tools=tools, is_full=is_full)
 
 
 def redact_info(info: SessionInfo, redactor: Redactor) -> SessionInfo:

@@ -9,6 +9,7 @@ from msgspec import Struct
 from opencode_tui import __version__
 from opencode_tui.schema.session.session import SessionInfo
 from opencode_tui.tui.actions.browser import BrowserActions
+from opencode_tui.tui.actions.export import ExportActions
 from opencode_tui.tui.actions.search import SearchActions
 from opencode_tui.tui.actions.session import SessionActions
 from opencode_tui.tui.actions.session_sets import SessionSets
@@ -31,6 +32,7 @@ class PageActions(Struct, frozen=True):
     search: SearchActions
     sets: SessionSets
     browser: BrowserActions
+    exporter: ExportActions
 
     def table(self) -> Mapping[str, Callable[[], object]]:
         """Return the actions by id."""
@@ -111,7 +113,7 @@ class PageActions(Struct, frozen=True):
             case "rename":
                 self.session.rename(info, back)
             case "export":
-                self.session.export(info, back)
+                self.exporter.export(info, back)
             case _ if info.id in self.control.folder.sessions:
                 self.screen.do(self.session.fork(info.id))
             case _:

@@ -1,13 +1,11 @@
 """Actions on sessions: new, rename, delete, fork, export, compact, and navigation between them."""
 
-import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 
 from opencode_tui.schema.api.context import CompactSession
 from opencode_tui.schema.api.request import ForkSession, UpdateSession
-from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.session import SessionInfo
 from opencode_tui.tui.actions.session_sets import SessionSets
 from opencode_tui.tui.dialogs.text_panel import TextAsk, TextPanel
@@ -38,7 +36,6 @@ class SessionActions:
             "session_pin": lambda: self._with_shown(lambda info: self._sets.pin([info], self._note)),
             "session_restore": self._restore,
             "session_fork": lambda: self._with_shown(lambda info: self._screen.do(self.fork(info.id))),
-            "session_export": lambda: self._with_shown(self.export),
             "session_compact": lambda: self._with_shown(lambda info: self._screen.do(self._compact(info))),
             "session_parent": self._go_up,
             "session_child_cycle": lambda: self._cycle(1),
@@ -50,9 +47,6 @@ class SessionActions:
         """Return the actions that use the words after the name of their slash command, by id."""
         return {
             "session_rename": lambda words: self._with_shown(lambda info: self._screen.do(self.set_title(info, words))),
-            "session_export": lambda words: self._with_shown(
-                lambda info: self._screen.do(self.write_export(info, words))
-            ),
             "session_compact": lambda words: self._with_shown(lambda info: self._screen.do(self._compact(info, words))),
         }
 
@@ -126,30 +120,6 @@ class SessionActions:
         )
         self._screen.show_note("done", "Compacted")
 
-    def export(self, info: SessionInfo, after: Callable[[], object] = _nothing) -> None:
-        """Ask for a file name and export the conversation there; `after` is called when nothing is exported."""
-
-        def done(name: str) -> None:
-            self._panels.close()
-            if name:
-                self._screen.do(self.write_export(info, name))
-            else:
-                after()
-
-        ask = TextAsk(
-            "Export this session",
-            "write",
-            text=f"session-{info.id[:8]}.md",
-            hint="a new file in this folder; a name with .html becomes a page",
-        )
-        self._panels.open(TextPanel(ask, done=done, back=partial(self._close, after)))
-
-    async def write_export(self, info: SessionInfo, name: str) -> None:
-        """Write the conversation to a new file: a page of HTML if its name says so, else Markdown. Raises OpencodeError."""
-        messages = await self._control.client.messages.list(info.id)
-        path = await asyncio.to_thread(_write, self._control.client.directory, name, info, messages)
-        self._screen.show_note("done", "Exported", str(path))
-
     def _go_up(self) -> None:
         facts = self._control.facts
         if facts is not None and facts.info.parent_id:
@@ -172,19 +142,3 @@ class SessionActions:
             self._screen.show_note("note", "No session yet", "send a message to start one")
         else:
             act(self._control.facts.info)
-
-
-def _write(folder: Path, name: str, info: SessionInfo, messages: Sequence[MessageWithParts]) -> Path:
-    """Write a conversation to a new file and return its path. Blocks. Raises OpencodeError."""
-    from opencode_tui.text.export.file import write_new
-
-    path = folder / Path(name).expanduser()
-    if path.suffix.lower() in (".html", ".htm"):
-        from opencode_tui.text.export.html import session_page
-
-        write_new(path, session_page(info, messages))
-    else:
-        from opencode_tui.text.conversation import to_markdown
-
-        write_new(path, [to_markdown(info, messages)])
-    return path

@@ -28,6 +28,10 @@ class ShareActions(Struct, frozen=True):
             "session_unshare": lambda: self._with_shown(self._unshare),
         }
 
+    def _export(self, info: SessionInfo) -> None:
+        self.panels.close()
+        self.export(info)
+
     async def _begin(self, info: SessionInfo) -> None:
         if info.share is not None:
             self._show_link("Shared", info)
@@ -36,7 +40,7 @@ class ShareActions(Struct, frozen=True):
         if status.obstacle is not None or status.server is None:
             words = (status.obstacle or "").capitalize()
             answers = (
-                PanelKey("e", "export it instead", lambda: self.export(info)),
+                PanelKey("e", "export it instead", lambda: self._export(info)),
                 PanelKey("escape", "close", self.panels.close),
             )
             self.panels.open(ConfirmPanel(Question("Sessions cannot be shared", [words], "", answers)))

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 
 from opencode_tui.tui.actions.browser import BrowserActions
+from opencode_tui.tui.actions.export import ExportActions
 from opencode_tui.tui.actions.facts import FactActions
 from opencode_tui.tui.actions.lists import ListActions
 from opencode_tui.tui.actions.login import LoginActions
@@ -30,6 +31,7 @@ class ActionTable:
         self.run = RunActions(screen, app, panels, control, self.do)
         sets = SessionSets(screen, panels, control)
         self.session = SessionActions(screen, panels, control, sets)
+        export = ExportActions(screen, app, panels, control)
         self.undo = UndoActions(screen, panels, control)
         self.memory = MemoryActions(screen, app, panels, control)
         self.prompt = PromptActions(screen, app, control, self.do, self.do_with, self.memory.add)
@@ -38,9 +40,10 @@ class ActionTable:
         self.scroll = ScrollActions(screen, panels)
         search = SearchActions(screen, control, self.session)
         lists = ListActions(screen, app, control, can=self.can, run=self.do)
-        pages = PageActions(screen, app, control, self.session, self.undo, search, sets, self.browser)
+        pages = PageActions(screen, app, control, self.session, self.undo, search, sets, self.browser, export)
         self._with_words = {
             **self.session.with_words(),
+            **export.with_words(),
             **lists.with_words(),
             **pages.with_words(),
             **search.with_words(),
@@ -49,6 +52,7 @@ class ActionTable:
         self._table: Mapping[str, Callable[[], object]] = {
             **self.run.table(),
             **self.session.table(),
+            **export.table(),
             **self.browser.table(),
             **self.undo.table(),
             **self.prompt.table(),
@@ -61,7 +65,7 @@ class ActionTable:
             **self.pick.table(),
             **self.scroll.table(),
             **DisplayActions(screen, app).table(),
-            **ShareActions(screen, app, panels, control, self.session.export).table(),
+            **ShareActions(screen, app, panels, control, export.export).table(),
             **TrustActions(screen, app, panels, control).table(),
         }
 

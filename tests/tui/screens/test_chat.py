@@ -375,7 +375,9 @@ async def test_export_writes_a_new_file_and_never_over_another(environ: dict[str
         await page.sees("✓ Done")
         for name, words in (("taken.md", "already exists"), ("fresh.md", "Exported")):
             await page.press("ctrl+x", "x")
-            await page.sees("Export this session")
+            await page.sees("Export this session as")
+            await page.press("enter")
+            await page.sees("Export as markdown")
             await page.press("ctrl+a", "ctrl+k")
             await page.type(name)
             await page.press("enter")

@@ -1,5 +1,6 @@
 """Sharing from the chat: the first question, the link, its end; and the export of a page."""
 
+import json
 from pathlib import Path
 
 from textual.pilot import Pilot
@@ -83,3 +84,28 @@ async def test_an_export_with_the_name_of_a_page_is_a_page(environ: dict[str, st
         await page.sees("Exported")
     written = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert written.startswith("<!doctype html>") and "Here it is." in written
+
+
+async def test_an_export_without_secrets_says_what_it_left_out(environ: dict[str, str], tmp_path: Path) -> None:
+    secret = "ghp_" + "q7Zr2Vx9Kd4Tn8Bs6Wm1Hc5Jp3Lf0Gyabcd"
+    async with screen(environ, tmp_path, Answer(text="Here it is.")) as page:
+        await page.send(f"the token is {secret}")
+        await page.sees("Here it is.")
+        for choice, name in (("web page without", "safe.html"), ("markdown without", "safe.md"), ("json", "all.json")):
+            await page.press("ctrl+x", "x")
+            await page.sees("Export this session as")
+            await page.type(choice)
+            await page.press("enter")
+            await page.sees("Export as ")
+            await page.press("ctrl+a", "ctrl+k")
+            await page.type(name)
+            await page.press("enter")
+            await page.sees("left out: 3 keys" if name.startswith("safe") else "all.json")
+            await page.sees_no_more("Export as ")
+    texts = {name: (tmp_path / name).read_text(encoding="utf-8") for name in ("safe.html", "safe.md", "all.json")}
+    assert {name: secret in text for name, text in texts.items()} == {
+        "safe.html": False,
+        "safe.md": False,
+        "all.json": True,
+    }
+    assert json.loads(texts["all.json"])["messages"][1]["parts"][1]["text"] == "Here it is."

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import re
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -226,6 +227,18 @@ async def test_a_share_expires_after_its_last_change(tmp_path: Path):
     async with sharing(tmp_path, Limits(ttl_s=60)) as http:
         assert (await http.get(f"/share/{share['id']}")).status_code == 404
     assert [path for path in (tmp_path / "shares").rglob("*") if path.is_file()] == []
+
+
+def test_files_that_were_in_the_folder_before_are_left_alone(tmp_path: Path):
+    names = ["pr/project-of-some-kind/a.py", "docs/2020/letter.txt", "xy/short/z", "AB/AB0123456789abcdef0123/share"]
+    for name in names:
+        (tmp_path / name).parent.mkdir(parents=True)
+        (tmp_path / name).write_text("mine")
+        os.utime((tmp_path / name).parent, (0, 0))
+        os.utime(tmp_path / name, (0, 0))
+    store = ShareStore(tmp_path, Limits(ttl_s=1))
+    assert store.sweep() == []
+    assert [(tmp_path / name).read_text() for name in names] == ["mine"] * len(names)
 
 
 async def _events(http: httpx.AsyncClient, address: str, count: int, begun: asyncio.Event) -> list[tuple[str, Any]]:

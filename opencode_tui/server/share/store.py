@@ -24,6 +24,8 @@ import msgspec
 from msgspec import Struct
 
 ID = re.compile(r"[A-Za-z0-9_-]{16,64}")
+_OWN_FILES = ("share.json", "items.jsonl", ".share.json", ".items.jsonl")
+"""Beginnings of the names in the folder of a share, temporary ones included."""
 _RECORD_ID = re.compile(r"[A-Za-z0-9_-]{1,100}")
 _SESSION_ID = re.compile(r"[A-Za-z0-9_-]{1,100}")
 
@@ -207,11 +209,16 @@ class ShareStore:
             self._total -= share.size if share else 0
 
     def sweep(self) -> list[str]:
-        """Delete expired shares and what a crash left behind; return the ids of the shares."""
+        """Delete expired shares and what a crash left behind; return the ids of the shares. Other files are left alone."""
         gone: list[str] = []
         for place in list(self._folder.glob("*/*")):
+            if not ID.fullmatch(place.name) or place != self._place(place.name):
+                continue
             try:
-                moved = max(path.stat().st_mtime for path in place.iterdir())
+                inside = list(place.iterdir())
+                if not all(path.name.startswith(_OWN_FILES) and path.is_file() for path in inside):
+                    continue  # not ours: the folder may have been somebody's before
+                moved = max(path.stat().st_mtime for path in inside)
             except (OSError, ValueError):  # removed meanwhile, or empty
                 moved = 0.0
             has_head = (place / "share.json").exists()

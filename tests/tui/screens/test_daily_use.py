@@ -71,7 +71,8 @@ async def test_a_rejected_call_is_no_failure_and_its_time_is_not_that_of_the_que
         await page.sees("run once")
         await page.pilot.pause(1.2)
         await page.press("y")
-        line = next(line for line in (await page.sees("✓ Done")).splitlines() if "Bash" in line)
+        await page.sees("✓ Done")
+        line = next(line for line in (await page.sees("✓ Bash")).splitlines() if "Bash" in line)
         assert line.split() == ["✓", "Bash", "true"]
 
 

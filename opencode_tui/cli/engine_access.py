@@ -21,7 +21,7 @@ from opencode_tui.config import own_process
 if TYPE_CHECKING:
     from opencode_tui.client.client import Client, Clients
     from opencode_tui.client.local import LocalClient, Policy
-    from opencode_tui.client.remote_facets import RemoteClient
+    from opencode_tui.client.remote import RemoteClient
     from opencode_tui.client.snapshots import Snapshots
 
 T = TypeVar("T")
@@ -124,7 +124,7 @@ def open_snapshots() -> "Snapshots":
 
 
 def _remote(url: str, password: str | None, directory: str | None) -> "AbstractAsyncContextManager[RemoteClient]":
-    from opencode_tui.client.remote_facets import open_remote  # only for `attach`
+    from opencode_tui.client.remote import open_remote  # only for `attach`
     from opencode_tui.schema.http_headers import DEFAULT_USERNAME
 
     given = password or os.environ.get("OPENCODE_SERVER_PASSWORD", "").strip() or None

@@ -1,29 +1,12 @@
-"""The client of one folder, the clients of all folders of an engine, and the reader of events. The facets are in `facets`."""
+"""The client of one folder, the clients of all folders of an engine, and the reader of events. The facets are in `facets/`."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
 from types import TracebackType
 from typing import Protocol
 
-from opencode_tui.client.facets import (
-    CatalogFacet,
-    ContextFacet,
-    FilesFacet,
-    ImportsFacet,
-    MessagesFacet,
-    PermissionsFacet,
-    ProjectFacet,
-    PromptsFacet,
-    QuestionsFacet,
-    RulesFacet,
-    ScreenFacet,
-    SearchFacet,
-    SessionsFacet,
-    SettingsFacet,
-    SharingFacet,
-    TrashFacet,
-    UndoFacet,
-)
+from opencode_tui.client.facets.folder import FolderFacets
+from opencode_tui.client.facets.session import SessionFacets
 from opencode_tui.schema.event.event import Envelope
 
 
@@ -53,7 +36,7 @@ class EventReader(Protocol):
         ...
 
 
-class Client(Protocol):
+class Client(SessionFacets, FolderFacets, Protocol):
     """The API for one folder."""
 
     @property
@@ -70,24 +53,6 @@ class Client(Protocol):
     def terminals(self) -> int:
         """Return how many other terminals use the engine of this process."""
         ...
-
-    sessions: SessionsFacet
-    search: SearchFacet
-    trash: TrashFacet
-    messages: MessagesFacet
-    prompts: PromptsFacet
-    context: ContextFacet
-    undo: UndoFacet
-    permissions: PermissionsFacet
-    rules: RulesFacet
-    questions: QuestionsFacet
-    catalog: CatalogFacet
-    settings: SettingsFacet
-    files: FilesFacet
-    sharing: SharingFacet
-    screen: ScreenFacet
-    project: ProjectFacet
-    imports: ImportsFacet
 
     def events(self) -> EventReader:
         """Return a reader of this folder's events from now on."""

@@ -11,7 +11,9 @@ from typing import Literal
 from msgspec import Struct
 
 from opencode_tui.bus import Subscription
-from opencode_tui.client.local_facets import Calls, LocalFacets
+from opencode_tui.client.calls import Calls
+from opencode_tui.client.local_facets.folder import LocalFolderFacets
+from opencode_tui.client.local_facets.session import LocalSessionFacets
 from opencode_tui.engine.engine import CLOSE_GRACE_MS, Engine, open_engine
 from opencode_tui.engine.instance import Instance
 from opencode_tui.engine.permission.policy import AskPerson, Policy, RefuseQuestions
@@ -29,7 +31,7 @@ class ConfinedRun(Struct, frozen=True):
     changes: tuple[tuple[str, str], ...]
 
 
-class LocalClient(LocalFacets):
+class LocalClient(LocalSessionFacets, LocalFolderFacets):
     """The client of one folder, in the process."""
 
     def __init__(
@@ -38,9 +40,8 @@ class LocalClient(LocalFacets):
         self._engine = engine
         self._policy = policy or AskPerson()
         self._calls = calls
-        self._instance = instance
         self.directory = instance.directory
-        self.bind(engine, instance, policy=self._policy, calls=self._calls)
+        self.use(instance)
 
     @property
     def is_current(self) -> bool:
@@ -100,7 +101,8 @@ class LocalClient(LocalFacets):
     def use(self, instance: Instance) -> None:
         """Use this instance of the folder from now on."""
         self._instance = instance
-        self.bind(self._engine, instance, policy=self._policy, calls=self._calls)
+        self.bind_session(self._engine, instance, policy=self._policy, calls=self._calls)
+        self.bind_folder(self._engine, instance, calls=self._calls)
 
 
 class LocalClients:

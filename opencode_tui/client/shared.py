@@ -25,6 +25,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from opencode_tui import __version__
 from opencode_tui.client.client import Client, Clients, EventReader
+from opencode_tui.client.facets.folder import FolderFacets
+from opencode_tui.client.facets.session import SessionFacets
 from opencode_tui.config.flags import SETTING_VARIABLES, read_flags
 from opencode_tui.schema.error import LinkLostError, OpencodeError, StorageError
 from opencode_tui.schema.event.event import BusLagged, Envelope, Event
@@ -34,7 +36,7 @@ from opencode_tui.storage.paths import Paths, find_paths
 from opencode_tui.storage.process_identity import current_process, is_suspended
 
 if TYPE_CHECKING:
-    from opencode_tui.client.remote_facets import RemoteClient
+    from opencode_tui.client.remote import RemoteClient
     from opencode_tui.client.thread import EngineThread
 
 logger = logging.getLogger(__name__)
@@ -159,7 +161,7 @@ class SharedClient:
         self._readers: list[_Events] = []
         self._reason = ""
         self._directory = directory
-        for name in Client.__annotations__:  # all facets
+        for name in (*SessionFacets.__annotations__, *FolderFacets.__annotations__):
             setattr(self, name, _Facet(self, name))
 
     @property
@@ -257,7 +259,7 @@ class SharedClient:
         """Connect to the engine of another terminal; None when it does not respond."""
         if not _is_reachable(record):
             return None
-        from opencode_tui.client.remote_facets import open_terminal  # only for a second terminal
+        from opencode_tui.client.remote import open_terminal  # only for a second terminal
 
         try:
             async with AsyncExitStack() as opened, asyncio.timeout(max(patience_s, 0.1)):
@@ -393,7 +395,7 @@ async def join_engine(environ: Mapping[str, str], directory: Path) -> AsyncGener
     if record is None or not _is_reachable(record):
         yield None
         return
-    from opencode_tui.client.remote_facets import open_terminal
+    from opencode_tui.client.remote import open_terminal
 
     async with AsyncExitStack() as stack:
         client: Client | None = None

@@ -11,7 +11,7 @@ import pytest_asyncio
 
 from opencode_tui.cli.engine_access import serve_terminals
 from opencode_tui.client.client import Client
-from opencode_tui.client.remote_facets import open_remote
+from opencode_tui.client.remote import open_remote
 from opencode_tui.client.shared import open_shared
 from opencode_tui.client.thread import open_client_in_thread
 from opencode_tui.schema.api.request import CreateSession, PromptInput, TextInput

@@ -5,7 +5,7 @@ from typing import Any, ParamSpec, TypeVar
 
 import pytest
 
-from opencode_tui.client.local_facets import forward
+from opencode_tui.client.calls import forward
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -6,7 +6,7 @@ import json
 import pytest
 
 from opencode_tui.client.local import open_clients
-from opencode_tui.client.remote_facets import open_remote
+from opencode_tui.client.remote import open_remote
 from opencode_tui.schema.error import OpencodeError
 from opencode_tui.schema.event.event import BusLagged
 from opencode_tui.server.address import Listening

@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from opencode_tui.client.remote_facets import open_remote
+from opencode_tui.client.remote import open_remote
 from opencode_tui.schema.api.request import PromptInput
 from opencode_tui.schema.event.event import PartGrowth, SessionIdle
 from opencode_tui.schema.session.message import AssistantMessage

@@ -1,44 +1,21 @@
-"""The facets over HTTP: which route of the server answers each method. The methods are documented in `facets`."""
+"""The facets of sessions over HTTP: which route of the server answers each method."""
 
-import asyncio
 import json
-from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import asynccontextmanager
-from pathlib import Path
+from collections.abc import Callable, Sequence
 
-from opencode_tui.bus import Bus, Subscription
-from opencode_tui.client.facets import (
-    CatalogFacet,
+from opencode_tui.client.facets.session import (
     ContextFacet,
-    FilesFacet,
     ImportsFacet,
     MessagesFacet,
-    PermissionsFacet,
-    ProjectFacet,
     PromptsFacet,
-    QuestionsFacet,
-    RulesFacet,
-    ScreenFacet,
     SearchFacet,
     SessionsFacet,
-    SettingsFacet,
     SharingFacet,
     TrashFacet,
     UndoFacet,
 )
 from opencode_tui.client.remote_events import RemoteEvents
-from opencode_tui.client.remote_link import Link, answer_failure, body_error, open_link, open_terminal_link
-from opencode_tui.schema.api.catalog import (
-    AgentSummary,
-    CommandSummary,
-    Notices,
-    ProviderFacts,
-    ProviderSummary,
-    SandboxState,
-    SkillSummary,
-    StatusFacts,
-    ToolSummary,
-)
+from opencode_tui.client.remote_link import Link, answer_failure, body_error
 from opencode_tui.schema.api.context import (
     CompactionReport,
     CompactSession,
@@ -47,10 +24,7 @@ from opencode_tui.schema.api.context import (
     PruneReport,
     RequestView,
 )
-from opencode_tui.schema.api.file import ChangedFile, FileContent, FileEntry, FindKind, LineMatch
 from opencode_tui.schema.api.importing import ImportProgress, ImportReport, ImportRequest, ImportStore
-from opencode_tui.schema.api.project import Places, ProjectInfo
-from opencode_tui.schema.api.question import QuestionRequest
 from opencode_tui.schema.api.request import (
     PROMPT_PARTS,
     CommandInput,
@@ -64,21 +38,8 @@ from opencode_tui.schema.api.request import (
 from opencode_tui.schema.api.search import SearchRequest, SearchResult
 from opencode_tui.schema.api.share import ShareStatus
 from opencode_tui.schema.api.trash import TrashChoice, TrashedSession
-from opencode_tui.schema.api.trust import TrustGrant, TrustReport
-from opencode_tui.schema.error import NotFoundError, OpencodeError
-from opencode_tui.schema.event.screen_event import ScreenEvent, ScreenToastShown
-from opencode_tui.schema.http_headers import DEFAULT_USERNAME, MESSAGE_HEADER, OWN
-from opencode_tui.schema.model import Model, ModelRef
-from opencode_tui.schema.permission import (
-    Approvals,
-    ApprovalsMode,
-    PermissionReply,
-    PermissionReport,
-    PermissionRequest,
-    PermissionRules,
-    Reply,
-    Rule,
-)
+from opencode_tui.schema.error import OpencodeError
+from opencode_tui.schema.http_headers import MESSAGE_HEADER, OWN
 from opencode_tui.schema.record import JsonObject, Record
 from opencode_tui.schema.session.diff import FileDiff
 from opencode_tui.schema.session.history import MessageWithParts
@@ -94,12 +55,14 @@ LAST_EVENTS_S = 1.0
 Stored = Callable[[str], None]
 
 
-class _Facet:
+class RemoteFacet:
+    """Answers its methods through a connection to a server."""
+
     def __init__(self, link: Link) -> None:
         self._link = link
 
 
-class _Sessions(_Facet):
+class _Sessions(RemoteFacet):
     async def create(self, request: CreateSession) -> SessionInfo:
         return await self._link.send("POST", "/session", SessionInfo, request)
 
@@ -150,12 +113,12 @@ class _Sessions(_Facet):
         return await self._link.records(f"/session/{session_id}/diff", FileDiff, {"messageID": message_id})
 
 
-class _Search(_Facet):
+class _Search(RemoteFacet):
     async def find(self, request: SearchRequest) -> SearchResult:
         return await self._link.send("POST", f"{OWN}/search", SearchResult, request)
 
 
-class _Trash(_Facet):
+class _Trash(RemoteFacet):
     async def list(self) -> Sequence[TrashedSession]:
         return await self._link.records(f"{OWN}/trash", TrashedSession)
 
@@ -167,7 +130,7 @@ class _Trash(_Facet):
         return [TrashedSession.model_validate(entry) for entry in deleted]
 
 
-class _Messages(_Facet):
+class _Messages(RemoteFacet):
     async def list(self, session_id: str, limit: int | None = None) -> Sequence[MessageWithParts]:
         return await self._link.records(f"/session/{session_id}/message", MessageWithParts, {"limit": limit})
 
@@ -182,7 +145,7 @@ class _Messages(_Facet):
         await self._link.value("DELETE", f"/session/{session_id}/message/{message_id}/part/{part_id}")
 
 
-class _Prompts(_Facet):
+class _Prompts(RemoteFacet):
     def __init__(self, link: Link, events: RemoteEvents) -> None:
         super().__init__(link)
         self._events = events
@@ -237,43 +200,7 @@ class _Prompts(_Facet):
         return answered
 
 
-class _Permissions(_Facet):
-    async def pending(self) -> Sequence[PermissionRequest]:
-        return await self._link.records("/permission", PermissionRequest)
-
-    async def reply(
-        self,
-        request_id: str,
-        reply: Reply,
-        message: str | None = None,
-        *,
-        always: Sequence[str] | None = None,
-        host: bool = False,
-    ) -> bool:
-        patterns = None if always is None else list(always)
-        answer = PermissionReply(reply=reply, message=message, always=patterns, host=host or None)
-        return await _was_open(self._link, f"/permission/{request_id}/reply", answer.to_dict())
-
-    async def approvals(self, session_id: str) -> Approvals:
-        return (await self._link.get(f"{OWN}/session/{session_id}/approvals", ApprovalsMode)).approvals
-
-    async def set_approvals(self, session_id: str, mode: Approvals) -> None:
-        await self._link.value("PUT", f"{OWN}/session/{session_id}/approvals", ApprovalsMode(approvals=mode))
-
-
-class _Questions(_Facet):
-    async def pending(self) -> Sequence[QuestionRequest]:
-        return await self._link.records("/question", QuestionRequest)
-
-    async def reply(self, request_id: str, answers: Sequence[Sequence[str]]) -> bool:
-        given = {"answers": [list(labels) for labels in answers]}
-        return await _was_open(self._link, f"/question/{request_id}/reply", given)
-
-    async def reject(self, request_id: str) -> bool:
-        return await _was_open(self._link, f"/question/{request_id}/reject", {})
-
-
-class _Context(_Facet):
+class _Context(RemoteFacet):
     async def items(self, session_id: str) -> ContextView:
         return await self._link.get(f"{OWN}/session/{session_id}/context", ContextView)
 
@@ -297,7 +224,7 @@ class _Context(_Facet):
         return await self._link.send("POST", f"{OWN}/session/{session_id}/compact", CompactionReport, request)
 
 
-class _Undo(_Facet):
+class _Undo(RemoteFacet):
     async def recover(self, session_id: str) -> None:
         await self._link.value("POST", f"{OWN}/session/{session_id}/recover")
 
@@ -334,109 +261,7 @@ class _Undo(_Facet):
         return await self._link.send("POST", f"{OWN}/session/{session_id}/unrevert", RevertReport, Record())
 
 
-class _Rules(_Facet):
-    async def list(self, agent: str | None) -> PermissionRules:
-        return await self._link.get(f"{OWN}/rules", PermissionRules, {"agent": agent})
-
-    async def explain(
-        self, permission: str, subject: str, *, agent: str | None = None, extra: Sequence[Rule] = ()
-    ) -> PermissionReport:
-        asked = {"permission": permission, "subject": subject, "extra": [rule.to_dict() for rule in extra]}
-        named = {"agent": agent} if agent is not None else {}
-        return await self._link.send("POST", f"{OWN}/rules/explain", PermissionReport, {**asked, **named})
-
-    async def grants(self, permission: str, pattern: str | None) -> Sequence[Rule]:
-        return await self._link.records(f"{OWN}/rules/grants", Rule, {"permission": permission, "pattern": pattern})
-
-    async def revoke(self, permission: str, pattern: str | None) -> Sequence[Rule]:
-        query = {"permission": permission, "pattern": pattern}
-        return [
-            Rule.model_validate(rule) for rule in await self._link.value("DELETE", f"{OWN}/rules/grants", query=query)
-        ]
-
-
-class _Catalog(_Facet):
-    async def models(self) -> Sequence[Model]:
-        return await self._link.records(f"{OWN}/model", Model)
-
-    async def all_models(self) -> Sequence[Model]:
-        return await self._link.records(f"{OWN}/model", Model, {"all": True})
-
-    async def providers(self, *, only_ready: bool = False) -> Sequence[ProviderSummary]:
-        facts = await self._link.records(f"{OWN}/provider", ProviderFacts, {"only_ready": only_ready})
-        return [fact.whole() for fact in facts]
-
-    async def commands(self) -> Sequence[CommandSummary]:
-        return await self._link.records("/command", CommandSummary)
-
-    async def tools(self) -> Sequence[ToolSummary]:
-        return await self._link.records("/experimental/tool", ToolSummary)
-
-    async def skills(self) -> Sequence[SkillSummary]:
-        return await self._link.records("/skill", SkillSummary)
-
-    async def default_model(self) -> ModelRef:
-        return await self._link.get(f"{OWN}/model/default", ModelRef)
-
-    async def agents(self) -> Sequence[AgentSummary]:
-        return await self._link.records("/agent", AgentSummary)
-
-    async def describe_agent(self, name: str) -> JsonObject:
-        return await self._link.value("GET", f"{OWN}/agent", query={"name": name})
-
-
-class _Settings(_Facet):
-    async def notices(self) -> Notices:
-        return await self._link.get(f"{OWN}/notices", Notices)
-
-    async def sandbox(self) -> SandboxState:
-        return await self._link.get(f"{OWN}/sandbox", SandboxState)
-
-    async def status_text(self, facts: StatusFacts) -> str:
-        return await self._link.value("POST", f"{OWN}/status-text", facts)
-
-    async def store_key(self, provider_id: str, key: str) -> None:
-        await self._link.value("PUT", f"/auth/{provider_id}", {"type": "api", "key": key})
-
-    async def delete_key(self, provider_id: str) -> bool:
-        return await self._link.value("DELETE", f"{OWN}/auth/{provider_id}")
-
-    async def effective(self) -> JsonObject:
-        return await self._link.value("GET", f"{OWN}/config")
-
-    async def trust_report(self) -> TrustReport:
-        return await self._link.get(f"{OWN}/trust", TrustReport)
-
-    async def trust(self, seen: str) -> None:
-        await self._link.value("POST", f"{OWN}/trust", TrustGrant(seen=seen))
-
-
-class _Files(_Facet):
-    async def find(self, query: str, *, kind: FindKind = "all", limit: int = 100) -> Sequence[str]:
-        asked = {"query": query, "type": None if kind == "all" else kind, "limit": limit}
-        return await self._link.value("GET", "/find/file", query=asked)
-
-    async def search(self, pattern: str, *, limit: int = 100) -> Sequence[LineMatch]:
-        return await self._link.records(f"{OWN}/find", LineMatch, {"pattern": pattern, "limit": limit})
-
-    async def list(self, path: str) -> Sequence[FileEntry]:
-        return await self._link.records("/file", FileEntry, {"path": path})
-
-    async def read(self, path: str) -> FileContent:
-        return await self._link.get("/file/content", FileContent, {"path": path})
-
-    async def changed(self) -> Sequence[ChangedFile]:
-        return await self._link.records("/file/status", ChangedFile)
-
-
-class _Screen(_Facet):
-    async def publish(self, event: ScreenEvent) -> None:
-        properties = event.to_dict()
-        kind = properties.pop("type")
-        await self._link.value("POST", "/tui/publish", {"type": kind, "properties": properties})
-
-
-class _Sharing(_Facet):
+class _Sharing(RemoteFacet):
     async def status(self) -> ShareStatus:
         return await self._link.get(f"{OWN}/share", ShareStatus)
 
@@ -447,21 +272,7 @@ class _Sharing(_Facet):
         return await self._link.send("DELETE", f"/session/{session_id}/share", SessionInfo, Record())
 
 
-class _Project(_Facet):
-    async def current(self) -> ProjectInfo:
-        return await self._link.get("/project/current", ProjectInfo)
-
-    async def all(self) -> Sequence[ProjectInfo]:
-        return await self._link.records("/project", ProjectInfo)
-
-    async def places(self) -> Places:
-        return await self._link.get("/path", Places)
-
-    async def branch(self) -> str | None:
-        return (await self._link.value("GET", "/vcs")).get("branch")
-
-
-class _Imports(_Facet):
+class _Imports(RemoteFacet):
     async def available(self) -> bool:
         return await self._link.value("GET", f"{OWN}/import/available")
 
@@ -481,10 +292,11 @@ class _Imports(_Facet):
         return await self._link.value("POST", f"{OWN}/import/cancel")
 
 
-class RemoteFacets:
-    """All facets of one folder of a server."""
+class RemoteSessionFacets:
+    """The facets of sessions of a server's client."""
 
-    def __init__(self, link: Link, events: RemoteEvents) -> None:
+    def bind_session(self, link: Link, events: RemoteEvents) -> None:
+        """Make the facets those of a server."""
         self.sessions: SessionsFacet = _Sessions(link)
         self.search: SearchFacet = _Search(link)
         self.trash: TrashFacet = _Trash(link)
@@ -492,24 +304,8 @@ class RemoteFacets:
         self.prompts: PromptsFacet = _Prompts(link, events)
         self.context: ContextFacet = _Context(link)
         self.undo: UndoFacet = _Undo(link)
-        self.permissions: PermissionsFacet = _Permissions(link)
-        self.rules: RulesFacet = _Rules(link)
-        self.questions: QuestionsFacet = _Questions(link)
-        self.catalog: CatalogFacet = _Catalog(link)
-        self.settings: SettingsFacet = _Settings(link)
-        self.files: FilesFacet = _Files(link)
         self.sharing: SharingFacet = _Sharing(link)
-        self.screen: ScreenFacet = _Screen(link)
-        self.project: ProjectFacet = _Project(link)
         self.imports: ImportsFacet = _Imports(link)
-
-
-async def _was_open(link: Link, path: str, body: object) -> bool:
-    try:
-        await link.value("POST", path, body)
-    except NotFoundError:
-        return False
-    return True
 
 
 def _parse_answer(body: bytes) -> MessageWithParts:
@@ -524,85 +320,3 @@ def _parse_answer(body: bytes) -> MessageWithParts:
 
 def _choice(part_ids: Sequence[str] | None, dry_run: bool) -> PartChoice:
     return PartChoice(parts=None if part_ids is None else list(part_ids), dry_run=dry_run)
-
-
-class RemoteClient(RemoteFacets):
-    """The client of one folder of a server."""
-
-    def __init__(self, link: Link, events: RemoteEvents, *, bus: Bus, directory: Path) -> None:
-        super().__init__(link, events)
-        self._bus = bus
-        self._link = link
-        self.directory = directory
-
-    @property
-    def ends_runs(self) -> bool:
-        """Return whether the end of this process ends the runs."""
-        return False
-
-    @property
-    def terminals(self) -> int:
-        """Return how many other terminals use the engine of this process."""
-        return 0
-
-    def events(self) -> Subscription:
-        """Return a reader of the folder's events from now on."""
-        return self._bus.subscribe()
-
-    def report(self, message: str) -> None:
-        """Show a message to the readers of the events in this process."""
-        self._bus.publish(ScreenToastShown.model_validate({"message": message, "variant": "warning"}))
-
-    async def reopen(self) -> None:
-        """Make the server open the folder again."""
-        await self._link.value("POST", "/instance/dispose")
-
-
-@asynccontextmanager
-async def open_remote(
-    url: str, *, password: str | None = None, username: str = DEFAULT_USERNAME, directory: str | None = None
-) -> AsyncGenerator[RemoteClient]:
-    """Yield the client of a folder of the server at `url`, by default the folder that it was started in.
-
-    On leaving only the connection ends: runs continue. Raises OpencodeError when there is no server or it refuses.
-    """
-    async with (
-        open_link(url, password=password, username=username, directory=directory) as link,
-        _follow(link, Path((await link.get("/path", Places)).directory), tries_again=True) as (client, _),
-    ):
-        yield client
-
-
-@asynccontextmanager
-async def open_terminal(
-    socket: str, secret: str, directory: Path
-) -> AsyncGenerator[tuple[RemoteClient, "asyncio.Task[None]"]]:
-    """Yield the client of a folder on the engine of another terminal, and a task that ends when the connection is lost.
-
-    Raises OpencodeError when there is no such terminal.
-    """
-    async with (
-        open_terminal_link(socket, secret, str(directory)) as link,
-        _follow(link, Path((await link.get("/path", Places)).directory), tries_again=False) as opened,
-    ):
-        yield opened
-
-
-@asynccontextmanager
-async def _follow(
-    link: Link, directory: Path, *, tries_again: bool
-) -> AsyncGenerator[tuple[RemoteClient, "asyncio.Task[None]"]]:
-    """Yield the client of a server's folder and the task that reads the events; raises OpencodeError if they cannot be read."""
-    bus = Bus()
-    events = RemoteEvents(link, bus, tries_again=tries_again)
-    reading = asyncio.create_task(events.run(), name="remote events")
-    connected = asyncio.create_task(events.connected())
-    try:
-        await asyncio.wait({reading, connected}, return_when=asyncio.FIRST_COMPLETED)
-        if reading.done():
-            reading.result()
-        yield RemoteClient(link, events, bus=bus, directory=directory), reading
-    finally:
-        for task in (reading, connected):
-            task.cancel()
-        await asyncio.gather(reading, connected, return_exceptions=True)

@@ -1,0 +1,238 @@
+"""The facets of a folder: its files, settings, permissions and project. How they are written: `session`."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from opencode_tui.schema.api.catalog import (
+    AgentSummary,
+    CommandSummary,
+    Notices,
+    ProviderSummary,
+    SandboxState,
+    SkillSummary,
+    StatusFacts,
+    ToolSummary,
+)
+from opencode_tui.schema.api.file import ChangedFile, FileContent, FileEntry, FindKind, LineMatch
+from opencode_tui.schema.api.project import Places, ProjectInfo
+from opencode_tui.schema.api.question import QuestionRequest
+from opencode_tui.schema.api.trust import TrustReport
+from opencode_tui.schema.event.screen_event import ScreenEvent
+from opencode_tui.schema.model import Model, ModelRef
+from opencode_tui.schema.permission import Approvals, PermissionReport, PermissionRequest, PermissionRules, Reply, Rule
+from opencode_tui.schema.record import JsonObject
+
+
+class PermissionsFacet(Protocol):
+    """Permission requests that wait for the user."""
+
+    async def pending(self) -> Sequence[PermissionRequest]:
+        """Return them, oldest first."""
+        ...
+
+    async def reply(
+        self,
+        request_id: str,
+        reply: Reply,
+        message: str | None = None,
+        *,
+        always: Sequence[str] | None = None,
+        host: bool = False,
+    ) -> bool:
+        """Answer a request; return whether it was still open.
+
+        `always` are the patterns that an `always` reply grants, else those of the request; with `host` it grants the host that
+        the request suggests. Raises ConfigError for patterns that
+        cannot be granted, StorageError when a grant could not be stored: the call is then allowed this once.
+        """
+        ...
+
+    async def approvals(self, session_id: str) -> Approvals:
+        """Return the mode of approvals of a session. Raises NotFoundError."""
+        ...
+
+    async def set_approvals(self, session_id: str, mode: Approvals) -> None:
+        """Change the mode of approvals of a session, also for a run that works on it. Raises NotFoundError."""
+        ...
+
+
+class QuestionsFacet(Protocol):
+    """Questions of tools that wait for the user."""
+
+    async def pending(self) -> Sequence[QuestionRequest]:
+        """Return them, oldest first."""
+        ...
+
+    async def reply(self, request_id: str, answers: Sequence[Sequence[str]]) -> bool:
+        """Answer each question with the chosen labels, or with free text; return whether the request was still open."""
+        ...
+
+    async def reject(self, request_id: str) -> bool:
+        """Dismiss a request, which ends the turn; return whether it was still open."""
+        ...
+
+
+class RulesFacet(Protocol):
+    """Permission rules and their explanation."""
+
+    async def list(self, agent: str | None) -> PermissionRules:
+        """Return an agent's rules (the default one's without a name) and the grants of this worktree."""
+        ...
+
+    async def explain(
+        self, permission: str, subject: str, *, agent: str | None = None, extra: Sequence[Rule] = ()
+    ) -> PermissionReport:
+        """Return why an action would be allowed, asked for or denied; `extra` rules are evaluated after all others."""
+        ...
+
+    async def grants(self, permission: str, pattern: str | None) -> Sequence[Rule]:
+        """Return the grants that `revoke` would delete."""
+        ...
+
+    async def revoke(self, permission: str, pattern: str | None) -> Sequence[Rule]:
+        """Delete permanent grants; return those that were deleted."""
+        ...
+
+
+class CatalogFacet(Protocol):
+    """Models, agents, commands, tools and skills."""
+
+    async def models(self) -> Sequence[Model]:
+        """Return the models that can be used here, each with the tokens that a conversation can use (`usable`)."""
+        ...
+
+    async def all_models(self) -> Sequence[Model]:
+        """Return the models of every known provider, with a key or without."""
+        ...
+
+    async def providers(self, *, only_ready: bool = False) -> Sequence[ProviderSummary]:
+        """Return every known provider, or those that are ready to be used."""
+        ...
+
+    async def commands(self) -> Sequence[CommandSummary]:
+        """Return the slash commands."""
+        ...
+
+    async def tools(self) -> Sequence[ToolSummary]:
+        """Return the tools in the order in which the model sees them."""
+        ...
+
+    async def skills(self) -> Sequence[SkillSummary]:
+        """Return the skills by name."""
+        ...
+
+    async def default_model(self) -> ModelRef:
+        """Return the default model."""
+        ...
+
+    async def agents(self) -> Sequence[AgentSummary]:
+        """Return the agents, the default one first."""
+        ...
+
+    async def describe_agent(self, name: str) -> JsonObject:
+        """Return {agent, rules, prompt, tools} of one agent; raises ConfigError for an unknown one."""
+        ...
+
+
+class SettingsFacet(Protocol):
+    """The settings of this folder, keys and trust."""
+
+    async def notices(self) -> Notices:
+        """Return warnings, and settings that are ignored because the folder is not trusted."""
+        ...
+
+    async def sandbox(self) -> SandboxState:
+        """Return how commands are confined in this folder; the first call tries it out."""
+        ...
+
+    async def status_text(self, facts: StatusFacts) -> str:
+        """Return the line of the command of the status line, not made safe; empty without a command. Raises OpencodeError."""
+        ...
+
+    async def store_key(self, provider_id: str, key: str) -> None:
+        """Store a provider's key; it is used from the next time the folder is opened."""
+        ...
+
+    async def delete_key(self, provider_id: str) -> bool:
+        """Delete a provider's key; return whether there was one."""
+        ...
+
+    async def effective(self) -> JsonObject:
+        """Return the effective settings under OpenCode's key names, secrets redacted."""
+        ...
+
+    async def trust_report(self) -> TrustReport:
+        """Return what the folder's config would start or loosen. Raises TrustError for a folder that cannot be trusted."""
+        ...
+
+    async def trust(self, seen: str) -> None:
+        """Trust the content that a report was about; it takes effect the next time the folder is opened.
+
+        Raises TrustError when the content has changed since.
+        """
+        ...
+
+
+class ProjectFacet(Protocol):
+    """The folder's project, and all known projects."""
+
+    async def current(self) -> ProjectInfo:
+        """Return the folder's project."""
+        ...
+
+    async def all(self) -> Sequence[ProjectInfo]:
+        """Return every known project."""
+        ...
+
+    async def places(self) -> Places:
+        """Return the folders of the user, of the program and of the project."""
+        ...
+
+    async def branch(self) -> str | None:
+        """Return the branch that is checked out; None without one."""
+        ...
+
+
+class FilesFacet(Protocol):
+    """Files of the work tree; paths are relative to the folder."""
+
+    async def find(self, query: str, *, kind: FindKind = "all", limit: int = 100) -> Sequence[str]:
+        """Return files and folders whose names match `query`, best matches first; folders end with a slash."""
+        ...
+
+    async def search(self, pattern: str, *, limit: int = 100) -> Sequence[LineMatch]:
+        """Return lines that match a regular expression. Raises ToolError for a wrong one."""
+        ...
+
+    async def list(self, path: str) -> Sequence[FileEntry]:
+        """Return a folder's entries, folders first. Raises NotFoundError, also for a path outside."""
+        ...
+
+    async def read(self, path: str) -> FileContent:
+        """Return the content of a file. Raises NotFoundError, also for a path outside."""
+        ...
+
+    async def changed(self) -> Sequence[ChangedFile]:
+        """Return the files that differ from the last commit, by path; none without git. Raises GitUnavailableError."""
+        ...
+
+
+class ScreenFacet(Protocol):
+    """The screens that are open for this folder."""
+
+    async def publish(self, event: ScreenEvent) -> None:
+        """Send an event to all of them; without an open screen nothing happens."""
+        ...
+
+
+class FolderFacets(Protocol):
+    """The facets of the folder of one client."""
+
+    permissions: PermissionsFacet
+    questions: QuestionsFacet
+    rules: RulesFacet
+    catalog: CatalogFacet
+    settings: SettingsFacet
+    project: ProjectFacet
+    files: FilesFacet
+    screen: ScreenFacet

@@ -1,0 +1,269 @@
+"""The facets of a folder inside the process: which service of the engine answers each method."""
+
+import asyncio
+from collections.abc import Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from opencode_tui.client.calls import Calls, forward
+from opencode_tui.config.auth import AuthStore
+from opencode_tui.config.redact import redact_address, redact_settings
+from opencode_tui.engine.engine import Engine
+from opencode_tui.engine.instance import Instance
+from opencode_tui.engine.skill.skills import Skill
+from opencode_tui.schema.api.catalog import (
+    AgentSummary,
+    CommandSummary,
+    Notices,
+    ProviderSummary,
+    SandboxState,
+    SkillSummary,
+    StatusFacts,
+    ToolSummary,
+)
+from opencode_tui.schema.api.project import Places, ProjectInfo
+from opencode_tui.schema.api.question import QuestionRequest
+from opencode_tui.schema.error import ToolError
+from opencode_tui.schema.event.screen_event import ScreenEvent
+from opencode_tui.schema.model import Model, ModelRef
+from opencode_tui.schema.permission import PermissionRequest
+from opencode_tui.schema.record import JsonObject
+
+if TYPE_CHECKING:
+    from opencode_tui.client.facets.folder import (
+        CatalogFacet,
+        FilesFacet,
+        PermissionsFacet,
+        ProjectFacet,
+        QuestionsFacet,
+        RulesFacet,
+        ScreenFacet,
+        SettingsFacet,
+    )
+    from opencode_tui.engine.file.browser import FileBrowser
+    from opencode_tui.engine.file.search import FileFinder
+    from opencode_tui.schema.api.file import ChangedFile, FileContent, FileEntry, FindKind, LineMatch
+    from opencode_tui.schema.api.trust import TrustReport
+
+
+class _Permissions:
+    def __init__(self, instance: Instance) -> None:
+        self._permissions = instance.folder.permissions
+        self.reply = instance.folder.permissions.reply
+        self.approvals = instance.folder.approvals.approvals
+        self.set_approvals = instance.folder.approvals.set_approvals
+
+    async def pending(self) -> Sequence[PermissionRequest]:
+        return self._permissions.pending()
+
+
+class _Questions:
+    def __init__(self, instance: Instance) -> None:
+        self._questions = instance.folder.questions
+
+    async def pending(self) -> Sequence[QuestionRequest]:
+        return self._questions.pending()
+
+    async def reply(self, request_id: str, answers: Sequence[Sequence[str]]) -> bool:
+        return self._questions.reply(request_id, [list(labels) for labels in answers])
+
+    async def reject(self, request_id: str) -> bool:
+        return self._questions.reject(request_id)
+
+
+class _Catalog:
+    def __init__(self, instance: Instance) -> None:
+        self._instance = instance
+
+    async def models(self) -> Sequence[Model]:
+        instance = self._instance
+        return await asyncio.to_thread(
+            lambda: _without_secrets(instance.session.context.get().with_room(instance.folder.catalog.models()))
+        )
+
+    async def all_models(self) -> Sequence[Model]:
+        return await asyncio.to_thread(lambda: _without_secrets(self._instance.folder.catalog.all_models()))
+
+    async def providers(self, *, only_ready: bool = False) -> Sequence[ProviderSummary]:
+        found = await asyncio.to_thread(self._instance.folder.catalog.providers, only_ready=only_ready)
+        return [provider.changed(base_url=redact_address(provider.base_url)) for provider in found]
+
+    async def commands(self) -> Sequence[CommandSummary]:
+        return self._instance.folder.commands.all()
+
+    async def tools(self) -> Sequence[ToolSummary]:
+        specs = await asyncio.to_thread(self._instance.folder.tools.specs, lambda _name: True)
+        return [ToolSummary(id=spec.name, description=spec.description, parameters=spec.parameters) for spec in specs]
+
+    async def skills(self) -> Sequence[SkillSummary]:
+        return await asyncio.to_thread(lambda: [_skill(skill) for skill in self._instance.folder.skills.all()])
+
+    async def default_model(self) -> ModelRef:
+        return self._instance.folder.catalog.default_model()
+
+    async def agents(self) -> Sequence[AgentSummary]:
+        return [AgentSummary.model_validate(agent.to_dict()) for agent in self._instance.folder.agents.all()]
+
+    async def describe_agent(self, name: str) -> JsonObject:
+        return self._instance.folder.rules.describe(name)
+
+
+def _without_secrets(models: Sequence[Model]) -> list[Model]:
+    """Return the models as a client may see them: keys in their options are redacted."""
+    return [
+        model.changed(options=redact_settings(model.options), variants=redact_settings(model.variants))
+        if model.options or model.variants
+        else model
+        for model in models
+    ]
+
+
+class _Settings:
+    def __init__(self, engine: Engine, instance: Instance) -> None:
+        self._instance = instance
+        self._paths = engine.core.paths
+        self._auth = AuthStore(paths=engine.core.paths)
+
+    async def notices(self) -> Notices:
+        from opencode_tui.engine.snapshot.worktree_paths import why_unavailable  # only for notices
+
+        instance, config = self._instance, self._instance.folder.config
+        settings = (str(notice) for notice in config.warnings)
+        warnings = [*settings, *instance.warnings, *instance.folder.skills.warnings, *instance.folder.plugins.warnings]
+        is_on, worktree = config.settings.snapshot is not False, instance.folder.project.worktree
+        undo_off = await asyncio.to_thread(why_unavailable, worktree, self._paths, is_on=is_on)
+        return Notices(warnings=warnings, ignored=[str(notice) for notice in config.ignored], undo_off=undo_off)
+
+    async def sandbox(self) -> SandboxState:
+        found = await self._instance.folder.sandbox.get().status()
+        return SandboxState(tier=found.tier, reason=found.reason, mode=found.mode)
+
+    async def status_text(self, facts: StatusFacts) -> str:
+        folder, tui = self._instance.folder, self._instance.folder.config.settings.tui
+        if tui is None or tui.status_line is None:
+            return ""
+        from opencode_tui.engine.plugin.command_hooks import run_status_command  # only with such a setting
+
+        return await run_status_command(
+            tui.status_line, facts.to_dict(), folder=self._instance.directory, environ=folder.core.environ
+        )
+
+    async def store_key(self, provider_id: str, key: str) -> None:
+        await asyncio.to_thread(self._auth.login, provider_id, key)
+
+    async def delete_key(self, provider_id: str) -> bool:
+        return await asyncio.to_thread(self._auth.logout, provider_id)
+
+    async def effective(self) -> JsonObject:
+        return redact_settings(self._instance.folder.config.effective)
+
+    async def trust_report(self) -> "TrustReport":
+        from opencode_tui.config.trust.inspection import report_trust  # loaded only to decide about trust
+
+        return await asyncio.to_thread(report_trust, self._instance.directory, paths=self._paths)
+
+    async def trust(self, seen: str) -> None:
+        from opencode_tui.config.trust.inspection import grant_seen
+
+        await asyncio.to_thread(grant_seen, self._instance.directory, seen, paths=self._paths)
+
+
+class _Project:
+    def __init__(self, engine: Engine, instance: Instance) -> None:
+        self._core = engine.core
+        self._instance = instance
+        self.all = engine.core.projects.all
+
+    async def current(self) -> ProjectInfo:
+        return (await self._core.projects.open(self._instance.folder.project)).info
+
+    async def places(self) -> Places:
+        paths, project = self._core.paths, self._instance.folder.project
+        return Places(
+            home=str(paths.home),
+            state=str(paths.state),
+            config=str(paths.config),
+            data=str(paths.data),
+            worktree=str(project.worktree),
+            directory=str(project.directory),
+        )
+
+    async def branch(self) -> str | None:
+        return await asyncio.to_thread(lambda: self._instance.folder.project.branch)
+
+
+class _Files:
+    """Modules that read the work tree are loaded with the first use."""
+
+    def __init__(self, engine: Engine, instance: Instance) -> None:
+        self._core = engine.core
+        self._project = instance.folder.project
+
+    @cached_property
+    def _finder(self) -> "FileFinder":
+        from opencode_tui.engine.file.search import FileFinder
+
+        return FileFinder(directory=self._project.directory, clock=self._core.clock)
+
+    @cached_property
+    def _browser(self) -> "FileBrowser":
+        from opencode_tui.engine.file.browser import FileBrowser
+
+        return FileBrowser(directory=self._project.directory, worktree=self._project.worktree)
+
+    async def find(self, query: str, *, kind: "FindKind" = "all", limit: int = 100) -> Sequence[str]:
+        return await self._finder.find(query, kind=kind, limit=limit)
+
+    async def search(self, pattern: str, *, limit: int = 100) -> Sequence["LineMatch"]:
+        from opencode_tui.engine.file.search import search_lines
+
+        return await search_lines(self._project.directory, pattern, limit=limit)
+
+    async def list(self, path: str) -> Sequence["FileEntry"]:
+        return await asyncio.to_thread(self._browser.entries, path)
+
+    async def read(self, path: str) -> "FileContent":
+        return await asyncio.to_thread(self._browser.read, path)
+
+    async def changed(self) -> Sequence["ChangedFile"]:
+        from opencode_tui.engine.file.git_status import changed_files
+        from opencode_tui.engine.project.git import SafeGit
+
+        project = self._project
+        if project.repository is None:
+            return []
+        git = SafeGit(project.worktree, environ=self._core.environ)
+        return await changed_files(git, project.repository, directory=project.directory)
+
+
+class _Screen:
+    def __init__(self, engine: Engine, instance: Instance) -> None:
+        self._bus = engine.bus
+        self._directory = str(instance.directory)
+
+    async def publish(self, event: ScreenEvent) -> None:
+        self._bus.publish(event, directory=self._directory)
+
+
+class LocalFolderFacets:
+    """The facets of the folder of a client."""
+
+    def bind_folder(self, engine: Engine, instance: Instance, *, calls: Calls | None) -> None:
+        """Make the facets those of an instance, each wrapped in the proxy that forwards the calls."""
+        self.permissions: PermissionsFacet = forward(_Permissions(instance), calls)
+        self.questions: QuestionsFacet = forward(_Questions(instance), calls)
+        self.rules: RulesFacet = forward(instance.folder.rules, calls)
+        self.catalog: CatalogFacet = forward(_Catalog(instance), calls)
+        self.settings: SettingsFacet = forward(_Settings(engine, instance), calls)
+        self.project: ProjectFacet = forward(_Project(engine, instance), calls)
+        self.files: FilesFacet = forward(_Files(engine, instance), calls)
+        self.screen: ScreenFacet = forward(_Screen(engine, instance), calls)
+
+
+def _skill(skill: Skill) -> SkillSummary:
+    """Return a skill with its text, or with the reason why it cannot be read any more."""
+    try:
+        content = skill.read()
+    except ToolError as error:
+        content = str(error)
+    return SkillSummary(name=skill.name, description=skill.description, location=str(skill.path), content=content)

@@ -1,0 +1,98 @@
+"""The client of a server's folder, over HTTP or over the socket of another terminal."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from opencode_tui.bus import Bus, Subscription
+from opencode_tui.client.remote_events import RemoteEvents
+from opencode_tui.client.remote_facets.folder import RemoteFolderFacets
+from opencode_tui.client.remote_facets.session import RemoteSessionFacets
+from opencode_tui.client.remote_link import Link, open_link, open_terminal_link
+from opencode_tui.schema.api.project import Places
+from opencode_tui.schema.event.screen_event import ScreenToastShown
+from opencode_tui.schema.http_headers import DEFAULT_USERNAME
+
+
+class RemoteClient(RemoteSessionFacets, RemoteFolderFacets):
+    """The client of one folder of a server."""
+
+    def __init__(self, link: Link, events: RemoteEvents, *, bus: Bus, directory: Path) -> None:
+        self.bind_session(link, events)
+        self.bind_folder(link)
+        self._bus = bus
+        self._link = link
+        self.directory = directory
+
+    @property
+    def ends_runs(self) -> bool:
+        """Return whether the end of this process ends the runs."""
+        return False
+
+    @property
+    def terminals(self) -> int:
+        """Return how many other terminals use the engine of this process."""
+        return 0
+
+    def events(self) -> Subscription:
+        """Return a reader of the folder's events from now on."""
+        return self._bus.subscribe()
+
+    def report(self, message: str) -> None:
+        """Show a message to the readers of the events in this process."""
+        self._bus.publish(ScreenToastShown.model_validate({"message": message, "variant": "warning"}))
+
+    async def reopen(self) -> None:
+        """Make the server open the folder again."""
+        await self._link.value("POST", "/instance/dispose")
+
+
+@asynccontextmanager
+async def open_remote(
+    url: str, *, password: str | None = None, username: str = DEFAULT_USERNAME, directory: str | None = None
+) -> AsyncGenerator[RemoteClient]:
+    """Yield the client of a folder of the server at `url`, by default the folder that it was started in.
+
+    On leaving only the connection ends: runs continue. Raises OpencodeError when there is no server or it refuses.
+    """
+    async with (
+        open_link(url, password=password, username=username, directory=directory) as link,
+        _follow(link, Path((await link.get("/path", Places)).directory), tries_again=True) as (client, _),
+    ):
+        yield client
+
+
+@asynccontextmanager
+async def open_terminal(
+    socket: str, secret: str, directory: Path
+) -> AsyncGenerator[tuple[RemoteClient, "asyncio.Task[None]"]]:
+    """Yield the client of a folder on the engine of another terminal, and a task that ends when the connection is lost.
+
+    Raises OpencodeError when there is no such terminal.
+    """
+    async with (
+        open_terminal_link(socket, secret, str(directory)) as link,
+        _follow(link, Path((await link.get("/path", Places)).directory), tries_again=False) as opened,
+    ):
+        yield opened
+
+
+@asynccontextmanager
+async def _follow(
+    link: Link, directory: Path, *, tries_again: bool
+) -> AsyncGenerator[tuple[RemoteClient, "asyncio.Task[None]"]]:
+    """Yield the client of a server's folder and the task that reads the events; raises OpencodeError if they cannot be read."""
+    bus = Bus()
+    events = RemoteEvents(link, bus, tries_again=tries_again)
+    reading = asyncio.create_task(events.run(), name="remote events")
+    connected = asyncio.create_task(events.connected())
+    try:
+        await asyncio.wait({reading, connected}, return_when=asyncio.FIRST_COMPLETED)
+        if reading.done():
+            reading.result()
+        yield RemoteClient(link, events, bus=bus, directory=directory), reading
+    finally:
+        for task in (reading, connected):
+            task.cancel()
+        await asyncio.gather(reading, connected, return_exceptions=True)

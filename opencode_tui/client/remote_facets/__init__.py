@@ -1,0 +1,1 @@
+"""The facets over HTTP. The methods are documented in `facets`."""

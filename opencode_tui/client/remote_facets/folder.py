@@ -1,0 +1,221 @@
+"""The facets of a folder over HTTP: which route of the server answers each method."""
+
+from collections.abc import Sequence
+
+from opencode_tui.client.facets.folder import (
+    CatalogFacet,
+    FilesFacet,
+    PermissionsFacet,
+    ProjectFacet,
+    QuestionsFacet,
+    RulesFacet,
+    ScreenFacet,
+    SettingsFacet,
+)
+from opencode_tui.client.remote_facets.session import RemoteFacet
+from opencode_tui.client.remote_link import Link
+from opencode_tui.schema.api.catalog import (
+    AgentSummary,
+    CommandSummary,
+    Notices,
+    ProviderFacts,
+    ProviderSummary,
+    SandboxState,
+    SkillSummary,
+    StatusFacts,
+    ToolSummary,
+)
+from opencode_tui.schema.api.file import ChangedFile, FileContent, FileEntry, FindKind, LineMatch
+from opencode_tui.schema.api.project import Places, ProjectInfo
+from opencode_tui.schema.api.question import QuestionRequest
+from opencode_tui.schema.api.trust import TrustGrant, TrustReport
+from opencode_tui.schema.error import NotFoundError
+from opencode_tui.schema.event.screen_event import ScreenEvent
+from opencode_tui.schema.http_headers import OWN
+from opencode_tui.schema.model import Model, ModelRef
+from opencode_tui.schema.permission import (
+    Approvals,
+    ApprovalsMode,
+    PermissionReply,
+    PermissionReport,
+    PermissionRequest,
+    PermissionRules,
+    Reply,
+    Rule,
+)
+from opencode_tui.schema.record import JsonObject
+
+
+class _Permissions(RemoteFacet):
+    async def pending(self) -> Sequence[PermissionRequest]:
+        return await self._link.records("/permission", PermissionRequest)
+
+    async def reply(
+        self,
+        request_id: str,
+        reply: Reply,
+        message: str | None = None,
+        *,
+        always: Sequence[str] | None = None,
+        host: bool = False,
+    ) -> bool:
+        patterns = None if always is None else list(always)
+        answer = PermissionReply(reply=reply, message=message, always=patterns, host=host or None)
+        return await _was_open(self._link, f"/permission/{request_id}/reply", answer.to_dict())
+
+    async def approvals(self, session_id: str) -> Approvals:
+        return (await self._link.get(f"{OWN}/session/{session_id}/approvals", ApprovalsMode)).approvals
+
+    async def set_approvals(self, session_id: str, mode: Approvals) -> None:
+        await self._link.value("PUT", f"{OWN}/session/{session_id}/approvals", ApprovalsMode(approvals=mode))
+
+
+class _Questions(RemoteFacet):
+    async def pending(self) -> Sequence[QuestionRequest]:
+        return await self._link.records("/question", QuestionRequest)
+
+    async def reply(self, request_id: str, answers: Sequence[Sequence[str]]) -> bool:
+        given = {"answers": [list(labels) for labels in answers]}
+        return await _was_open(self._link, f"/question/{request_id}/reply", given)
+
+    async def reject(self, request_id: str) -> bool:
+        return await _was_open(self._link, f"/question/{request_id}/reject", {})
+
+
+class _Rules(RemoteFacet):
+    async def list(self, agent: str | None) -> PermissionRules:
+        return await self._link.get(f"{OWN}/rules", PermissionRules, {"agent": agent})
+
+    async def explain(
+        self, permission: str, subject: str, *, agent: str | None = None, extra: Sequence[Rule] = ()
+    ) -> PermissionReport:
+        asked = {"permission": permission, "subject": subject, "extra": [rule.to_dict() for rule in extra]}
+        named = {"agent": agent} if agent is not None else {}
+        return await self._link.send("POST", f"{OWN}/rules/explain", PermissionReport, {**asked, **named})
+
+    async def grants(self, permission: str, pattern: str | None) -> Sequence[Rule]:
+        return await self._link.records(f"{OWN}/rules/grants", Rule, {"permission": permission, "pattern": pattern})
+
+    async def revoke(self, permission: str, pattern: str | None) -> Sequence[Rule]:
+        query = {"permission": permission, "pattern": pattern}
+        return [
+            Rule.model_validate(rule) for rule in await self._link.value("DELETE", f"{OWN}/rules/grants", query=query)
+        ]
+
+
+class _Catalog(RemoteFacet):
+    async def models(self) -> Sequence[Model]:
+        return await self._link.records(f"{OWN}/model", Model)
+
+    async def all_models(self) -> Sequence[Model]:
+        return await self._link.records(f"{OWN}/model", Model, {"all": True})
+
+    async def providers(self, *, only_ready: bool = False) -> Sequence[ProviderSummary]:
+        facts = await self._link.records(f"{OWN}/provider", ProviderFacts, {"only_ready": only_ready})
+        return [fact.whole() for fact in facts]
+
+    async def commands(self) -> Sequence[CommandSummary]:
+        return await self._link.records("/command", CommandSummary)
+
+    async def tools(self) -> Sequence[ToolSummary]:
+        return await self._link.records("/experimental/tool", ToolSummary)
+
+    async def skills(self) -> Sequence[SkillSummary]:
+        return await self._link.records("/skill", SkillSummary)
+
+    async def default_model(self) -> ModelRef:
+        return await self._link.get(f"{OWN}/model/default", ModelRef)
+
+    async def agents(self) -> Sequence[AgentSummary]:
+        return await self._link.records("/agent", AgentSummary)
+
+    async def describe_agent(self, name: str) -> JsonObject:
+        return await self._link.value("GET", f"{OWN}/agent", query={"name": name})
+
+
+class _Settings(RemoteFacet):
+    async def notices(self) -> Notices:
+        return await self._link.get(f"{OWN}/notices", Notices)
+
+    async def sandbox(self) -> SandboxState:
+        return await self._link.get(f"{OWN}/sandbox", SandboxState)
+
+    async def status_text(self, facts: StatusFacts) -> str:
+        return await self._link.value("POST", f"{OWN}/status-text", facts)
+
+    async def store_key(self, provider_id: str, key: str) -> None:
+        await self._link.value("PUT", f"/auth/{provider_id}", {"type": "api", "key": key})
+
+    async def delete_key(self, provider_id: str) -> bool:
+        return await self._link.value("DELETE", f"{OWN}/auth/{provider_id}")
+
+    async def effective(self) -> JsonObject:
+        return await self._link.value("GET", f"{OWN}/config")
+
+    async def trust_report(self) -> TrustReport:
+        return await self._link.get(f"{OWN}/trust", TrustReport)
+
+    async def trust(self, seen: str) -> None:
+        await self._link.value("POST", f"{OWN}/trust", TrustGrant(seen=seen))
+
+
+class _Project(RemoteFacet):
+    async def current(self) -> ProjectInfo:
+        return await self._link.get("/project/current", ProjectInfo)
+
+    async def all(self) -> Sequence[ProjectInfo]:
+        return await self._link.records("/project", ProjectInfo)
+
+    async def places(self) -> Places:
+        return await self._link.get("/path", Places)
+
+    async def branch(self) -> str | None:
+        return (await self._link.value("GET", "/vcs")).get("branch")
+
+
+class _Files(RemoteFacet):
+    async def find(self, query: str, *, kind: FindKind = "all", limit: int = 100) -> Sequence[str]:
+        asked = {"query": query, "type": None if kind == "all" else kind, "limit": limit}
+        return await self._link.value("GET", "/find/file", query=asked)
+
+    async def search(self, pattern: str, *, limit: int = 100) -> Sequence[LineMatch]:
+        return await self._link.records(f"{OWN}/find", LineMatch, {"pattern": pattern, "limit": limit})
+
+    async def list(self, path: str) -> Sequence[FileEntry]:
+        return await self._link.records("/file", FileEntry, {"path": path})
+
+    async def read(self, path: str) -> FileContent:
+        return await self._link.get("/file/content", FileContent, {"path": path})
+
+    async def changed(self) -> Sequence[ChangedFile]:
+        return await self._link.records("/file/status", ChangedFile)
+
+
+class _Screen(RemoteFacet):
+    async def publish(self, event: ScreenEvent) -> None:
+        properties = event.to_dict()
+        kind = properties.pop("type")
+        await self._link.value("POST", "/tui/publish", {"type": kind, "properties": properties})
+
+
+class RemoteFolderFacets:
+    """The facets of the folder of a server's client."""
+
+    def bind_folder(self, link: Link) -> None:
+        """Make the facets those of a server."""
+        self.permissions: PermissionsFacet = _Permissions(link)
+        self.questions: QuestionsFacet = _Questions(link)
+        self.rules: RulesFacet = _Rules(link)
+        self.catalog: CatalogFacet = _Catalog(link)
+        self.settings: SettingsFacet = _Settings(link)
+        self.project: ProjectFacet = _Project(link)
+        self.files: FilesFacet = _Files(link)
+        self.screen: ScreenFacet = _Screen(link)
+
+
+async def _was_open(link: Link, path: str, body: object) -> bool:
+    try:
+        await link.value("POST", path, body)
+    except NotFoundError:
+        return False
+    return True

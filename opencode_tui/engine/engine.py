@@ -59,12 +59,16 @@ class Engine:
     async def dispose(self, directory: Path) -> None:
         """Close a folder's instance and publish InstanceDisposed; the next use opens it again with new settings and keys.
 
-        Raises BusyError while a session of the folder is running.
+        Raises BusyError while a session of the folder is running, or a background command.
         """
         real = await asyncio.to_thread(Path(directory).resolve)
         for session_id in self.core.statuses.all():
             if self.core.publisher.directory_of(session_id) == str(real):
                 raise BusyError(f"session {session_id} is running in {real}; interrupt it first")
+        opened = self._instances.get(real)
+        commands = None if opened is None else opened.folder.commands_in_background.made
+        if commands is not None and (running := commands.running()):
+            raise BusyError(f"the background command {running[0].id} ({running[0].command}) is running; stop it first")
         async with self._opening:
             instance = self._instances.pop(real, None)
         if instance is not None:

@@ -9,6 +9,7 @@ from opencode_tui import __version__
 from opencode_tui.server.errors import install_error_answers
 from opencode_tui.server.request import Services
 from opencode_tui.server.routes import (
+    background,
     catalog,
     compat_v0,
     compat_v2,
@@ -46,6 +47,7 @@ ROUTERS = (
     compat_v2.router,
     tui_api.router,
     trash.router,
+    background.router,
 )
 
 

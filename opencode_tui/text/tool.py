@@ -20,6 +20,7 @@ from opencode_tui.text.safe_text import screen_line
 
 _NAMES = {
     "apply_patch": "Patch",
+    "bash_output": "Output",
     "multiedit": "Edit",
     "webfetch": "Fetch",
     "todowrite": "Todo",
@@ -42,6 +43,7 @@ _VERBS = {
 _ACTIVITIES = {
     "patch": "Applying a patch",
     "apply_patch": "Applying a patch",
+    "bash_output": "Reading a background command",
     "grep": "Searching",
     "glob": "Searching",
     "list": "Searching",
@@ -185,8 +187,12 @@ def facts_of(tool: str, state: ToolStateCompleted) -> list[Fact]:
     if changes is not None:
         return change_facts(changes, is_new=tool == "write" and state.metadata.get("exists") is False)
     match tool:
+        case "bash" if isinstance(name := state.metadata.get("background"), str):
+            return [Fact(f"in the background as {screen_line(name)}", short=screen_line(name))]
         case "bash":
             return _command_facts(state)
+        case "bash_output":
+            return _background_facts(state.metadata)
         case "read":
             count, noun = read_count(state.output)
             return [Fact(plural(count, noun), short=str(count))] if count else []
@@ -399,6 +405,16 @@ def _command_facts(state: ToolStateCompleted) -> list[Fact]:
     if result := outcome_of_tests(output):
         return [*facts, Fact(result)]
     return facts if code else [*facts, *_line_facts(output, state)]
+
+
+def _background_facts(metadata: Mapping[str, object]) -> list[Fact]:
+    """Return whether a background command still runs, else how it ended."""
+    code = metadata.get("exit")
+    if metadata.get("state") == "running":
+        return [Fact("running", short="running")]
+    if metadata.get("state") == "stopped" or not isinstance(code, int):
+        return [Fact("stopped", short="stopped")]
+    return [Fact(f"exit {code}", "warning" if code else "muted", f"exit {code}")]
 
 
 def refusal_text(state: ToolStateCompleted) -> str:

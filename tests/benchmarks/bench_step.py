@@ -12,7 +12,7 @@ import tempfile
 import time
 from collections.abc import Awaitable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from opencode_tui.engine.lazy import Lazy
 from opencode_tui.engine.session.background import Background
@@ -110,6 +110,7 @@ async def measure(base: Path, count: int) -> list[Figure]:
             store=opened.store,
             identifier=Identifier(system_clock),
             retention=SnapshotRetention(snapshots=snapshots, background=background, clock=system_clock),
+            lock=cast(Any, None),  # no command runs in the background
         )
         first = await ms(command_step(recorder, 0, path))
         for number in range(1, REPEATS + 1):

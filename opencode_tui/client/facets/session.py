@@ -7,6 +7,7 @@ A facet's method raises the OpencodeError that names what went wrong. The same P
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
+from opencode_tui.schema.api.background import BackgroundCommand, BackgroundText
 from opencode_tui.schema.api.context import CompactionReport, CompactSession, ContextView, PruneReport, RequestView
 from opencode_tui.schema.api.importing import ImportProgress, ImportReport, ImportRequest, ImportStore
 from opencode_tui.schema.api.request import (
@@ -203,6 +204,22 @@ class PromptsFacet(Protocol):
         ...
 
 
+class BackgroundFacet(Protocol):
+    """The commands that agents run in the background, in this folder. They end with their session, and with the engine."""
+
+    async def list(self, session_id: str | None = None) -> Sequence[BackgroundCommand]:
+        """Return those of a session and its agents, or of all sessions: running ones first, then the newest."""
+        ...
+
+    async def output(self, command_id: str, since: int = 0) -> BackgroundText:
+        """Return the end of the output of one, from a position on. Raises NotFoundError."""
+        ...
+
+    async def stop(self, command_id: str) -> BackgroundCommand:
+        """End one with all its processes; return it. Raises NotFoundError."""
+        ...
+
+
 class ContextFacet(Protocol):
     """The context of a session, and its pruning and compaction. All raise NotFoundError for an unknown session."""
 
@@ -351,6 +368,7 @@ class SessionFacets(Protocol):
     messages: MessagesFacet
     prompts: PromptsFacet
     context: ContextFacet
+    background: BackgroundFacet
     undo: UndoFacet
     sharing: SharingFacet
     imports: ImportsFacet

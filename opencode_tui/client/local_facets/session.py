@@ -15,6 +15,7 @@ from opencode_tui.schema.session.session import AnyStatus, SessionInfo
 
 if TYPE_CHECKING:
     from opencode_tui.client.facets.session import (
+        BackgroundFacet,
         ContextFacet,
         ImportsFacet,
         MessagesFacet,
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
         TrashFacet,
         UndoFacet,
     )
+    from opencode_tui.schema.api.background import BackgroundCommand, BackgroundText
     from opencode_tui.schema.api.context import CompactionReport, CompactSession, ContextView, PruneReport, RequestView
     from opencode_tui.schema.api.importing import ImportProgress, ImportReport, ImportRequest, ImportStore
     from opencode_tui.schema.api.search import SearchRequest, SearchResult
@@ -144,6 +146,22 @@ class _Prompts:
         return self._statuses.all()
 
 
+class _Background:
+    """The service is loaded with the first command."""
+
+    def __init__(self, instance: Instance) -> None:
+        self._commands = instance.folder.commands_in_background
+
+    async def list(self, session_id: str | None = None) -> Sequence["BackgroundCommand"]:
+        return [] if self._commands.made is None else await self._commands.made.list(session_id)
+
+    async def output(self, command_id: str, since: int = 0) -> "BackgroundText":
+        return await self._commands.get().output(command_id, since)
+
+    async def stop(self, command_id: str) -> "BackgroundCommand":
+        return await self._commands.get().stop(command_id)
+
+
 class _Context:
     def __init__(self, instance: Instance, policy: Policy) -> None:
         self._instance = instance
@@ -258,6 +276,7 @@ class LocalSessionFacets:
         self.messages: MessagesFacet = forward(_Messages(engine, instance), calls)
         self.prompts: PromptsFacet = forward(_Prompts(engine, instance, policy), calls)
         self.context: ContextFacet = forward(_Context(instance, policy), calls)
+        self.background: BackgroundFacet = forward(_Background(instance), calls)
         self.undo: UndoFacet = forward(_Undo(instance), calls)
         self.sharing: SharingFacet = forward(_Sharing(instance), calls)
         self.imports: ImportsFacet = forward(_Imports(engine, instance), calls)

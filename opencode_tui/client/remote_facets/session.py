@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Sequence
 
 from opencode_tui.client.facets.session import (
+    BackgroundFacet,
     ContextFacet,
     ImportsFacet,
     MessagesFacet,
@@ -16,6 +17,7 @@ from opencode_tui.client.facets.session import (
 )
 from opencode_tui.client.remote_events import RemoteEvents
 from opencode_tui.client.remote_link import Link, answer_failure, body_error
+from opencode_tui.schema.api.background import BackgroundCommand, BackgroundText
 from opencode_tui.schema.api.context import (
     CompactionReport,
     CompactSession,
@@ -200,6 +202,19 @@ class _Prompts(RemoteFacet):
         return answered
 
 
+class _Background(RemoteFacet):
+    async def list(self, session_id: str | None = None) -> Sequence[BackgroundCommand]:
+        return await self._link.records(f"{OWN}/background", BackgroundCommand, {"sessionID": session_id})
+
+    async def output(self, command_id: str, since: int = 0) -> BackgroundText:
+        return BackgroundText.model_validate_json(
+            await self._link.bytes("GET", f"{OWN}/background/{command_id}/output?since={since}")
+        )
+
+    async def stop(self, command_id: str) -> BackgroundCommand:
+        return await self._link.send("POST", f"{OWN}/background/{command_id}/stop", BackgroundCommand, Record())
+
+
 class _Context(RemoteFacet):
     async def items(self, session_id: str) -> ContextView:
         return await self._link.get(f"{OWN}/session/{session_id}/context", ContextView)
@@ -303,6 +318,7 @@ class RemoteSessionFacets:
         self.messages: MessagesFacet = _Messages(link)
         self.prompts: PromptsFacet = _Prompts(link, events)
         self.context: ContextFacet = _Context(link)
+        self.background: BackgroundFacet = _Background(link)
         self.undo: UndoFacet = _Undo(link)
         self.sharing: SharingFacet = _Sharing(link)
         self.imports: ImportsFacet = _Imports(link)

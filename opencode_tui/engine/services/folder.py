@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from opencode_tui.engine.sandbox.sandbox import Sandbox
     from opencode_tui.engine.snapshot.snapshot import Snapshots
     from opencode_tui.engine.tool.plugin_tool import PluginTool
+    from opencode_tui.engine.tool.process.background import BackgroundCommands
 
 
 class FolderServices:
@@ -71,6 +72,7 @@ class FolderServices:
         self.snapshots = Lazy(self._make_snapshots)
         self.secrets = Lazy(self._make_secrets)
         self.sandbox = Lazy(self._make_sandbox)
+        self.commands_in_background = Lazy(self._make_background_commands)
 
     @cached_property
     def truncator(self) -> Truncator:
@@ -227,6 +229,7 @@ class FolderServices:
             protected=self._protected_folders(),
             secrets=self.secrets,
             sandbox=self.sandbox,
+            background=self.commands_in_background,
         )
         return ToolRegistry([*built_in_tools(dependencies), *self._plugin_tools()])
 
@@ -271,6 +274,14 @@ class FolderServices:
         )
         self.background.at_close(sandbox.close)
         return sandbox
+
+    def _make_background_commands(self) -> "BackgroundCommands":
+        from opencode_tui.engine.tool.process.background import BackgroundCommands
+
+        core = self.core
+        made = BackgroundCommands(publish=core.publisher.publish, clock=core.clock, root_of=core.store.root_of)
+        self.background.at_close(made.close)
+        return made
 
     def _make_snapshots(self) -> "Snapshots":
         from opencode_tui.engine.snapshot.objects.quota import SnapshotSettings

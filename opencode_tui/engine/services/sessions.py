@@ -23,7 +23,7 @@ from opencode_tui.engine.session.shell import SessionShell
 from opencode_tui.engine.session.step.file_changes import StepRecorder
 from opencode_tui.engine.session.step.processor import StepServices
 from opencode_tui.engine.session.step.title import SessionTitles
-from opencode_tui.engine.session.step.tool_calls import ResultFilter, ToolCalls
+from opencode_tui.engine.session.step.tool_calls import ResultFilter, ToolCalls, background_notes
 from opencode_tui.engine.session.subagent import SubagentServices
 
 if TYPE_CHECKING:
@@ -154,6 +154,7 @@ class SessionServices:
             identifier=core.identifier,
             clock=core.clock,
             hooks=folder.plugins.hooks,
+            notes=partial(background_notes, folder.commands_in_background),
         )
 
     @cached_property
@@ -194,6 +195,7 @@ class SessionServices:
             store=core.store,
             identifier=core.identifier,
             retention=SnapshotRetention(snapshots=folder.snapshots, background=folder.background, clock=core.clock),
+            lock=core.session_lock,
         )
 
     @cached_property
@@ -207,6 +209,7 @@ class SessionServices:
             clock=core.clock,
             questions=folder.questions,
             hooks=hooks,
+            background=folder.commands_in_background,
         )
         return StepServices(
             store=core.store,
@@ -294,7 +297,11 @@ class SessionServices:
         return SessionRevert(
             store=core.store,
             lock=core.session_lock,
-            files=FileRevert(store=core.store, snapshots=self._folder.snapshots.get()),
+            files=FileRevert(
+                store=core.store,
+                snapshots=self._folder.snapshots.get(),
+                background=self._folder.commands_in_background,
+            ),
             summaries=self.summaries.get(),
             cleanup=Cleanup(store=core.store, runs=core.runs, locks=core.locks, copies=core.copies),
             recover_session=self.maintenance.recover,
@@ -342,6 +349,7 @@ class SessionServices:
             publisher=core.publisher,
             paths=core.paths,
             clock=core.clock,
+            background=self._folder.commands_in_background,
         )
 
     def _make_cost_index(self) -> "CostIndex":

@@ -5,11 +5,13 @@ import logging
 import os
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from pydantic import ValidationError
 
 from opencode_tui.cancellation import run_to_completion
+from opencode_tui.engine.lazy import Lazy
 from opencode_tui.engine.sandbox.temp import delete_temp
 from opencode_tui.engine.session.records.fork_copy import ForkQueue
 from opencode_tui.engine.session.records.store import Publisher, SessionStore
@@ -25,6 +27,9 @@ from opencode_tui.storage.locks import Locks
 from opencode_tui.storage.paths import Paths
 from opencode_tui.storage.storage import Storage
 from opencode_tui.storage.trash import Trash
+
+if TYPE_CHECKING:
+    from opencode_tui.engine.tool.process.background import BackgroundCommands
 
 _DAY_S = 24 * 3600
 _DAY_MS = _DAY_S * 1000
@@ -45,13 +50,19 @@ class SessionTrash(Struct, frozen=True):
     publisher: Publisher
     paths: Paths
     clock: Clock
+    background: "Lazy[BackgroundCommands]"
 
     async def put(self, session_id: str) -> None:
         """Move a session and its subagent sessions with all their records to the trash, after copying their forks completely.
 
+        Their background commands end first.
         Raises NotFoundError, BusyError while one of them is running, StorageError: then nothing is deleted.
         """
         family = await self.sessions.family(await self.sessions.get(session_id))
+        if any(self.runs.get(info.id) is not None for info in family):
+            raise BusyError(f"session {session_id} is running; interrupt it first")
+        if self.background.made is not None:
+            await self.background.made.end([info.id for info in family])
         async with AsyncExitStack() as held:
             await held.enter_async_context(self._run_locks([info.id for info in family]))
             for info in family:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from opencode_tui.engine.tool.edit.file_editor import FileEditor
     from opencode_tui.engine.tool.files.files import WorktreeFiles
     from opencode_tui.engine.tool.files.read_guard import ReadGuard
+    from opencode_tui.engine.tool.process.background import BackgroundCommands
     from opencode_tui.engine.tool.search.search import FileSearch, Readable
 
 
@@ -108,8 +109,8 @@ class ToolDependencies(Struct, frozen=True):
     `may_edit` whether it may change files;
     `readable` says whether a call may read a file without asking, so that a search does not show what read would ask for;
     `instructions` finds the rules files near a file that is read; `outputs` are what earlier calls gave; `extend_environment` is
-    what plugins add to the environment of commands, which get none of the keys in `secrets` and run in `sandbox`; `protected` are
-    folders in which every edit needs approval.
+    what plugins add to the environment of commands, which get none of the keys in `secrets` and run in `sandbox`, those that
+    outlive their calls in `background`; `protected` are folders in which every edit needs approval.
     """
 
     environ: Mapping[str, str]
@@ -125,6 +126,7 @@ class ToolDependencies(Struct, frozen=True):
     outputs: "StoredOutputs"
     secrets: "Lazy[Secrets]"
     sandbox: "Lazy[Sandbox]"
+    background: "Lazy[BackgroundCommands]"
     extend_environment: "ExtendEnvironment | None" = None
     protected: Collection[Path] = ()
 
@@ -195,8 +197,14 @@ class ToolFactory:
             secrets=given.secrets.get(),
             sandbox=given.sandbox.get(),
             may_edit=given.may_edit,
+            background=given.background,
         )
         return BashTool(shell=shell, may_delegate=given.may_delegate)
+
+    def _make_bash_output(self) -> Tool[Any]:
+        from opencode_tui.engine.tool.builtin.bash_output import BashOutputTool
+
+        return BashOutputTool(background=self._dependencies.background)
 
     def _make_read(self) -> Tool[Any]:
         from opencode_tui.engine.tool.builtin.read import ReadTool

@@ -125,6 +125,10 @@ class FileWatch(Protocol):
         """Return a context for starting programs: changes while it is entered count as the call's."""
         ...
 
+    def background(self) -> AbstractAsyncContextManager[None]:
+        """Return the same for a program that outlives the call: changes that others are known to make do not count."""
+        ...
+
 
 class ToolContext(Struct, frozen=True):
     """The context of one call. `progress` (title, metadata) shows on the screen while the call runs; it does not block.

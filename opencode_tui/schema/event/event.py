@@ -15,6 +15,7 @@ from typing import Annotated, Any, Literal, Protocol
 from msgspec import Struct
 from pydantic import ConfigDict, Field, TypeAdapter
 
+from opencode_tui.schema.api.background import BackgroundCommand
 from opencode_tui.schema.api.project import ProjectInfo
 from opencode_tui.schema.event.screen_event import ScreenEvent
 from opencode_tui.schema.permission import PermissionRequest, Reply
@@ -177,6 +178,13 @@ class CommandExecuted(Record):
     message_id: str
 
 
+class BackgroundUpdated(Record):
+    """A background command started or ended."""
+
+    type: Literal["background.updated"] = "background.updated"
+    info: BackgroundCommand
+
+
 class FileEdited(Record):
     """A tool wrote a file; comes before the tool's completed state."""
 
@@ -224,6 +232,7 @@ StructuralEvent = (
     | QuestionRejected
     | TodoUpdated
     | CommandExecuted
+    | BackgroundUpdated
     | FileEdited
     | ProjectUpdated
     | BranchUpdated

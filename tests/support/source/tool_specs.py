@@ -10,7 +10,7 @@ from opencode_tui.engine.tool.parameter_schema import describe
 from opencode_tui.engine.tool.registry import SPECS, ToolDependencies, ToolFactory
 
 ORDER = (
-    *("bash", "read", "glob", "grep", "list", "edit", "multiedit", "write", "apply_patch"),
+    *("bash", "bash_output", "read", "glob", "grep", "list", "edit", "multiedit", "write", "apply_patch"),
     *("webfetch", "task", "todowrite", "todoread", "question", "plan_exit", "recall"),
 )
 
@@ -33,6 +33,7 @@ def derive() -> dict[str, dict[str, Any]]:
         outputs=nothing,
         secrets=Lazy(lambda: NO_SECRETS),
         sandbox=Lazy(lambda: nothing),
+        background=nothing,
     )
     factory = ToolFactory(dependencies)
     tools = [factory.make(name) for name in ORDER]

@@ -76,7 +76,13 @@ async def recorded_step(world: UndoWorld, session: SessionInfo, request: str, *w
     core = world.engine.core
     snapshots = Lazy(lambda: world.snapshots)
     retention = SnapshotRetention(snapshots=snapshots, background=Background(), clock=lambda: -1)
-    recorder = StepRecorder(snapshots=snapshots, store=core.store, identifier=core.identifier, retention=retention)
+    recorder = StepRecorder(
+        snapshots=snapshots,
+        store=core.store,
+        identifier=core.identifier,
+        retention=retention,
+        lock=core.session_lock,
+    )
     message = await world.answer(session, request)
     await world.part(session, message, StepStartPart)
     await world.part(session, message, TextPart, text="I will")

@@ -19,6 +19,7 @@ from opencode_tui.bus import Bus
 from opencode_tui.engine.session.records.stored_history import StoredHistory, open_history
 from opencode_tui.schema.error import CorruptRecordError, NotFoundError, StorageError
 from opencode_tui.schema.event.event import (
+    BackgroundUpdated,
     Event,
     MessageRemoved,
     MessageUpdated,
@@ -252,7 +253,7 @@ def _session_of(event: Event) -> str:
     match event:
         case SessionCreated() | SessionUpdated() | SessionDeleted():
             return event.info.id
-        case MessageUpdated():
+        case MessageUpdated() | BackgroundUpdated():
             return event.info.session_id
         case PartUpdated():
             return event.part.session_id
@@ -321,6 +322,19 @@ class SessionStore:
         for info in listing.sessions:
             self._projects[info.id] = info.project_id
         return listing.sessions
+
+    async def root_of(self, session_id: str) -> str:
+        """Return the top session above a session, itself where it has no parent that exists."""
+        seen = {session_id}
+        while True:
+            try:
+                parent = (await self.get(session_id)).parent_id
+            except NotFoundError:
+                return session_id
+            if parent is None or parent in seen:
+                return session_id
+            session_id = parent
+            seen.add(parent)
 
     async def children(self, session_id: str) -> list[SessionInfo]:
         """Return the sessions whose parent this is, newest first."""

@@ -3,7 +3,7 @@
 Source: reference, section 23.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from msgspec import Struct
 
@@ -49,6 +49,8 @@ class UserMessages(Struct, frozen=True):
     identifier: Identifier
     clock: Clock
     hooks: Hooks
+    notes: Callable[[str], Sequence[str]] = lambda _session: ()
+    """Returns, once, what the model does not know yet: which background commands of a session have ended."""
 
     def check(self, prompt: PromptInput) -> None:
         """Raise as `address` does when the agent or the model that a prompt names does not exist."""
@@ -87,6 +89,8 @@ class UserMessages(Struct, frozen=True):
             delivery="queue" if is_waiting else None,
         )
         parts = await self._parts(message, prompt.parts, target.agent)
+        if notes := self.notes(session_id):
+            parts.append(self._part(message, TextInput(text=as_reminder("\n".join(notes)), synthetic=True)))
         message, parts = await change_message(self.hooks, message, parts)
         await self.store.update_message(message)
         for part in parts:

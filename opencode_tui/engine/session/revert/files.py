@@ -4,9 +4,11 @@ import asyncio
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
+from opencode_tui.engine.lazy import Lazy
 from opencode_tui.engine.session.records.store import SessionStore
 from opencode_tui.engine.session.revert.range import UncoveredCall
 from opencode_tui.engine.session.revert.summary import (
@@ -26,6 +28,9 @@ from opencode_tui.schema.session.diff import FileDiff
 from opencode_tui.schema.session.part import AnyPart
 from opencode_tui.schema.session.session import UNDO_KEY, RevertState, SessionInfo
 from opencode_tui.schema.session.undo import PendingUndo, RevertPreview, RevertReport, UndoFile, UndoNote
+
+if TYPE_CHECKING:
+    from opencode_tui.engine.tool.process.background import BackgroundCommands
 
 
 def read_note(info: SessionInfo) -> UndoNote:
@@ -84,9 +89,23 @@ DIFF_LIMIT = 100_000
 class FileRevert:
     """Reverts the files of one worktree. Raises SnapshotError and StorageError as the snapshots do."""
 
-    def __init__(self, *, store: SessionStore, snapshots: Snapshots) -> None:
+    def __init__(
+        self, *, store: SessionStore, snapshots: Snapshots, background: "Lazy[BackgroundCommands] | None" = None
+    ) -> None:
+        """`background` are the commands that may still change files."""
         self._store = store
         self._snapshots = snapshots
+        self._background = background
+
+    @property
+    def has_background_commands(self) -> bool:
+        """Return whether background commands were started since the program started."""
+        return self._background is not None and self._background.made is not None
+
+    async def wait_for_commands(self, session_id: str, since: int) -> None:
+        """Wait for the records of background commands that a session started since a time; BusyError while one runs."""
+        if self._background is not None and self._background.made is not None:
+            await self._background.made.refuse_undo(session_id, since)
 
     async def collect(self, info: SessionInfo, parts: Sequence[AnyPart]) -> RevertablePatches:
         """Return the changes of files by these parts. Raises SessionError when the session belongs to another project's folder."""

@@ -81,6 +81,7 @@ class SessionRevert:
         only: UndoOnly | None = None,
     ) -> RevertPreview:
         """Return what `revert` with these arguments would do now; raises as it does."""
+        await self._check_background(session_id, message_id, part_id)
         async with self._locked(session_id) as info:
             state, scope = await self._target(info, message_id, part_id)
             preview = await self._files.preview(await self._work(info, state, only), read_note(info).report)
@@ -102,8 +103,10 @@ class SessionRevert:
         """Undo everything from a message on, or from a part of it; without one the user's last turn. Returns the report.
 
         `only` limits it to the conversation or to files. It replaces an active undo: files in between are restored. Raises
-        NoSuchMessageError, NothingToRevertError, BusyError, SnapshotError; then nothing has changed.
+        NoSuchMessageError, NothingToRevertError, SnapshotError, BusyError, also while a background command runs that was
+        started there; then nothing has changed.
         """
+        await self._check_background(session_id, message_id, part_id)
         async with self._locked(session_id) as info:
             state, _ = await self._target(info, message_id, part_id)
             return await self._apply(info, state, await self._work(info, state, only), only)
@@ -161,6 +164,14 @@ class SessionRevert:
         async with self._lock.hold(session_id):
             await self._recover_session(session_id)
             yield await self._recovered(await self._store.get(session_id))
+
+    async def _check_background(self, session_id: str, message_id: str | None, part_id: str | None) -> None:
+        """Raise BusyError while a command of what would be undone runs: its changes are known when it has ended."""
+        if self._files.has_background_commands:
+            state, _ = await self._target(await self._store.get(session_id), message_id, part_id)
+            messages = await self._store.messages(session_id)
+            first = next(one.info for one in messages if one.info.id == state.message_id)
+            await self._files.wait_for_commands(session_id, first.time.created)
 
     async def _target(
         self, info: SessionInfo, message_id: str | None, part_id: str | None

@@ -35,7 +35,12 @@ def calls_of_turn(messages: Sequence[MessageWithParts], after: int) -> list[Call
 
 
 def is_doom_loop(calls: Sequence[CallKey]) -> bool:
-    """Return whether the newest call completes the third round of a cycle of one to four calls."""
+    """Return whether the newest call completes the third round of a cycle of one to four calls.
+
+    A call that reads what is new never does.
+    """
+    if calls and calls[-1][0] == "bash_output":
+        return False
     for period in range(1, LONGEST_CYCLE + 1):
         length = period * DOOM_LOOP_THRESHOLD
         if len(calls) < length:

@@ -7,25 +7,33 @@ then stores in its metadata, as `unprotected`, why undo will not revert its chan
 
 import asyncio
 import logging
+import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from opencode_tui.cancellation import run_to_completion
 from opencode_tui.engine.lazy import Lazy
 from opencode_tui.engine.session.records.store import SessionStore
 from opencode_tui.engine.session.revert.retention import SnapshotRetention
+from opencode_tui.engine.session.session_lock import SessionLock
 from opencode_tui.engine.tool.tool import FileWrite
-from opencode_tui.schema.error import NotFoundError, OpencodeError
+from opencode_tui.schema.error import BusyError, OpencodeError
 from opencode_tui.schema.ids import Identifier
 from opencode_tui.schema.session.message import AssistantMessage
 from opencode_tui.schema.session.part import PatchPart, StepStartPart
 
 if TYPE_CHECKING:
-    from opencode_tui.engine.snapshot.record.recording import CommandWindow, StepRecording
+    from opencode_tui.engine.snapshot.record.recording import BackgroundWindow, CommandWindow, StepRecording
     from opencode_tui.engine.snapshot.snapshot import Snapshots
 
 logger = logging.getLogger(__name__)
+
+LOCK_WAIT_S = 5.0
+LOCK_RETRY_S = 0.05
+CONTESTED_AFTER_S = 600.0
+"""A background command that ran longer than a foreground one may: the user has probably edited files meanwhile."""
 
 
 class StepRecorder:
@@ -38,8 +46,10 @@ class StepRecorder:
         store: SessionStore,
         identifier: Identifier,
         retention: SnapshotRetention,
+        lock: SessionLock,
     ) -> None:
         self._snapshots = snapshots
+        self._session_lock = lock
         self.store = store
         self.identifier = identifier
         self._retention = retention
@@ -59,9 +69,27 @@ class StepRecorder:
         snapshots = self._snapshots.get()
         if snapshots.unavailable is None:
             self._retention.schedule()
-        name = await self._root_session(message.session_id)
+        name = await self.store.root_of(message.session_id)
         family = self._families.setdefault(name, CommandWindow(name))
         return StepRecording(snapshots.lock, session=message.session_id, message=message.id, window=family)
+
+    @asynccontextmanager
+    async def late_access(self, session_id: str) -> AsyncGenerator[None]:
+        """Allow writes to a session after a run: by its present run, or with its lock, which is waited for.
+
+        Raises BusyError when another process keeps it, NotFoundError when it is deleted.
+        """
+        deadline = time.monotonic() + LOCK_WAIT_S
+        while self._session_lock.runs.get(session_id) is None:
+            try:
+                async with self._session_lock.hold(session_id):
+                    yield
+                return
+            except BusyError:
+                if time.monotonic() > deadline:
+                    raise
+                await asyncio.sleep(LOCK_RETRY_S)
+        yield
 
     async def recover(self, session_id: str) -> None:
         """Record the changes of commands whose process died, in this session or its child sessions. Needs its run lock.
@@ -80,12 +108,12 @@ class StepRecorder:
             sessions_of_steps,
         )
 
-        snapshots, root = self._snapshots.get(), await self._root_session(session_id)
+        snapshots, root = self._snapshots.get(), await self.store.root_of(session_id)
         if snapshots.unavailable is not None:
             return
         sessions = await sessions_of_steps(snapshots.lock)
         working = self._families[root].running_sessions if root in self._families else set[str]()
-        family = {one for one in sessions - working if await self._root_session(one) == root}
+        family = {one for one in sessions - working if await self.store.root_of(one) == root}
         for dead in await collect_orphaned_steps(snapshots.lock, family) if family else ():
             await self.store.open(dead.session)
             parts = self.store.parts(dead.session, dead.message)
@@ -101,19 +129,6 @@ class StepRecorder:
                         files=files,
                     )
                 )
-
-    async def _root_session(self, session_id: str) -> str:
-        """Return the top-level session of a session's tree."""
-        seen = {session_id}
-        while True:
-            try:
-                parent = (await self.store.get(session_id)).parent_id
-            except NotFoundError:
-                return session_id
-            if parent is None or parent in seen:
-                return session_id
-            session_id = parent
-            seen.add(parent)
 
 
 class StepChanges:
@@ -176,6 +191,23 @@ class StepChanges:
                 await self._store_start(self._recording)
                 await self._store_patch(self._recording)
         return reason
+
+    async def end_background(self, window: "BackgroundWindow") -> None:
+        """Record and store the changes of a background command that has ended, maybe long after the step."""
+        recording, message = await self.open(), self._message
+        is_contested = time.monotonic() - window.begun > CONTESTED_AFTER_S
+        try:
+            await recording.end_background(window, is_contested=is_contested)
+            async with self._recorder.late_access(message.session_id):
+                stored = await self._recorder.store.messages(message.session_id)
+                if any(one.info.id == message.id for one in stored):
+                    async with self._writing:
+                        await self._store_start(recording)
+                        await self._store_patch(recording)
+                    await self._recorder.store.sync()
+            await recording.close_background(window)
+        except OpencodeError as error:
+            logger.warning("undo will not cover all changes of message %s: %s", message.id, error)
 
     async def _store_start(self, recording: "StepRecording") -> None:
         start = self._start
@@ -257,6 +289,25 @@ class FileChangeRecorder:
         finally:
             if is_joined:
                 await self._attempt(self._leave)
+
+    def background(self) -> AbstractAsyncContextManager[None]:
+        """Return a context for the duration of a background command of the call."""
+        return self._background()
+
+    @asynccontextmanager
+    async def _background(self) -> AsyncGenerator[None]:
+        window: BackgroundWindow | None = None
+
+        async def begin() -> None:
+            nonlocal window
+            window = await (await self._changes.open()).begin_background()
+
+        await self._attempt(begin)
+        try:
+            yield
+        finally:
+            if window is not None:
+                await run_to_completion(self._changes.end_background(window))
 
     async def _abandon(self) -> None:
         number, self._number = self._number, None

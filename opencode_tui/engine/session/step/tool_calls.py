@@ -24,6 +24,7 @@ from opencode_tui.engine.provider.llm import ToolCall
 from opencode_tui.engine.session.plugin_hooks import change_arguments, change_result
 from opencode_tui.engine.session.question import Answers, QuestionService
 from opencode_tui.engine.session.records.store import LiveTool, SessionStore
+from opencode_tui.engine.session.request.reminder import as_reminder
 from opencode_tui.engine.session.request.structured import TOOL as STRUCTURED
 from opencode_tui.engine.session.request.structured import StructuredAnswer
 from opencode_tui.engine.session.step.doom import DOOM_LOOP_THRESHOLD, CallKey, call_key, is_doom_loop
@@ -50,6 +51,7 @@ from opencode_tui.schema.session.tool_state import StopReason, ToolStateComplete
 
 if TYPE_CHECKING:
     from opencode_tui.engine.sandbox.environment import Secrets
+    from opencode_tui.engine.tool.process.background import BackgroundCommands
 
 logger = logging.getLogger(__name__)
 
@@ -127,6 +129,7 @@ class ToolCalls(Struct, frozen=True):
     clock: Clock
     questions: QuestionService
     hooks: Hooks
+    background: "Lazy[BackgroundCommands]"
 
     async def run(self, calls: Sequence[tuple[ToolPart, ToolCall]], scope: CallScope) -> bool:
         """Run all calls, some at a time, in their order; returns whether the user rejected one, so that the turn must end."""
@@ -222,9 +225,10 @@ class ToolCalls(Struct, frozen=True):
 
     async def _end_well(self, live: LiveTool, result: ToolResult) -> None:
         part = live.part
+        ended = background_notes(self.background, part.session_id)
         state = tool_state.complete(
             part.state,
-            output=result.output,
+            output="\n\n".join([result.output, as_reminder("\n".join(ended))]) if ended else result.output,
             title=result.title,
             metadata=result.metadata,
             now=self.clock(),
@@ -309,6 +313,11 @@ class ToolCalls(Struct, frozen=True):
             by_user=scope.by_user,
             inquire=inquire,
         )
+
+
+def background_notes(background: "Lazy[BackgroundCommands]", session_id: str) -> list[str]:
+    """Return, once, a line for each background command of a session that has ended without the model knowing."""
+    return [] if background.made is None else background.made.consume_notes(session_id)
 
 
 async def _ask_to_repeat(tool: str, given: dict[str, Any], context: ToolContext) -> None:

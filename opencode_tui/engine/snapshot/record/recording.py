@@ -2,7 +2,11 @@
 
 Commands of the agents that work for one request (a session and its children) may overlap. They share one window: it begins with
 a scan before the first of them, and each step whose last command ends records the changes since the last scan. Writes of other
-sessions' file tools are left out; where a command of another request ran, the rest is contested. Source: SPEC, section 5.
+sessions' file tools are left out; where a command of another request ran, the rest is contested.
+
+A background command has a scan of its own before it and one after it: its step gets what changed in between, without what file
+tools wrote and what other commands of the same request were found to change. Where it ran for long, that is contested, because the
+user may have changed it. Source: SPEC, section 5.
 """
 
 import asyncio
@@ -186,6 +190,20 @@ class _ActiveWindow:
     members: dict["StepRecording", int] = field(default_factory=dict["StepRecording", int])
 
 
+@dataclass(eq=False, slots=True)
+class BackgroundWindow:
+    """The time in which a background command of a step runs: the scan before it, and what others were found to change since."""
+
+    session: str
+    message: str
+    shell: str
+    base: str
+    since: int
+    begun: float
+    stamps: Stamps
+    others: set[str] = field(default_factory=set[str])
+
+
 @dataclass(slots=True)
 class CommandWindow:
     """The command window that a session and its children share; `name` is the id of the root session."""
@@ -193,11 +211,18 @@ class CommandWindow:
     name: str
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     active: _ActiveWindow | None = None
+    background: list[BackgroundWindow] = field(default_factory=list[BackgroundWindow])
 
     @property
     def running_sessions(self) -> set[str]:
         """The sessions whose commands run now."""
-        return {member.session for member in self.active.members} if self.active is not None else set()
+        members = self.active.members if self.active is not None else ()
+        return {one.session for one in (*members, *self.background)}
+
+    def exclude(self, paths: Iterable[str]) -> None:
+        """Leave paths, which another command was found to change, out of the changes of the background commands."""
+        for one in self.background:
+            one.others.update(paths)
 
 
 class StepRecording:
@@ -315,6 +340,78 @@ class StepRecording:
                 return
             await self._record_commands(active)
 
+    async def begin_background(self) -> BackgroundWindow:
+        """Record all files directly before a background command of the step starts; returns its window for `end_background`."""
+
+        def work(opened: LockedWorktree, stop: threading.Event) -> BackgroundWindow:
+            opened.change_log.trim(now=opened.clock())
+            since, begun = opened.clock(), time.monotonic()
+            view = _whole(opened.worktree.scan(stop=stop))
+            opened.change_log.begin_step(self._message, view.id, session=self.session, time=since)
+            opened.snapshot_log.add(view.id, since)
+            stamps = stamp_skipped(opened.worktree.root, view.manifest.skipped)
+            shell = opened.change_log.begin_shell(self._window.name, time=since)
+            return BackgroundWindow(self.session, self._message, shell, view.id, since, begun, stamps)
+
+        async with self._window.lock:
+            window = await self._lock.run(work)
+            self._window.background.append(window)
+        self._first = self._first or window.base
+        return window
+
+    async def end_background(self, window: BackgroundWindow, *, is_contested: bool) -> None:
+        """Record the changes of a background command that has ended; with `is_contested` an undo only reports them."""
+
+        def work(opened: LockedWorktree, stop: threading.Event) -> None:
+            tree, now = opened.worktree, opened.clock()
+            base = open_view(tree.store, window.base)
+            after, found = tree.changes(base, stop=stop)
+            _whole(after)
+            history = opened.change_log.read()
+            others = window.others | {one.path for one in history.writes if one.time >= window.since}
+            changes = {path: change for path, change in found.items() if path not in others and is_certain(change)}
+            stamps = stamp_skipped(tree.root, after.manifest.skipped)
+            touched = find_touched(base.manifest.skipped, after.manifest.skipped, window.stamps, stamps)
+            touched = {path: reason for path, reason in touched.items() if path not in others}
+            is_doubtful = is_contested or history.has_other_shell(self._window.name, since=window.since)
+            self._accumulator.add(
+                ChangeSet(
+                    changes,
+                    folders_above(changes, base, after),
+                    whole=(base.id, after.id),
+                    contested=frozenset(changes) if is_doubtful else frozenset(),
+                    skipped=touched,
+                    unseen=touched.keys() & (base.manifest.skipped.keys() ^ after.manifest.skipped.keys()),
+                )
+            )
+            opened.snapshot_log.add(after.id, now)
+            self.result = store_changes(opened, self._accumulator, ObjectWriter(tree.store))
+            self._window.exclude(changes)
+
+        try:
+            async with self._window.lock, self._acting:
+                await self._lock.run(work)
+        except BaseException:
+            self._has_missed = True
+            raise
+        finally:
+            self._window.background.remove(window)
+
+    async def close_background(self, window: BackgroundWindow) -> None:
+        """Record that the changes of a background command are stored; without it they count as those of a killed program."""
+        now = self._lock.clock()
+
+        def close(changes: ChangeLog) -> None:
+            changes.end_shell(window.shell, time=now)
+            if not self._has_background:
+                changes.end_step(self._message, time=now)
+
+        await self._lock.append(close)
+
+    @property
+    def _has_background(self) -> bool:
+        return any(one.message == self._message for one in self._window.background)
+
     async def finalize(self) -> None:
         """Record the changes of the step's commands, all of which have ended, and remove the writes that did not happen."""
         async with self._window.lock:
@@ -397,6 +494,7 @@ class StepRecording:
             skipped=touched,
             unseen=touched.keys() & (base.manifest.skipped.keys() ^ after.manifest.skipped.keys()),
         )
+        self._window.exclude((*changes, *touched))
         self._accumulator.add_commands(
             change_set, {path: (base.state(path), after.state(path)) for path in written}, interval
         )
@@ -414,7 +512,8 @@ class StepRecording:
     def _close_window(self, active: _ActiveWindow) -> None:
         """Record that the step's commands have ended. Blocks for a line appended to a file."""
         now = self._lock.clock()
-        active.change_log.end_step(self._message, time=now)
+        if not self._has_background:
+            active.change_log.end_step(self._message, time=now)
         if not active.members:
             active.change_log.end_shell(active.shell, time=now)
             self._window.active = None

@@ -1,7 +1,7 @@
 """The bash tool: runs a command and returns the beginning and end of its output. Source: reference, section 28."""
 
 import os
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,17 +9,20 @@ from msgspec import Struct
 from msgspec.structs import replace
 from pydantic import Field
 
+from opencode_tui.engine.lazy import Lazy
 from opencode_tui.engine.permission.command_decision import CommandPlan
 from opencode_tui.engine.sandbox.environment import NO_SECRETS, Secrets
 from opencode_tui.engine.tool.builtin.bash_permission import ON_HOST, ask_for_command
 from opencode_tui.engine.tool.builtin.bash_run import CommandRun, Ran
-from opencode_tui.engine.tool.process.process import Command, Ended, find_shell
+from opencode_tui.engine.tool.process.process import NO_TIMEOUT_MS, Command, Ended, find_shell
 from opencode_tui.engine.tool.process.running_command import CommandOutput, RunningCommand
 from opencode_tui.engine.tool.tool import Parameters, ToolContext, ToolResult, read_description
 from opencode_tui.schema.error import ToolError
 
 if TYPE_CHECKING:
     from opencode_tui.engine.sandbox.sandbox import Sandbox
+    from opencode_tui.engine.tool.process.background import BackgroundCommands, BackgroundOutput
+    from opencode_tui.engine.tool.process.background import Follow as FollowInBackground
 
 DEFAULT_TIMEOUT_MS = 120_000
 MAX_TIMEOUT_MS = 600_000
@@ -34,6 +37,7 @@ class BashParameters(Parameters):
     timeout: int | None = Field(default=None, description="milliseconds")
     workdir: str | None = Field(default=None, description="folder to start in")
     description: str = Field(default="", description="what it does, in 5 to 10 words")
+    background: bool | None = None
 
 
 ExtendEnvironment = Callable[[Mapping[str, str], Path, ToolContext], Awaitable[Mapping[str, str]]]
@@ -45,7 +49,7 @@ class ShellEnvironment(Struct, frozen=True):
 
     `extend` is what plugins add to the environment. `secrets` are what the commands do not get and outputs do not show. `sandbox`
     confines those that the user has not approved; without it all run on the host. `may_edit` returns whether an agent, by its name,
-    may change files.
+    may change files. `background` are the commands that outlive their calls; without it there are none.
     """
 
     environ: Mapping[str, str]
@@ -55,6 +59,7 @@ class ShellEnvironment(Struct, frozen=True):
     secrets: Secrets = NO_SECRETS
     sandbox: "Sandbox | None" = None
     may_edit: Callable[[str], bool] = lambda _agent: True
+    background: "Lazy[BackgroundCommands] | None" = None
 
 
 class BashTool:
@@ -75,6 +80,8 @@ class BashTool:
         _check_text(arguments.command)
         plan = await self._approved(arguments.command, folder, context)
         environ = await self._environment(folder, context)
+        if arguments.background and self._shell.background is not None:
+            return await self._start(arguments, folder, environ, plan, context)
         run = CommandRun(
             Command(arguments.command, folder, environ, timeout_ms, find_shell(environ, folder)),
             plan,
@@ -84,6 +91,47 @@ class BashTool:
             context=context,
         )
         return self._result(await run.run(), arguments, context.agent)
+
+    async def _start(
+        self,
+        arguments: BashParameters,
+        folder: Path,
+        environ: Mapping[str, str],
+        plan: CommandPlan,
+        context: ToolContext,
+    ) -> ToolResult:
+        """Start the command in the background and return its id."""
+        from opencode_tui.engine.tool.process.background import BackgroundOutput, BackgroundStart
+
+        shell = find_shell(environ, folder)
+        command = Command(arguments.command, folder, environ, NO_TIMEOUT_MS, shell, is_watched=True)
+
+        async def work(follow: "FollowInBackground", own: ToolContext, output: "BackgroundOutput") -> Sequence[str]:
+            run = CommandRun(
+                command,
+                plan,
+                sandbox=self._shell.sandbox,
+                make_output=lambda: output,
+                follow=follow,
+                context=own,
+                is_background=True,
+            )
+            ran = await run.run()
+            return [*_notes(ran.ended, NO_TIMEOUT_MS), *ran.notes]
+
+        request = BackgroundStart(
+            command=arguments.command,
+            description=arguments.description,
+            directory=folder,
+            context=context,
+            make_output=lambda: BackgroundOutput(self._shell.reserve_output, redactor=self._shell.secrets.stream()),
+            work=work,
+        )
+        assert self._shell.background is not None
+        started = await self._shell.background.get().start(request)
+        metadata = {"output": "", "description": arguments.description, "background": started.id, "truncated": False}
+        text = f"Started in the background as {started.id}. Read its output or stop it with bash_output."
+        return ToolResult(title=_title(arguments), output=text, metadata=metadata)
 
     async def _approved(self, command: str, folder: Path, context: ToolContext) -> CommandPlan:
         """Return how the command may run. Raises PermissionRefused."""
@@ -175,7 +223,8 @@ def _notes(ended: Ended, timeout_ms: int) -> list[str]:
     notes: list[str] = []
     if ended.reason == "timeout":
         notes.append(
-            f"Stopped after its timeout of {timeout_ms} ms; give a longer one if it needs it (at most {MAX_TIMEOUT_MS})."
+            f"Stopped after its timeout of {timeout_ms} ms; give a longer one if it needs it (at most {MAX_TIMEOUT_MS}), "
+            "or run a server or watcher with background."
         )
     elif ended.exit_code:
         notes.append(f"Exit code {ended.exit_code}.")

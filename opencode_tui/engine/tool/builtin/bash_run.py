@@ -5,6 +5,7 @@ Source: SPEC, section 6.
 
 import asyncio
 import os
+import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
     from opencode_tui.engine.sandbox.changes import Change
     from opencode_tui.engine.sandbox.sandbox import Confined, Sandbox
 
+_OWN_CHANGES_S = 600.0
+"""How long protected files that change while a background command runs count as its changes when the program ends it."""
+
 Follow = Callable[[Command, CommandOutput], Awaitable[Ended]]
 """Runs a command to its end while its output shows."""
 
@@ -38,7 +42,7 @@ class Ran(Struct, frozen=True):
 
 
 class CommandRun(Struct, frozen=True):
-    """Runs one command as its plan says."""
+    """Runs one command as its plan says; one in the background is not run again after a refusal."""
 
     command: Command
     plan: CommandPlan
@@ -46,6 +50,7 @@ class CommandRun(Struct, frozen=True):
     make_output: Callable[[], CommandOutput]
     follow: Follow
     context: ToolContext
+    is_background: bool = False
 
     async def run(self) -> Ran:
         """Run the command and return the result of its last run. Raises ToolError when it cannot be started."""
@@ -78,17 +83,21 @@ class CommandRun(Struct, frozen=True):
     async def _run_confined(self, confined: "Confined", sandbox: "Sandbox", notes: Sequence[str] = ()) -> Ran:
         output = self.make_output()
         facts: dict[str, Any] = {"runs": "sandbox", "tier": confined.tier}
+        begun = time.monotonic()
         async with self.context.commands():
             try:
                 ended = await self.follow(replace(self.command, launch=confined.launch), output)
             except asyncio.CancelledError:
-                await run_to_completion(_undo_changes(confined, sandbox))
+                if not self.is_background or time.monotonic() - begun < _OWN_CHANGES_S:
+                    await run_to_completion(_undo_changes(confined, sandbox))
                 raise
         notes = [*notes, *await self._check_changes(confined, sandbox, facts)]
         refusal = await asyncio.to_thread(_find_refusal, confined, ended, output)
         if refusal is None:
             return Ran(ended, output, facts, notes)
         refused = facts["refused"] = {"what": refusal.what, **_known(refusal)}
+        if self.is_background:
+            return Ran(ended, output, facts, [*notes, f"Blocked by the sandbox, probably: {refusal.what}"])
         host = await self._allowable_host(refusal, sandbox)
         try:
             reason = await self._ask_to_leave(refusal, confined.tier, host)

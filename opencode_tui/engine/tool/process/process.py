@@ -51,11 +51,25 @@ _HELD_CODE = re.compile(rb"^(\d{1,3})\n\Z", re.MULTILINE)
 Reason = Literal["exit", "timeout", "cancel"]
 T = TypeVar("T")
 
+NO_TIMEOUT_MS = 2**40
+"""The timeout of a command that may run as long as the program."""
+
+_WATCHED = """exec 3<&0
+{ read -r _ <&3; kill -9 0; } >/dev/null 2>&1 &
+"$@" </dev/null 3<&-
+code=$?
+kill -9 $! 2>/dev/null
+wait $! 2>/dev/null
+exit "$code"
+"""
+"""Runs a program, and kills its process group when standard input is closed, as by the end of this program."""
+
 
 class Command(Struct, frozen=True):
     """A command line, its folder and its shell; `environ` is the user's environment.
 
     With `launch`, which runs the same line, the command is confined; then the folder and the environment are the launch's.
+    With `is_watched` its process group is killed when this program is killed; a namespace always ends then.
     """
 
     text: str
@@ -64,6 +78,7 @@ class Command(Struct, frozen=True):
     timeout_ms: int
     shell: str
     launch: Launch | None = None
+    is_watched: bool = False
 
 
 class Ended(Struct, frozen=True):
@@ -100,21 +115,27 @@ class ShellProcess:
         """Run the command to its end and return it; raises OSError when it cannot be started."""
         self._pipe, writing_end = os.pipe()
         self._life, life_end = _life_pipe()
+        watch, watch_end = os.pipe()
         try:
             try:
-                self._spawn(writing_end, life_end)
+                self._spawn(writing_end, life_end, watch)
             finally:
                 os.close(writing_end)
                 os.close(life_end)
+                os.close(watch)
             return self._supervise()
         finally:
+            os.close(watch_end)
             os.close(self._pipe)
             os.close(self._life)
             if self._supervisor is not None:
                 self._supervisor.close()
 
-    def _spawn(self, writing_end: int, life_end: int) -> None:
-        """Start the shell; its descendants inherit `life_end`, so that the pipe closes when the last one has ended."""
+    def _spawn(self, writing_end: int, life_end: int, watch: int) -> None:
+        """Start the shell; its descendants inherit `life_end`, so that the pipe closes when the last one has ended.
+
+        `watch` is the end of a pipe that closes when this program ends.
+        """
         _widen(self._pipe)
         mark = uuid4().hex
         command = self._command
@@ -123,13 +144,16 @@ class ShellProcess:
         self._supervisor = _Supervisor(launch.filter) if launch.is_held else None
         options = () if self._supervisor is None else ("--seccomp", str(self._supervisor.filter))
         self._tree = ProcessTree(mark, is_held=launch.is_held)
+        is_watched = command.is_watched and self._supervisor is None
+        watching = ("/bin/sh", "-c", _WATCHED, "sh") if is_watched else ()
+        own_input = watch if is_watched else subprocess.DEVNULL
 
         def start() -> "subprocess.Popen[bytes]":
             if launch.confine is not None:
                 launch.confine()
             return subprocess.Popen(
-                (launch.argv[0], *options, *launch.argv[1:]),
-                stdin=subprocess.DEVNULL if self._supervisor is None else self._supervisor.held_end,
+                (*watching, launch.argv[0], *options, *launch.argv[1:]),
+                stdin=own_input if self._supervisor is None else self._supervisor.held_end,
                 stdout=writing_end,
                 stderr=writing_end if self._supervisor is None else self._supervisor.report_end,
                 cwd=launch.folder,

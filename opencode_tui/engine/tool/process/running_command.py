@@ -184,12 +184,16 @@ class RunningCommand:
         await asyncio.wait({self._ended}, timeout=timeout_s)
         return self._ended.result() if self._ended.done() else None
 
+    def stop(self) -> None:
+        """Let the command end as a cancel does; `wait` returns its end."""
+        os.write(self._cancel_end, b"!")
+
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         try:
             if not self._ended.done():
-                os.write(self._cancel_end, b"!")
+                self.stop()
                 await run_to_completion(asyncio.wait({self._ended}))
         finally:
             self._ended.exception()

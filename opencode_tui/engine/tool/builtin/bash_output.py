@@ -1,0 +1,77 @@
+"""The bash_output tool: reads and stops commands that bash started in the background."""
+
+from collections.abc import Sequence
+
+from pydantic import Field
+
+from opencode_tui.engine.lazy import Lazy
+from opencode_tui.engine.tool.process.background import BackgroundCommands
+from opencode_tui.engine.tool.tool import Parameters, ToolContext, ToolResult, read_description
+from opencode_tui.schema.api.background import BackgroundText
+
+LONGEST_WAIT_S = 600
+
+
+class BashOutputParameters(Parameters):
+    """Which command, and what to wait for."""
+
+    id: str
+    wait: float | None = Field(default=None, description="seconds")
+    filter: str | None = None
+    stop: bool | None = None
+
+
+class BashOutputTool:
+    """Reads background commands."""
+
+    name = "bash_output"
+    parameters = BashOutputParameters
+
+    def __init__(self, *, background: Lazy[BackgroundCommands]) -> None:
+        self.description = read_description(self.name)
+        self._background = background
+
+    async def run(self, arguments: BashOutputParameters, context: ToolContext) -> ToolResult:
+        """Return what is new, filtered, and the state. Raises NotFoundError."""
+        words = arguments.filter or ""
+        context.progress(arguments.id, {})
+        text, notes = await self._background.get().read_new(
+            context.session_id,
+            arguments.id,
+            wait_s=min(arguments.wait or 0, LONGEST_WAIT_S),
+            words=words,
+            stop=bool(arguments.stop),
+        )
+        shown = _filtered(text.text, words)
+        facts = "\n".join(("<bash_metadata>", *_facts(text, notes), "</bash_metadata>"))
+        metadata = {
+            "output": shown,
+            "background": text.command.id,
+            "state": text.command.state,
+            "exit": text.command.exit_code,
+            "truncated": bool(text.skipped),
+        }
+        output = f"{shown.rstrip()}\n\n{facts}" if shown.strip() else facts
+        return ToolResult(title=f"{text.command.id} {text.command.command}", output=output, metadata=metadata)
+
+
+def _filtered(text: str, words: str) -> str:
+    """Return the lines that contain the words, upper and lower case alike."""
+    if not words:
+        return text
+    return "".join(line for line in text.splitlines(keepends=True) if words.casefold() in line.casefold())
+
+
+def _facts(text: BackgroundText, notes: Sequence[str]) -> list[str]:
+    command = text.command
+    if command.is_running:
+        state = "still runs."
+    elif command.state == "stopped" or command.exit_code is None:
+        state = "was stopped."
+    else:
+        state = f"ended with exit code {command.exit_code}."
+    facts = [f"{command.id} {state}"]
+    if text.skipped:
+        where = f"; the full output is in {text.path}" if text.path else ""
+        facts.append(f"{text.skipped} bytes before this are not shown{where}.")
+    return [*facts, *(note for note in notes if not note.startswith("Exit code"))]

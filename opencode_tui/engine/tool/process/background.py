@@ -1,0 +1,378 @@
+"""Commands in the background: started by a call, read and stopped later, ended with their session or with the program.
+
+Each has a task of its own, in which the command runs as a foreground one does: confined, its changes recorded, protected files
+checked. Stopping it lets that task end in order; canceling the task ends the command as an interruption does.
+"""
+
+from __future__ import annotations  # the method `list` hides the type
+
+import asyncio
+import logging
+import threading
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from opencode_tui.engine.sandbox.environment import StreamRedactor
+from opencode_tui.engine.tool.process.process import Command, Ended
+from opencode_tui.engine.tool.process.running_command import CommandOutput, RunningCommand
+from opencode_tui.engine.tool.tool import FileWatch, FileWrite, ToolContext
+from opencode_tui.schema.api.background import BackgroundCommand, BackgroundState, BackgroundText
+from opencode_tui.schema.error import BusyError, NotFoundError, OpencodeError, ToolError
+from opencode_tui.schema.event.event import BackgroundUpdated, Event
+from opencode_tui.schema.ids import Clock
+
+RUNNING_LIMIT = 16
+"""Most background commands of a folder that run at the same time."""
+
+KEPT_LIMIT = 32
+"""Most commands that have ended and can still be read; the oldest is dropped first."""
+
+TAIL_BYTES = 128 * 1024
+READ_BYTES = 32 * 1024
+"""How much of an output one read returns: its end."""
+
+CLOSE_S = 5.0
+_WAIT_S = 3_600.0
+_START_S = 0.03
+"""In this time a command that cannot be started fails."""
+_LINE_CHARS = 200
+
+logger = logging.getLogger(__name__)
+
+Follow = Callable[[Command, CommandOutput], Awaitable[Ended]]
+
+
+class BackgroundOutput(CommandOutput):
+    """An output of which several readers read what is new to them; memory holds its last 128 KB."""
+
+    def __init__(self, reserve: Callable[[], Path], *, redactor: StreamRedactor | None = None) -> None:
+        super().__init__(reserve, redactor=redactor)
+        self._recent = bytearray()
+        self._seen = 0
+        self._guard = threading.Lock()
+
+    def _add(self, data: bytes) -> None:
+        with self._guard:
+            self._seen += len(data)
+            self._recent += data
+            if len(self._recent) > 2 * TAIL_BYTES:
+                del self._recent[:-TAIL_BYTES]
+        super()._add(data)
+
+    def read(self, since: int) -> tuple[str, int, int]:
+        """Return the text from a position on, at most its last 32 KB, the bytes that are skipped, and the position after it."""
+        with self._guard:
+            new = max(0, self._seen - max(0, since))
+            size = min(new, READ_BYTES, len(self._recent))
+            data = bytes(self._recent[len(self._recent) - size :]) if size else b""
+            return data.decode("utf-8", "replace").replace("\0", "\ufffd"), new - size, self._seen
+
+    @property
+    def last_line(self) -> str:
+        """The last line that is not blank, shortened."""
+        with self._guard:
+            data = bytes(self._recent[-2048:])
+        lines = [line for line in data.decode("utf-8", "replace").replace("\r", "\n").split("\n") if line.strip()]
+        return lines[-1].strip()[:_LINE_CHARS] if lines else ""
+
+
+class BackgroundStart(Struct, frozen=True):
+    """A command to start: `work` runs it, with the given function to follow it, and returns lines for the model."""
+
+    command: str
+    description: str
+    directory: Path
+    context: ToolContext
+    make_output: Callable[[], BackgroundOutput]
+    work: Callable[[Follow, ToolContext, BackgroundOutput], Awaitable[Sequence[str]]]
+
+
+@dataclass(eq=False, slots=True)
+class _Job:
+    """A command with what only this program knows of it.
+
+    `is_recorded` is set when its changes of files are stored, `position` is up to where the model has read.
+    """
+
+    info: BackgroundCommand
+    session_id: str
+    output: BackgroundOutput
+    started: asyncio.Event = field(default_factory=asyncio.Event)
+    ended: asyncio.Event = field(default_factory=asyncio.Event)
+    recorded: asyncio.Event = field(default_factory=asyncio.Event)
+    task: asyncio.Task[None] | None = None
+    running: RunningCommand | None = None
+    failure: BaseException | None = None
+    position: int = 0
+    notes: list[str] = field(default_factory=list[str])
+    is_unreported: bool = False
+    stopped_by: str = ""
+
+
+class BackgroundCommands:
+    """The background commands of one folder's sessions. For one event loop."""
+
+    def __init__(
+        self, *, publish: Callable[[Event], None], clock: Clock, root_of: Callable[[str], Awaitable[str]]
+    ) -> None:
+        """`root_of` returns the top session above a session, which owns what its subagents start."""
+        self._publish = publish
+        self._clock = clock
+        self._root_of = root_of
+        self._jobs: dict[str, _Job] = {}
+        self._count = 0
+
+    async def start(self, request: BackgroundStart) -> BackgroundCommand:
+        """Start a command and return it when its process runs. Raises ToolError when it cannot be started."""
+        if sum(job.info.is_running for job in self._jobs.values()) >= RUNNING_LIMIT:
+            raise ToolError(f"{RUNNING_LIMIT} background commands run already; stop one of them first")
+        context = request.context
+        owner = await self._root_of(context.session_id)
+        self._count += 1
+        info = BackgroundCommand(
+            id=f"bg{self._count}",
+            session_id=owner,
+            message_id=context.message_id,
+            call_id=context.call_id,
+            command=request.command,
+            description=request.description,
+            directory=str(request.directory),
+            state="running",
+            started=self._clock(),
+        )
+        job = _Job(info, context.session_id, request.make_output())
+        job.task = asyncio.create_task(self._run(job, request), name=f"background command {info.id}")
+        begun = asyncio.create_task(job.started.wait())
+        try:
+            await asyncio.wait({job.task, begun}, return_when=asyncio.FIRST_COMPLETED)
+        except asyncio.CancelledError:
+            job.task.cancel()
+            raise
+        finally:
+            begun.cancel()
+        if not job.started.is_set():
+            raise job.failure or ToolError("the command could not be started")
+        return job.info
+
+    async def list(self, session_id: str | None = None) -> Sequence[BackgroundCommand]:
+        """Return the commands of a session and its subagents, or of all sessions: those that run first, then the newest."""
+        owner = None if session_id is None else await self._root_of(session_id)
+        found = [self._shown(job) for job in self._jobs.values() if owner in (None, job.info.session_id)]
+        return sorted(found, key=lambda info: (not info.is_running, -info.started, info.id))
+
+    async def output(self, wanted: str, since: int = 0) -> BackgroundText:
+        """Return the output of a command from a position on. Raises NotFoundError."""
+        return self._text(self._job(wanted), since)
+
+    async def stop(self, wanted: str) -> BackgroundCommand:
+        """End a command for the user, and return it when its processes have ended. Raises NotFoundError."""
+        return await self._stop(self._job(wanted), by="user")
+
+    async def read_new(
+        self, session_id: str, wanted: str, *, wait_s: float = 0, words: str = "", stop: bool = False
+    ) -> tuple[BackgroundText, Sequence[str]]:
+        """Return what a command of the session wrote since the last such read, and lines about it.
+
+        Waits for its end at most `wait_s` seconds, and with `words` also for a line with them. Raises NotFoundError.
+        """
+        job = self._job(wanted)
+        if job.info.session_id != await self._root_of(session_id):
+            raise NotFoundError(f"this session has no background command {wanted!r}")
+        if stop:
+            await self._stop(job, by="model")
+        else:
+            await self._wait(job, wait_s, words)
+        text = self._text(job, job.position)
+        job.position = text.position
+        if not job.info.is_running:
+            job.is_unreported = False
+        return text, tuple(job.notes)
+
+    def consume_notes(self, session_id: str) -> list[str]:
+        """Return, once, a line for each command of the session that has ended without the model knowing."""
+        found = [job for job in self._jobs.values() if job.is_unreported and job.info.session_id == session_id]
+        for job in found:
+            job.is_unreported = False
+        return [_note(job) for job in found]
+
+    def running(self) -> Sequence[BackgroundCommand]:
+        """Return those that run now."""
+        return [job.info for job in self._jobs.values() if job.info.is_running]
+
+    def is_running(self, call_id: str) -> bool:
+        """Return whether a call has started a command that has not ended."""
+        return any(job.info.call_id == call_id and not job.recorded.is_set() for job in self._jobs.values())
+
+    async def refuse_undo(self, session_id: str, since: int) -> None:
+        """Raise BusyError when a command of the session that was started since a time runs; wait for the records of others."""
+        owner = await self._root_of(session_id)
+        for job in [job for job in self._jobs.values() if job.info.session_id == owner and job.info.started >= since]:
+            if job.info.is_running:
+                raise BusyError(
+                    f"the background command {job.info.id} ({_short(job.info.command)}), which this would undo, still runs; "
+                    "stop it first (/jobs)"
+                )
+            await job.recorded.wait()
+
+    async def end(self, session_ids: Collection[str] | None = None) -> None:
+        """End the commands that these sessions own or started, or all, and drop them; return when their changes are recorded."""
+        chosen = [
+            job
+            for job in self._jobs.values()
+            if session_ids is None or job.session_id in session_ids or job.info.session_id in session_ids
+        ]
+        tasks = {job.task for job in chosen if job.task is not None and not job.task.done()}
+        for job in chosen:
+            job.stopped_by = job.stopped_by or "program"
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks, timeout=CLOSE_S)
+        for job in chosen:
+            self._jobs.pop(job.info.id, None)
+
+    async def close(self) -> None:
+        """End all commands."""
+        await self.end()
+
+    async def _run(self, job: _Job, request: BackgroundStart) -> None:
+        context = replace(request.context, watch=_BackgroundWatch(request.context.watch, job.recorded))
+
+        async def follow(command: Command, output: CommandOutput) -> Ended:
+            return await self._follow(job, command, output)
+
+        try:
+            job.notes += await request.work(follow, context, job.output)
+        except asyncio.CancelledError:
+            raise
+        except OpencodeError as error:
+            job.failure = error
+        except Exception as error:
+            logger.exception("background command %s failed", job.info.id)
+            job.failure = error
+        finally:
+            job.recorded.set()
+            if job.started.is_set():
+                self._finish(job, "stopped", None)
+
+    async def _follow(self, job: _Job, command: Command, output: CommandOutput) -> Ended:
+        try:
+            async with RunningCommand(command, output) as running:
+                ended = await running.wait(_START_S)
+                job.running = running
+                self._jobs[job.info.id] = job
+                job.started.set()
+                self._publish(BackgroundUpdated(info=job.info))
+                while ended is None:
+                    ended = await running.wait(_WAIT_S)
+        except OSError as error:
+            raise ToolError(
+                f"the command could not be started in {command.folder}: {error.strerror}; try a smaller one"
+            ) from error
+        finally:
+            job.running = None
+        self._finish(job, "stopped" if ended.reason == "cancel" else "exited", ended.exit_code)
+        return ended
+
+    def _finish(self, job: _Job, state: BackgroundState, exit_code: int | None) -> None:
+        """Mark a command as ended, once."""
+        if not job.info.is_running:
+            return
+        changes = {} if exit_code is None else {"exit_code": exit_code}
+        job.info = self._shown(job).changed(state=state, ended=self._clock(), **changes)
+        job.is_unreported = job.stopped_by not in ("model", "program")
+        job.ended.set()
+        self._publish(BackgroundUpdated(info=job.info))
+        ended = [one.info.id for one in self._jobs.values() if not one.info.is_running]
+        for name in ended[:-KEPT_LIMIT]:
+            del self._jobs[name]
+
+    async def _stop(self, job: _Job, *, by: str) -> BackgroundCommand:
+        if job.info.is_running and job.running is not None:
+            job.stopped_by = by
+            job.running.stop()
+        await job.ended.wait()
+        return self._shown(job)
+
+    async def _wait(self, job: _Job, limit_s: float, words: str) -> None:
+        deadline = asyncio.get_running_loop().time() + limit_s
+        while not job.ended.is_set() and (left_s := deadline - asyncio.get_running_loop().time()) > 0:
+            if words and words.casefold() in job.output.read(job.position)[0].casefold():
+                return
+            try:
+                async with asyncio.timeout(min(left_s, 0.1) if words else left_s):
+                    await job.ended.wait()
+            except TimeoutError:
+                continue
+
+    def _job(self, wanted: str) -> _Job:
+        job = self._jobs.get(wanted)
+        if job is None:
+            known = ", ".join(self._jobs) or "none"
+            raise NotFoundError(
+                f"there is no background command {wanted!r} (known: {known}); they end with the program"
+            )
+        return job
+
+    def _text(self, job: _Job, since: int) -> BackgroundText:
+        text, skipped, position = job.output.read(since)
+        path = job.output.excerpt(is_final=False).path
+        return BackgroundText(
+            command=self._shown(job),
+            text=text,
+            position=position,
+            skipped=skipped,
+            path=None if path is None else str(path),
+        )
+
+    def _shown(self, job: _Job) -> BackgroundCommand:
+        return job.info.changed(line=job.output.last_line)
+
+
+class _BackgroundWatch:
+    """Records the changes of a command as those of one in the background."""
+
+    def __init__(self, watch: FileWatch | None, recorded: asyncio.Event) -> None:
+        self._watch = watch
+        self._recorded = recorded
+
+    async def before_write(self, writes: Sequence[FileWrite], made: Sequence[Path]) -> None:
+        """Commands write nothing themselves."""
+
+    async def after_write(self, *, done: bool) -> None:
+        """As above."""
+
+    def background(self) -> AbstractAsyncContextManager[None]:
+        """Return the context of the command."""
+        return self.commands()
+
+    def commands(self) -> AbstractAsyncContextManager[None]:
+        """Return the context of the command."""
+        return self._commands()
+
+    @asynccontextmanager
+    async def _commands(self) -> AsyncGenerator[None]:
+        try:
+            async with nullcontext() if self._watch is None else self._watch.background():
+                yield
+        finally:
+            self._recorded.set()
+
+
+def _note(job: _Job) -> str:
+    name = f"{job.info.id} ({_short(job.info.command)})"
+    if job.stopped_by == "user":
+        return f"The user stopped the background command {name}."
+    if job.info.exit_code is None:
+        return f"The background command {name} was ended."
+    return f"The background command {name} ended with exit code {job.info.exit_code}; bash_output has its output."
+
+
+def _short(command: str) -> str:
+    line = command.strip().split("\n")[0]
+    return line if len(line) <= 60 else f"{line[:59]}…"

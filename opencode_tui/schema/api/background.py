@@ -1,0 +1,47 @@
+"""Commands that run in the background of a session."""
+
+from typing import Literal
+
+from opencode_tui.schema.record import Record, absent
+
+BackgroundState = Literal["running", "exited", "stopped"]
+
+
+class BackgroundCommand(Record):
+    """A background command; times are milliseconds since 1970.
+
+    `session_id` is the session that owns it, the top one where a subagent started it; `message_id` and `call_id` are those of the
+    call. `line` is the last line of its output that is not blank, `exit_code` absent for one that was stopped.
+    """
+
+    id: str
+    session_id: str
+    message_id: str
+    call_id: str
+    command: str
+    description: str
+    directory: str
+    state: BackgroundState
+    started: int
+    ended: int | None = absent()
+    exit_code: int | None = absent()
+    line: str = ""
+
+    @property
+    def is_running(self) -> bool:
+        """Return whether it has not ended."""
+        return self.state == "running"
+
+
+class BackgroundText(Record):
+    """A part of the output of a background command.
+
+    `position` is where the next read begins, in bytes; `skipped` bytes before the text are not in memory any more, but in the file
+    `path` if that is present.
+    """
+
+    command: BackgroundCommand
+    text: str
+    position: int
+    skipped: int = 0
+    path: str | None = absent()

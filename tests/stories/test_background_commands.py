@@ -1,0 +1,148 @@
+"""Commands in the background: started by the agent, read, stopped, undone, and ended with their session."""
+
+import asyncio
+import json
+import os
+from collections.abc import AsyncGenerator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from opencode_tui.engine.sandbox.tier import Tier, probe
+from opencode_tui.schema.error import BusyError, NotFoundError
+from opencode_tui.schema.session.session import SessionInfo
+from tests.support.world.engine import World, opened
+from tests.support.world.repo import make_repo
+
+
+def call(tool: str, **arguments: Any) -> str:
+    return f"<<tool {tool} {json.dumps(arguments)}>>"
+
+
+def start(command: str) -> str:
+    return call("bash", command=command, description="x", background=True)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    repo = make_repo(tmp_path / "project")
+    repo.write("a.py", "x = 1\n")
+    repo.commit("begin")
+    return repo.path
+
+
+@pytest.fixture
+async def world(environ: dict[str, str], folder: Path) -> AsyncGenerator[World]:
+    async with opened(environ, folder) as world:
+        yield world
+
+
+def processes_with(words: str) -> list[psutil.Process]:
+    """Return the processes whose command line has these words."""
+    found: list[psutil.Process] = []
+    for process in psutil.process_iter(["cmdline", "status"]):
+        if words in " ".join(process.info["cmdline"] or ()) and process.info["status"] != psutil.STATUS_ZOMBIE:
+            found.append(process)
+    return found
+
+
+async def until_ended(world: World, name: str = "bg1") -> Any:
+    async with asyncio.timeout(20):
+        while (await world.client.background.output(name)).command.is_running:
+            await asyncio.sleep(0.02)
+    return (await world.client.background.output(name)).command
+
+
+async def output_of(world: World, session: SessionInfo) -> str:
+    return (await world.calls(session))[-1].state.output
+
+
+async def test_the_agent_starts_reads_and_stops_a_command(world: World) -> None:
+    session = await world.prompt(f"go {start('echo ready; echo other; sleep 4001')}")
+    assert "Started in the background as bg1" in await output_of(world, session)
+    await world.prompt(f"look {call('bash_output', id='bg1', wait=20, filter='READY')}", session=session)
+    assert await output_of(world, session) == ("ready\n\n<bash_metadata>\nbg1 still runs.\n</bash_metadata>")
+    await world.prompt(f"again {call('bash_output', id='bg1')}", session=session)
+    assert await output_of(world, session) == "<bash_metadata>\nbg1 still runs.\n</bash_metadata>"
+    await world.prompt(f"stop {call('bash_output', id='bg1', stop=True)}", session=session)
+    assert "bg1 was stopped." in await output_of(world, session)
+    assert processes_with("sleep 4001") == []
+    await world.prompt("thanks", session=session)
+    assert "<system-reminder>" not in world.sent()
+
+
+async def test_the_model_learns_once_that_a_command_has_ended_and_earlier_requests_stay(world: World) -> None:
+    session = await world.prompt(f"go {start('exit 3')}")
+    await until_ended(world)
+    before = [body["messages"] for body in world.server.bodies]
+    await world.prompt("go on", session=session)
+    assert "The background command bg1 (exit 3) ended with exit code 3" in str(world.server.bodies[-1]["messages"][-1])
+    await world.prompt("and on", session=session)
+    last = world.server.bodies[-1]["messages"]
+    assert str(last).count("ended with exit code 3") == 1
+    assert before[-1] == last[: len(before[-1])]
+
+
+async def test_a_command_that_ends_while_the_model_works_is_in_the_next_result(world: World, folder: Path) -> None:
+    wait = "until [ -e go ]; do sleep 0.02; done"
+    first = start(f"{wait}; exit 4")
+    session = await world.prompt(f"go {first}")
+    (folder / "go").touch()
+    await until_ended(world)
+    await world.prompt(f"look {call('bash_output', id='bg1')}", session=session)
+    assert "bg1 ended with exit code 4." in str(world.server.bodies[-1]["messages"][-1])
+
+
+async def test_undo_is_refused_while_it_runs_and_then_reverts_its_files(world: World, folder: Path) -> None:
+    session = await world.prompt(f"go {start('echo 2 > a.py; echo new > made; sleep 4002')}")
+    async with asyncio.timeout(20):
+        while not (folder / "made").exists():
+            await asyncio.sleep(0.02)
+    with pytest.raises(BusyError, match=r"bg1 .* still runs; stop it first"):
+        await world.client.undo.revert(session.id)
+    await world.client.background.stop("bg1")
+    report = await world.client.undo.revert(session.id)
+    assert (report.kept, (folder / "a.py").read_text(), (folder / "made").exists()) == ([], "x = 1\n", False)
+
+
+async def test_changes_of_other_calls_while_it_runs_stay_theirs(world: World, folder: Path) -> None:
+    session = await world.prompt(
+        f"go {start('echo 1 > mine; until [ -e go ]; do sleep 0.02; done; echo 2 | tee -a mine')}"
+    )
+    write = call("write", filePath="written", content="w\n")
+    await world.prompt(f"more {write} {call('bash', command='echo c > go', description='x')}", session=session)
+    await until_ended(world)
+    report = await world.client.undo.revert(session.id)
+    assert ((folder / "written").exists(), (folder / "mine").read_text(), report.kept) == (False, "1\n2\n", [])
+    first = (await world.messages(session))[0].info.id
+    report = await world.client.undo.revert(session.id, first)
+    assert (sorted(os.listdir(folder)), report.kept) == ([".git", "a.py"], [])
+
+
+async def test_deleting_the_session_ends_its_commands(world: World) -> None:
+    session = await world.prompt(f"go {start('sleep 4003')}")
+    assert processes_with("sleep 4003")
+    await world.client.sessions.remove(session.id)
+    assert (processes_with("sleep 4003"), await world.client.background.list()) == ([], [])
+
+
+async def test_another_session_cannot_read_it_and_a_failed_start_is_an_error(world: World) -> None:
+    await world.prompt(f"go {start('sleep 4004')}")
+    other = await world.prompt(f"look {call('bash_output', id='bg1')}")
+    assert "this session has no background command 'bg1'" in (await world.calls(other))[-1].state.error
+    with pytest.raises(NotFoundError):
+        await world.client.background.output("bg7")
+
+
+@pytest.mark.parametrize("tier", ["bubblewrap", "landlock", "none"])
+async def test_closing_the_program_ends_them_in_every_tier(environ: dict[str, str], folder: Path, tier: Tier) -> None:
+    if tier != "none" and not probe(tier, environ).works:
+        pytest.skip(f"{tier} does not work here")
+    settings = {"experimental": {"sandbox": {"tier": tier, "mode": "off" if tier == "none" else "auto"}}}
+    settings |= {"permission": {"bash": "allow"}}
+    async with opened(environ, folder, settings=settings) as world:
+        await world.prompt(f"go {start('echo x > made; setsid sleep 4005 & sleep 4005')}")
+        assert len(processes_with("sleep 4005")) >= 1
+    assert processes_with("sleep 4005") == []

@@ -66,7 +66,8 @@ async def test_a_timeout_is_reported_with_the_output_so_far(shell: ShellBench) -
     result = await shell.run("echo begun; sleep 60", timeout=200)
     assert result.output == (
         "begun\n\n<bash_metadata>\n"
-        "Stopped after its timeout of 200 ms; give a longer one if it needs it (at most 600000).\n</bash_metadata>"
+        "Stopped after its timeout of 200 ms; give a longer one if it needs it (at most 600000), "
+        "or run a server or watcher with background.\n</bash_metadata>"
     )
 
 

@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import importlib
+import logging
 import os
 import signal
 import socket
@@ -112,6 +113,14 @@ def start_screen_log(level: str | None) -> None:
     start_log(find_log_folder(os.environ), None if level == "debug" else level)
 
 
+def start_face_log(level: str | None) -> None:
+    """Log as commands do, what libraries log included, and erase keys that other processes could read."""
+    start_log(find_log_folder(os.environ), level)
+    ours, root = logging.getLogger("opencode_tui"), logging.getLogger()
+    root.handlers, ours.propagate = ours.handlers, False
+    own_process.erase_keys()
+
+
 def open_snapshots() -> "Snapshots":
     """Return the snapshots of the current folder's worktree; `unavailable` is set when the settings turn them off."""
     from opencode_tui.client import snapshots  # imported only when needed: slow
@@ -138,7 +147,7 @@ def _run(main: Callable[[], Coroutine[Any, Any, T]]) -> T:
     own_process.erase_keys()
 
     async def begin() -> T:
-        _cancel_on_signals()
+        end_on_signals()
         return await main()
 
     try:
@@ -149,7 +158,8 @@ def _run(main: Callable[[], Coroutine[Any, Any, T]]) -> T:
         gc.freeze()  # the process ends here: skip Python's last garbage collection, which is slow
 
 
-def _cancel_on_signals() -> None:
+def end_on_signals() -> None:
+    """Cancel the current task when the user or the system wants the process to end."""
     task = asyncio.current_task()
     assert task is not None
     loop = asyncio.get_running_loop()

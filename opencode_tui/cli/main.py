@@ -49,6 +49,7 @@ class _Commands(LazyGroup):
             "run": Entry("opencode_tui.cli.run.run:run", "Run one prompt non-interactively."),
             "serve": Entry("opencode_tui.cli.commands.serve:serve", "Serve sessions over HTTP."),
             "attach": Entry("opencode_tui.cli.commands.attach:attach", "Open the TUI against a running server."),
+            "acp": Entry("opencode_tui.cli.commands.acp:acp", "Let an editor use the agent."),
             "agent": Entry("opencode_tui.cli.commands.agent:agent", "List agents."),
             "models": Entry("opencode_tui.cli.commands.models:models", "List available models."),
         },

@@ -1,0 +1,1 @@
+"""The Agent Client Protocol: editors use the engine over standard input and output."""

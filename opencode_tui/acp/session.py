@@ -1,0 +1,348 @@
+"""One session of a client: its turns one after the other, the updates about it, the questions in it."""
+
+import asyncio
+from collections.abc import Callable, Coroutine, Iterable, Sequence
+from contextlib import suppress
+
+from acp.agent.connection import AgentSideConnection
+from acp.exceptions import RequestError
+from acp.schema import PromptResponse, StopReason
+
+from opencode_tui.acp.approval import (
+    announced_call,
+    answer_of,
+    ask_question,
+    asked_call,
+    label_of,
+    options_of,
+    plan_file,
+)
+from opencode_tui.acp.choices import COMPACT
+from opencode_tui.acp.content import Block, Prompt, read_prompt
+from opencode_tui.acp.errors import invalid, refused
+from opencode_tui.acp.updates import SessionState, Update, message, replay, session_of, updates_of
+from opencode_tui.client.client import Client
+from opencode_tui.schema.api.context import CompactSession
+from opencode_tui.schema.api.question import Question
+from opencode_tui.schema.api.request import CommandInput, PromptInput, PromptPart, TextInput
+from opencode_tui.schema.error import OpencodeError, RunAborted, StorageError
+from opencode_tui.schema.event.event import (
+    Event,
+    PermissionAsked,
+    PermissionReplied,
+    QuestionAsked,
+    QuestionRejected,
+    QuestionReplied,
+)
+from opencode_tui.schema.model import parse_model_ref
+from opencode_tui.schema.permission import PermissionRequest, ToolCallRef
+from opencode_tui.schema.session.history import MessageWithParts
+from opencode_tui.schema.session.message import AssistantMessage
+from opencode_tui.schema.session.part import ToolPart
+from opencode_tui.schema.session.stored_error import StoredAbortedError, StoredOutputLengthError
+
+SHOWN_LIMIT_S = 2.0
+"""Seconds that the answer to a prompt waits for the last events of its turn: they come another way."""
+
+_ABORT_AGAIN_S = 0.1
+"""Seconds between two tries to interrupt a turn whose run has not started yet."""
+
+_LIMITS = ("length", "max_tokens")
+_REFUSALS = ("content-filter", "content_filter", "refusal")
+
+
+class OpenSession:
+    """A session that the client has opened; `receive` gets its events and those of its subagents."""
+
+    def __init__(self, client: Client, connection: AgentSideConnection, state: SessionState) -> None:
+        self.state = state
+        self._client = client
+        self._connection = connection
+        self._turns = asyncio.Lock()
+        self._sending = asyncio.Lock()
+        self._moved = asyncio.Event()
+        self._turn: asyncio.Task[MessageWithParts | None] | None = None
+        self._cancels = 0
+        self._is_refused = False
+        self._asking: dict[str, asyncio.Task[None]] = {}
+
+    @property
+    def id(self) -> str:
+        """Return its ID."""
+        return self.state.session_id
+
+    async def send(self, updates: Iterable[Update]) -> None:
+        """Send updates in order; returns when the client's pipe has accepted them."""
+        for update in updates:
+            with suppress(ConnectionError):  # the client is gone: its turns are interrupted elsewhere
+                await self._connection.session_update(self.id, update)
+
+    def choose_mode(self, mode: str) -> None:
+        """Use another agent from the next prompt on, with its own model if it has one. Raises RequestError for an unknown one."""
+        choices = self.state.choices
+        agent = next((one for one in choices.modes if one.name == mode), None)
+        if agent is None:
+            known = ", ".join(one.name for one in choices.modes)
+            raise invalid(f"unknown mode {mode!r}; modes are {known}")
+        self.state.mode = mode
+        if agent.model is not None:
+            self.state.model = str(agent.model)
+
+    def choose_model(self, model: str) -> None:
+        """Use another model from the next prompt on. Raises RequestError for an unknown one."""
+        if not self.state.choices.has_model(model):
+            raise invalid(f"unknown model {model!r}; `opencode-tui models` lists them")
+        self.state.model = model
+
+    async def load(self, *, is_shown: bool) -> None:
+        """Read the stored messages; send them with `is_shown`. Raises NotFoundError."""
+        async with self._sending:
+            info = await self._client.sessions.get(self.id)
+            messages = await self._client.messages.list(self.id)
+            boundary = info.revert.message_id if info.revert is not None else None
+            if boundary is not None:
+                messages = [one for one in messages if one.info.id < boundary]
+            self.state.title = info.title
+            for update in replay(messages, self.state):
+                if is_shown:
+                    await self.send([update])
+            if is_shown:
+                await self.send(self.state.usage_update())
+
+    async def receive(self, event: Event) -> None:
+        """Send what an event has to say, and ask what it asks."""
+        async with self._sending:
+            if session_of(event) in (self.id, None) or self.state.has_adopted(event):
+                await self.send(updates_of(event, self.state))
+        match event:
+            case PermissionAsked():
+                self._ask(event.id, self._ask_permission(event))
+            case QuestionAsked():
+                self._ask(event.id, self._ask_questions(event))
+            case PermissionReplied() | QuestionReplied() | QuestionRejected():
+                if (task := self._asking.pop(event.request_id, None)) is not None:
+                    task.cancel()
+            case _:
+                pass
+        self._moved.set()
+
+    async def read_again(self) -> None:
+        """Read everything after events were lost, and send what is new."""
+        await self.load(is_shown=True)
+        for request in await self._client.permissions.pending():
+            if request.session_id == self.id and request.id not in self._asking:
+                self._ask(request.id, self._ask_permission(request))
+        if self.id not in await self._client.prompts.status():
+            self.state.is_busy = False
+        self._moved.set()
+
+    # Turns.
+
+    async def prompt(self, blocks: Sequence[Block]) -> PromptResponse:
+        """Run a turn after those before it; return why it ended. Raises RequestError."""
+        given, cancels = read_prompt(blocks), self._cancels
+        async with self._turns:
+            if self._cancels != cancels:
+                return PromptResponse(stop_reason="cancelled")
+            self._is_refused = False
+            self.state.begin_turn(given.text)
+            self._turn = asyncio.create_task(self._send_request(given))
+            try:
+                await asyncio.wait({self._turn})
+            finally:
+                self._turn.cancel()  # no effect on one that has ended
+            return await self._response(self._turn, is_canceled=self._cancels != cancels)
+
+    async def cancel(self) -> None:
+        """Interrupt the turn, and let those that wait for it end; returns when it has ended."""
+        self._cancels += 1
+        turn = self._turn
+        while turn is not None and not turn.done():
+            if waiting := self.state.waiting_own():
+                await self._client.prompts.withdraw(self.id, waiting)
+                turn.cancel()
+            else:
+                await self._client.prompts.abort(self.id)
+            await asyncio.wait({turn}, timeout=_ABORT_AGAIN_S)
+
+    async def close(self) -> None:
+        """Interrupt the turn and end what waits for the client."""
+        await self.cancel()
+        for task in tuple(self._asking.values()):
+            task.cancel()
+
+    async def _send_request(self, given: Prompt) -> MessageWithParts | None:
+        """Send a prompt or a command; return the last message of its answer, None for a command of this face."""
+        state = self.state
+        if given.command:
+            known = [one.name for one in await self._client.catalog.commands()]
+            if given.command in known:
+                command = CommandInput(
+                    command=given.command,
+                    arguments=given.arguments,
+                    agent=state.mode,
+                    model=state.model,
+                    parts=list(given.files) or None,
+                )
+                return await self._client.prompts.command(self.id, command)
+            if given.command == COMPACT:
+                return await self._compact(given.arguments)
+        parts: list[PromptPart] = [*given.files]
+        if given.text:
+            parts.insert(0, TextInput(text=given.text))
+            parts += (await self._client.prompts.expand(given.text))[1:]
+        model = parse_model_ref(state.model)
+        prompt = PromptInput.trusted(model=model, agent=state.mode, delivery="queue", parts=parts)
+        return await self._client.prompts.prompt(self.id, prompt)
+
+    async def _compact(self, focus: str) -> None:
+        report = await self._client.context.compact(self.id, CompactSession(focus=focus or None))
+        tokens = f", {report.before} tokens before, {report.after} after" if report.after is not None else ""
+        await self.send([message(f"A summary replaced {report.messages} messages{tokens}.")])
+
+    async def _response(self, turn: "asyncio.Task[MessageWithParts | None]", *, is_canceled: bool) -> PromptResponse:
+        """Return how a turn ended, after its last updates. Raises RequestError."""
+        error = asyncio.CancelledError() if turn.cancelled() else turn.exception()
+        answer = turn.result() if error is None else None
+        await self._wait_shown(answer)
+        self.state.expects_own = False
+        usage = self.state.usage() if self.state.steps else None
+        if is_canceled or isinstance(error, RunAborted | asyncio.CancelledError):
+            return PromptResponse(stop_reason="cancelled", usage=usage)
+        if error is not None:
+            raise refused(error)
+        info = answer.info if answer is not None else None
+        return PromptResponse(stop_reason=self._stop_reason(info), usage=usage)
+
+    def _stop_reason(self, info: object) -> StopReason:
+        """Return why a turn with this last message ended. Raises RequestError for a failure."""
+        if self._is_refused:
+            return "refusal"
+        if not isinstance(info, AssistantMessage):
+            return "end_turn"
+        match info.error:
+            case None:
+                pass
+            case StoredAbortedError():
+                return "cancelled"
+            case StoredOutputLengthError():
+                return "max_tokens"
+            case _:
+                raise refused(info.error)
+        if info.finish in _LIMITS:
+            return "max_tokens"
+        if info.finish in _REFUSALS:
+            return "refusal"
+        most = next((one.steps for one in self.state.choices.agents if one.name == info.agent), None)
+        return (
+            "max_turn_requests" if most is not None and self.state.steps >= most and self._is_cut(info) else "end_turn"
+        )
+
+    def _is_cut(self, info: AssistantMessage) -> bool:
+        return info.finish == "tool-calls"
+
+    async def _wait_shown(self, answer: MessageWithParts | None) -> None:
+        """Wait until the events of a turn up to this message were sent, for a limited time."""
+        state = self.state
+
+        def is_shown() -> bool:
+            if answer is None:
+                return not state.is_busy
+            seen = state.ended if not state.is_busy else state.finished
+            return answer.info.id in seen
+
+        await self._until(is_shown)
+
+    async def _until(self, is_done: Callable[[], bool]) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(SHOWN_LIMIT_S):
+                while not is_done():
+                    self._moved.clear()
+                    await self._moved.wait()
+
+    # Questions.
+
+    def _ask(self, request_id: str, asking: Coroutine[object, object, None]) -> None:
+        """Ask in a task of its own. A turn of another client is its business."""
+        if self._turn is None or self._turn.done() or request_id in self._asking:
+            asking.close()
+            return
+        task = asyncio.create_task(asking)
+        self._asking[request_id] = task
+
+        def remove(_: "asyncio.Task[None]") -> None:
+            self._asking.pop(request_id, None)
+
+        task.add_done_callback(remove)
+
+    async def _ask_permission(self, request: PermissionRequest) -> None:
+        part = await self._find_call(request.session_id, request.tool)
+        root = self.state.root
+        if request.session_id != self.id and part is not None and part.call_id not in self.state.adopted:
+            self.state.adopt(part)
+            await self.send([announced_call(part, root)])
+        try:
+            response = await self._connection.request_permission(
+                self.id, asked_call(request, part, root), options_of(request)
+            )
+        except (RequestError, ConnectionError):
+            response = None
+        answer = answer_of(response)
+        self._is_refused = self._is_refused or (request.permission == "doom_loop" and answer.reply == "reject")
+        try:
+            await self._client.permissions.reply(request.id, answer.reply, host=answer.host)
+        except StorageError as error:  # it is allowed this once
+            await self.send([message(f"{error}\n")])
+        except OpencodeError:
+            await self._client.permissions.reply(request.id, "reject")
+
+    async def _ask_questions(self, event: QuestionAsked) -> None:
+        """Ask one question after the other; without an answer to one of them they are dismissed, which ends the turn."""
+        call_ref = ToolCallRef.model_validate(event.tool) if event.tool is not None else None
+        part = await self._find_call(event.session_id, call_ref)
+        answers: list[list[str]] = []
+        for asked in event.questions:
+            question = Question.model_validate(asked)
+            label = await self._ask_question(question, part, event.id)
+            if label is None:
+                await self._client.questions.reject(event.id)
+                return
+            answers.append([label])
+        await self._client.questions.reply(event.id, answers)
+
+    async def _ask_question(self, question: Question, part: ToolPart | None, event_id: str) -> str | None:
+        """Return the chosen label; None when the client gave none. A question without options is only shown."""
+        if not question.options:
+            await self.send([message(f"{question.question}\n")])
+            return None
+        is_plan = part is not None and part.tool == "plan_exit"
+        asked = ask_question(
+            question,
+            part.call_id if part is not None else event_id,
+            plan=await self._plan(question) if is_plan else None,
+        )
+        try:
+            response = await self._connection.request_permission(self.id, asked.call, asked.options)
+        except (RequestError, ConnectionError):
+            return None
+        return label_of(question, response)
+
+    async def _plan(self, question: Question) -> str:
+        """Return the text of the plan that a question names; empty where it names none."""
+        named = plan_file(question.question)
+        if named is None:
+            return ""
+        try:
+            return (await self._client.files.read(named)).content
+        except OpencodeError:  # it is gone
+            return ""
+
+    async def _find_call(self, session_id: str, call: ToolCallRef | None) -> ToolPart | None:
+        if call is None:
+            return None
+        try:
+            found = await self._client.messages.get(session_id, call.message_id)
+        except OpencodeError:
+            return None
+        calls = (part for part in found.parts if isinstance(part, ToolPart))
+        return next((part for part in calls if part.call_id == call.call_id), None)

@@ -1,0 +1,59 @@
+"""`opencode-tui acp`: an editor uses the engine over standard input and output."""
+
+import asyncio
+import gc
+import os
+import sys
+from pathlib import Path
+
+import click
+
+from opencode_tui.cli.errors import DONE
+from opencode_tui.cli.main import GlobalOptions
+from opencode_tui.cli.terminal import say
+
+_EXAMPLE = """\b
+An editor starts this command; the README has settings for Zed, JetBrains and neovim. In Zed's settings.json:
+  "agent_servers": {"opencode-tui": {"type": "custom", "command": "opencode-tui", "args": ["acp"]}}
+"""
+
+
+@click.command(epilog=_EXAMPLE)
+@click.option(
+    "--cwd",
+    metavar="DIR",
+    type=click.Path(exists=True, file_okay=False),
+    help="Folder to start in. Default: the current one; sessions name their own.",
+)
+@click.pass_obj
+def acp(global_options: GlobalOptions, /, cwd: str | None) -> int:
+    """Let an editor use the agent: the Agent Client Protocol (JSON-RPC) on standard input and output.
+
+    Sessions are those of the TUI in the same folder, and can be open in both. Log lines go to the log file; with
+    --log-level debug also to standard error. The command ends when the editor closes standard input.
+    """
+    if cwd:
+        os.chdir(cwd)
+    if sys.stdin.isatty():
+        say("waiting for an editor on standard input; ctrl+d ends (see `opencode-tui acp --help`)")
+    from opencode_tui.acp.serve import reserve_streams, serve  # not for the help
+
+    streams = reserve_streams()
+    from opencode_tui.cli.engine_access import end_on_signals, open_here, start_face_log
+
+    async def main() -> None:
+        end_on_signals()
+        await serve(Path.cwd(), open_here, streams)
+
+    start_face_log(global_options.log_level)
+    try:
+        asyncio.run(main())
+    except asyncio.CancelledError:  # a signal: the editor ends the command
+        pass
+    except ValueError as error:
+        from opencode_tui.schema.error import ConfigError
+
+        raise ConfigError(f"standard input and output must be pipes, as an editor opens them: {error}") from error
+    finally:
+        gc.freeze()  # the process ends here: skip Python's last garbage collection, which is slow
+    return DONE

@@ -1,0 +1,236 @@
+"""An editor and the agent: the library's client over real pipes, the scripted model, a real repository."""
+
+import asyncio
+import json
+import os
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+import pytest_asyncio
+from acp.client.connection import ClientSideConnection
+from acp.exceptions import RequestError
+from acp.interfaces import Client
+from acp.schema import (
+    AllowedOutcome,
+    ClientCapabilities,
+    DeniedOutcome,
+    PermissionOption,
+    PromptResponse,
+    RequestPermissionResponse,
+    TextContentBlock,
+    ToolCallUpdate,
+)
+
+from opencode_tui.acp.serve import serve
+from opencode_tui.cli.engine_access import serve_terminals
+from opencode_tui.client.shared import open_shared
+from tests.support.provider.model_server import ModelServer
+from tests.support.world.repo import Repo, make_repo
+
+MODEL = "fake/fake-model"
+
+
+class Editor:
+    """A client: what it was sent, and how it answers permission requests."""
+
+    def __init__(self) -> None:
+        self.updates: list[tuple[str, Any]] = []
+        self.asked: list[tuple[ToolCallUpdate, list[PermissionOption]]] = []
+        self.kinds: list[str] = []
+        """The kinds of the options to choose, in order; the last one repeats."""
+        self.conn: ClientSideConnection
+
+    async def session_update(self, session_id: str, update: Any, **_: Any) -> None:
+        self.updates.append((session_id, update))
+
+    async def request_permission(
+        self, session_id: str, tool_call: ToolCallUpdate, options: list[PermissionOption], **_: Any
+    ) -> RequestPermissionResponse:
+        self.asked.append((tool_call, options))
+        kind = self.kinds.pop(0) if len(self.kinds) > 1 else self.kinds[0]
+        chosen = next((one for one in options if one.kind == kind), None)
+        if chosen is None:
+            return RequestPermissionResponse(outcome=DeniedOutcome(outcome="cancelled"))
+        return RequestPermissionResponse(outcome=AllowedOutcome(outcome="selected", option_id=chosen.option_id))
+
+    async def prompt(self, session_id: str, text: str, *blocks: Any) -> PromptResponse:
+        return await self.conn.prompt(session_id=session_id, prompt=[TextContentBlock(type="text", text=text), *blocks])
+
+    def of(self, kind: str, session_id: str | None = None) -> list[Any]:
+        return [one for owner, one in self.updates if one.session_update == kind and session_id in (None, owner)]
+
+    def text(self, kind: str = "agent_message_chunk", session_id: str | None = None) -> str:
+        return "".join(one.content.text for one in self.of(kind, session_id))
+
+    async def until(self, kind: str) -> Any:
+        while not self.of(kind):
+            await asyncio.sleep(0.01)
+        return self.of(kind)[-1]
+
+    async def until_text(self, text: str) -> None:
+        while text not in self.text():
+            await asyncio.sleep(0.01)
+
+
+@pytest.fixture
+def model() -> Iterator[ModelServer]:
+    with ModelServer() as server:
+        yield server
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Repo:
+    repo = make_repo(tmp_path / "project")
+    repo.commit("begin", **{"a.py": "x = 1\n"})
+    return repo
+
+
+@pytest.fixture
+def variables(environ: dict[str, str], model: ModelServer) -> dict[str, str]:
+    settings = {
+        "model": MODEL,
+        "provider": model.config(),
+        "permission": {"bash": {"*": "allow", "echo ask*": "ask"}},
+        "command": {"greet": {"template": "Greetings to $ARGUMENTS", "description": "Greets somebody"}},
+    }
+    return {**environ, "OPENCODE_CONFIG_CONTENT": json.dumps(settings)}
+
+
+@asynccontextmanager
+async def connected(folder: Path, variables: dict[str, str]) -> AsyncGenerator[Editor]:
+    """Yield a client that has called `initialize`; then close its end and wait for the agent."""
+    editor, loop = Editor(), asyncio.get_running_loop()
+    given, to_agent = os.pipe()
+    from_agent, answers = os.pipe()
+    agent = asyncio.create_task(
+        serve(folder, lambda path: open_shared(variables, path, serve=serve_terminals), (given, answers))
+    )
+    reader = asyncio.StreamReader(limit=1 << 24)
+    incoming, _ = await loop.connect_read_pipe(
+        lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(from_agent, "rb", 0)
+    )
+    outgoing, protocol = await loop.connect_write_pipe(asyncio.streams.FlowControlMixin, os.fdopen(to_agent, "wb", 0))
+    writer = asyncio.StreamWriter(outgoing, protocol, None, loop)
+    editor.conn = ClientSideConnection(cast(Client, editor), writer, reader, use_unstable_protocol=True)
+    try:
+        await editor.conn.initialize(protocol_version=1, client_capabilities=ClientCapabilities())
+        yield editor
+    finally:
+        writer.close()
+        await agent
+        await editor.conn.close()
+        incoming.close()
+
+
+@pytest_asyncio.fixture
+async def editor(project: Repo, variables: dict[str, str]) -> AsyncGenerator[Editor]:
+    async with connected(project.path, variables) as found:
+        yield found
+
+
+async def new_session(editor: Editor, folder: Path) -> str:
+    return (await editor.conn.new_session(cwd=str(folder), mcp_servers=[])).session_id
+
+
+def tool(name: str, **given: Any) -> str:
+    return f"<<tool {name} {json.dumps(given)}>>"
+
+
+async def test_a_new_session_has_modes_and_models_and_then_its_commands(editor: Editor, project: Repo):
+    answer = await editor.conn.new_session(cwd=str(project.path), mcp_servers=[])
+    assert editor.updates == []
+    assert answer.modes is not None and answer.modes.current_mode_id == "build"
+    assert {one.id: one.current_value for one in answer.config_options or ()} == {"mode": "build", "model": MODEL}
+    commands = (await editor.until("available_commands_update")).available_commands
+    assert {"init", "greet", "compact"} <= {one.name for one in commands}
+
+
+async def test_a_turn_is_streamed_before_its_answer(editor: Editor, project: Repo):
+    session = await new_session(editor, project.path)
+    answer = await editor.prompt(session, "alpha beta <<reason thinking>>")
+    assert answer.stop_reason == "end_turn" and answer.usage is not None and answer.usage.output_tokens > 0
+    assert (editor.text(), editor.text("agent_thought_chunk")) == ("Echo: alpha beta", "thinking")
+    assert editor.of("user_message_chunk") == []
+    usage = editor.of("usage_update")[-1]
+    assert usage.size == 200_000 and 0 < usage.used < usage.size and usage.cost.amount > 0
+
+
+async def test_a_call_is_announced_then_runs_then_has_its_output(editor: Editor, project: Repo):
+    session = await new_session(editor, project.path)
+    await editor.prompt(session, tool("bash", command="printf out; printf err >&2; exit 3", description="prints"))
+    [start] = editor.of("tool_call")
+    assert (start.title, start.kind, start.status) == ("bash", "execute", "pending")
+    updates = editor.of("tool_call_update")
+    assert {one.tool_call_id for one in updates} == {start.tool_call_id}
+    assert [updates[0].status, updates[-1].status] == ["in_progress", "completed"]
+    assert updates[-1].title == "bash: printf out; printf err >&2; exit 3"
+    assert updates[-1].raw_output["metadata"]["exit"] == 3 and "out" in updates[-1].content[0].content.text
+
+
+async def test_an_edit_has_its_place_and_a_diff(editor: Editor, project: Repo):
+    session = await new_session(editor, project.path)
+    path = str(project.path / "a.py")
+    edit = tool("edit", filePath="a.py", oldString="x = 1", newString="x = 2")
+    await editor.prompt(session, f"{tool('read', filePath='a.py')} {edit}")
+    done = editor.of("tool_call_update")[-1]
+    assert (done.status, done.kind) == ("completed", "edit")
+    assert [(one.path, one.line) for one in done.locations] == [(path, 1)]
+    [diff] = [one for one in done.content if one.type == "diff"]
+    assert (diff.path, diff.old_text, diff.new_text) == (path, "x = 1\n", "x = 2\n")
+
+
+@pytest.mark.parametrize(
+    ("kinds", "status", "asked"),
+    [(["allow_once"], "completed", 2), (["allow_always"], "completed", 1), (["reject_once"], "failed", 1)],
+)
+async def test_a_permission_request_is_answered_by_the_client(
+    editor: Editor, project: Repo, kinds: list[str], status: str, asked: int
+):
+    session = await new_session(editor, project.path)
+    editor.kinds = kinds
+    ask = tool("bash", command="echo ask", description="asks")
+    answer = await editor.prompt(session, f"{ask} {tool('read', filePath='a.py')} {ask}")
+    assert (answer.stop_reason, len(editor.asked)) == ("end_turn", asked)
+    call, options = editor.asked[0]
+    assert [one.kind for one in options] == ["allow_once", "allow_always", "reject_once"]
+    assert (call.tool_call_id, call.kind) == (editor.of("tool_call")[0].tool_call_id, "execute")
+    assert "echo ask" in str(call.content)
+    ends = [one.status for one in editor.of("tool_call_update") if one.tool_call_id == call.tool_call_id]
+    assert ends[-1] == status
+
+
+async def test_a_canceled_turn_and_the_prompt_behind_it_end_as_canceled(editor: Editor, project: Repo):
+    session = await new_session(editor, project.path)
+    first = asyncio.create_task(editor.prompt(session, "<<slow 100>> <<words 100>>"))
+    await editor.until_text("word2")
+    second = asyncio.create_task(editor.prompt(session, "second"))
+    await asyncio.sleep(0)
+    await editor.conn.cancel(session_id=session)
+    assert [(await one).stop_reason for one in (first, second)] == ["cancelled", "cancelled"]
+    assert (await editor.prompt(session, "third")).stop_reason == "end_turn"
+    assert "Echo: third" in editor.text() and "word99" not in editor.text() and "second" not in editor.text()
+
+
+async def test_two_prompts_are_answered_one_after_the_other(editor: Editor, project: Repo, model: ModelServer):
+    session = await new_session(editor, project.path)
+    await asyncio.gather(editor.prompt(session, "one"), editor.prompt(session, "two"))
+    assert editor.text() == "Echo: oneEcho: two"
+    assert editor.of("user_message_chunk") == []
+
+
+async def test_wrong_requests_are_errors_that_name_the_remedy(editor: Editor, project: Repo):
+    session = await new_session(editor, project.path)
+    requests = [
+        (editor.conn.set_session_mode(session_id=session, mode_id="none"), "modes are build, plan"),
+        (editor.conn.set_config_option(session_id=session, config_id="model", value="a/b"), "opencode-tui models"),
+        (editor.prompt("ses_unknown", "hello"), "use session/new or session/load"),
+        (editor.conn.new_session(cwd="relative", mcp_servers=[]), "give the absolute path"),
+        (editor.conn.load_session(cwd=str(project.path), session_id="ses_0" + "0" * 25, mcp_servers=[]), "ses_0"),
+        (editor.conn.authenticate(method_id="other"), "opencode-tui-login"),
+    ]
+    for request, words in requests:
+        with pytest.raises(RequestError, match=words):
+            await request

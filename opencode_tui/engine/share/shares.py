@@ -23,11 +23,10 @@ from opencode_tui.schema.error import NotFoundError, OpencodeError, SessionError
 from opencode_tui.schema.event.event import (
     BusLagged,
     Event,
-    MessageUpdated,
-    PartUpdated,
     SessionCreated,
     SessionDeleted,
     SessionUpdated,
+    session_of,
 )
 from opencode_tui.schema.session.session import SessionInfo, SessionShare
 from opencode_tui.storage.storage import Storage
@@ -172,7 +171,7 @@ class Shares:
             try:
                 await self._server(record.server).remove(record)
             except ShareServerError as error:
-                logger.warning("%s stays visible at %s: %s", "a deleted session", record.url, error)
+                logger.warning("a deleted session stays visible at %s: %s", record.url, error)
 
         self._start(work())
 
@@ -216,8 +215,7 @@ class Shares:
             case BusLagged():
                 for session_id, shared in tuple(self._shared.items()):
                     if shared is not None:
-                        await self._add_everything(session_id, shared, await self._store.get(session_id))
-                        self._schedule(session_id, shared)
+                        await self._catch_up(session_id, shared)
                 return
             case SessionCreated() if self._rules.mode == "auto" and event.info.parent_id is None:
                 self._start(self._share_new(event.info.id))
@@ -229,7 +227,7 @@ class Shares:
                 del self._shared[event.info.id]  # another process has shared it
             case _:
                 pass
-        session_id = _session_of(event)
+        session_id = session_of(event)
         if not session_id:
             return
         shared = self._shared[session_id] if session_id in self._shared else await self._find(session_id)
@@ -252,14 +250,21 @@ class Shares:
         for key in keys:
             try:
                 shared = await self._find(key[-1])
-                if shared is None or not shared.record.behind or shared.record.ended:
-                    continue
-                info = await self._store.get(key[-1])
-                if info.directory == directory:
-                    await self._add_everything(key[-1], shared, info)
-                    self._schedule(key[-1], shared)
             except OpencodeError as error:
-                logger.warning("the shared session %s is not brought up to date: %s", key[-1], error)
+                logger.warning("the share of the session %s cannot be read: %s", key[-1], error)
+                continue
+            if shared is not None and shared.record.behind and not shared.record.ended:
+                await self._catch_up(key[-1], shared, directory)
+
+    async def _catch_up(self, session_id: str, shared: _Shared, directory: str | None = None) -> None:
+        """Schedule all of a session, if it is one of the folder; a failure is logged."""
+        try:
+            info = await self._store.get(session_id)
+            if directory is None or info.directory == directory:
+                await self._add_everything(session_id, shared, info)
+                self._schedule(session_id, shared)
+        except OpencodeError as error:
+            logger.warning("the shared session %s is not brought up to date: %s", session_id, error)
 
     async def _find(self, session_id: str) -> _Shared | None:
         if session_id not in self._shared:
@@ -364,15 +369,3 @@ class Shares:
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-
-
-def _session_of(event: Event) -> str:
-    match event:
-        case SessionCreated() | SessionUpdated() | SessionDeleted():
-            return event.info.id
-        case MessageUpdated():
-            return event.info.session_id
-        case PartUpdated():
-            return event.part.session_id
-        case _:
-            return getattr(event, "session_id", None) or ""

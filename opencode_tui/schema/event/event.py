@@ -285,6 +285,19 @@ class BusLagged(Struct, frozen=True):
 Event = StructuralEvent | PartGrowth | PartProgress | BusLagged
 
 
+def session_of(event: Event) -> str:
+    """Return the id of the session that an event belongs to; empty for other events."""
+    match event:
+        case SessionCreated() | SessionUpdated() | SessionDeleted():
+            return event.info.id
+        case MessageUpdated() | BackgroundUpdated():
+            return event.info.session_id
+        case PartUpdated():
+            return event.part.session_id
+        case _:
+            return getattr(event, "session_id", None) or ""
+
+
 class Envelope(Struct, frozen=True):
     """An event and the folder of its instance (empty: the whole process)."""
 

@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from opencode_tui.bus.bus import QUEUE_BOUND
 from opencode_tui.engine.share import shares as shares_module
 from opencode_tui.schema.api.request import CreateSession, UpdateSession
 from opencode_tui.schema.error import OpencodeError, SessionError
 from opencode_tui.schema.event.event import PartGrowth, SessionUpdated
+from opencode_tui.schema.event.screen_event import ScreenToastShown
 from tests.redaction.test_detectors import SECRETS
 from tests.support.browser.chromium import ABSENT, PROGRAM, Chromium
 from tests.support.provider.model_script import Answer
@@ -368,3 +370,25 @@ async def test_a_deleted_session_is_removed_from_the_server(environ, tmp_path: P
         async with asyncio.timeout(20):
             while await server.data(shared.share.url):
                 await asyncio.sleep(0.05)
+
+
+async def test_after_lost_events_the_other_sessions_are_sent_though_one_was_deleted(
+    environ, tmp_path: Path, monkeypatch
+):
+    monkeypatch.setattr(shares_module, "GATHER_S", 0.05)
+    async with (
+        recorded_server(tmp_path) as server,
+        opened(environ, tmp_path, settings=_settings(server.url)) as world,
+    ):
+        gone, kept = await world.new_session(), await world.new_session()
+        await world.client.sharing.share(gone.id)
+        shared = await world.client.sharing.share(kept.id)
+        assert shared.share is not None
+        folder = Path(environ["XDG_DATA_HOME"]) / "opencode-tui" / "storage"
+        [record] = folder.glob(f"session/*/{gone.id}.json")
+        record.unlink()  # by another process
+        [record] = folder.glob(f"session/*/{kept.id}.json")
+        record.write_text(record.read_text().replace(f'"{kept.title}"', '"Renamed elsewhere"'))
+        for _ in range(QUEUE_BOUND + 1):  # without a pause, so that the reader gets none of them
+            await world.client.screen.publish(ScreenToastShown.model_validate({"message": "x", "variant": "info"}))
+        await server.until(shared.share.url, "Renamed elsewhere")

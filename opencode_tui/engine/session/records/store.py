@@ -19,7 +19,6 @@ from opencode_tui.bus import Bus
 from opencode_tui.engine.session.records.stored_history import StoredHistory, open_history
 from opencode_tui.schema.error import CorruptRecordError, NotFoundError, StorageError
 from opencode_tui.schema.event.event import (
-    BackgroundUpdated,
     Event,
     MessageRemoved,
     MessageUpdated,
@@ -30,6 +29,7 @@ from opencode_tui.schema.event.event import (
     SessionCreated,
     SessionDeleted,
     SessionUpdated,
+    session_of,
 )
 from opencode_tui.schema.ids import Clock, spans_wrap, time_field
 from opencode_tui.schema.record import JsonObject
@@ -246,19 +246,7 @@ class Publisher:
 
     def publish(self, event: Event) -> None:
         """Publish; returns at once."""
-        self._bus.publish(event, directory=self._directories.get(_session_of(event), ""))
-
-
-def _session_of(event: Event) -> str:
-    match event:
-        case SessionCreated() | SessionUpdated() | SessionDeleted():
-            return event.info.id
-        case MessageUpdated() | BackgroundUpdated():
-            return event.info.session_id
-        case PartUpdated():
-            return event.part.session_id
-        case _:
-            return getattr(event, "session_id", None) or ""
+        self._bus.publish(event, directory=self._directories.get(session_of(event), ""))
 
 
 logger = logging.getLogger(__name__)

@@ -48,6 +48,13 @@ class AuthStore:
 
     def key(self, provider_id: str) -> str | None:
         """Return the API key of a provider as stored now, None without one; reads the file when it changed. Raises as `read`."""
+        return self._current().key(provider_id)
+
+    def keys(self) -> list[str]:
+        """Return all API keys as stored now; reads the file when it changed. Raises as `read`."""
+        return self._current().keys()
+
+    def _current(self) -> Credentials:
         try:
             status = os.stat(self._paths.auth)
             version = (status.st_ino, status.st_mtime_ns, status.st_size)
@@ -55,7 +62,7 @@ class AuthStore:
             version = ()
         if self._known is None or self._known[0] != version:
             self._known = version, self.read()
-        return self._known[1].key(provider_id)
+        return self._known[1]
 
     def read(self) -> Credentials:
         """Return the credentials, and restrict the mode of the file; raises ConfigError when damaged. Blocks."""

@@ -6,13 +6,14 @@ of a key in the settings. Inside the sandbox they get no variable that names a s
 
 import os
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, cast
 
 from msgspec import Struct
 
 from opencode_tui.config.redact import COVER
 from opencode_tui.engine.provider.known_provider import KNOWN
+from opencode_tui.schema.error import OpencodeError
 from opencode_tui.schema.record import JsonObject
 
 
@@ -74,11 +75,17 @@ class Secrets:
         *,
         variables: Iterable[str] = (),
         values: Iterable[str] = (),
+        stored: Callable[[], Sequence[str]] = tuple,
         passed: Collection[str] = (),
     ) -> None:
-        """`variables` and `values` are those of the settings; variables in `passed` are given to commands."""
+        """`variables` and `values` are those of the settings; variables in `passed` are given to commands.
+
+        `stored` returns the keys that are stored now, and is called at each use. Raises what it raises.
+        """
+        self._stored = stored
+        self._last = stored()
         named = {*_OWN, *variables, *(name for provider in KNOWN for name in provider.variables)}
-        of_settings = {value for value in values if len(value) >= MIN_SECRET_CHARS}
+        of_settings = {value for value in (*values, *self._last) if len(value) >= MIN_SECRET_CHARS}
         found = set(of_settings)
         withheld: set[str] = set()
         for name, value in environ.items():
@@ -90,7 +97,6 @@ class Secrets:
         self._withheld = (withheld | _OWN) - set(passed)
         self._passed = frozenset(passed)
         self._values = tuple(sorted(found, key=len, reverse=True))
-        self._bytes = tuple(os.fsencode(value) for value in self._values)
 
     def without_keys(self, environ: Mapping[str, str]) -> dict[str, str]:
         """Return the environment of a command outside the sandbox."""
@@ -108,26 +114,45 @@ class Secrets:
 
     def redact(self, text: str) -> str:
         """Return the text with the values of keys replaced."""
-        for value in self._values:
-            if value in text:
-                text = text.replace(value, COVER)
-        return text
+        return _redact(text, self._current())
 
     def redact_value(self, value: Any) -> Any:
         """Return a JSON value with the values of keys replaced in all its texts; the same object where there are none."""
-        if not self._values:
-            return value
-        if isinstance(value, str):
-            return self.redact(value)
-        if isinstance(value, dict):
-            return {self.redact(key): self.redact_value(inner) for key, inner in cast("dict[str, Any]", value).items()}
-        if isinstance(value, list):
-            return [self.redact_value(inner) for inner in cast("list[Any]", value)]
-        return value
+        values = self._current()
+        return _redact_value(value, values) if values else value
 
     def stream(self) -> "StreamRedactor":
-        """Return a redactor for the output of one command."""
-        return StreamRedactor(self._bytes)
+        """Return a redactor for the output of one command, with the keys that are known when it starts."""
+        return StreamRedactor(tuple(os.fsencode(value) for value in self._current()))
+
+    def _current(self) -> tuple[str, ...]:
+        """Return the values, those of keys that were stored meanwhile with them, the longest first."""
+        try:
+            stored = self._stored()
+        except OpencodeError:  # the file was damaged meanwhile: what was known is still removed
+            return self._values
+        if stored != self._last:
+            found = {*self._values, *(value for value in stored if len(value) >= MIN_SECRET_CHARS)}
+            self._values, self._last = tuple(sorted(found, key=len, reverse=True)), stored
+        return self._values
+
+
+def _redact(text: str, values: Iterable[str]) -> str:
+    for value in values:
+        if value in text:
+            text = text.replace(value, COVER)
+    return text
+
+
+def _redact_value(value: Any, values: Collection[str]) -> Any:
+    if isinstance(value, str):
+        return _redact(value, values)
+    if isinstance(value, dict):
+        members = cast("dict[str, Any]", value).items()
+        return {_redact(key, values): _redact_value(inner, values) for key, inner in members}
+    if isinstance(value, list):
+        return [_redact_value(inner, values) for inner in cast("list[Any]", value)]
+    return value
 
 
 NO_SECRETS = Secrets({})

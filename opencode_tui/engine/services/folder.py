@@ -255,7 +255,8 @@ class FolderServices:
         return Secrets(
             core.environ,
             variables=keys.variables,
-            values=[*keys.values, *AuthStore(paths=core.paths).read().keys()],
+            values=keys.values,
+            stored=AuthStore(paths=core.paths).keys,
             passed=(sandbox.env if sandbox else None) or (),
         )
 

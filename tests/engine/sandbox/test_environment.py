@@ -2,7 +2,9 @@
 
 import pytest
 
+from opencode_tui.config.auth import AuthStore
 from opencode_tui.engine.sandbox.environment import Secrets, find_setting_keys
+from opencode_tui.storage.paths import Paths
 
 KEY = "sk-CANARY-7731-abcdef"
 
@@ -75,6 +77,17 @@ def test_the_variables_and_keys_of_the_settings_are_withheld() -> None:
     secrets = Secrets(environ, variables=keys.variables, values=keys.values)
     assert secrets.without_keys(environ) == {"KEPT": "y"}
     assert secrets.redact("a value-of-model b") == "a [hidden] b"
+
+
+def test_a_key_that_is_stored_meanwhile_is_removed_from_outputs_at_once(paths: Paths) -> None:
+    secrets = Secrets({}, stored=AuthStore(paths=paths).keys)
+    assert secrets.redact_value({"a": [KEY]}) == {"a": [KEY]}
+    AuthStore(paths=paths).login("groq", KEY)
+    assert secrets.redact(f"a {KEY} b") == "a [hidden] b"
+    assert secrets.redact_value({"a": [KEY]}) == {"a": ["[hidden]"]}
+    assert secrets.stream().feed(KEY.encode() + b"\n") == b"[hidden]\n"
+    paths.auth.write_text("damaged")
+    assert secrets.redact(KEY) == "[hidden]"
 
 
 def test_the_settings_can_pass_a_variable_on() -> None:

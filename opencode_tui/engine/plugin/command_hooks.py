@@ -68,7 +68,12 @@ def command_hooks(
     longest = max(
         (one.timeout or TIMEOUT_S for groups in triggers.values() for g in groups for one in g.hooks), default=0
     )
-    return PluginHooks("hooks of the settings", cast("Mapping[str, Hook]", hooks), limit_s=longest + 5)
+    return PluginHooks(
+        "hooks of the settings",
+        cast("Mapping[str, Hook]", hooks),
+        limit_s=longest + 5,
+        runs_commands=lambda name, tool: any(made.chosen(event, tool) for event in table[name][0]),
+    )
 
 
 class CommandHooks:
@@ -86,6 +91,10 @@ class CommandHooks:
         self._folder = folder
         self._environ = {**environ, "CLAUDE_PROJECT_DIR": str(folder), "OPENCODE_PROJECT_DIR": str(folder)}
         self._ids = ids
+
+    def chosen(self, trigger: HookTrigger, tool: str = "") -> list[CommandHook]:
+        """Return the commands for an event; without a tool of all groups."""
+        return [one for group in self._triggers.get(trigger, ()) if _matches(group, tool) for one in group.hooks]
 
     async def before_tool(self, given: JsonObject, output: JsonObject) -> None:
         """Block a call. Raises HookBlocked."""
@@ -146,7 +155,7 @@ class CommandHooks:
         self, trigger: HookTrigger, session_id: Any, facts: JsonObject, *, tool: str = "", is_context: bool = False
     ) -> str:
         """Run the matching commands and return their texts for the model. Raises HookBlocked, HookError."""
-        chosen = [one for group in self._triggers.get(trigger, ()) if _matches(group, tool) for one in group.hooks]
+        chosen = self.chosen(trigger, tool)
         if not chosen:
             return ""
         given = {"session_id": session_id, "cwd": str(self._folder), "hook_event_name": trigger, **facts}

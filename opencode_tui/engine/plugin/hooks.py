@@ -115,11 +115,15 @@ class HookBlocked(OpencodeError):
 
 
 class PluginHooks(Struct, frozen=True):
-    """The hooks of one plugin; `limit_s` are the seconds that a call of one has, by default those of all plugins."""
+    """The hooks of one plugin; `limit_s` are the seconds that a call of one has, by default those of all plugins.
+
+    `runs_commands` returns whether a hook runs commands for a tool, which may change files.
+    """
 
     plugin: str
     hooks: Mapping[str, Hook] = field(default_factory=dict[str, Hook])
     limit_s: float | None = None
+    runs_commands: Callable[[HookName, str], bool] | None = None
 
 
 class Hooks:
@@ -129,11 +133,14 @@ class Hooks:
         self._limit_s = limit_s
         self._hooks: dict[str, list[tuple[str, Hook, float]]] = {}
         self._reported: dict[tuple[str, str], str] = {}
+        self._runs_commands: list[Callable[[HookName, str], bool]] = []
         for plugin in plugins:
             self.add(plugin)
 
     def add(self, plugin: PluginHooks) -> None:
         """Add the hooks of a plugin after those of the others."""
+        if plugin.runs_commands is not None:
+            self._runs_commands.append(plugin.runs_commands)
         for name, hook in plugin.hooks.items():
             self._hooks.setdefault(name, []).append((plugin.plugin, hook, plugin.limit_s or self._limit_s))
 
@@ -145,6 +152,10 @@ class Hooks:
     def has(self, name: HookName) -> bool:
         """Return whether a plugin has this hook, so that callers can avoid building its input."""
         return name in self._hooks
+
+    def runs_commands(self, name: HookName, tool: str) -> bool:
+        """Return whether a command of the settings runs for this hook of a tool's call."""
+        return any(runs(name, tool) for runs in self._runs_commands)
 
     async def run(self, name: HookName, given: JsonObject, output: JsonObject) -> JsonObject:
         """Return the output as changed by the plugins; does not change `given` and `output`. Raises HookBlocked."""

@@ -5,6 +5,7 @@ OpenCode's: reference, section 37.
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from typing import Any, Literal, cast
 
 from msgspec.structs import replace
@@ -12,7 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from opencode_tui.engine.plugin.hooks import HookName, Hooks
 from opencode_tui.engine.provider.llm import LlmRequest, ToolSpec
-from opencode_tui.engine.tool.tool import ToolResult
+from opencode_tui.engine.tool.tool import ToolContext, ToolResult
 from opencode_tui.schema.api.request import CommandInput, PromptPart
 from opencode_tui.schema.permission import PermissionRequest
 from opencode_tui.schema.record import JsonObject
@@ -101,14 +102,15 @@ async def change_arguments(
 
 
 async def change_result(
-    hooks: Hooks, result: ToolResult, *, tool: str, session_id: str, call_id: str, arguments: Mapping[str, Any]
+    hooks: Hooks, result: ToolResult, *, tool: str, context: ToolContext, arguments: Mapping[str, Any]
 ) -> ToolResult:
-    """`tool.execute.after`: return the result of a call to store."""
+    """`tool.execute.after`: return the result of a call to store. What a command of the settings changes counts as the call's."""
     if not hooks.has("tool.execute.after"):
         return result
-    given = {"tool": tool, "sessionID": session_id, "callID": call_id, "args": dict(arguments)}
+    given = {"tool": tool, "sessionID": context.session_id, "callID": context.call_id, "args": dict(arguments)}
     output = {"title": result.title, "output": result.output, "metadata": result.metadata}
-    changed = await hooks.run("tool.execute.after", given, output)
+    async with context.commands() if hooks.runs_commands("tool.execute.after", tool) else nullcontext():
+        changed = await hooks.run("tool.execute.after", given, output)
     title = _parsed_answer(hooks, "tool.execute.after", str, changed.get("title"))
     text = _parsed_answer(hooks, "tool.execute.after", str, changed.get("output"))
     metadata = _parsed_answer(hooks, "tool.execute.after", dict[str, Any], changed.get("metadata"))

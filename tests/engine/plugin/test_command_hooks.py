@@ -10,6 +10,7 @@ import pytest
 from opencode_tui.schema.error import OpencodeError
 from tests.support.provider.model_script import Answer, Call
 from tests.support.world.engine import opened
+from tests.support.world.repo import make_repo
 
 WRITE = Answer(calls=(Call("write", {"filePath": "a.txt", "content": "hello"}),))
 
@@ -69,6 +70,26 @@ async def test_feedback_after_a_call_reaches_the_model(environ: dict[str, str], 
         assert (tmp_path / "a.txt").exists()
         assert "line 1 is too long" in json.dumps(world.server.bodies[1])
     assert "a.txt" in json.loads((tmp_path / "after.json").read_text())["tool_response"]["output"]
+
+
+async def test_undo_covers_what_a_command_after_a_call_changes(environ: dict[str, str], tmp_path: Path) -> None:
+    project = make_repo(tmp_path / "project")
+    project.write("old.txt", "old\n")
+    project.commit("begin")
+    settings = hooks(
+        "PostToolUse", "sed -i s/hello/HELLO/ a.txt; echo formatted > old.txt; echo > new.txt", matcher="Write"
+    )
+    read = Answer(calls=(Call("read", {"filePath": "a.txt"}),))
+    async with opened(environ, project.path, WRITE, read, Answer(text="ok"), settings=settings) as world:
+        session = await world.prompt("write")
+        patches = [part for part in await world.parts(session) if part.type == "patch"]
+        assert [sorted(Path(file).name for file in patch.files) for patch in patches] == [
+            ["a.txt", "new.txt", "old.txt"]
+        ]
+        (project.path / "mine.txt").write_text("mine")
+        await world.client.undo.revert(session.id)
+    assert (project.path / "old.txt").read_text() == "old\n"
+    assert [(project.path / name).exists() for name in ("a.txt", "new.txt", "mine.txt")] == [False, False, True]
 
 
 async def test_a_prompt_gets_context_or_is_blocked(environ: dict[str, str], tmp_path: Path) -> None:

@@ -200,12 +200,7 @@ class ToolCalls(Struct, frozen=True):
                 await _ask_to_repeat(tool.name, live.part.state.input, context)
             result = await tool.run(arguments, context)
             result = await change_result(
-                self.hooks,
-                result,
-                tool=tool.name,
-                session_id=scope.session_id,
-                call_id=live.part.call_id,
-                arguments=live.part.state.input,
+                self.hooks, result, tool=tool.name, context=context, arguments=live.part.state.input
             )
             result = await self.results.apply(result, scope.agent)
             result = replace(result, metadata={**result.metadata, **_note(watch)})

@@ -14,9 +14,9 @@ import msgspec
 from msgspec import Struct
 
 from opencode_tui.engine.importing.claude_calls import agent_of
-from opencode_tui.engine.importing.claude_messages import Child, ClaudeMessages, newest_todos
+from opencode_tui.engine.importing.claude_messages import ClaudeMessages, newest_todos
 from opencode_tui.engine.importing.claude_rows import Facts, Tree, read_tree
-from opencode_tui.engine.importing.conversation import Conversation, short_title
+from opencode_tui.engine.importing.conversation import Child, Conversation, short_title
 from opencode_tui.engine.importing.json_lines import JsonLines, as_folder, as_object, as_objects, as_text, decode_object
 from opencode_tui.engine.importing.source import FoundSession, ImportedSession, Problem, derive_session_id
 from opencode_tui.schema.error import StorageError
@@ -204,7 +204,7 @@ class ClaudeSource:
                 continue
             tools = [name for row in own.rows for _, name in row.calls]
             session_id = derive_session_id("claude", f"{agent.parent}/{agent.path.stem}", own.facts.created)
-            child = Child(session_id, agent_of(agent.kind), tools)
+            child = Child(session_id, tools)
             children |= {key: child for key in (agent.agent_id, agent.call_id) if key}
         if tree.sidechains:
             children |= self._sidechains(tree, file, top)
@@ -227,7 +227,7 @@ class ClaudeSource:
             if waiting:
                 tools = [name for at in one.rows for _, name in tree.rows[at].calls]
                 session_id = derive_session_id("claude", f"{top}#{one.key}", first.time)
-                children[waiting.pop(0)] = Child(session_id, "general", tools)
+                children[waiting.pop(0)] = Child(session_id, tools)
         return children
 
     def _agent_of(self, found: FoundSession, path: Path) -> str:

@@ -8,8 +8,6 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from msgspec import Struct
-
 from opencode_tui.engine.importing.claude_calls import (
     TASK_TOOLS,
     agent_of,
@@ -24,6 +22,7 @@ from opencode_tui.engine.importing.claude_rows import Row, Tree
 from opencode_tui.engine.importing.conversation import (
     UNKNOWN_BEGINNING,
     Author,
+    Child,
     Conversation,
     Ending,
     Origin,
@@ -32,7 +31,6 @@ from opencode_tui.engine.importing.conversation import (
     Usage,
     call_fields,
     interruption,
-    marker_fields,
     text_fields,
     thought_fields,
 )
@@ -59,14 +57,6 @@ _FILLER = "No response requested."
 """The program's own answer where a conversation goes on without one."""
 
 _UNSENT = ("<system-reminder>", "<local-command-caveat>", "Caveat:")
-
-
-class Child(Struct, frozen=True):
-    """A subagent's session: its id here, its type, and the tools that it called."""
-
-    session_id: str
-    agent: str
-    tools: Sequence[str] = ()
 
 
 @dataclass(slots=True)
@@ -228,23 +218,9 @@ class ClaudeMessages:
     def _of_task(self, call_id: str, tool: str, outcome: Outcome | None, agent_id: str = "") -> Outcome | None:
         """Return the outcome of a task with its child session; None for an interrupted call without one."""
         child = self._children.get(call_id) or self._children.get(agent_id)
-        if child is None or tool != "task":
+        if child is None or tool != "task" or outcome is None:
             return outcome
-        shown: JsonObject = {"sessionId": child.session_id, "tools": list(child.tools)}
-        if outcome is None:
-            return None
-        text = outcome.text
-        if not outcome.is_error:
-            text = f"task_id: {child.session_id} (to continue with this agent)\n\n<task_result>\n{text}\n</task_result>"
-        return Outcome(
-            text,
-            outcome.time,
-            outcome.title,
-            {**outcome.metadata, **shown},
-            outcome.attachments,
-            outcome.is_error,
-            outcome.stop_reason,
-        )
+        return child.outcome(outcome)
 
     def _flush(self) -> Iterator[MessageWithParts]:
         """Yield what is being collected: a request, or an answer."""
@@ -396,17 +372,12 @@ class ClaudeMessages:
     def _summary(self, row: Row, text: str) -> Iterator[MessageWithParts]:
         """Yield the marker of a compaction and its summary."""
         yield from self._flush()
-        author = Author(_PROVIDER, self._model, self._agent)
         tail, self._tail = self._tail, None
-        fields = marker_fields(is_automatic=self._is_automatic, tail_id=tail)
-        marker = self._records.request(
-            _origin(row, ".marker"), author, [Piece(f"{row.uuid}.marker", row.line, row.time, fields)]
-        )
         summary = _SUMMARY_TAIL.sub("", _SUMMARY_HEAD.sub("", text)).strip() or text.strip() or UNKNOWN_BEGINNING
-        piece = Piece(row.uuid, row.line, row.time, text_fields(summary, row.time))
-        writer = Author(_PROVIDER, self._model, "compaction")
-        answer = self._records.answer(_origin(row), writer, [piece], Ending("stop", row.time, is_summary=True))
-        yield from (message for message in (marker, answer) if message is not None)
+        author = Author(_PROVIDER, self._model, self._agent)
+        yield from self._records.compaction(
+            _origin(row), author, summary, is_automatic=self._is_automatic, tail_id=tail
+        )
 
 
 def _interrupted(piece: Piece) -> Piece:

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Literal
 
 from opencode_tui.engine.importing.codex_items import Items, Thread, read_items, read_whole, threads_of
-from opencode_tui.engine.importing.codex_messages import Child, CodexMessages, newest_todos
-from opencode_tui.engine.importing.conversation import Conversation, short_title
+from opencode_tui.engine.importing.codex_messages import CodexMessages, newest_todos
+from opencode_tui.engine.importing.conversation import Child, Conversation, short_title
 from opencode_tui.engine.importing.json_lines import JsonLines, as_folder, as_object, as_text, decode_object
 from opencode_tui.engine.importing.source import FoundSession, ImportedSession, Problem, Problems, derive_session_id
 from opencode_tui.schema.error import StorageError

@@ -4,8 +4,6 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from msgspec import Struct
-
 from opencode_tui.engine.importing.codex_calls import (
     call_of,
     media_of,
@@ -18,6 +16,7 @@ from opencode_tui.engine.importing.codex_items import Item, Items, Thread, is_sy
 from opencode_tui.engine.importing.conversation import (
     UNKNOWN_BEGINNING,
     Author,
+    Child,
     Conversation,
     Ending,
     Origin,
@@ -26,7 +25,6 @@ from opencode_tui.engine.importing.conversation import (
     Usage,
     call_fields,
     interruption,
-    marker_fields,
     text_fields,
     thought_fields,
 )
@@ -42,13 +40,6 @@ _SHELL_EXIT = re.compile(r"Exit code: (-?\d{1,3})")
 _CALLS = frozenset({"function_call", "custom_tool_call", "local_shell_call"})
 _UNSENT = frozenset({"ghost_snapshot", "other", "compaction_trigger", "additional_tools", "agent_message"})
 _MODES = {"plan": "plan"}
-
-
-class Child(Struct, frozen=True):
-    """A subagent's session here, and the tools that it called."""
-
-    session_id: str
-    tools: Sequence[str] = ()
 
 
 @dataclass(slots=True)
@@ -158,19 +149,7 @@ class CodexMessages:
             reason = "an encrypted summary is left out; the messages before it are sent in full"
             self._problems.append(Problem(self._path, str(item.line), reason))
             return
-        fields = marker_fields(is_automatic=False, tail_id=None)
-        name = self._name(item)
-        marker = self._records.request(
-            Origin(f"{name}.marker", item.line, item.time),
-            self._author(),
-            [Piece(f"{name}.marker", item.line, item.time, fields)],
-        )
-        piece = Piece(name, item.line, item.time, text_fields(summary, item.time))
-        writer = Author(self._provider, self._model, "compaction")
-        answer = self._records.answer(
-            Origin(name, item.line, item.time), writer, [piece], Ending("stop", item.time, is_summary=True)
-        )
-        yield from (message for message in (marker, answer) if message is not None)
+        yield from self._records.compaction(self._origin(item), self._author(), summary)
 
     # Items.
 
@@ -228,11 +207,7 @@ class CodexMessages:
         """Return the outcome of a task with its child session."""
         value = decode_object(as_text(output.get("output")).encode("utf-8", "replace"))
         child = self._children.get(as_text(as_object(value).get("agent_id")))
-        if child is None:
-            return outcome
-        report = f"task_id: {child.session_id} (to continue with this agent)\n\n<task_result>\n{outcome.text}\n</task_result>"
-        shown: JsonObject = {"sessionId": child.session_id, "tools": list(child.tools)}
-        return Outcome(report, outcome.time, metadata=shown)
+        return outcome if child is None else child.outcome(outcome)
 
     def _provided(self, item: Item, payload: JsonObject) -> JsonObject:
         """Return a call that the model's provider carried out itself."""
@@ -274,8 +249,7 @@ class CodexMessages:
 
     def _request(self, item: Item, pieces: Sequence[Piece]) -> Iterator[MessageWithParts]:
         notes, self._notes = self._notes, []
-        origin = Origin(self._name(item), item.line, item.time)
-        message = self._records.request(origin, self._author(), [*notes, *pieces])
+        message = self._records.request(self._origin(item), self._author(), [*notes, *pieces])
         if message is not None:
             yield message
 
@@ -294,7 +268,7 @@ class CodexMessages:
         given: JsonObject = {"command": found[1], "description": ""}
         fields = call_fields(f"call_{name}", "bash", given, item.time, Outcome(output, item.time, metadata=shown))
         answer = self._records.answer(
-            Origin(name, item.line, item.time),
+            self._origin(item),
             self._author(),
             [Piece(name, item.line, item.time, fields)],
             Ending("", item.time, by_user=True),
@@ -310,8 +284,7 @@ class CodexMessages:
             if self._records.needs_request():
                 text = text_fields(UNKNOWN_BEGINNING, item.time, synthetic=True)
                 yield from self._request(item, [Piece(f"{self._name(item)}.beginning", item.line, item.time, text)])
-            origin = Origin(self._name(item), item.line, item.time)
-            self._open = _Answer(origin, self._author(), self._notes, item.time)
+            self._open = _Answer(self._origin(item), self._author(), self._notes, item.time)
             self._notes = []
         self._open.pieces.append(Piece(self._name(item), item.line, item.time, fields))
         self._open.has_calls |= is_call
@@ -329,6 +302,9 @@ class CodexMessages:
 
     def _author(self) -> Author:
         return Author(self._provider, self._model, self._mode)
+
+    def _origin(self, item: Item) -> Origin:
+        return Origin(self._name(item), item.line, item.time)
 
     @staticmethod
     def _name(item: Item) -> str:

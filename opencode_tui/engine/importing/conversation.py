@@ -3,8 +3,10 @@
 from collections.abc import Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from opencode_tui.engine.importing.source import DerivedIds, Problem, check_message
+from opencode_tui.engine.tool.builtin.task import task_output
 from opencode_tui.engine.tool.edit.diff import TextDiff, compare
 from opencode_tui.engine.tool.edit.file_editor import shown_texts
 from opencode_tui.schema.record import JsonObject
@@ -132,6 +134,18 @@ class Conversation:
             ]
         return self._checked(info, line, pieces)
 
+    def compaction(
+        self, origin: Origin, author: Author, summary: str, *, is_automatic: bool = False, tail_id: str | None = None
+    ) -> list[MessageWithParts]:
+        """Return the marker of a compaction and its summary; `tail_id` is the first message that is still sent whole."""
+        source, line, time = f"{origin.source}.marker", origin.line, origin.time
+        fields = _marker_fields(is_automatic=is_automatic, tail_id=tail_id)
+        marker = self.request(Origin(source, line, time), author, [Piece(source, line, time, fields)])
+        piece = Piece(origin.source, line, time, text_fields(summary, time))
+        writer = Author(author.provider_id, author.model_id, "compaction")
+        answer = self.answer(origin, writer, [piece], Ending("stop", time, is_summary=True))
+        return [message for message in (marker, answer) if message is not None]
+
     def needs_request(self) -> bool:
         """Return whether no message of the user precedes what comes next."""
         return not self._parent
@@ -155,8 +169,7 @@ class Conversation:
         return check_message(info, parts, path=self.path, line=str(line), problems=self._problems)
 
 
-def marker_fields(*, is_automatic: bool, tail_id: str | None) -> JsonObject:
-    """Return the part that marks a compaction."""
+def _marker_fields(*, is_automatic: bool, tail_id: str | None) -> JsonObject:
     marker = CompactionPart(id="", session_id="", message_id="", auto=is_automatic, tail_id=tail_id)
     return {key: value for key, value in marker.to_dict().items() if key not in ("id", "sessionID", "messageID")}
 
@@ -190,6 +203,19 @@ class Outcome(Struct, frozen=True):
     attachments: Sequence[JsonObject] = ()
     is_error: bool = False
     stop_reason: str = ""
+
+
+class Child(Struct, frozen=True):
+    """A subagent's session: its id here, and the tools that it called."""
+
+    session_id: str
+    tools: Sequence[str] = ()
+
+    def outcome(self, outcome: Outcome) -> Outcome:
+        """Return the outcome of the call that started the subagent with its session, as our tool `task` gives it."""
+        shown: JsonObject = {**outcome.metadata, "sessionId": self.session_id, "tools": list(self.tools)}
+        text = outcome.text if outcome.is_error else task_output(self.session_id, outcome.text)
+        return replace(outcome, text=text, metadata=shown)
 
 
 def call_fields(call_id: str, tool: str, given: JsonObject, start: int, outcome: Outcome | None) -> JsonObject:

@@ -6,6 +6,11 @@ from opencode_tui.engine.tool.tool import Parameters, Subagents, SubagentTask, T
 from opencode_tui.schema.error import ToolError
 
 
+def task_output(session_id: str, report: str) -> str:
+    """Return what the caller's model reads: the report of an agent, and the id to continue with it."""
+    return f"task_id: {session_id} (to continue with this agent)\n\n<task_result>\n{report}\n</task_result>"
+
+
 class TaskParameters(Parameters):
     """The work and the agent that does it."""
 
@@ -51,7 +56,7 @@ class TaskTool:
         report = done.text.strip() or "(the agent ended without a report)"
         return ToolResult(
             title=arguments.description,
-            output=f"task_id: {done.session_id} (to continue with this agent)\n\n<task_result>\n{report}\n</task_result>",
+            output=task_output(done.session_id, report),
             metadata={"sessionId": done.session_id, "model": done.model, "tools": list(done.tools)},
         )
 

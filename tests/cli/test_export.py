@@ -29,11 +29,23 @@ def test_export_as_a_page_writes_a_new_file_and_reports_its_size(commands, sessi
     assert commands.run("export", "--html", "-").stdout == page
 
 
+def test_export_as_markdown_writes_a_new_file_and_reports_its_size(commands, session_id, tmp_path: Path):
+    path = tmp_path / "out" / "talk.md"
+    done = commands.run("export", session_id, "--markdown", str(path))
+    assert (done.code, done.stderr) == (0, "") and done.stdout.startswith(f"{path} (")
+    page = path.read_text(encoding="utf-8")
+    assert page.startswith("# First\n") and "## User\n\nlist this folder\n" in page and "**Tool: list**" in page
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert commands.run("export", session_id, "--markdown", str(path)).code == 1
+    assert commands.run("export", "--markdown", "-").stdout == page
+    assert commands.run("export", "--markdown", "-", "--html", "-").code == 2
+
+
 def test_a_redacted_export_reports_what_it_leaves_out(commands, tmp_path: Path, environ):
     home = environ["HOME"]
     secret = "glpat-" + "q7Zr2Vx9Kd4Tn8Bs6Wm1"
     assert commands.run("run", f"my token is {secret} in {home}/src").code == 0
-    for options in ([], ["--html", str(tmp_path / "page.html")]):
+    for options in ([], ["--markdown", "-"], ["--html", str(tmp_path / "page.html")]):
         done = commands.run("export", "--redact", *options)
         assert done.code == 0 and re.search(r"left out: \d+ keys?, ", done.stderr)
         written = done.stdout + "".join(path.read_text(encoding="utf-8") for path in tmp_path.glob("*.html"))

@@ -1,4 +1,4 @@
-"""Imported sessions of Claude Code and Codex continue: their next request is one that providers accept."""
+"""Imported sessions continue: their next request is one that providers accept."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,7 +13,9 @@ from opencode_tui.engine.session.request.history import filter_compacted
 from opencode_tui.engine.session.request.model_message import SO_FAR, to_model_messages
 from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.message import AssistantMessage
+from tests.engine.importing.conftest import Desk
 from tests.support.importing.agent_sessions import unpack_sessions
+from tests.support.importing.fixtures import unpack
 from tests.support.provider import strict_anthropic, strict_openai
 from tests.support.sessions.records import MODEL, user
 
@@ -40,16 +42,31 @@ def request(messages: Sequence[MessageWithParts], adapter: str) -> LlmRequest:
     return LlmRequest(model=model, system=("You code.",), messages=to_model_messages(history, model), tools=TOOLS)
 
 
+def check_next_request(title: str, messages: Sequence[MessageWithParts]) -> None:
+    openai = request(messages, "openai")
+    assert strict_openai.violations(openai_request.build(openai)) == [], title
+    openai_request.encode(openai).decode("utf-8")
+    anthropic = request(messages, "anthropic")
+    assert strict_anthropic.violations(anthropic_request.build(anthropic)) == [], title
+
+
 def test_each_next_request_passes_both_validators(tmp_path: Path):
     found = sessions(unpack_sessions(tmp_path))
     assert len(found) == 13
     for title, messages in found.items():
-        openai = request(messages, "openai")
-        assert strict_openai.violations(openai_request.build(openai)) == [], title
-        openai_request.encode(openai).decode("utf-8")
-        anthropic = request(messages, "anthropic")
-        assert strict_anthropic.violations(anthropic_request.build(anthropic)) == [], title
-        assert b"thinking" not in anthropic_request.encode(anthropic)
+        check_next_request(title, messages)
+        assert b"thinking" not in anthropic_request.encode(request(messages, "anthropic"))
+
+
+@pytest.mark.parametrize("version", ["1.1.65", "1.18.33"])
+def test_each_next_request_of_a_session_of_opencode_passes_both_validators(desk: Desk, tmp_path: Path, version: str):
+    sources = desk.sources.open(None, unpack(version, tmp_path / "opencode"))
+    found = {one.title: list(source.read(one).messages) for source in sources for one in source.list()}
+    for source in sources:
+        source.close()
+    assert len(found) == 4
+    for title, messages in found.items():
+        check_next_request(title, messages)
 
 
 @pytest.mark.parametrize("title", ["11111111-2222-4333-8444-555555555555", "01a1fbb5-d3f2-7371-8c0a-97818ddd89a4"])

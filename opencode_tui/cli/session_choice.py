@@ -1,4 +1,4 @@
-"""Find a session by its ID; suggest similar ones when there is none."""
+"""Find a session by its ID; suggest similar ones when there is none. The title of one in a line."""
 
 import difflib
 from collections.abc import Sequence
@@ -12,6 +12,11 @@ if TYPE_CHECKING:
 
 _NEAREST = 3
 _TITLE_LENGTH = 40
+
+
+def session_title(info: SessionInfo) -> str:
+    """Return the title in one line."""
+    return " ".join(info.title.split()) or "(no title)"
 
 
 async def choose_session(client: "Client", session_id: str) -> SessionInfo:

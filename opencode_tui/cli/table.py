@@ -1,8 +1,10 @@
 """Plain text tables."""
 
+import os
+import sys
 from collections.abc import Collection, Sequence
 
-from opencode_tui.cli.style import Style
+from opencode_tui.cli.style import Style, style_of
 from opencode_tui.text.cells import clip, pad, width
 from opencode_tui.text.safe_text import make_safe
 
@@ -35,6 +37,21 @@ def render_table(
         for row in table
     ]
     return "\n".join([style.paint(lines[0], "muted"), *lines[1:]])
+
+
+def print_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print rows of sessions as a table."""
+    style = style_of(sys.stdout, os.environ)
+    sys.stdout.write(
+        render_table(
+            heads,
+            [row[: len(heads)] for row in rows],
+            style,
+            numbers={"USED", "DELETED", "SIZE", "+", "−"},
+            whole={"ID"},
+        )
+        + "\n"
+    )
 
 
 def _shrink(widths: list[int], columns: int | None, may_shrink: Sequence[int]) -> None:

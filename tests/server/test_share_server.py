@@ -15,7 +15,7 @@ import pytest
 from opencode_tui.server.address import Listening
 from opencode_tui.server.serving import open_socket
 from opencode_tui.server.share import app as share_app
-from opencode_tui.server.share.serving import serving_shares
+from opencode_tui.server.share.app import serving_shares
 from opencode_tui.server.share.store import Limits, ShareStore, read_changes
 from tests.support.browser.chromium import ABSENT, PROGRAM, Chromium
 from tests.support.hostile.markup import hostile_markup

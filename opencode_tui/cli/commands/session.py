@@ -8,9 +8,9 @@ from datetime import datetime
 import click
 
 from opencode_tui.cli.engine_access import with_client
-from opencode_tui.cli.session_choice import choose_session
+from opencode_tui.cli.session_choice import choose_session, session_title
 from opencode_tui.cli.style import Style, style_of
-from opencode_tui.cli.table import render_table
+from opencode_tui.cli.table import print_table
 from opencode_tui.cli.terminal import print_json, say
 from opencode_tui.cli.tool_line import tool_lines
 from opencode_tui.client.client import Client
@@ -343,28 +343,8 @@ def _rename_session(session_id: str, title: str, *, dry_run: bool) -> None:
     say(f'{"would rename" if dry_run else "renamed"} {before.id}: "{session_title(before)}" to "{wanted}"')
 
 
-def print_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print rows of sessions as a table."""
-    style = style_of(sys.stdout, os.environ)
-    sys.stdout.write(
-        render_table(
-            heads,
-            [row[: len(heads)] for row in rows],
-            style,
-            numbers={"USED", "DELETED", "SIZE", "+", "−"},
-            whole={"ID"},
-        )
-        + "\n"
-    )
-
-
 async def _all(client: Client) -> Sequence[SessionInfo]:
     return await client.sessions.list()
-
-
-def session_title(info: SessionInfo) -> str:
-    """Return the title in one line."""
-    return " ".join(info.title.split()) or "(no title)"
 
 
 def _changes(info: SessionInfo) -> list[str]:

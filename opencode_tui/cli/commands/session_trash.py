@@ -5,9 +5,9 @@ from collections.abc import Sequence
 
 import click
 
-from opencode_tui.cli.commands.session import print_table, session_title
 from opencode_tui.cli.engine_access import with_client
-from opencode_tui.cli.session_choice import choose_session
+from opencode_tui.cli.session_choice import choose_session, session_title
+from opencode_tui.cli.table import print_table
 from opencode_tui.cli.terminal import print_json, say
 from opencode_tui.client.client import Client
 from opencode_tui.schema.api.request import UpdateSession

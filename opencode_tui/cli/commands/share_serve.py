@@ -56,7 +56,7 @@ def share_serve(hostname: str, port: int, data: str | None, ttl: float, size: in
 async def _serve(store: "ShareStore", listening: "Listening", base: str | None) -> int:
     from opencode_tui.cli.terminal import print_result
     from opencode_tui.server.serving import open_socket
-    from opencode_tui.server.share.serving import serving_shares
+    from opencode_tui.server.share.app import serving_shares
 
     loop = asyncio.get_running_loop()
     ended: asyncio.Future[int] = loop.create_future()

@@ -10,7 +10,7 @@ Every query has a meaning; a filter with a wrong value is ignored and reported. 
 """
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
 
 import msgspec
@@ -21,6 +21,9 @@ LONGEST_QUERY = 2_000
 MOST_TERMS = 40
 SHORTEST_PREFIX = 3
 """Characters from which a word that is being typed also finds the words that begin with it."""
+
+SHORTEST_CORRECTED = 4
+"""Characters from which a word is corrected when nothing was found."""
 
 _TOKEN = re.compile(
     r"""(?P<minus>-?)(?:(?P<filter>tool|file|role|project|since):)?(?:"(?P<phrase>[^"]*)"?(?P<star>\*?)|(?P<word>[^\s"]+))""",
@@ -190,3 +193,23 @@ def _moment(value: str, now: datetime) -> datetime | None:
     except (ValueError, OverflowError, OSError):
         return None
     return moment if moment.year >= 1970 else None
+
+
+def similar_query(text: str, query: Query, vocabulary: Sequence[str]) -> str | None:
+    """Return the query with words that the index does not have replaced by the most similar ones; None without such a word."""
+    from rapidfuzz import process  # only for a query without a result
+    from rapidfuzz.distance import DamerauLevenshtein
+
+    known = frozenset(vocabulary)
+    changed = text
+    for term in query.terms:
+        word = words.fold(term.text)
+        if term.is_path or not word.isalpha() or len(word) < SHORTEST_CORRECTED or word in known:
+            continue
+        most = 1 if len(word) < 8 else 2
+        candidates = [one for one in vocabulary if abs(len(one) - len(word)) <= most]
+        best = process.extractOne(word, candidates, scorer=DamerauLevenshtein.distance, score_cutoff=most)
+        if best is None:
+            return None
+        changed = changed.replace(term.text, best[0])
+    return changed if changed != text else None

@@ -18,7 +18,7 @@ import msgspec
 from opencode_tui.engine.search import build, refresh
 from opencode_tui.engine.search.fields import Fields
 from opencode_tui.engine.search.index import Index, IndexFiles, PartRow, SessionRow
-from opencode_tui.engine.search.query import Query, parse_query
+from opencode_tui.engine.search.query import Query, parse_query, similar_query
 from opencode_tui.engine.search.snippets import Marker
 from opencode_tui.engine.search.store_view import Found, StoreView
 from opencode_tui.schema.api.search import SearchGroup, SearchHit, SearchRequest, SearchResult
@@ -268,8 +268,6 @@ class Searcher:
 
     def _corrected(self, index: Index, request: SearchRequest, query: Query, project: str) -> SearchResult | None:
         """Return the result for the most similar words that the index has, None without one."""
-        from opencode_tui.engine.search.similar import similar_query
-
         text = similar_query(request.query, query, self._vocabulary(index))
         if text is None:
             return None

@@ -15,9 +15,11 @@ import asyncio
 import logging
 import re
 import secrets
+import socket
 import time
 from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager
 from functools import partial
 
 import msgspec
@@ -26,6 +28,8 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 
+from opencode_tui.server.address import Address, Listening
+from opencode_tui.server.serving import make_server
 from opencode_tui.server.share.store import REMOVED, Change, Share, ShareRefused, ShareStore, read_changes
 from opencode_tui.server.share.view import changed_since, render_head, render_page, render_updates
 from opencode_tui.text.export.html import Live
@@ -307,3 +311,26 @@ def _notice(message: str) -> Iterator[str]:
     yield "<meta name=color-scheme content='dark light'><title>Not shared</title>"
     yield "<style>body{font:16px/1.6 system-ui,sans-serif;max-width:32rem;margin:20vh auto;padding:0 1rem}</style>"
     yield f"<h1>{escape(message.capitalize())}</h1><p>It is no longer shared, has expired, or the link is incomplete.</p>"
+
+
+@asynccontextmanager
+async def serving_shares(
+    store: ShareStore, opened: socket.socket, *, listening: Listening, base: str | None = None
+) -> AsyncGenerator[Address]:
+    """Serve shares on an open socket during the context; yields the address with the actual port.
+
+    `base` is the address by which others reach the server, by default the one that each of them used.
+    """
+    shares = ShareApp(store, base=base)
+    server = make_server(shares.app)  # pyright: ignore[reportArgumentType] - one ASGI, two spellings
+    async with asyncio.TaskGroup() as group:
+        sweeping = group.create_task(shares.sweep(), name="expired shares")
+        running = group.create_task(server.serve(sockets=[opened]), name="share server")
+        try:
+            await server.ready.wait()
+            yield Address(listening.host, opened.getsockname()[1])
+        finally:
+            shares.close()
+            server.stop()
+            await asyncio.wait({running})
+            sweeping.cancel()

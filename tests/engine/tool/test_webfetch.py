@@ -9,8 +9,7 @@ import pytest
 
 from opencode_tui.engine.sandbox.address import is_local_address
 from opencode_tui.engine.tool.builtin.html_text import convert
-from opencode_tui.engine.tool.builtin.web_address import host_of, is_local_name
-from opencode_tui.engine.tool.builtin.webfetch import WebfetchTool
+from opencode_tui.engine.tool.builtin.webfetch import WebfetchTool, host_of, is_local_name
 from opencode_tui.schema.error import DeniedError, RejectedError, ToolError
 from opencode_tui.schema.permission import Rule
 from tests.support.world.tools import Workbench

@@ -18,7 +18,7 @@ import httpx
 
 from opencode_tui.server.address import Listening
 from opencode_tui.server.serving import open_socket
-from opencode_tui.server.share.serving import serving_shares
+from opencode_tui.server.share.app import serving_shares
 from opencode_tui.server.share.store import Limits, ShareStore
 
 

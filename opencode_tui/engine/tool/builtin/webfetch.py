@@ -12,6 +12,7 @@ import zlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urljoin, urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 from msgspec import Struct
 from pydantic import Field
@@ -19,19 +20,16 @@ from pydantic import Field
 from opencode_tui import __version__
 from opencode_tui.engine.permission.decision import Query, open_patterns
 from opencode_tui.engine.provider.inflate import unpacker
-from opencode_tui.engine.sandbox.address import is_local_address, resolve
-from opencode_tui.engine.tool.builtin.web_address import (
-    LOCAL_REASON,
-    check_url,
-    has_proxy,
-    host_of,
-    is_local_name,
-)
+from opencode_tui.engine.sandbox.address import is_local_address, read_address, resolve
 from opencode_tui.engine.tool.tool import Parameters, ToolContext, ToolResult, read_description
 from opencode_tui.schema.error import ToolError
 
 if TYPE_CHECKING:
     import httpx
+
+LOCAL_REASON = "Reaches an address of this machine or your network."
+
+_LOCAL_ENDINGS = ("localhost", "local", "internal", "localdomain", "lan", "home.arpa")
 
 _BODY_LIMIT_BYTES = 5 * 1024 * 1024
 _REDIRECTS = 10
@@ -254,3 +252,38 @@ async def _convert(html: str, arguments: WebfetchParameters) -> str:
 
 def _first_line(error: Any) -> str:
     return (str(error) or type(error).__name__).split("\n")[0]
+
+
+# Web addresses: which of them are valid, and which name this machine or its network.
+
+
+def check_url(url: str) -> None:
+    """Raise ToolError for what is not the address of a web page."""
+    try:
+        parts = urlsplit(url)
+        is_valid = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        is_valid = False
+    if not is_valid:
+        raise ToolError(f"{url!r} is not a URL; it must start with http:// or https:// and name a host")
+
+
+def host_of(url: str) -> str:
+    """Return the host as it is connected to: lower case, in ASCII, without brackets. Raises ToolError."""
+    import httpx  # costs a tenth of a second, which only a fetch should pay
+
+    try:
+        return httpx.URL(url).raw_host.decode("ascii").lower().rstrip(".")
+    except (httpx.InvalidURL, UnicodeError) as error:
+        raise ToolError(f"{url!r} is not a URL ({error}); check the address") from error
+
+
+def is_local_name(host: str) -> bool:
+    """Return whether a host is an address itself, in any notation, or a name of this machine or its network."""
+    return read_address(host) is not None or any(host == end or host.endswith(f".{end}") for end in _LOCAL_ENDINGS)
+
+
+def has_proxy(url: str) -> bool:
+    """Return whether the environment names a proxy for an address; it resolves the name then."""
+    proxies, parts = getproxies(), urlsplit(url)
+    return bool(proxies.get(parts.scheme) or proxies.get("all")) and not proxy_bypass(parts.hostname or "")

@@ -56,7 +56,7 @@ class _Commands(LazyGroup):
         "Sessions": {
             "session": Entry("opencode_tui.cli.commands.session:session", "Manage sessions (list, show, fork, …)."),
             "import": Entry("opencode_tui.cli.commands.import_:import_sessions", "Import sessions of other programs."),
-            "export": Entry("opencode_tui.cli.commands.export:export", "Write a session as JSON or as a page."),
+            "export": Entry("opencode_tui.cli.commands.export:export", "Write a session as JSON, Markdown or HTML."),
             "share": Entry("opencode_tui.cli.commands.share:share", "Share a session by a link; run a server."),
             "unshare": Entry("opencode_tui.cli.commands.share:unshare", "Remove a shared session from its server."),
             "stats": Entry("opencode_tui.cli.commands.stats:stats", "Show tokens and cost."),

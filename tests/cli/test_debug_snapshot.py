@@ -1,30 +1,33 @@
-"""`debug snapshot` by the real command: output shapes, one-line errors, and git programs of the user that never run."""
+"""`debug snapshot`: output shapes, one-line errors, and git programs of the user that never run."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.support.world.cli import CommandLine
+from tests.support.world.in_process import Commands
 from tests.support.world.repo import make_repo
 
 
 @pytest.fixture
-def line(tmp_path: Path, environ: dict[str, str]) -> CommandLine:
+def line(
+    tmp_path: Path, environ: dict[str, str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Commands:
     """A small repository."""
     repo = make_repo(tmp_path / "project")
     repo.commit(**{"a.txt": "a1\n", "b.txt": "b1\n"})
-    return CommandLine(repo.path, environ)
+    return Commands(repo.path, environ, monkeypatch, capsys)
 
 
-def answer(line: CommandLine, *arguments: str, stdin: object = None) -> Any:
+def answer(line: Commands, *arguments: str, stdin: object = None) -> Any:
     done = line.run("debug", "snapshot", *arguments, stdin="" if stdin is None else json.dumps(stdin))
     assert (done.code, done.stderr) == (0, "")
     return json.loads(done.stdout)
 
 
-def test_track_patch_revert_unrevert(line: CommandLine):
+def test_track_patch_revert_unrevert(line: Commands):
     before = answer(line, "track")["snapshot"]
     (line.folder / "a.txt").write_text("a2\n")
     patch = answer(line, "patch", before)
@@ -44,7 +47,7 @@ def test_track_patch_revert_unrevert(line: CommandLine):
     assert answer(line, "verify")["damaged"] == []
 
 
-def test_a_refusal_is_one_line_and_changes_nothing(line: CommandLine):
+def test_a_refusal_is_one_line_and_changes_nothing(line: Commands):
     before = answer(line, "track")["snapshot"]
     (line.folder / "a.txt").write_text("a2\n")
     patch = answer(line, "patch", before)
@@ -56,13 +59,13 @@ def test_a_refusal_is_one_line_and_changes_nothing(line: CommandLine):
 
 
 @pytest.mark.parametrize("stdin", ["", "{", "3", '[{"files": 1}]'])
-def test_input_that_is_not_a_patch_is_a_one_line_error(line: CommandLine, stdin: str):
+def test_input_that_is_not_a_patch_is_a_one_line_error(line: Commands, stdin: str):
     done = line.run("debug", "snapshot", "revert", stdin=stdin)
     assert (done.code in (1, 2), len(done.stderr.splitlines())) == (True, 1)
 
 
-def test_where_undo_is_off_the_id_is_null_and_the_reason_given(line: CommandLine):
-    off = CommandLine(line.folder, line.environ, settings={"snapshot": False})
+def test_where_undo_is_off_the_id_is_null_and_the_reason_given(line: Commands):
+    off = replace(line, environ={**line.environ, "OPENCODE_CONFIG_CONTENT": '{"snapshot": false}'})
     printed = answer(off, "track")
     assert printed["snapshot"] is None
     assert "snapshot" in printed["unprotected"][0]["reason"]

@@ -1,3 +1,4 @@
+import asyncio
 import json
 from pathlib import Path
 
@@ -5,29 +6,33 @@ import pytest
 
 from opencode_tui.storage.locks import Locks
 from opencode_tui.storage.storage import Storage
-from tests.support.world.cli import CommandLine
+from tests.support.world.in_process import Commands
 
 RULES = {"permission": {"bash": {"*": "ask", "ls*": "allow", "rm *": "deny"}}}
 
 
 @pytest.fixture
-def line(environ, tmp_path):
+def line(environ, tmp_path, monkeypatch, capsys):
     folder = tmp_path / "project"
     folder.mkdir()
-    return CommandLine(folder=folder, environ=environ, settings=RULES)
+    return Commands(folder, {**environ, "OPENCODE_CONFIG_CONTENT": json.dumps(RULES)}, monkeypatch, capsys)
 
 
 def explain(line, *arguments):
     return json.loads(line.run("permission", "explain", *arguments, "--format", "json").stdout)
 
 
-async def grant(paths, line, permission, pattern):
-    storage = Storage(paths)
+def grant(paths, line, permission, pattern):
     rule = {"permission": permission, "pattern": pattern, "action": "allow"}
     rule["metadata"] = {"worktree": str(line.folder), "created": 1}
-    async with Locks(paths).store():
-        await storage.write(("permission", "global"), json.dumps([rule]).encode())
-    await storage.close()
+
+    async def store():
+        storage = Storage(paths)
+        async with Locks(paths).store():
+            await storage.write(("permission", "global"), json.dumps([rule]).encode())
+        await storage.close()
+
+    asyncio.run(store())
 
 
 @pytest.mark.parametrize(
@@ -57,8 +62,8 @@ def test_a_rule_can_be_tried_before_it_is_stored(line):
     assert explain(line, "bash", "touch a")["action"] == "ask"
 
 
-async def test_grants_are_listed_apply_and_can_be_revoked(line, paths):
-    await grant(paths, line, "bash", "touch *")
+def test_grants_are_listed_apply_and_can_be_revoked(line, paths):
+    grant(paths, line, "bash", "touch *")
     assert "touch *" in line.run("permission", "list").stdout
     report = explain(line, "bash", "touch a")
     assert (report["action"], report["verdicts"][0]["grant"]["pattern"]) == ("allow", "touch *")
@@ -67,8 +72,8 @@ async def test_grants_are_listed_apply_and_can_be_revoked(line, paths):
     assert explain(line, "bash", "touch a")["action"] == "ask"
 
 
-async def test_a_grant_never_beats_a_denial(line, paths):
-    await grant(paths, line, "bash", "rm *")
+def test_a_grant_never_beats_a_denial(line, paths):
+    grant(paths, line, "bash", "rm *")
     assert explain(line, "bash", "rm -r x")["action"] == "deny"
 
 

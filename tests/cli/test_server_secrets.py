@@ -2,10 +2,13 @@
 
 import json
 import os
+import subprocess
 import urllib.request
+from collections.abc import Iterator
 
 import pytest
 
+from tests.conftest import isolated_environment
 from tests.support.provider.model_server import ModelServer
 from tests.support.world.cli import CommandLine, kill_session
 from tests.support.world.repo import make_repo
@@ -13,21 +16,24 @@ from tests.support.world.repo import make_repo
 PASSWORD = "CANARY-password-77"
 
 
-@pytest.fixture(params=["bubblewrap", "landlock"])
-def line(request, tmp_path, environ):
-    make_repo(tmp_path / "project").commit("begin")
+@pytest.fixture(scope="module", params=["bubblewrap", "landlock"])
+def line(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> CommandLine:
+    base = tmp_path_factory.mktemp("server")
+    (base / "home").mkdir()
+    make_repo(base / "project").commit("begin")
     settings = json.dumps({"experimental": {"sandbox": {"tier": request.param}}})
-    line = CommandLine(tmp_path / "project", {**environ, "OPENCODE_CONFIG_CONTENT": settings})
+    environ = {**isolated_environment(base / "home"), "OPENCODE_CONFIG_CONTENT": settings}
+    line = CommandLine(base / "project", environ)
     status = json.loads(line.run("debug", "sandbox").stdout)
     if status["tier"] != request.param:
         pytest.skip(status["reason"])
     return line
 
 
-@pytest.fixture
-def server(line, tmp_path):
+@pytest.fixture(scope="module")
+def server(line: CommandLine) -> Iterator[tuple["subprocess.Popen[bytes]", str]]:
     """Start a server with a password in the variable and one in a file; give its process and URL."""
-    file = tmp_path / "home/password"
+    file = line.folder.parent / "home/password"
     file.touch(mode=0o600)
     file.write_text(PASSWORD)
     with ModelServer() as model:
@@ -42,10 +48,10 @@ def server(line, tmp_path):
             kill_session(process)
 
 
-def test_the_password_cannot_be_read(line, server, tmp_path):
+def test_the_password_cannot_be_read(line, server):
     process, _ = server
     text = (
-        f"cat {tmp_path}/home/password; ps eww -A; cat /proc/{process.pid}/environ /proc/{process.pid}/cmdline;"
+        f"cat {line.folder.parent}/home/password; ps eww -A; cat /proc/{process.pid}/environ /proc/{process.pid}/cmdline;"
         f" strings /proc/{process.pid}/mem; env; cat /proc/*/environ; ls ~/.local/share/opencode-tui"
     )
     output = line.run("debug", "sandbox", "--", "bash", "-c", text).stdout

@@ -1,13 +1,16 @@
 """A command in the sandbox can neither read the secret of an engine that terminals share, nor use its socket."""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
 import pytest
 
 from opencode_tui.storage.engine_claim import EngineRecord, short_path
+from opencode_tui.storage.paths import Paths, find_paths
 from opencode_tui.storage.process_identity import ProcessIdentity
+from tests.conftest import isolated_environment
 from tests.support.provider.model_server import ModelServer
 from tests.support.terminal.screen_terminal import ScreenTerminal
 from tests.support.world.cli import CommandLine
@@ -23,27 +26,35 @@ with socket.socket(socket.AF_UNIX) as connection:
 """
 
 
-@pytest.fixture(params=["bubblewrap", "landlock"])
-def line(request, tmp_path, environ):
-    make_repo(tmp_path / "project").commit("begin")
+@pytest.fixture(scope="module", params=["bubblewrap", "landlock"])
+def line(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[CommandLine]:
+    base = tmp_path_factory.mktemp("shared")
+    (base / "home").mkdir()
+    make_repo(base / "project").commit("begin")
     settings = {"experimental": {"sandbox": {"tier": request.param}}, "model": "fake/fake-model"}
     with ModelServer() as server:
-        line = CommandLine(tmp_path / "project", environ, provider=server.config(), settings=settings)
+        environ = isolated_environment(base / "home")
+        line = CommandLine(base / "project", environ, provider=server.config(), settings=settings)
         status = json.loads(line.run("debug", "sandbox").stdout)
         if status["tier"] != request.param:
             pytest.skip(status["reason"])
         yield line
 
 
-@pytest.fixture
-def terminal(line):
+@pytest.fixture(scope="module")
+def terminal(line: CommandLine) -> Iterator[ScreenTerminal]:
     with ScreenTerminal(["-m", "opencode_tui"], folder=line.folder, environ=line.variables()) as terminal:
         terminal.sees("fake-model")
         yield terminal
 
 
 @pytest.fixture
-def record(terminal, paths) -> EngineRecord:
+def paths(line: CommandLine) -> Paths:
+    return find_paths(line.environ)
+
+
+@pytest.fixture
+def record(terminal: ScreenTerminal, paths: Paths) -> EngineRecord:
     (path,) = paths.terminals.glob("*.json")
     fields = json.loads(path.read_text())
     return EngineRecord(ProcessIdentity(fields["pid"], "", ""), fields["folder"], fields["socket"], fields["secret"])

@@ -67,7 +67,7 @@ class Filling:
     async def begun(cls, world: World, *, summary: Answer | None = None) -> "Filling":
         """Fill it with two long answers; the third request finds it half full."""
         world.server.summary_answers.append(summary or Answer(text="prepared summary"))
-        world.server.script(*(Answer(text=f"answer {n} {LONG}") for n in range(3)))
+        world.server.script(*(Answer(text=f"answer {n} {LONG}", delta_size=1_000) for n in range(3)))
         session = await world.client.sessions.create(_TITLED)
         for number in range(3):
             await world.prompt(f"request {number}", session=session)
@@ -127,7 +127,7 @@ async def test_a_summary_of_another_history_is_thrown_away_and_its_cost_counted(
             case _:
                 model = MODEL.changed(provider_id="fake-anthropic")
         world.server.summary_answers.append(Answer(text="made on demand"))
-        world.server.script(*(Answer(text=f"later {LONG}") for _ in range(3)))
+        world.server.script(*(Answer(text=f"later {LONG}", delta_size=1_000) for _ in range(3)))
         for number in range(3):
             request = PromptInput(model=model, parts=[TextInput(text=f"new {number}")])
             await world.client.prompts.prompt(session.id, request)
@@ -137,7 +137,7 @@ async def test_a_summary_of_another_history_is_thrown_away_and_its_cost_counted(
 
 
 async def test_without_preparation_the_summary_is_made_at_the_limit(environ: dict[str, str], tmp_path: Path) -> None:
-    answers = [Answer(text=f"answer {LONG}")] * 3
+    answers = [Answer(text=f"answer {LONG}", delta_size=1_000)] * 3
     async with opened(environ, tmp_path, *answers, window=Window(), limit=LIMIT, settings=prepared_at(False)) as world:
         world.server.summary_answers.append(Answer(text="made on demand"))
         session = await world.client.sessions.create(_TITLED)

@@ -60,11 +60,10 @@ def build_app(services: Services) -> FastAPI:
         version=__version__,
         openapi_url=None,
         redirect_slashes=False,
-        strict_content_type=False,
         separate_input_output_schemas=False,
     )
     app.state.services = services
     install_error_answers(app)
-    for router in ROUTERS:
-        app.include_router(router)
+    for router in ROUTERS:  # as they are: `include_router` would build each route again, at the first request
+        app.router.routes.extend(router.routes)
     return app

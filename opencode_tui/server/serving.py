@@ -96,7 +96,7 @@ async def _serving(
     hub = EventHub(now=time.monotonic)
     async with asyncio.TaskGroup() as group:
         turns = Turns(group)
-        app = await asyncio.to_thread(build_app, Services(clients, hub, turns))  # 0.2 s
+        app = build_app(Services(clients, hub, turns))
         guard = Guard(app, address=address, credentials=credentials)  # pyright: ignore[reportArgumentType] - one ASGI, two spellings
         server = make_server(guard)
         with clients.events() as events:

@@ -152,7 +152,7 @@ async def test_a_client_that_goes_away_is_forgotten(serve):
 
 async def test_at_the_end_of_the_server_running_turns_end_and_are_told(serve, model):
     told: list[dict] = []
-    async with httpx.AsyncClient(trust_env=False, timeout=10) as anybody:
+    async with httpx.AsyncClient(verify=False, trust_env=False, timeout=10) as anybody:
         async with serve() as face:
             session_id = await face.session()
             stream = anybody.stream("GET", f"{face.address.url}/event", auth=("opencode", PASSWORD))

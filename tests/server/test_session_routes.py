@@ -22,6 +22,12 @@ async def test_an_empty_body_is_taken_for_no_wishes(serve):
     assert [answer.status_code for answer in answers] == [200, 200, 200]
 
 
+async def test_a_body_is_read_as_json_whether_the_request_says_so_or_not(serve):
+    async with serve() as face:
+        made = (await face.http.post("/session", content=b'{"title": "named"}')).json()
+    assert made["title"] == "named"
+
+
 async def test_the_list_is_ordered_by_change_and_can_be_narrowed(serve):
     async with serve() as face:
         first = await face.session(title="Alpha one")

@@ -28,7 +28,7 @@ async def sharing(folder: Path, limits: Limits = Limits()) -> AsyncGenerator[htt
     store = ShareStore(folder / "shares", limits)
     async with (
         serving_shares(store, open_socket(listening), listening=listening) as address,
-        httpx.AsyncClient(base_url=address.url, trust_env=False, timeout=20) as http,
+        httpx.AsyncClient(base_url=address.url, verify=False, trust_env=False, timeout=20) as http,
     ):
         yield http
 

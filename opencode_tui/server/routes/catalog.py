@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
-from fastapi import APIRouter, Response
+from fastapi import Response
 
 from opencode_tui.schema.api.catalog import AgentSummary, CommandSummary, ProviderSummary, SkillSummary, ToolSummary
 from opencode_tui.schema.api.keybinds import SHARED_KEYS
@@ -16,6 +16,7 @@ from opencode_tui.schema.model import Cost, Model, Prices
 from opencode_tui.schema.record import JsonObject, Record
 from opencode_tui.server.answer import JSON_TYPE, answer_records, answer_value, value_bytes
 from opencode_tui.server.request import FolderClient
+from opencode_tui.server.router import new_router
 
 DEFAULT_KEYS: Mapping[str, str] = {
     **SHARED_KEYS,
@@ -37,7 +38,7 @@ DEFAULT_KEYS: Mapping[str, str] = {
 """The default keys of OpenCode's screen, which has none of its own: it needs all of them from `/config`."""
 
 
-agent_router = APIRouter(tags=["agent"])
+agent_router = new_router("agent")
 
 
 @agent_router.get("/agent", response_model=list[AgentSummary])
@@ -52,7 +53,7 @@ async def list_commands(client: FolderClient) -> Response:
     return answer_records(await client.catalog.commands())
 
 
-config_router = APIRouter(tags=["config"])
+config_router = new_router("config")
 
 
 @config_router.get("/config", response_model=dict[str, Any])
@@ -62,7 +63,7 @@ async def get_config(client: FolderClient) -> Response:
     return answer_value({**settings, "keybinds": {**DEFAULT_KEYS, **(settings.get("keybinds") or {})}})
 
 
-provider_router = APIRouter(tags=["provider"])
+provider_router = new_router("provider")
 
 
 class AuthMethod(Record):
@@ -105,7 +106,7 @@ async def list_auth_methods(client: FolderClient) -> Response:
     return answer_value({provider.id: [AuthMethod().to_dict()] for provider in providers if provider.env})
 
 
-extension_router = APIRouter(tags=["extension"])
+extension_router = new_router("extension")
 
 
 @extension_router.get("/experimental/tool/ids", response_model=list[str])

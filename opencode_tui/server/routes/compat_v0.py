@@ -2,15 +2,16 @@
 
 import socket
 
-from fastapi import APIRouter, Response
+from fastapi import Response
 from pydantic import Field
 
 from opencode_tui.schema.model import ModelRef
 from opencode_tui.schema.record import Record, absent
 from opencode_tui.server.answer import answer_record, answer_records, answer_value
 from opencode_tui.server.request import FolderClient
+from opencode_tui.server.router import new_router
 
-router = APIRouter(tags=["compat-v0"])
+router = new_router("compat-v0")
 
 
 class AppFolders(Record):

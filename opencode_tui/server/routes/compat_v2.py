@@ -2,14 +2,15 @@
 
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Depends, Query, Response
+from fastapi import Depends, Query, Response
 
 from opencode_tui.client.client import Client
 from opencode_tui.schema.record import Record
 from opencode_tui.server.answer import answer_record
 from opencode_tui.server.request import FolderClient, ServerServices
+from opencode_tui.server.router import new_router
 
-router = APIRouter(prefix="/api", tags=["compat-v2"])
+router = new_router("compat-v2", prefix="/api")
 
 Word = Annotated[str, Query(max_length=4_096, pattern=r"^[^\x00]*$")]
 

@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 
-from fastapi import APIRouter, Response
+from fastapi import Response
 from starlette.types import Receive, Scope, Send
 
 from opencode_tui.client.client import Client
@@ -17,9 +17,10 @@ from opencode_tui.server.answer import until_disconnected
 from opencode_tui.server.event_hub import EventHub, Listener
 from opencode_tui.server.frame import Frame
 from opencode_tui.server.request import FolderClient, ServerServices
+from opencode_tui.server.router import new_router
 
-router = APIRouter(tags=["event"])
-own_router = APIRouter(prefix=OWN, tags=["opencode-tui"])
+router = new_router("event")
+own_router = new_router("opencode-tui", prefix=OWN)
 
 _STREAM: dict[int | str, dict[str, object]] = {
     200: {"description": "Events, one line of JSON each.", "content": {"text/event-stream": {}}}

@@ -2,14 +2,15 @@
 
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Query, Response
+from fastapi import Query, Response
 
 from opencode_tui.schema.api.file import ChangedFile, FileContent, FileEntry, LineMatch
 from opencode_tui.schema.error import NotFoundError
 from opencode_tui.server.answer import answer_record, answer_records, answer_value
 from opencode_tui.server.request import FolderClient
+from opencode_tui.server.router import new_router
 
-router = APIRouter(tags=["file"])
+router = new_router("file")
 
 SearchText = Annotated[str, Query(max_length=4_096, pattern=r"^[^\x00]*$")]
 """A search text without NUL, which file names and arguments of programs cannot contain."""

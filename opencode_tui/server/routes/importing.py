@@ -1,13 +1,14 @@
 """Routes of the import of sessions of other programs, from stores on the machine of the server."""
 
-from fastapi import APIRouter, Response
+from fastapi import Response
 
 from opencode_tui.schema.api.importing import ImportProgress, ImportReport, ImportRequest, ImportStore
 from opencode_tui.schema.http_headers import OWN
 from opencode_tui.server.answer import answer_record, answer_records, answer_value
 from opencode_tui.server.request import FolderClient
+from opencode_tui.server.router import new_router
 
-router = APIRouter(prefix=f"{OWN}/import", tags=["opencode-tui"])
+router = new_router("opencode-tui", prefix=f"{OWN}/import")
 
 
 @router.get("/available", response_model=bool)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated
 from urllib.parse import unquote
 
-from fastapi import APIRouter, Query, Response
+from fastapi import Query, Response
 
 from opencode_tui.schema.api.request import CommandInput, FileInput, PromptInput, PromptPart, ShellInput
 from opencode_tui.schema.error import SessionError
@@ -17,8 +17,9 @@ from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.part import Part
 from opencode_tui.server.answer import LateAnswer, answer_record, answer_records, answer_value
 from opencode_tui.server.request import FolderClient, MessageId, PartId, ServerServices, SessionId
+from opencode_tui.server.router import new_router
 
-router = APIRouter(tags=["message"])
+router = new_router("message")
 
 
 class InitInput(Record):

@@ -1,6 +1,6 @@
 """Permission requests and questions that wait for the user before a tool continues."""
 
-from fastapi import APIRouter, Response
+from fastapi import Response
 
 from opencode_tui.schema.api.question import QuestionRequest
 from opencode_tui.schema.error import NotFoundError
@@ -8,8 +8,9 @@ from opencode_tui.schema.permission import PermissionReply, PermissionRequest, R
 from opencode_tui.schema.record import Record
 from opencode_tui.server.answer import answer_records, answer_value
 from opencode_tui.server.request import FolderClient, PermissionId, QuestionId, RequestId, SessionId
+from opencode_tui.server.router import new_router
 
-permission_router = APIRouter(tags=["permission"])
+permission_router = new_router("permission")
 
 
 class PermissionResponse(Record):
@@ -46,7 +47,7 @@ async def _reply_to_permission(client: FolderClient, request_id: str, answer: Pe
     return answer_value(True)
 
 
-question_router = APIRouter(tags=["question"])
+question_router = new_router("question")
 
 
 class QuestionAnswers(Record):

@@ -2,14 +2,15 @@
 
 from typing import Literal
 
-from fastapi import APIRouter, Response
+from fastapi import Response
 
 from opencode_tui.schema.api.project import Places, ProjectInfo
 from opencode_tui.schema.record import Record, absent
 from opencode_tui.server.answer import answer_record, answer_records
 from opencode_tui.server.request import FolderClient
+from opencode_tui.server.router import new_router
 
-router = APIRouter(tags=["project"])
+router = new_router("project")
 
 
 class VersionControl(Record):

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Response
+from fastapi import Response
 from fastapi.exceptions import RequestValidationError
 from pydantic import Field, TypeAdapter, ValidationError
 
@@ -16,8 +16,9 @@ from opencode_tui.schema.event.screen_event import (
 from opencode_tui.schema.record import Record
 from opencode_tui.server.answer import answer_value
 from opencode_tui.server.request import FolderClient
+from opencode_tui.server.router import new_router
 
-router = APIRouter(prefix="/tui", tags=["tui"])
+router = new_router("tui", prefix="/tui")
 
 ACTIONS = {
     "open-help": "help.show",

@@ -4,15 +4,16 @@ import asyncio
 import logging
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Path, Request, Response
+from fastapi import Path, Request, Response
 from pydantic import Field
 
 from opencode_tui import __version__
 from opencode_tui.schema.record import Record, absent
 from opencode_tui.server.answer import answer_record, answer_value, record_bytes
 from opencode_tui.server.request import FolderClient, ServerServices
+from opencode_tui.server.router import new_router
 
-server_router = APIRouter(tags=["server"])
+server_router = new_router("server")
 logger = logging.getLogger("opencode_tui.client_log")
 
 LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warn": logging.WARNING, "error": logging.ERROR}
@@ -57,7 +58,7 @@ async def write_log(line: LogLine) -> Response:
     return answer_value(True)
 
 
-instance_router = APIRouter(tags=["instance"])
+instance_router = new_router("instance")
 
 ProviderId = Annotated[str, Path(alias="providerID", pattern=r"^[A-Za-z0-9][A-Za-z0-9._@-]{0,99}$")]
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Response
+from fastapi import Query, Response
 from pydantic import Field
 
 from opencode_tui.schema.api.context import CompactSession
@@ -19,8 +19,9 @@ from opencode_tui.schema.session.session import IdleStatus, SessionInfo, Session
 from opencode_tui.server.answer import answer_record, answer_records, answer_value
 from opencode_tui.server.frame import Frame
 from opencode_tui.server.request import FolderClient, ServerServices, SessionId
+from opencode_tui.server.router import new_router
 
-router = APIRouter(tags=["session"])
+router = new_router("session")
 
 MessageName = Annotated[str, Field(pattern=r"^msg_[0-9A-Za-z]{1,60}$")]
 PartName = Annotated[str, Field(pattern=r"^prt_[0-9A-Za-z]{1,60}$")]

@@ -2,15 +2,16 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Response
+from fastapi import Path, Response
 
 from opencode_tui.schema.api.trash import TrashChoice, TrashedSession
 from opencode_tui.schema.http_headers import OWN
 from opencode_tui.schema.session.session import SessionInfo
 from opencode_tui.server.answer import answer_record, answer_records
 from opencode_tui.server.request import FolderClient
+from opencode_tui.server.router import new_router
 
-router = APIRouter(prefix=f"{OWN}/trash", tags=["opencode-tui"])
+router = new_router("opencode-tui", prefix=f"{OWN}/trash")
 
 TrashedId = Annotated[str, Path(alias="trashID", pattern=r"^([0-9]{1,20}-)?ses_[0-9A-Za-z]{1,60}$")]
 """The ID of a session, or its name in the trash."""

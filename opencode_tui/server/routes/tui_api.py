@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path, Query, Response
+from fastapi import Path, Query, Response
 from pydantic import Field
 
 from opencode_tui.schema.api.catalog import Notices, ProviderFacts, SandboxState, StatusFacts, provider_facts
@@ -29,8 +29,9 @@ from opencode_tui.schema.session.undo import RevertPreview, RevertReport, UndoOn
 from opencode_tui.schema.totals import SessionTotals
 from opencode_tui.server.answer import JSON_TYPE, answer_record, answer_records, answer_value
 from opencode_tui.server.request import FolderClient, MessageId, SessionId
+from opencode_tui.server.router import new_router
 
-router = APIRouter(prefix=OWN, tags=["opencode-tui"])
+router = new_router("opencode-tui", prefix=OWN)
 
 MessageName = Annotated[str, Field(pattern=r"^msg_[0-9A-Za-z]{1,60}$")]
 PartName = Annotated[str, Field(pattern=r"^prt_[0-9A-Za-z]{1,60}$")]

@@ -96,7 +96,9 @@ async def served(
         credentials = Credentials(PASSWORD)
         async with serving(clients, open_socket(listening), listening=listening, credentials=credentials) as address:
             auth = httpx.BasicAuth(credentials.username, PASSWORD)
-            async with httpx.AsyncClient(base_url=address.url, auth=auth, trust_env=False, timeout=20) as http:
+            async with httpx.AsyncClient(
+                base_url=address.url, auth=auth, verify=False, trust_env=False, timeout=20
+            ) as http:
                 yield HttpFace(address, http, clients)
 
 

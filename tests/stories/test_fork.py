@@ -7,6 +7,7 @@ import pytest
 
 from tests.support.sessions.records import write_session
 from tests.support.world.cli import CommandLine, kill_session
+from tests.support.world.in_process import Commands
 
 
 @pytest.fixture
@@ -14,6 +15,12 @@ def line(tmp_path, environ):
     folder = tmp_path / "project"
     folder.mkdir()
     return CommandLine(folder, environ)
+
+
+@pytest.fixture
+def here(line, monkeypatch, capsys):
+    """The commands of another process than the killed one: that of the test."""
+    return Commands(line.folder, line.environ, monkeypatch, capsys)
 
 
 @pytest.fixture
@@ -36,30 +43,30 @@ def killed_fork(line, paths, source, *, at):
     return fork_id
 
 
-def texts(line, session_id):
-    messages = json.loads(line.run("export", session_id).stdout)["messages"]
+def texts(here, session_id):
+    messages = json.loads(here.run("export", session_id).stdout)["messages"]
     return [part["text"] for message in messages for part in message["parts"] if part["type"] == "text"]
 
 
 @pytest.mark.parametrize("at", [0, 1, 400])
-def test_a_fork_whose_copying_was_killed_is_complete_to_its_reader(line, paths, source, at):
+def test_a_fork_whose_copying_was_killed_is_complete_to_its_reader(line, here, paths, source, at):
     fork_id = killed_fork(line, paths, source, at=at)
     assert at <= copied(paths, fork_id) < 800
-    assert texts(line, fork_id) == texts(line, source)
+    assert texts(here, fork_id) == texts(here, source)
 
 
-def test_deleting_the_source_of_a_killed_fork_loses_nothing(line, paths, source):
-    wanted = texts(line, source)
+def test_deleting_the_source_of_a_killed_fork_loses_nothing(line, here, paths, source):
+    wanted = texts(here, source)
     fork_id = killed_fork(line, paths, source, at=100)
-    assert line.run("session", "delete", source, "--yes").code == 0
-    assert copied(paths, fork_id) == 800 and texts(line, fork_id) == wanted
-    assert "forkedFrom" in line.run("export", fork_id).stdout and '"copying"' not in line.run("export", fork_id).stdout
+    assert here.run("session", "delete", source, "--yes").code == 0
+    assert copied(paths, fork_id) == 800 and texts(here, fork_id) == wanted
+    assert "forkedFrom" in here.run("export", fork_id).stdout and '"copying"' not in here.run("export", fork_id).stdout
 
 
-def test_a_process_deletes_the_source_while_another_copies(line, paths, source):
-    wanted = texts(line, source)
+def test_a_process_deletes_the_source_while_another_copies(line, here, paths, source):
+    wanted = texts(here, source)
     process = line.start("session", "fork", source)
     fork_id = process.stdout.readline().decode().strip()
-    deleted = line.run("session", "delete", source, "--yes")
+    deleted = here.run("session", "delete", source, "--yes")
     assert (process.wait(), deleted.code) == (0, 0)
-    assert texts(line, fork_id) == wanted
+    assert texts(here, fork_id) == wanted

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.provider.model_server import ModelServer
-from tests.support.world.cli import CommandLine
+from tests.support.world.in_process import Commands
 from tests.support.world.repo import make_repo
 
 KEY = "sk-CANARY-KEY-5511"
@@ -36,16 +36,22 @@ def stored(home: Path) -> list[str]:
         '<<tool bash {"command":"head -c 9 key.txt; sleep 0.3; tail -c +10 key.txt; sleep 0.3","description":"x"}>>',
     ],
 )
-def test_a_key_is_not_stored(tmp_path: Path, environ: dict[str, str], calls: str, tier: str) -> None:
+def test_a_key_is_not_stored(
+    tmp_path: Path,
+    environ: dict[str, str],
+    calls: str,
+    tier: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     project = tmp_path / "project"
     make_repo(project).commit("begin")
     (project / "key.txt").write_text(f"{KEY} here\n")
     (project / "long.txt").write_text(f"{'x' * 70}{KEY}\n" * 3_000)
-    settings = json.dumps({"experimental": {"sandbox": {"tier": tier}}})
     with ModelServer() as model:
+        settings = json.dumps({"experimental": {"sandbox": {"tier": tier}}, "provider": model.config()})
         environ = {**environ, "OPENAI_API_KEY": KEY, "OPENCODE_CONFIG_CONTENT": settings}
-        line = CommandLine(project, environ, provider=model.config())
-        done = line.run("run", "--auto", f"go {calls}")
+        done = Commands(project, environ, monkeypatch, capsys).run("run", "--auto", f"go {calls}")
         requests = json.dumps([request.body for request in model.requests])
     assert (done.code, KEY in done.stdout, KEY in requests) == (0, False, False), done.stderr
     assert stored(tmp_path / "home") == []

@@ -5,7 +5,7 @@ from hypothesis import HealthCheck, settings
 from tests.support.undo.machine import UndoMachine
 
 UndoMachine.TestCase.settings = settings(
-    max_examples=60,
+    max_examples=25,
     stateful_step_count=6,
     derandomize=True,
     suppress_health_check=[HealthCheck.too_slow],
@@ -13,4 +13,4 @@ UndoMachine.TestCase.settings = settings(
 
 
 class TestUndoHistories(UndoMachine.TestCase):
-    """Sixty short ones; many long ones are a benchmark."""
+    """Short ones; many long ones are a benchmark."""

@@ -18,7 +18,7 @@ DEATH = -2
 class FaultyFiles(FileSystem):
     """Counts its calls in `calls`; call number `at` (from 1), and with `lasting` every later one, goes wrong.
 
-    `only` restricts the faults to one method; `log` lists the calls as (method, path or descriptor), `moments` their
+    `only` restricts the faults and the count to one method; `log` lists the calls as (method, path or descriptor), `moments` their
     times in seconds.
     """
 
@@ -27,12 +27,9 @@ class FaultyFiles(FileSystem):
         self.error = error
         self.lasting = lasting
         self.only = only
+        self.calls = 0
         self.log: list[tuple[str, str | int]] = []
         self.moments: list[float] = []
-
-    @property
-    def calls(self) -> int:
-        return sum(1 for name, _ in self.log if self.only in (None, name))
 
     def heal(self) -> None:
         """Go wrong no more."""
@@ -93,6 +90,7 @@ class FaultyFiles(FileSystem):
         self.log.append((name, subject))
         self.moments.append(time.monotonic())
         is_counted = self.only in (None, name)
+        self.calls += is_counted
         if not is_counted or not self.at or not (self.calls == self.at or (self.lasting and self.calls > self.at)):
             return False
         if self.error == DEATH:

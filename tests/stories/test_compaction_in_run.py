@@ -1,8 +1,18 @@
 """`run` with a full context: stdout has only the answer, stderr reports the summary."""
 
+import pytest
+
 from tests.support.provider.model_script import Answer, Call
 from tests.support.provider.model_server import ModelServer
 from tests.support.world.cli import CommandLine
+from tests.support.world.in_process import in_process
+
+
+@pytest.fixture
+def line(line, monkeypatch, capsys):
+    """Commands without a process for each: what is claimed here is not about processes."""
+    return in_process(line, monkeypatch, capsys)
+
 
 ANSWERS = (
     Answer(text="looking. ", calls=(Call("read", {"filePath": "a.py"}),), usage=(199_000, 500, 0)),

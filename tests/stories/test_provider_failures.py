@@ -2,9 +2,18 @@
 
 from dataclasses import replace
 
+import pytest
+
 from tests.support.provider.model_script import Answer, failure
 from tests.support.sessions.stored import read_store
 from tests.support.world.cli import kill_session
+from tests.support.world.in_process import in_process
+
+
+@pytest.fixture
+def line(line, monkeypatch, capsys):
+    """Commands without a process for each: what is claimed here is not about processes."""
+    return in_process(line, monkeypatch, capsys)
 
 
 def test_a_failing_provider_is_asked_again_and_the_answer_comes(line, server, paths):

@@ -6,6 +6,13 @@ import pytest
 
 from opencode_tui.engine.sandbox.tier import probe
 from tests.support.provider.model_script import content_text
+from tests.support.world.in_process import in_process
+
+
+@pytest.fixture
+def line(line, monkeypatch, capsys):
+    """Commands without a process for each: what is claimed here is not about processes."""
+    return in_process(line, monkeypatch, capsys)
 
 
 @pytest.mark.parametrize(

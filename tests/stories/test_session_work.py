@@ -2,7 +2,16 @@
 
 import json
 
+import pytest
+
 from tests.support.provider.model_script import content_text
+from tests.support.world.in_process import in_process
+
+
+@pytest.fixture
+def line(line, monkeypatch, capsys):
+    """Commands without a process for each: what is claimed here is not about processes."""
+    return in_process(line, monkeypatch, capsys)
 
 
 def said(body: dict, role: str) -> list[str]:

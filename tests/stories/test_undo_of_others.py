@@ -2,7 +2,16 @@
 
 import time
 
+import pytest
+
 from tests.support.world.cli import kill_session
+from tests.support.world.in_process import in_process
+
+
+@pytest.fixture
+def line(line, monkeypatch, capsys):
+    """Commands without a process for each: what is claimed here is not about processes."""
+    return in_process(line, monkeypatch, capsys)
 
 
 def edit(old, new):

@@ -12,6 +12,14 @@ from tests.support.sessions.stored import read_store
 from tests.support.snapshot.worktree import facts_of
 from tests.support.undo.steps import names_in, patches_in, undo
 from tests.support.world.cli import kill_session
+from tests.support.world.in_process import in_process
+
+
+@pytest.fixture
+def line(line, monkeypatch, capsys):
+    """Commands without a process for each: what is claimed here is not about processes."""
+    return in_process(line, monkeypatch, capsys)
+
 
 EDIT = '<<tool write {"filePath":"new.py","content":"n = 1\\n"}>>'
 

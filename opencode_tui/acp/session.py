@@ -166,8 +166,10 @@ class OpenSession:
             await asyncio.wait({turn}, timeout=_ABORT_AGAIN_S)
 
     async def close(self) -> None:
-        """Interrupt the turn and end what waits for the client."""
+        """Interrupt the turn, let it be answered, and end what waits for the client."""
         await self.cancel()
+        async with self._turns:
+            pass
         for task in tuple(self._asking.values()):
             task.cancel()
 

@@ -184,7 +184,7 @@ class SessionState:
         else:
             self._waiting.discard(info.id)
         mode, model = info.agent, str(info.model)
-        if (mode, model) == (self.mode, self.model) or info.delivery == "queue":
+        if not is_new or (mode, model) == (self.mode, self.model) or info.delivery == "queue":
             return
         changed, self.mode, self.model = mode != self.mode, mode, model
         if changed:

@@ -17,9 +17,12 @@ from acp.schema import (
     AllowedOutcome,
     ClientCapabilities,
     DeniedOutcome,
+    ImageContentBlock,
+    McpServerStdio,
     PermissionOption,
     PromptResponse,
     RequestPermissionResponse,
+    ResourceContentBlock,
     TextContentBlock,
     ToolCallUpdate,
 )
@@ -27,10 +30,18 @@ from acp.schema import (
 from opencode_tui.acp.serve import serve
 from opencode_tui.cli.engine_access import serve_terminals
 from opencode_tui.client.shared import open_shared
+from opencode_tui.schema.api.request import PromptInput, TextInput
+from opencode_tui.schema.model import parse_model_ref
+from opencode_tui.schema.session.stored_error import StoredAbortedError
+from opencode_tui.storage.paths import find_paths
+from tests.conftest import isolated_environment
 from tests.support.provider.model_server import ModelServer
 from tests.support.world.repo import Repo, make_repo
 
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
 MODEL = "fake/fake-model"
+PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 
 
 class Editor:
@@ -75,28 +86,33 @@ class Editor:
             await asyncio.sleep(0.01)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def model() -> Iterator[ModelServer]:
     with ModelServer() as server:
         yield server
 
 
-@pytest.fixture
-def project(tmp_path: Path) -> Repo:
-    repo = make_repo(tmp_path / "project")
-    repo.commit("begin", **{"a.py": "x = 1\n"})
-    return repo
-
-
-@pytest.fixture
-def variables(environ: dict[str, str], model: ModelServer) -> dict[str, str]:
+@pytest.fixture(scope="module")
+def variables(tmp_path_factory: pytest.TempPathFactory, model: ModelServer) -> dict[str, str]:
+    home = tmp_path_factory.mktemp("home")
     settings = {
         "model": MODEL,
         "provider": model.config(),
         "permission": {"bash": {"*": "allow", "echo ask*": "ask"}},
         "command": {"greet": {"template": "Greetings to $ARGUMENTS", "description": "Greets somebody"}},
     }
-    return {**environ, "OPENCODE_CONFIG_CONTENT": json.dumps(settings)}
+    return {**isolated_environment(home), "OPENCODE_CONFIG_CONTENT": json.dumps(settings)}
+
+
+def make_project(folder: Path) -> Repo:
+    repo = make_repo(folder)
+    repo.commit("begin", **{"a.py": "x = 1\n", "linked.txt": "NEEDLE\n"})
+    return repo
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Repo:
+    return make_project(tmp_path_factory.mktemp("work") / "project")
 
 
 @asynccontextmanager
@@ -121,14 +137,23 @@ async def connected(folder: Path, variables: dict[str, str]) -> AsyncGenerator[E
     finally:
         writer.close()
         await agent
+        await asyncio.sleep(0)
         await editor.conn.close()
         incoming.close()
 
 
-@pytest_asyncio.fixture
-async def editor(project: Repo, variables: dict[str, str]) -> AsyncGenerator[Editor]:
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def connection(project: Repo, variables: dict[str, str]) -> AsyncGenerator[Editor]:
     async with connected(project.path, variables) as found:
         yield found
+
+
+@pytest.fixture
+def editor(connection: Editor) -> Editor:
+    """Return the client without what it was sent for other tests."""
+    connection.updates.clear()
+    connection.asked.clear()
+    return connection
 
 
 async def new_session(editor: Editor, folder: Path) -> str:
@@ -184,14 +209,14 @@ async def test_an_edit_has_its_place_and_a_diff(editor: Editor, project: Repo):
 
 @pytest.mark.parametrize(
     ("kinds", "status", "asked"),
-    [(["allow_once"], "completed", 2), (["allow_always"], "completed", 1), (["reject_once"], "failed", 1)],
+    [(["allow_once"], "completed", 2), (["reject_once"], "failed", 1), (["allow_always"], "completed", 1)],
 )
 async def test_a_permission_request_is_answered_by_the_client(
     editor: Editor, project: Repo, kinds: list[str], status: str, asked: int
 ):
     session = await new_session(editor, project.path)
     editor.kinds = kinds
-    ask = tool("bash", command="echo ask", description="asks")
+    ask = tool("bash", command=f"echo ask {kinds[0]}", description="asks")
     answer = await editor.prompt(session, f"{ask} {tool('read', filePath='a.py')} {ask}")
     assert (answer.stop_reason, len(editor.asked)) == ("end_turn", asked)
     call, options = editor.asked[0]
@@ -234,3 +259,119 @@ async def test_wrong_requests_are_errors_that_name_the_remedy(editor: Editor, pr
     for request, words in requests:
         with pytest.raises(RequestError, match=words):
             await request
+
+
+async def test_a_session_goes_on_in_the_screen_and_back_with_unchanged_records(
+    editor: Editor, project: Repo, variables: dict[str, str]
+):
+    session = await new_session(editor, project.path)
+    await editor.prompt(session, f"one {tool('read', filePath='a.py')}")
+    async with open_shared(variables, project.path, serve=serve_terminals) as screen:
+        assert not screen.ends_runs
+        await screen.prompts.prompt(
+            session, PromptInput(model=parse_model_ref(MODEL), agent="build", parts=[TextInput(text="two")])
+        )
+    await editor.until_text("Echo: two")
+    assert editor.text("user_message_chunk") == "two"
+    await editor.conn.close_session(session_id=session)
+    files = {path: path.read_bytes() for path in find_paths(variables).storage.rglob("*.json") if session in str(path)}
+    editor.updates.clear()
+    loaded = await editor.conn.load_session(cwd=str(project.path), session_id=session, mcp_servers=[])
+    assert loaded.modes is not None and loaded.modes.current_mode_id == "build"
+    kinds = [one.session_update for _, one in editor.updates]
+    assert kinds.index("user_message_chunk") < kinds.index("tool_call") < kinds.index("usage_update")
+    assert editor.text("user_message_chunk").endswith("two") and "Echo: two" in editor.text()
+    assert [one.status for one in editor.of("tool_call_update")] == ["in_progress", "completed"]
+    assert len(files) > 4 and files == {path: path.read_bytes() for path in files}
+    assert (await editor.prompt(session, "three")).stop_reason == "end_turn"
+    assert "Echo: three" in editor.text()
+
+
+async def test_sessions_are_listed_forked_and_resumed_without_their_history(editor: Editor, project: Repo):
+    session = await new_session(editor, project.path)
+    await editor.prompt(session, "remember")
+    fork = await editor.conn.fork_session(session_id=session, cwd=str(project.path))
+    listed = (await editor.conn.list_sessions(cwd=str(project.path))).sessions
+    assert {one.session_id for one in listed[:2]} == {session, fork.session_id}
+    assert {one.cwd for one in listed} == {str(project.path)}
+    editor.updates.clear()
+    await editor.conn.resume_session(session_id=session, cwd=str(project.path))
+    await editor.prompt(fork.session_id, "go on")
+    assert editor.text(session_id=session) == "" and editor.text(session_id=fork.session_id) == "Echo: go on"
+
+
+async def test_an_approved_plan_is_built_in_the_other_mode(editor: Editor, project: Repo):
+    session = await new_session(editor, project.path)
+    await editor.conn.set_session_mode(session_id=session, mode_id="plan")
+    editor.kinds = ["allow_once"]
+    await editor.prompt(session, f"plan it {tool('plan_exit')}")
+    call, options = editor.asked[-1]
+    assert call.kind == "switch_mode" and [one.kind for one in options] == ["allow_once", "reject_once"]
+    assert [one.current_mode_id for one in editor.of("current_mode_update")] == ["build"]
+    assert "Echo:" in editor.text() or "Done:" in editor.text()
+
+
+async def test_a_question_of_the_agent_is_a_choice_of_its_labels(editor: Editor, project: Repo, model: ModelServer):
+    session = await new_session(editor, project.path)
+    editor.kinds = ["allow_once"]
+    asked = {"question": "Which one?", "header": "Pick", "options": [{"label": "A"}, {"label": "B"}]}
+    await editor.prompt(session, tool("question", questions=[asked]))
+    call, options = editor.asked[-1]
+    assert call.title == "Pick: Which one?" and [one.name for one in options] == ["A", "B", "Dismiss"]
+    assert '"Which one?"="A"' in editor.of("tool_call_update")[-1].raw_output["output"]
+
+
+async def test_a_denied_loop_of_calls_is_a_refusal(editor: Editor, project: Repo):
+    session = await new_session(editor, project.path)
+    editor.kinds = ["reject_once"]
+    answer = await editor.prompt(session, tool("glob", pattern="*.py") * 4)
+    assert (answer.stop_reason, len(editor.asked)) == ("refusal", 1)
+
+
+async def test_todos_are_a_plan(editor: Editor, project: Repo):
+    session = await new_session(editor, project.path)
+    todos = [
+        {"id": "1", "content": "first", "status": "in_progress", "priority": "high"},
+        {"id": "2", "content": "second", "status": "cancelled", "priority": "low"},
+    ]
+    await editor.prompt(session, tool("todowrite", todos=todos))
+    [plan] = editor.of("plan")
+    assert [(one.content, one.status, one.priority) for one in plan.entries] == [
+        ("first", "in_progress", "high"),
+        ("second", "completed", "low"),
+    ]
+
+
+async def test_commands_images_and_links_reach_the_model(editor: Editor, project: Repo, model: ModelServer):
+    session = await new_session(editor, project.path)
+    assert (await editor.prompt(session, "/greet all of you")).stop_reason == "end_turn"
+    assert editor.text() == "Echo: Greetings to all of you"
+    link = ResourceContentBlock(type="resource_link", uri=(project.path / "linked.txt").as_uri(), name="it")
+    await editor.prompt(session, "see", link, ImageContentBlock(type="image", mime_type="image/png", data=PIXEL))
+    sent = json.dumps(model.requests[-1].body["messages"][-1])
+    assert "NEEDLE" in sent and f"data:image/png;base64,{PIXEL}" in sent
+
+
+async def test_what_is_not_in_effect_is_said_once(tmp_path: Path, variables: dict[str, str]):
+    project = make_project(tmp_path / "project")
+    (project.path / "opencode.json").write_text('{"mcp": {"local": {"type": "local", "command": ["x"]}}}')
+    async with connected(project.path, variables) as editor:
+        server = McpServerStdio(name="tickets", command="tickets", args=[], env=[])
+        await editor.conn.new_session(cwd=str(project.path), mcp_servers=[server])
+        await editor.until_text("opencode-tui trust")
+        assert "opencode.json" in editor.text() and "not used by this version: tickets" in editor.text()
+        session = await new_session(editor, project.path)
+        await editor.prompt(session, "hello")
+        assert editor.text(session_id=session) == "Echo: hello"
+
+
+async def test_a_turn_is_interrupted_when_the_client_goes(tmp_path: Path, variables: dict[str, str]):
+    project = make_project(tmp_path / "project")
+    async with connected(project.path, variables) as editor:
+        session = await new_session(editor, project.path)
+        turn = asyncio.create_task(editor.prompt(session, "<<slow 100>> <<words 100>>"))
+        await editor.until_text("word2")
+    assert (await turn).stop_reason == "cancelled"
+    async with open_shared(variables, project.path, serve=serve_terminals) as screen:
+        messages = await screen.messages.list(session)
+    assert messages[-1].info.role == "assistant" and isinstance(messages[-1].info.error, StoredAbortedError)

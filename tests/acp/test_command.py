@@ -1,0 +1,40 @@
+"""The command itself: what it writes, and how it ends."""
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from tests.support.provider.model_server import ModelServer
+from tests.support.world.cli import CommandLine
+from tests.support.world.repo import make_repo
+
+
+def test_the_command_writes_only_messages_and_leaves_no_process(tmp_path: Path, environ: dict[str, str]):
+    folder = make_repo(tmp_path / "project").path
+    with ModelServer() as model:
+        line = CommandLine(folder, environ, provider=model.config(), settings={"model": "fake/fake-model"})
+        check(line, folder)
+
+
+def check(line: CommandLine, folder: Path) -> None:
+    process = line.start("--log-level", "debug", "acp", stdin=subprocess.PIPE)
+    assert process.stdin is not None and process.stdout is not None
+    lines = iter(process.stdout.readline, b"")
+
+    def call(method: str, **params: Any) -> None:
+        assert process.stdin is not None
+        process.stdin.write(json.dumps({"jsonrpc": "2.0", "id": method, "method": method, "params": params}).encode())
+        process.stdin.write(b"\n")
+        process.stdin.flush()
+
+    call("initialize", protocolVersion=1)
+    call("session/new", cwd=str(folder), mcpServers=[])
+    session = next(one["result"]["sessionId"] for one in map(json.loads, lines) if one.get("id") == "session/new")
+    text = '<<tool bash {"command": "echo started; sleep 60", "description": "waits"}>>'
+    call("session/prompt", sessionId=session, prompt=[{"type": "text", "text": text}])
+    assert any("started" in str(json.loads(one).get("params", {}).get("update", {}).get("content")) for one in lines)
+    rest, _ = process.communicate()
+    answers = [json.loads(one) for one in rest.splitlines()]
+    assert [one["result"]["stopReason"] for one in answers if one.get("id") == "session/prompt"] == ["cancelled"]
+    assert process.returncode == 0 and line.survivors() == []

@@ -36,8 +36,11 @@ def acp(global_options: GlobalOptions, /, cwd: str | None) -> int:
         os.chdir(cwd)
     if sys.stdin.isatty():
         say("waiting for an editor on standard input; ctrl+d ends (see `opencode-tui acp --help`)")
+    gc.disable()  # nothing that is imported is garbage, and the editor waits
     from opencode_tui.acp.serve import reserve_streams, serve  # not for the help
 
+    gc.freeze()
+    gc.enable()
     streams = reserve_streams()
     from opencode_tui.cli.engine_access import end_on_signals, open_here, start_face_log
 

@@ -74,6 +74,10 @@ class Clients(Protocol):
         """Close a folder; its next use opens it with its present settings. Raises BusyError while a session runs."""
         ...
 
+    async def reload(self) -> None:
+        """Close every folder in which nothing runs, the others at their first use after that, so that new settings are read."""
+        ...
+
     async def dispose_all(self) -> None:
         """Close every folder in which nothing runs, then raise BusyError if there was another one."""
         ...

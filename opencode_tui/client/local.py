@@ -116,11 +116,15 @@ class LocalClients:
         self._directory = str(directory)
         self._policy = policy
         self._clients: dict[str, LocalClient] = {}
+        self._outdated: set[Path] = set()
 
     async def at(self, directory: str | None = None) -> LocalClient:
         """Return the client of a folder. Raises ConfigError."""
         asked = directory or self._directory
         client = self._clients.get(asked)
+        if client is not None and client.directory in self._outdated:
+            await self._close_outdated(client.directory)
+            client = self._clients.get(asked)
         if client is None or not client.is_current:
             if not Path(asked).is_absolute():
                 raise ConfigError(f"the directory {asked!r} is not an absolute path; pass an absolute one")
@@ -134,6 +138,21 @@ class LocalClients:
         self._clients = {name: client for name, client in self._clients.items() if client.directory != folder}
         if self._own is not None and self._own.directory == folder:
             self._own.use(await self._engine.instance(folder))
+
+    async def reload(self) -> None:
+        """Close every folder in which nothing runs, the others at their first use after that."""
+        opened = [*self._clients.values(), *([self._own] if self._own is not None else [])]
+        self._outdated |= {client.directory for client in opened}
+        for folder in tuple(self._outdated):
+            await self._close_outdated(folder)
+
+    async def _close_outdated(self, folder: Path) -> None:
+        """Close a folder with former settings, unless something runs in it."""
+        self._outdated.discard(folder)
+        try:
+            await self.dispose(str(folder))
+        except BusyError:
+            self._outdated.add(folder)
 
     async def dispose_all(self) -> None:
         """Close every folder in which nothing runs."""

@@ -53,13 +53,32 @@ class LoadedConfig(Struct, frozen=True):
     worktree: Path
 
 
-def load_config(*, paths: Paths, flags: Flags, directory: Path, environ: Mapping[str, str]) -> LoadedConfig:
-    """Return the settings of a directory; raises ConfigError. Blocks for a few milliseconds."""
-    return _Loading(paths=paths, flags=flags, directory=directory, environ=environ).load()
+def load_config(
+    *,
+    paths: Paths,
+    flags: Flags,
+    directory: Path,
+    environ: Mapping[str, str],
+    draft: tuple[Path, str] | None = None,
+) -> LoadedConfig:
+    """Return the settings of a directory; raises ConfigError. Blocks for a few milliseconds.
+
+    `draft` is the path of a source with the text to read instead of the file.
+    """
+    return _Loading(paths=paths, flags=flags, directory=directory, environ=environ, draft=draft).load()
 
 
 class _Loading:
-    def __init__(self, *, paths: Paths, flags: Flags, directory: Path, environ: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        *,
+        paths: Paths,
+        flags: Flags,
+        directory: Path,
+        environ: Mapping[str, str],
+        draft: tuple[Path, str] | None,
+    ) -> None:
+        self._draft = draft
         self._paths = paths
         self._flags = flags
         self._directory = directory
@@ -119,6 +138,8 @@ class _Loading:
                 yield parse_layer(source.text, source=source.name, origin=source.origin, folder=source.path)
             case "folder":
                 yield from read_markdown(source.path, source.origin)
+            case "file" if self._draft is not None and source.path == self._draft[0]:
+                yield parse_layer(self._draft[1], source=source.name, origin=source.origin, folder=source.path.parent)
             case "file":
                 layer = read_layer(source.path, source.origin)
                 if layer is not None:

@@ -22,6 +22,7 @@ from opencode_tui.server.routes import (
     screen,
     server,
     session,
+    settings,
     trash,
     tui_api,
 )
@@ -34,7 +35,7 @@ ROUTERS = (
     message.router,
     open_request.permission_router,
     open_request.question_router,
-    catalog.config_router,
+    settings.router,
     catalog.provider_router,
     catalog.agent_router,
     project.router,

@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from opencode_tui.client.client import Client, Clients
 from opencode_tui.server.event_hub import EventHub
+from opencode_tui.server.screen_requests import ScreenRequests
 from opencode_tui.server.turns import Turns
 
 
@@ -20,6 +21,7 @@ class Services(Struct, frozen=True):
     clients: Clients
     hub: EventHub
     turns: Turns
+    screens: ScreenRequests
 
 
 def services_of(request: Request) -> Services:
@@ -54,3 +56,4 @@ PartId = Annotated[str, _id("partID", "prt")]
 RequestId = Annotated[str, _id("requestID", "per")]
 QuestionId = Annotated[str, _id("requestID", "que")]
 PermissionId = Annotated[str, _id("permissionID", "per")]
+ProviderId = Annotated[str, Path(alias="providerID", pattern=r"^[A-Za-z0-9][A-Za-z0-9._@-]{0,99}$")]

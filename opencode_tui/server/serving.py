@@ -22,6 +22,7 @@ from opencode_tui.server.app import build_app
 from opencode_tui.server.event_hub import EventHub
 from opencode_tui.server.guard import App, Credentials, Guard
 from opencode_tui.server.request import Services
+from opencode_tui.server.screen_requests import ScreenRequests
 from opencode_tui.server.turns import Turns
 
 GRACE_S = 1
@@ -96,7 +97,8 @@ async def _serving(
     hub = EventHub(now=time.monotonic)
     async with asyncio.TaskGroup() as group:
         turns = Turns(group)
-        app = build_app(Services(clients, hub, turns))
+        screens = ScreenRequests()
+        app = build_app(Services(clients, hub, turns, screens))
         guard = Guard(app, address=address, credentials=credentials)  # pyright: ignore[reportArgumentType] - one ASGI, two spellings
         server = make_server(guard)
         with clients.events() as events:
@@ -111,6 +113,7 @@ async def _serving(
                 await turns.end()
                 await asyncio.sleep(0)  # the last events of the runs reach the hub
                 hub.close()
+                await screens.close()
                 server.stop()
                 await asyncio.wait({running})
                 telling.cancel()

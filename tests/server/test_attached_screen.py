@@ -4,7 +4,7 @@ import asyncio
 import json
 from pathlib import Path
 
-from opencode_tui.server.routes.catalog import DEFAULT_KEYS
+from opencode_tui.server.routes.settings import DEFAULT_KEYS
 
 ASKS = '<<tool bash {"command":"echo asked","description":"says it"}>>'
 QUESTION = {"question": "Which?", "header": "Pick", "options": [{"label": "Red"}, {"label": "Blue"}]}

@@ -34,7 +34,13 @@ FOREIGN = [name for name, (status, _, headers) in THREATS.items() if status == 4
 ON_EVERY_ROUTE = ("no password", "wrong token", "foreign page", "foreign name", "form")
 """One of each kind; the others come to every eighth route, each to different ones."""
 
-WELL_FORMED = {"trashID": "ses_1", "requestID": "per_1", "permissionID": "per_1", "providerID": "openai"}
+WELL_FORMED = {
+    "trashID": "ses_1",
+    "requestID": "per_1",
+    "permissionID": "per_1",
+    "providerID": "openai",
+    "projectID": "global",
+}
 
 
 async def requests_to_all(face: HttpFace) -> list[tuple[str, str]]:

@@ -43,3 +43,30 @@ async def test_a_key_of_another_kind_and_a_strange_provider_are_refused(serve):
         ]
     assert [answer.status_code for answer in answers] == [400, 400, 400]
     assert "canary" not in answers[0].text
+
+
+async def test_a_provider_without_a_sign_in_says_how_it_gets_a_key(serve):
+    async with serve() as face:
+        begun = await face.http.post("/provider/openai/oauth/authorize", json={"method": 0})
+        ended = await face.http.post("/provider/openai/oauth/callback", json={"method": 0, "code": "x"})
+    assert [begun.status_code, ended.status_code] == [400, 400]
+    assert begun.json()["name"] == "ProviderAuthOauthMissing" and "auth login openai" in begun.json()["data"]["message"]
+
+
+async def test_a_project_is_renamed_and_keeps_what_the_change_does_not_name(serve):
+    async with serve() as face, face.events() as events:
+        project = (await face.http.get("/project/current")).json()
+        path = f"/project/{project['id']}"
+        await face.http.patch(path, json={"name": "Mine", "icon": {"color": "#ff0000"}, "commands": {"start": "true"}})
+        changed = (await face.http.patch(path, json={"icon": {"url": "x"}})).json()
+        listed = (await face.http.get("/project")).json()
+        updated = [(await events.until("project.updated"))[-1]["properties"] for _ in range(2)]
+        unknown = await face.http.patch("/project/none", json={"name": "x"})
+        wrong = await face.http.patch(path, json={"name": 1})
+    assert (changed["name"], changed["icon"], changed["commands"]) == (
+        "Mine",
+        {"color": "#ff0000", "url": "x"},
+        {"start": "true"},
+    )
+    assert listed == [changed] == updated[1:] and changed["worktree"] == project["worktree"]
+    assert (unknown.status_code, wrong.status_code) == (404, 400)

@@ -1,5 +1,7 @@
 """What a client has the open screens do, and what it learns about the folder."""
 
+import json
+
 from tests.support.share.server import recorded_server
 
 CASES = [
@@ -18,6 +20,24 @@ async def test_screens_are_told_by_events(serve):
             answer = await face.http.post(f"/tui/{route}", json=body)
             seen = await events.until(kind)
             assert (answer.json(), seen[-1]["properties"]) == (True, properties)
+
+
+async def test_a_client_that_fetches_requests_gets_them_one_by_one(serve):
+    async with serve() as face:
+        async with face.http.stream("GET", "/tui/control/next") as waiting:
+            for route, body, _, _ in CASES[:2]:
+                await face.http.post(f"/tui/{route}", json=body)
+            await face.http.post("/tui/open-help")
+            first = json.loads(await waiting.aread())
+        fetched = [first, *[(await face.http.get("/tui/control/next")).json() for _ in range(2)]]
+        answered = (await face.http.post("/tui/control/response", json={"any": 1})).json()
+    assert [one["path"] for one in fetched] == ["/tui/append-prompt", "/tui/show-toast", "/tui/open-help"]
+    assert [one["body"] for one in fetched] == [CASES[0][1], CASES[1][1], None] and answered is True
+
+
+async def test_a_server_that_ends_waits_for_no_fetch(serve):
+    async with serve() as face, face.http.stream("GET", "/tui/control/next") as waiting:
+        assert waiting.status_code == 200
 
 
 async def test_only_a_session_that_exists_is_gone_to(serve):

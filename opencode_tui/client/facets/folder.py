@@ -14,7 +14,7 @@ from opencode_tui.schema.api.catalog import (
     ToolSummary,
 )
 from opencode_tui.schema.api.file import ChangedFile, FileContent, FileEntry, FindKind, LineMatch
-from opencode_tui.schema.api.project import Places, ProjectInfo
+from opencode_tui.schema.api.project import Places, ProjectInfo, UpdateProject
 from opencode_tui.schema.api.question import QuestionRequest
 from opencode_tui.schema.api.trust import TrustReport
 from opencode_tui.schema.event.screen_event import ScreenEvent
@@ -161,6 +161,18 @@ class SettingsFacet(Protocol):
         """Return the effective settings under OpenCode's key names, secrets redacted."""
         ...
 
+    async def own(self) -> JsonObject:
+        """Return the settings in the user's own file, secrets redacted. Raises ConfigError."""
+        ...
+
+    async def change(self, change: JsonObject) -> JsonObject:
+        """Merge values into the user's own settings file; return the effective settings with them, secrets redacted.
+
+        They are used from the next time the folder is opened. Raises ConfigError when they are not valid, StorageError; then the
+        file is unchanged.
+        """
+        ...
+
     async def trust_report(self) -> TrustReport:
         """Return what the folder's config would start or loosen. Raises TrustError for a folder that cannot be trusted."""
         ...
@@ -182,6 +194,10 @@ class ProjectFacet(Protocol):
 
     async def all(self) -> Sequence[ProjectInfo]:
         """Return every known project."""
+        ...
+
+    async def update(self, project_id: str, request: UpdateProject) -> ProjectInfo:
+        """Change the name, icon or commands of a project. Raises NotFoundError, StorageError."""
         ...
 
     async def places(self) -> Places:

@@ -121,6 +121,7 @@ def _without_secrets(models: Sequence[Model]) -> list[Model]:
 class _Settings:
     def __init__(self, engine: Engine, instance: Instance) -> None:
         self._instance = instance
+        self._core = engine.core
         self._paths = engine.core.paths
         self._auth = AuthStore(paths=engine.core.paths)
 
@@ -157,6 +158,20 @@ class _Settings:
     async def effective(self) -> JsonObject:
         return redact_settings(self._instance.folder.config.effective)
 
+    async def own(self) -> JsonObject:
+        from opencode_tui.config.user_file import read_user_settings  # only for clients that show or change the file
+
+        return redact_settings(await asyncio.to_thread(read_user_settings, self._paths))
+
+    async def change(self, change: JsonObject) -> JsonObject:
+        from opencode_tui.config.user_file import change_user_settings
+
+        core, directory = self._core, self._instance.directory
+        loaded = await asyncio.to_thread(
+            change_user_settings, change, paths=core.paths, flags=core.flags, directory=directory, environ=core.environ
+        )
+        return redact_settings(loaded.effective)
+
     async def trust_report(self) -> "TrustReport":
         from opencode_tui.config.trust.inspection import report_trust  # loaded only to decide about trust
 
@@ -173,6 +188,7 @@ class _Project:
         self._core = engine.core
         self._instance = instance
         self.all = engine.core.projects.all
+        self.update = engine.core.projects.change
 
     async def current(self) -> ProjectInfo:
         return (await self._core.projects.open(self._instance.folder.project)).info

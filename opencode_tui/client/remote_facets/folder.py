@@ -26,7 +26,7 @@ from opencode_tui.schema.api.catalog import (
     ToolSummary,
 )
 from opencode_tui.schema.api.file import ChangedFile, FileContent, FileEntry, FindKind, LineMatch
-from opencode_tui.schema.api.project import Places, ProjectInfo
+from opencode_tui.schema.api.project import Places, ProjectInfo, UpdateProject
 from opencode_tui.schema.api.question import QuestionRequest
 from opencode_tui.schema.api.trust import TrustGrant, TrustReport
 from opencode_tui.schema.error import NotFoundError
@@ -152,6 +152,12 @@ class _Settings(RemoteFacet):
     async def effective(self) -> JsonObject:
         return await self._link.value("GET", f"{OWN}/config")
 
+    async def own(self) -> JsonObject:
+        return await self._link.value("GET", "/global/config")
+
+    async def change(self, change: JsonObject) -> JsonObject:
+        return await self._link.value("PATCH", "/config", change)
+
     async def trust_report(self) -> TrustReport:
         return await self._link.get(f"{OWN}/trust", TrustReport)
 
@@ -165,6 +171,9 @@ class _Project(RemoteFacet):
 
     async def all(self) -> Sequence[ProjectInfo]:
         return await self._link.records("/project", ProjectInfo)
+
+    async def update(self, project_id: str, request: UpdateProject) -> ProjectInfo:
+        return await self._link.send("PATCH", f"/project/{project_id}", ProjectInfo, request)
 
     async def places(self) -> Places:
         return await self._link.get("/path", Places)

@@ -132,8 +132,8 @@ def _check_order(layer: Layer, path: KeyPath, names: Sequence[str], has_catch_al
 
 def _check_mode(layer: Layer, written: JsonObject) -> Iterator[Notice]:
     """Yield a warning for an API key in a file that others can read, and for a file that others can change."""
-    if os.name == "nt" or not os.path.isabs(layer.source):
-        return
+    if os.name == "nt" or not os.path.isabs(layer.source) or not os.path.exists(layer.source):
+        return  # a file that does not exist yet gets a safe mode
     mode = os.stat(layer.source).st_mode
     if mode & 0o002:
         yield Notice(layer.source, "", f"everyone can change it (mode {mode & 0o777:04o}); run chmod o-w")

@@ -61,18 +61,10 @@ class JsoncError(Exception):
 
 def parse(text: str) -> Document:
     """Return the value of a text and the positions of its parts; an empty text is an empty object. Raises JsoncError."""
-    reader = _Reader(text.removeprefix("\ufeff"))
-    reader.skip()
-    if reader.at_end():
-        return Document({}, {(): Position(1, 1)})
-    value = reader.value((), 1)
-    reader.skip()
-    if not reader.at_end():
-        raise reader.error("unexpected text after the value")
-    return Document(value, reader.positions(), reader.repetitions())
+    return Reader(text.removeprefix("\ufeff")).document()
 
 
-class _Reader:
+class Reader:
     """A recursive descent parser; records offsets and converts them to lines at the end."""
 
     def __init__(self, text: str) -> None:
@@ -81,7 +73,29 @@ class _Reader:
         self._offsets: dict[KeyPath, int] = {}
         self._repeated: list[tuple[KeyPath, int]] = []
 
+    @property
+    def offset(self) -> int:
+        """The number of characters that were read."""
+        return self._offset
+
+    @property
+    def offsets(self) -> dict[KeyPath, int]:
+        """Where each key and each list member begins."""
+        return self._offsets
+
+    def document(self) -> Document:
+        """Return what `parse` returns. Raises JsoncError."""
+        self.skip()
+        if self.at_end():
+            return Document({}, {(): Position(1, 1)})
+        value = self.value((), 1)
+        self.skip()
+        if not self.at_end():
+            raise self.error("unexpected text after the value")
+        return Document(value, self.positions(), self.repetitions())
+
     def at_end(self) -> bool:
+        """Return whether everything was read."""
         return self._offset >= len(self._text)
 
     def skip(self) -> None:
@@ -107,6 +121,7 @@ class _Reader:
                 return self._scalar()
 
     def error(self, message: str, offset: int | None = None) -> JsoncError:
+        """Return the error to raise for an offset, by default the present one."""
         return JsoncError(message, self._position(self._offset if offset is None else offset))
 
     def positions(self) -> dict[KeyPath, Position]:
@@ -120,6 +135,7 @@ class _Reader:
         return result
 
     def repetitions(self) -> list[Repetition]:
+        """Return the duplicate keys."""
         return [Repetition(path, self._position(offset)) for path, offset in self._repeated]
 
     def _position(self, offset: int) -> Position:

@@ -17,7 +17,7 @@ from pydantic import ValidationError
 
 from opencode_tui.engine.project.discover import Project
 from opencode_tui.engine.project.repository import find_repository
-from opencode_tui.schema.api.project import GLOBAL_PROJECT, ProjectInfo, ProjectTime
+from opencode_tui.schema.api.project import GLOBAL_PROJECT, ProjectInfo, ProjectTime, UpdateProject
 from opencode_tui.schema.error import BusyError, NotFoundError, StorageError
 from opencode_tui.schema.event.event import ProjectUpdated
 from opencode_tui.schema.ids import Clock
@@ -71,6 +71,27 @@ class Projects(Struct, frozen=True):
         await self._update(
             ("project", project.id), fresh, lambda known: known.changed(time=known.time.changed(initialized=now))
         )
+
+    async def change(self, project_id: str, request: UpdateProject) -> ProjectInfo:
+        """Change the name, icon or commands of a project and publish it. Raises NotFoundError, StorageError."""
+        key = ("project", project_id)
+        known = await self._read(key)
+        if known is None:
+            raise NotFoundError(f"there is no project {project_id}; list them with GET /project")
+        given = UpdateProject.model_validate(request.to_dict()).to_dict()
+        now = self.clock()
+
+        def merge(current: ProjectInfo) -> ProjectInfo:
+            icon = {**(current.icon or {}), **given.get("icon", {})}
+            commands = {**(current.commands or {}), **given.get("commands", {})}
+            return current.changed(
+                name=given.get("name", current.name),
+                icon=icon or None,
+                commands=commands or None,
+                time=current.time.changed(updated=now),
+            )
+
+        return await self._update(key, known, merge)
 
     async def all(self) -> list[ProjectInfo]:
         """Return the readable records of all projects by ID."""

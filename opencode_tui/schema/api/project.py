@@ -40,3 +40,25 @@ class ProjectInfo(Record):
     commands: dict[str, Any] | None = absent()
     time: ProjectTime
     sandboxes: list[str] = Field(default_factory=list[str])
+
+
+class ProjectIcon(Record):
+    """The icon of a project, shown by clients of the server: an address, a picture of the user's, a color."""
+
+    url: str | None = absent()
+    override: str | None = absent()
+    color: str | None = absent()
+
+
+class ProjectCommands(Record):
+    """Shell commands of a project; `start` runs in each new worktree."""
+
+    start: str | None = absent()
+
+
+class UpdateProject(Record):
+    """A change of a project's record; absent fields stay."""
+
+    name: str | None = absent()
+    icon: ProjectIcon | None = absent()
+    commands: ProjectCommands | None = absent()

@@ -1,42 +1,20 @@
-"""Routes of agents, commands, tools, skills, providers, settings, and services that are not supported yet.
+"""Routes of agents, commands, tools, skills, providers, and services that are not supported yet.
 
-Providers and models have the shape of OpenCode's API. Source: reference, `http.md` 3, "Facts for start-up"; the default keys are
-the `default` values of `KeybindsConfig` in its OpenAPI description, 1.1.65.
+Providers and models have the shape of OpenCode's API. Source: reference, `http.md` 3, "Facts for start-up".
 """
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
 from fastapi import Response
 
 from opencode_tui.schema.api.catalog import AgentSummary, CommandSummary, ProviderSummary, SkillSummary, ToolSummary
-from opencode_tui.schema.api.keybinds import SHARED_KEYS
 from opencode_tui.schema.model import Cost, Model, Prices
-from opencode_tui.schema.record import JsonObject, Record
-from opencode_tui.server.answer import JSON_TYPE, answer_records, answer_value, value_bytes
-from opencode_tui.server.request import FolderClient
+from opencode_tui.schema.record import JsonObject, Record, absent
+from opencode_tui.server.answer import JSON_TYPE, answer_records, answer_value, error_body, value_bytes
+from opencode_tui.server.request import FolderClient, ProviderId
 from opencode_tui.server.router import new_router
-
-DEFAULT_KEYS: Mapping[str, str] = {
-    **SHARED_KEYS,
-    "status_view": "<leader>s",
-    "session_fork": "none",
-    "session_rename": "ctrl+r",
-    "session_delete": "ctrl+d",
-    "agent_cycle_reverse": "shift+tab",
-    "scrollbar_toggle": "none",
-    "username_toggle": "none",
-    "stash_delete": "ctrl+d",
-    "model_provider_list": "ctrl+a",
-    "model_favorite_toggle": "ctrl+f",
-    "model_cycle_favorite": "none",
-    "model_cycle_favorite_reverse": "none",
-    "messages_toggle_conceal": "<leader>h",
-    "tips_toggle": "<leader>h",
-}
-"""The default keys of OpenCode's screen, which has none of its own: it needs all of them from `/config`."""
-
 
 agent_router = new_router("agent")
 
@@ -51,16 +29,6 @@ async def list_agents(client: FolderClient) -> Response:
 async def list_commands(client: FolderClient) -> Response:
     """List the slash commands."""
     return answer_records(await client.catalog.commands())
-
-
-config_router = new_router("config")
-
-
-@config_router.get("/config", response_model=dict[str, Any])
-async def get_config(client: FolderClient) -> Response:
-    """Return the effective settings, secrets redacted, with default keys of OpenCode's screen."""
-    settings = await client.settings.effective()
-    return answer_value({**settings, "keybinds": {**DEFAULT_KEYS, **(settings.get("keybinds") or {})}})
 
 
 provider_router = new_router("provider")
@@ -104,6 +72,30 @@ async def list_auth_methods(client: FolderClient) -> Response:
     """Return for each provider how it can be given credentials: by a key, with `opencode-tui auth login`."""
     providers = await client.catalog.providers()
     return answer_value({provider.id: [AuthMethod().to_dict()] for provider in providers if provider.env})
+
+
+class SignIn(Record):
+    """The method of a provider to sign in by, an index into those of `/provider/auth`, and the code of the second step."""
+
+    method: int
+    code: str | None = absent()
+
+
+@provider_router.post("/provider/{providerID}/oauth/authorize", response_model=dict[str, Any])
+async def begin_sign_in(_client: FolderClient, provider_id: ProviderId, _request: SignIn) -> Response:
+    """Refuse to sign in: every provider here gets its key by `/auth/{providerID}`."""
+    return _no_sign_in(provider_id)
+
+
+@provider_router.post("/provider/{providerID}/oauth/callback", response_model=bool)
+async def end_sign_in(_client: FolderClient, provider_id: ProviderId, _request: SignIn) -> Response:
+    """Refuse to complete a sign-in, because none was begun."""
+    return _no_sign_in(provider_id)
+
+
+def _no_sign_in(provider_id: str) -> Response:
+    message = f"{provider_id} has no sign-in here; store an API key with `opencode-tui auth login {provider_id}`"
+    return answer_value(error_body("ProviderAuthOauthMissing", message, providerID=provider_id), status=400)
 
 
 extension_router = new_router("extension")

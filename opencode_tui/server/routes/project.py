@@ -1,16 +1,18 @@
 """Routes of folders, projects and the branch."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from fastapi import Response
+from fastapi import Path, Response
 
-from opencode_tui.schema.api.project import Places, ProjectInfo
+from opencode_tui.schema.api.project import Places, ProjectInfo, UpdateProject
 from opencode_tui.schema.record import Record, absent
 from opencode_tui.server.answer import answer_record, answer_records
 from opencode_tui.server.request import FolderClient
 from opencode_tui.server.router import new_router
 
 router = new_router("project")
+
+ProjectId = Annotated[str, Path(alias="projectID", pattern=r"^[0-9A-Za-z]{1,64}$")]
 
 
 class VersionControl(Record):
@@ -44,6 +46,12 @@ async def list_projects(client: FolderClient) -> Response:
 async def get_project(client: FolderClient) -> Response:
     """Return the folder's project."""
     return answer_record(await client.project.current())
+
+
+@router.patch("/project/{projectID}", response_model=ProjectInfo)
+async def change_project(client: FolderClient, project_id: ProjectId, request: UpdateProject) -> Response:
+    """Change the name, icon or commands of a project."""
+    return answer_record(await client.project.update(project_id, request))
 
 
 @router.get("/vcs", response_model=VersionControl)

@@ -1,8 +1,9 @@
 """Requests of a client to the open screens, which act on the events that these routes publish."""
 
+import json
 from typing import Annotated, Any
 
-from fastapi import Response
+from fastapi import Body, Depends, Request, Response
 from fastapi.exceptions import RequestValidationError
 from pydantic import Field, TypeAdapter, ValidationError
 
@@ -14,9 +15,10 @@ from opencode_tui.schema.event.screen_event import (
     ScreenToastShown,
 )
 from opencode_tui.schema.record import Record
-from opencode_tui.server.answer import answer_value
-from opencode_tui.server.request import FolderClient
+from opencode_tui.server.answer import LateAnswer, answer_value
+from opencode_tui.server.request import FolderClient, ServerServices
 from opencode_tui.server.router import new_router
+from opencode_tui.server.screen_requests import ScreenRequest
 
 router = new_router("tui", prefix="/tui")
 
@@ -55,55 +57,88 @@ class ScreenMessage(Record):
     properties: dict[str, Any]
 
 
+class ScreenRequestForm(Record):
+    """A request to the screens: its path, and its body, null without one."""
+
+    path: str
+    body: Any
+
+
 _EVENT: TypeAdapter[ScreenEvent] = TypeAdapter(Annotated[ScreenEvent, Field(discriminator="type")])
 
 
+class ScreenSender:
+    """Sends what one request asks of the screens."""
+
+    def __init__(self, client: FolderClient, services: ServerServices, request: Request) -> None:
+        self.client = client
+        self._screens = services.screens
+        self._request = request
+
+    async def send(self, event: ScreenEvent) -> Response:
+        """Publish the event, queue the request as it came, and return that this was done."""
+        await self.client.screen.publish(event)
+        body = await self._request.body()
+        await self._screens.add(ScreenRequest(self._request.url.path, json.loads(body) if body.strip() else None))
+        return answer_value(True)
+
+
+Sender = Annotated[ScreenSender, Depends()]
+
+
+@router.get("/control/next", response_model=ScreenRequestForm)
+async def wait_for_request(services: ServerServices) -> Response:
+    """Wait for the next request to the screens and return its path and body."""
+    return LateAnswer(services.screens.next())
+
+
+@router.post("/control/response", response_model=bool)
+async def accept_answer(_answer: Annotated[Any, Body()] = None) -> Response:
+    """Accept the answer of a screen to a request that it fetched; nothing waits for it."""
+    return answer_value(True)
+
+
 @router.post("/append-prompt", response_model=bool)
-async def append_prompt(client: FolderClient, event: ScreenTextAppended) -> Response:
+async def append_prompt(sender: Sender, event: ScreenTextAppended) -> Response:
     """Put text into the prompt."""
-    return await _publish(client, event)
+    return await sender.send(event)
 
 
 @router.post("/show-toast", response_model=bool)
-async def show_toast(client: FolderClient, event: ScreenToastShown) -> Response:
+async def show_toast(sender: Sender, event: ScreenToastShown) -> Response:
     """Show a short note."""
-    return await _publish(client, event)
+    return await sender.send(event)
 
 
 @router.post("/select-session", response_model=bool)
-async def select_session(client: FolderClient, event: ScreenSessionSelected) -> Response:
+async def select_session(sender: Sender, event: ScreenSessionSelected) -> Response:
     """Go to a session."""
-    await client.sessions.get(event.session_id)
-    return await _publish(client, event)
+    await sender.client.sessions.get(event.session_id)
+    return await sender.send(event)
 
 
 @router.post("/execute-command", response_model=bool)
-async def execute_command(client: FolderClient, event: ScreenCommandGiven) -> Response:
+async def execute_command(sender: Sender, event: ScreenCommandGiven) -> Response:
     """Carry out an action."""
-    return await _publish(client, ScreenCommandGiven(command=_OLD_ACTIONS.get(event.command, event.command)))
+    return await sender.send(ScreenCommandGiven(command=_OLD_ACTIONS.get(event.command, event.command)))
 
 
 @router.post("/publish", response_model=bool)
-async def publish(client: FolderClient, message: ScreenMessage) -> Response:
+async def publish(sender: Sender, message: ScreenMessage) -> Response:
     """Publish any of the screens' events."""
     written = {**message.properties, "type": message.type}
     try:
         event = _EVENT.validate_python(written)
     except ValidationError as error:
         raise RequestValidationError(error.errors(include_url=False), body=written) from error
-    return await _publish(client, event)
+    return await sender.send(event)
 
 
 def _add_action(name: str, action: str) -> None:
-    async def act(client: FolderClient) -> Response:
-        return await _publish(client, ScreenCommandGiven(command=action))
+    async def act(sender: Sender) -> Response:
+        return await sender.send(ScreenCommandGiven(command=action))
 
     router.add_api_route(f"/{name}", act, methods=["POST"], response_model=bool, name=name, summary=f"Do {action}.")
-
-
-async def _publish(client: FolderClient, event: ScreenEvent) -> Response:
-    await client.screen.publish(event)
-    return answer_value(True)
 
 
 for _name, _action in ACTIONS.items():

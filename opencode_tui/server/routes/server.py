@@ -4,13 +4,13 @@ import asyncio
 import logging
 from typing import Annotated, Any, Literal
 
-from fastapi import Path, Request, Response
+from fastapi import Request, Response
 from pydantic import Field
 
 from opencode_tui import __version__
 from opencode_tui.schema.record import Record, absent
 from opencode_tui.server.answer import answer_record, answer_value, record_bytes
-from opencode_tui.server.request import FolderClient, ServerServices
+from opencode_tui.server.request import FolderClient, ProviderId, ServerServices
 from opencode_tui.server.router import new_router
 
 server_router = new_router("server")
@@ -59,8 +59,6 @@ async def write_log(line: LogLine) -> Response:
 
 
 instance_router = new_router("instance")
-
-ProviderId = Annotated[str, Path(alias="providerID", pattern=r"^[A-Za-z0-9][A-Za-z0-9._@-]{0,99}$")]
 
 
 class ApiKey(Record):

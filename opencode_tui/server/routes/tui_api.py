@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any
 
-from fastapi import Path, Query, Response
+from fastapi import Query, Response
 from pydantic import Field
 
 from opencode_tui.schema.api.catalog import Notices, ProviderFacts, SandboxState, StatusFacts, provider_facts
@@ -28,7 +28,7 @@ from opencode_tui.schema.session.session import ForkPreview, SessionInfo
 from opencode_tui.schema.session.undo import RevertPreview, RevertReport, UndoOnly
 from opencode_tui.schema.totals import SessionTotals
 from opencode_tui.server.answer import JSON_TYPE, answer_record, answer_records, answer_value
-from opencode_tui.server.request import FolderClient, MessageId, SessionId
+from opencode_tui.server.request import FolderClient, MessageId, ProviderId, SessionId
 from opencode_tui.server.router import new_router
 
 router = new_router("opencode-tui", prefix=OWN)
@@ -154,7 +154,6 @@ async def expand_prompt(client: FolderClient, typed: PromptText) -> Response:
 
 
 Word = Annotated[str, Query(max_length=4_096, pattern=r"^[^\x00]*$")]
-ProviderId = Annotated[str, Path(alias="providerID", pattern=r"^[A-Za-z0-9][A-Za-z0-9._@-]{0,99}$")]
 
 
 class Act(Record):

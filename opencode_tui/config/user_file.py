@@ -1,0 +1,122 @@
+"""The user's own settings file: reading it, and changing it at the request of a client.
+
+A change is checked together with all other sources before the file is written, atomically and under the lock of the store; the mode
+of an existing file is kept, a new one is 0600. No file of a repository is ever written.
+"""
+
+import os
+import stat
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, cast
+
+from opencode_tui.config.check.types import SettingsCheck, describe_unknown, find_unknown_keys
+from opencode_tui.config.flags import Flags
+from opencode_tui.config.load import LoadedConfig, load_config
+from opencode_tui.config.merge import Merged
+from opencode_tui.config.redact import COVER
+from opencode_tui.config.sources.jsonc import JsoncError
+from opencode_tui.config.sources.jsonc_edit import merge_into
+from opencode_tui.config.sources.layer import Layer, parse_layer, read_layer, visit
+from opencode_tui.config.sources.locations import FILE_NAMES
+from opencode_tui.config.sources.migrate import migrate
+from opencode_tui.config.sources.text_file import UnreadableFileError, read_text
+from opencode_tui.schema.error import ConfigError, StorageError
+from opencode_tui.schema.record import JsonObject
+from opencode_tui.storage.paths import Paths
+
+
+def find_user_file(paths: Paths) -> Path:
+    """Return the file that a change is written to: of the user's files the one that overrides the other, or a new one. Blocks."""
+    present = [paths.config / name for name in FILE_NAMES if (paths.config / name).exists()]
+    return present[-1] if present else paths.config / FILE_NAMES[0]
+
+
+def read_user_settings(paths: Paths) -> JsonObject:
+    """Return the settings in the user's own files, without those of other sources. Raises ConfigError. Blocks."""
+    merged = Merged()
+    for name in FILE_NAMES:
+        layer = read_layer(paths.config / name, "user")
+        if layer is not None:
+            merged.add(migrate(layer.value), layer.source)
+    return merged.value
+
+
+def change_user_settings(
+    change: JsonObject, *, paths: Paths, flags: Flags, directory: Path, environ: Mapping[str, str]
+) -> LoadedConfig:
+    """Merge values into the user's file and return the settings of a directory with them.
+
+    Values that a response covered (`[hidden]`) keep what the file has. Raises ConfigError, with the file unchanged, when the
+    change or the settings with it are not valid; StorageError when the file cannot be written. Blocks.
+    """
+    from opencode_tui.storage.locks import Locks  # only needed for writing
+
+    wanted = without_covered(change)
+    _check(wanted, directory)
+    with Locks(paths).store():
+        path = find_user_file(paths)
+        before = _read(path)
+        try:
+            after = merge_into(before, wanted)
+        except JsoncError as error:
+            raise ConfigError(f"{path}: {error.position}: {error}") from None
+        loaded = load_config(paths=paths, flags=flags, directory=directory, environ=environ, draft=(path, after))
+        if after != before:
+            _write(path, after)
+    return loaded
+
+
+def without_covered(change: JsonObject) -> JsonObject:
+    """Return a change without the values that are covered in responses, and without objects of nothing else."""
+    kept: JsonObject = {}
+    for key, value in change.items():
+        if isinstance(value, dict):
+            inner = without_covered(cast("JsonObject", value))
+            if inner or not value:
+                kept[key] = inner
+        elif not _is_covered(value):
+            kept[key] = value
+    return kept
+
+
+def _is_covered(value: Any) -> bool:
+    if isinstance(value, list):
+        return any(_is_covered(inner) for inner in cast("list[Any]", value))
+    return isinstance(value, str) and COVER in value
+
+
+def _check(change: JsonObject, directory: Path) -> None:
+    """Raise ConfigError for the first value that cannot be a setting, or key that is none."""
+    layer = Layer("the change", "user", directory, change)
+    visit(change, layer.error)
+    for path, near in find_unknown_keys(SettingsCheck().validate(layer)):
+        raise layer.error(path, describe_unknown(near))
+
+
+def _read(path: Path) -> str:
+    """Return the text of the file, empty without one; raises ConfigError when it is not valid."""
+    try:
+        text = read_text(str(path))
+    except FileNotFoundError:
+        return ""
+    except UnreadableFileError as error:
+        raise ConfigError(f"{path}: {error}") from None
+    parse_layer(text, source=str(path), origin="user", folder=path.parent)
+    return text
+
+
+def _write(path: Path, text: str) -> None:
+    from opencode_tui.storage.files import FILE_MODE, AtomicWriter, FileSystem  # only needed for writing
+
+    real = os.path.realpath(path)
+    try:
+        mode = stat.S_IMODE(os.stat(real).st_mode) if os.path.exists(real) else FILE_MODE
+        AtomicWriter(FileSystem()).write(real, text.encode(), durable=True)
+        if mode != FILE_MODE:
+            os.chmod(real, mode)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise StorageError(
+            f"{path} cannot be written ({reason}); it is unchanged; correct that and try again"
+        ) from error

@@ -1,0 +1,70 @@
+"""Changes of a text keep everything else in it."""
+
+import pytest
+
+from opencode_tui.config.sources.jsonc import JsoncError, parse
+from opencode_tui.config.sources.jsonc_edit import merge_into
+
+TEXTS = [
+    "", "// only a comment\n", "{}", '{"a":1}', '{ "a": 1 }\n', '{\n\t"a": 1 // last\n}\n', '{"a": {\n}}', '{"a": 1,\n "z": 2}',
+    "{ // hm\n}", '{"a": 1 /* , */ }', '{\n  "a": [1, 2,], /* } */\n}\n', '{\r\n  "a": {"x": 1}\r\n}\r\n', '\ufeff{"a": "{"}',
+]  # fmt: skip
+CHANGES = [{"model": "x/y"}, {"a": 2}, {"a": {"c": {"d": [1]}}, "new": {"k": "v, // no }"}}, {"a": True}, {}]
+
+
+def merged(value: dict, change: dict) -> dict:
+    inner = {key: merged(value[key], new) if isinstance(value.get(key), dict) and isinstance(new, dict) else new
+             for key, new in change.items()}  # fmt: skip
+    return {**value, **inner}
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_the_result_has_the_old_values_and_the_new_ones(text: str):
+    for change in CHANGES:
+        edited = merge_into(text, change)
+        assert parse(edited).value == merged(parse(text).value, change)
+        assert merge_into(edited, change) == edited
+
+
+def test_comments_order_and_indents_stay_and_a_new_key_is_last():
+    text = """{
+    // the model for work
+    "model": "a/b", // the fast one
+    "permission": {"bash": "ask"},
+
+    /* keys */
+    "provider": {
+        "x": { "options": { "apiKey": "k" } }, // mine
+    },
+}
+"""
+    change = {"model": "c/d", "permission": {"edit": "deny"}, "provider": {"y": {"name": "Y"}}, "share": "disabled"}
+    assert (
+        merge_into(text, change)
+        == """{
+    // the model for work
+    "model": "c/d", // the fast one
+    "permission": {"bash": "ask", "edit": "deny"},
+
+    /* keys */
+    "provider": {
+        "x": { "options": { "apiKey": "k" } }, // mine
+        "y": {
+          "name": "Y"
+        }
+    },
+    "share": "disabled"
+}
+"""
+    )
+
+
+def test_nothing_changes_without_a_change():
+    text = '{"a": {"b": [1, {"c": null}]}}  // end'
+    assert merge_into(text, {"a": {"b": [1, {"c": None}]}}) == text
+
+
+@pytest.mark.parametrize("text", ["[1]", '{"a": 1, "a": 2}', '{"a": }'])
+def test_a_text_that_cannot_be_edited_is_refused(text: str):
+    with pytest.raises(JsoncError):
+        merge_into(text, {"b": 1})

@@ -1,34 +1,18 @@
 """The client inside the process: for one folder, and for all folders of one engine."""
 
-import asyncio
-import os
-import shlex
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Literal
-
-from msgspec import Struct
 
 from opencode_tui.bus import Subscription
 from opencode_tui.client.calls import Calls
 from opencode_tui.client.local_facets.folder import LocalFolderFacets
 from opencode_tui.client.local_facets.session import LocalSessionFacets
 from opencode_tui.engine.engine import CLOSE_GRACE_MS, Engine, open_engine
-from opencode_tui.engine.instance import Instance
+from opencode_tui.engine.instance import ConfinedRun, Instance
 from opencode_tui.engine.permission.policy import AskPerson, Policy, RefuseQuestions
 from opencode_tui.schema.error import BusyError, ConfigError
-
-_NO_SESSION = "ses_debug_sandbox"
-"""The session whose temp folder commands without a session use."""
-
-
-class ConfinedRun(Struct, frozen=True):
-    """The end of a confined program: its exit code, None after a timeout, and the protected files that it changed, with how."""
-
-    tier: str
-    exit_code: int | None
-    changes: tuple[tuple[str, str], ...]
 
 
 class LocalClient(LocalSessionFacets, LocalFolderFacets):
@@ -69,25 +53,8 @@ class LocalClient(LocalSessionFacets, LocalFolderFacets):
 
         Raises ConfigError where no sandbox works, OSError when the program cannot be started.
         """
-        from opencode_tui.engine.tool.process.process import Command, ShellProcess  # for this alone
-
         instance = await self._engine.instance(self.directory)
-        sandbox, secrets = instance.folder.sandbox.get(), instance.folder.secrets.get()
-        environ = secrets.without_keys(instance.folder.core.environ)
-        confined = await sandbox.confine(
-            argv, session_id=_NO_SESSION, folder=folder, environ=environ, read_only=is_read_only
-        )
-        if confined is None:
-            raise ConfigError(f"no sandbox works here: {(await sandbox.status()).reason}")
-        cancel, cancel_end = os.pipe()
-        command = Command(shlex.join(argv), folder, environ, timeout_ms, argv[0], confined.launch)
-        try:
-            ended = await asyncio.to_thread(ShellProcess(command, feed, cancel=cancel).run)
-        finally:
-            os.close(cancel)
-            os.close(cancel_end)
-        changes = await sandbox.changes(confined)
-        return ConfinedRun(confined.tier, ended.exit_code, tuple((str(one.path), one.kind) for one in changes))
+        return await instance.run_confined(argv, folder, feed, is_read_only=is_read_only, timeout_ms=timeout_ms)
 
     async def reopen(self) -> None:
         """Open the folder again."""

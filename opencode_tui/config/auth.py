@@ -34,9 +34,16 @@ class Credentials(Struct, frozen=True):
         key = entry.get("key")
         return key if entry.get("type") == "api" and isinstance(key, str) and key else None
 
+    def tokens(self) -> dict[str, str]:
+        """Return the tokens for settings of servers (`auth login URL`), by the names of their variables."""
+        entries = [entry for entry in self.entries.values() if entry.get("type") == "wellknown"]
+        pairs = [(entry.get("key"), entry.get("token")) for entry in entries]
+        return {name: token for name, token in pairs if isinstance(name, str) and isinstance(token, str)}
+
     def keys(self) -> list[str]:
-        """Return all API keys."""
-        return [key for provider_id in self.entries if (key := self.key(provider_id)) is not None]
+        """Return all API keys and tokens."""
+        keys = [key for provider_id in self.entries if (key := self.key(provider_id)) is not None]
+        return [*keys, *self.tokens().values()]
 
 
 class AuthStore:
@@ -83,6 +90,12 @@ class AuthStore:
                 "the key is empty or contains spaces, line breaks or other invalid characters; paste it again"
             )
         self._change(lambda entries: entries.__setitem__(provider_id, {"type": "api", "key": key}))
+
+    def store_token(self, url: str, variable: str, token: str) -> None:
+        """Store the token for the settings of a server, which contain it as a variable. Raises the same errors as `login`."""
+        if not token or not token.isprintable():
+            raise ConfigError("the command printed no token on its first line; run it by hand to see why")
+        self._change(lambda entries: entries.__setitem__(url, {"type": "wellknown", "key": variable, "token": token}))
 
     def logout(self, provider_id: str) -> bool:
         """Delete the credentials of a provider and return whether there were any. Raises the same errors as `login`."""

@@ -4,13 +4,16 @@ A wrong value raises ConfigError; a doubtful one is a warning; a setting of a re
 listed in `ignored`. Nothing is fetched, started, imported or written.
 """
 
+import os
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import cast
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from opencode_tui.config.auth import AuthStore
 from opencode_tui.config.check.consistency import check_consistency
 from opencode_tui.config.check.one_source import SourceCheck
 from opencode_tui.config.check.types import SettingsCheck, describe_unknown, find_unknown_keys, find_unsupported
@@ -51,6 +54,8 @@ class LoadedConfig(Struct, frozen=True):
     ignored: list[Notice]
     extensions: list[Extension]
     worktree: Path
+    servers: tuple[str, ...] = ()
+    """Addresses whose settings the user accepted."""
 
 
 def load_config(
@@ -99,6 +104,7 @@ class _Loading:
 
     def load(self) -> LoadedConfig:
         sources = list_sources(paths=self._paths, flags=self._flags, directory=self._directory, worktree=self._worktree)
+        servers = self._read_servers()
         for source in sources:
             self._read_source(source)
         self._add_flags()
@@ -123,7 +129,32 @@ class _Loading:
             ignored=list(dict.fromkeys(self._ignored)),
             extensions=self._extensions,
             worktree=self._worktree,
+            servers=servers,
         )
+
+    def _read_servers(self) -> tuple[str, ...]:
+        """Merge the settings of servers that the user accepted; wrong ones are a warning. Return the addresses."""
+        if not os.path.isdir(self._paths.well_known):
+            return ()
+        from opencode_tui.config.well_known import AcceptedStore  # few users have one
+
+        store = AcceptedStore(paths=self._paths)
+        records = list(store.all())
+        with suppress(ConfigError):  # the engine reports a damaged file
+            tokens = AuthStore(paths=self._paths).read().tokens()
+            self._substitution = Substitution(environ={**self._environ, **tokens}, home=self._paths.home)
+        for record in records:
+            layer = Layer(record.url, "user", self._paths.well_known, migrate(record.settings))
+            if store.review(record.settings) != record.review:
+                gated = store.gated(record.settings)
+                again = f"changed since you accepted it; review with `opencode-tui auth login {record.url}`"
+                self._ignored += [layer.notice(one.path, f"{one.effect}: {again}") for one in _distinct(gated)]
+                layer = replace(layer, value=without(layer.value, [one.path for one in gated]))
+            try:
+                self._add(layer)
+            except ConfigError as error:
+                self._warnings.append(Notice(record.url, "", f"its settings are left out ({error})"))
+        return tuple(record.url for record in records)
 
     def _read_source(self, source: SettingsSource) -> None:
         for layer in self._layers(source):

@@ -2,7 +2,9 @@
 
 import asyncio
 import logging
-from collections.abc import Sequence
+import os
+import shlex
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,13 +25,26 @@ from opencode_tui.engine.session.references import expand_prompt
 from opencode_tui.engine.skill.skills import Skills, discover_skills, search_of
 from opencode_tui.engine.snapshot.worktree_paths import find_store
 from opencode_tui.schema.api.request import PromptPart
-from opencode_tui.schema.error import OpencodeError, StorageError
+from opencode_tui.schema.error import ConfigError, OpencodeError, StorageError
+from opencode_tui.schema.event.screen_event import ScreenToastShown
 
 if TYPE_CHECKING:
     from opencode_tui.engine.session.revert.revert import SessionRevert
     from opencode_tui.engine.session.trash import SessionTrash
 
 logger = logging.getLogger(__name__)
+
+
+_NO_SESSION = "ses_debug_sandbox"
+"""The session whose temp folder commands without a session use."""
+
+
+class ConfinedRun(Struct, frozen=True):
+    """The end of a confined program: its exit code, None after a timeout, and the protected files that it changed, with how."""
+
+    tier: str
+    exit_code: int | None
+    changes: tuple[tuple[str, str], ...]
 
 
 class Instance(Struct, frozen=True):
@@ -44,6 +59,37 @@ class Instance(Struct, frozen=True):
         """Return the parts of a prompt's text: the text, and the referenced files and agents."""
         return await asyncio.to_thread(expand_prompt, text, self.folder.references)
 
+    async def run_confined(
+        self, argv: Sequence[str], folder: Path, feed: Callable[[bytes], None], *, is_read_only: bool, timeout_ms: int
+    ) -> ConfinedRun:
+        """Run a program inside the sandbox, as the agent's commands run; `feed` gets its output, on a thread.
+
+        Raises ConfigError where no sandbox works, OSError when the program cannot be started.
+        """
+        from opencode_tui.engine.tool.process.process import Command, ShellProcess  # for this alone
+
+        sandbox, secrets = self.folder.sandbox.get(), self.folder.secrets.get()
+        environ = secrets.without_keys(self.folder.core.environ)
+        confined = await sandbox.confine(
+            argv, session_id=_NO_SESSION, folder=folder, environ=environ, read_only=is_read_only
+        )
+        if confined is None:
+            raise ConfigError(f"no sandbox works here: {(await sandbox.status()).reason}")
+        cancel, cancel_end = os.pipe()
+        command = Command(shlex.join(argv), folder, environ, timeout_ms, argv[0], confined.launch)
+        running = asyncio.create_task(asyncio.to_thread(ShellProcess(command, feed, cancel=cancel).run))
+        try:
+            ended = await asyncio.shield(running)
+        except asyncio.CancelledError:
+            os.write(cancel_end, b"x")
+            await asyncio.wait({running})
+            raise
+        finally:
+            os.close(cancel)
+            os.close(cancel_end)
+        changes = await sandbox.changes(confined)
+        return ConfinedRun(confined.tier, ended.exit_code, tuple((str(one.path), one.kind) for one in changes))
+
     async def close(self) -> None:
         """Stop background tasks, deliver the last events to the plugins, and close the providers' connections and processes."""
         await self.folder.background.close()
@@ -53,6 +99,9 @@ class Instance(Struct, frozen=True):
 
 FIRST_EMPTYING_S = 5.0
 """Seconds from the opening of a folder to the first deletion of old sessions in the trash; then once a day."""
+
+FIRST_FETCH_S = 0.5
+"""Seconds from the opening of the first folder to the request for the settings of servers."""
 
 _PROGRAM_LOG = logging.getLogger("opencode_tui")
 """The parent of all our loggers; its handlers have a level if the command line sets one, which then wins."""
@@ -72,6 +121,9 @@ async def open_instance(core: Core, directory: Path) -> Instance:
     if services.has_share_server:
         services.shares.get().follow(core.bus, str(directory))
     _watch_branch(core, directory, folder)
+    if new := [url for url in config.servers if url not in core.fetched]:
+        core.fetched.update(new)
+        folder.background.start_endless(partial(_fetch_settings, core, directory, new), name="settings of servers")
     if has_leftovers:
         await _recover(services.revert)
     folder.background.start_endless(partial(_empty_trash, services.trash, config), name="emptying the trash")
@@ -128,6 +180,29 @@ def _watch_branch(core: Core, directory: Path, folder: FolderServices) -> None:
         watch = BranchWatch(repository, publish=partial(core.bus.publish, directory=str(directory)))
         watch.start()
         folder.background.at_close(watch.close)
+
+
+async def _fetch_settings(core: Core, directory: Path, urls: Sequence[str]) -> None:
+    """Fetch the accepted settings of servers again; the next opening uses them. A failure is reported, the old ones stay."""
+    from opencode_tui.config.well_known import AcceptedStore, fetch  # few users have accepted any
+
+    await asyncio.sleep(FIRST_FETCH_S)
+    store = AcceptedStore(paths=core.paths)
+    for url in urls:
+        try:
+            provided = await fetch(url)
+            known = await asyncio.to_thread(store.find, url)
+            if known is None or not await asyncio.to_thread(store.refresh, known, provided.settings):
+                continue
+            message, variant = (
+                f"the settings of {url} have changed; they are used the next time you open this folder",
+                "info",
+            )
+        except OpencodeError as error:
+            message, variant = f"{error}; the settings fetched before are used", "warning"
+        core.bus.publish(
+            ScreenToastShown.model_validate({"message": message, "variant": variant}), directory=str(directory)
+        )
 
 
 async def _recover_trash(core: Core) -> list[str]:

@@ -25,6 +25,7 @@ from opencode_tui.server.routes import (
     settings,
     trash,
     tui_api,
+    worktree,
 )
 
 ROUTERS = (
@@ -39,6 +40,7 @@ ROUTERS = (
     catalog.provider_router,
     catalog.agent_router,
     project.router,
+    worktree.router,
     file.router,
     importing.router,
     catalog.extension_router,

@@ -74,6 +74,11 @@ class Paths(Struct, frozen=True):
         return self.data / "log"
 
     @property
+    def well_known(self) -> Path:
+        """Settings of servers that the user accepted, a record each."""
+        return self.data / "well-known"
+
+    @property
     def auth(self) -> Path:
         """Credentials, mode 0600."""
         return self.data / "auth.json"

@@ -73,11 +73,32 @@ async def test_a_tool_turn_tells_each_state_and_a_message_for_each_step(serve, m
         await face.say(session_id, "write it")
         seen = await events.until("session.idle")
     assert words(seen)[words(seen).index("step-start") :] == [
-        "step-start", "tool pending", "tool running", "step-start", "patch", "file.edited", "tool completed",
+        "step-start", "tool pending", "tool running", "step-start", "patch", "file.edited",
+        "file.watcher.updated", "tool completed",
         "step-finish", "assistant finished", "assistant done", "busy",
         "assistant", "step-start", "text", "text +", "text", "step-finish", "assistant finished", "assistant done",
         "busy", "idle", "session.idle",
     ]  # fmt: skip
+
+
+async def test_changes_by_tools_are_told_but_for_ignored_files(serve, model, project):
+    patch = "*** Begin Patch\n*** Delete File: a.py\n*** Add File: dist/out.js\n+x\n*** End Patch"
+    calls = (
+        Call("apply_patch", {"patchText": patch}),
+        Call("write", {"filePath": str(project.path / "b.py"), "content": "x\n"}),
+    )
+    model.script(Answer(calls=calls), Answer(text="done"))
+    async with serve(settings={"watcher": {"ignore": ["dist/*"]}}) as face, face.events() as events:
+        session_id = await face.session(title="named")
+        await face.say(session_id, "change them")
+        seen = await events.until("session.idle")
+    told = [one["properties"] for one in seen if one["type"] == "file.watcher.updated"]
+    edited = {one["properties"]["file"] for one in seen if one["type"] == "file.edited"}
+    assert sorted((one["file"], one["event"]) for one in told) == [
+        (str(project.path / "a.py"), "unlink"),
+        (str(project.path / "b.py"), "add"),
+    ]
+    assert str(project.path / "dist/out.js") in edited
 
 
 async def test_frames_are_single_lines_between_line_feeds_without_event_names(serve):

@@ -20,13 +20,6 @@ LEFT_OUT = {
         ),
         "no MCP servers yet",
     ),
-    **dict.fromkeys(
-        (
-            *("GET /experimental/worktree", "POST /experimental/worktree", "DELETE /experimental/worktree"),
-            "POST /experimental/worktree/reset",
-        ),
-        "no worktrees for clients of the server yet",
-    ),
 }
 """Routes that are missing, with the reason; one that exists must not be here."""
 

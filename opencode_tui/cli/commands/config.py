@@ -41,11 +41,18 @@ def show() -> None:
 @config.command(short_help="List the settings files, weakest first.")
 def path() -> None:
     """List the settings files, weakest first."""
-    from opencode_tui.config.sources.locations import find_worktree, list_administrator_sources, list_sources
+    from opencode_tui.config.sources.locations import (
+        find_worktree,
+        list_accepted,
+        list_administrator_sources,
+        list_sources,
+    )
 
     outside = read_environment()
     worktree = find_worktree(outside.directory)
     sources = list_sources(paths=outside.paths, flags=outside.flags, directory=outside.directory, worktree=worktree)
+    for url in list_accepted(outside.paths):
+        print_result(f"set      {url} (accepted with `auth login`)")
     for source in [*sources, *list_administrator_sources(outside.flags, outside.directory)]:
         if source.kind == "text":
             print_result(f"set      {source.name}")

@@ -17,6 +17,7 @@ from opencode_tui.schema.api.file import ChangedFile, FileContent, FileEntry, Fi
 from opencode_tui.schema.api.project import Places, ProjectInfo, UpdateProject
 from opencode_tui.schema.api.question import QuestionRequest
 from opencode_tui.schema.api.trust import TrustReport
+from opencode_tui.schema.api.worktree import CreateWorktree, WorktreeInfo
 from opencode_tui.schema.event.screen_event import ScreenEvent
 from opencode_tui.schema.model import Model, ModelRef
 from opencode_tui.schema.permission import Approvals, PermissionReport, PermissionRequest, PermissionRules, Reply, Rule
@@ -198,6 +199,32 @@ class ProjectFacet(Protocol):
 
     async def update(self, project_id: str, request: UpdateProject) -> ProjectInfo:
         """Change the name, icon or commands of a project. Raises NotFoundError, StorageError."""
+        ...
+
+    async def worktrees(self) -> Sequence[str]:
+        """Return the folders of the project's linked worktrees, in the order of discovery."""
+        ...
+
+    async def create_worktree(self, request: CreateWorktree) -> WorktreeInfo:
+        """Create a worktree with a new branch next to the project's folder.
+
+        Its files are written afterwards, then the start commands run in its sandbox; `worktree.ready` or `worktree.failed` follows.
+        Raises ConfigError without a repository, GitUnavailableError.
+        """
+        ...
+
+    async def remove_worktree(self, directory: str) -> None:
+        """Remove a worktree with its ignored files; its branch stays while it has commits that exist nowhere else.
+
+        Raises NotFoundError, BusyError while a session runs there, ConfigError when it has uncommitted changes or new files.
+        """
+        ...
+
+    async def reset_worktree(self, directory: str) -> None:
+        """Move the branch of a worktree to the default branch, then run the project's start command; raises as `remove_worktree`.
+
+        Commits that would exist nowhere else keep a branch of their own; ignored files stay.
+        """
         ...
 
     async def places(self) -> Places:

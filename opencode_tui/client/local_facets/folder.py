@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from opencode_tui.client.calls import Calls, forward
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from opencode_tui.engine.file.search import FileFinder
     from opencode_tui.schema.api.file import ChangedFile, FileContent, FileEntry, FindKind, LineMatch
     from opencode_tui.schema.api.trust import TrustReport
+    from opencode_tui.schema.api.worktree import CreateWorktree, WorktreeInfo
 
 
 class _Permissions:
@@ -183,8 +185,16 @@ class _Settings:
         await asyncio.to_thread(grant_seen, self._instance.directory, seen, paths=self._paths)
 
 
+_START_MS = 300_000
+"""Milliseconds that a start command of a worktree may take."""
+
+_TAIL_BYTES = 4_096
+_LAST_CHARACTERS = 200
+
+
 class _Project:
     def __init__(self, engine: Engine, instance: Instance) -> None:
+        self._engine = engine
         self._core = engine.core
         self._instance = instance
         self.all = engine.core.projects.all
@@ -203,6 +213,50 @@ class _Project:
             worktree=str(project.worktree),
             directory=str(project.directory),
         )
+
+    async def worktrees(self) -> Sequence[str]:
+        return await self._instance.folder.worktrees.get().list()
+
+    async def create_worktree(self, request: "CreateWorktree") -> "WorktreeInfo":
+        folder = self._instance.folder
+        info, made = await folder.worktrees.get().create(request)
+        filling = folder.worktrees.get().fill(made, request.start_command, self._run)
+        folder.background.start(filling, name=f"worktree {info.name}")
+        return info
+
+    async def remove_worktree(self, directory: str) -> None:
+        await self._engine.dispose(Path(directory))
+        await self._instance.folder.worktrees.get().remove(directory)
+
+    async def reset_worktree(self, directory: str) -> None:
+        folder = self._instance.folder
+        await self._engine.dispose(Path(directory))
+        await folder.worktrees.get().reset(directory)
+        folder.background.start(folder.worktrees.get().restart(directory, self._run), name=f"worktree {directory}")
+
+    async def _run(self, folder: Path, command: str) -> str | None:
+        """Run a shell command in the sandbox of a folder; return one line about a failure."""
+        from opencode_tui.engine.tool.process.process import find_shell  # only for such commands
+
+        tail = bytearray()
+
+        def feed(piece: bytes) -> None:
+            tail.extend(piece)
+            del tail[:-_TAIL_BYTES]
+
+        instance = await self._engine.instance(folder)
+        argv = [find_shell(self._core.environ, folder), "-c", "--", command]
+        try:
+            ended = await instance.run_confined(argv, folder, feed, is_read_only=False, timeout_ms=_START_MS)
+        except OSError as error:
+            return error.strerror or str(error)
+        if ended.changes:
+            return f"it changed protected files: {', '.join(path for path, _ in ended.changes[:3])}"
+        if ended.exit_code == 0:
+            return None
+        last = " ".join(tail.decode("utf-8", "replace").split())[-_LAST_CHARACTERS:]
+        how = "no end within its time" if ended.exit_code is None else f"exit code {ended.exit_code}"
+        return f"{how}: {last}" if last else how
 
     async def branch(self) -> str | None:
         return await asyncio.to_thread(lambda: self._instance.folder.project.branch)

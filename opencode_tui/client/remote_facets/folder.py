@@ -29,6 +29,7 @@ from opencode_tui.schema.api.file import ChangedFile, FileContent, FileEntry, Fi
 from opencode_tui.schema.api.project import Places, ProjectInfo, UpdateProject
 from opencode_tui.schema.api.question import QuestionRequest
 from opencode_tui.schema.api.trust import TrustGrant, TrustReport
+from opencode_tui.schema.api.worktree import CreateWorktree, WorktreeChoice, WorktreeInfo
 from opencode_tui.schema.error import NotFoundError
 from opencode_tui.schema.event.screen_event import ScreenEvent
 from opencode_tui.schema.http_headers import OWN
@@ -174,6 +175,18 @@ class _Project(RemoteFacet):
 
     async def update(self, project_id: str, request: UpdateProject) -> ProjectInfo:
         return await self._link.send("PATCH", f"/project/{project_id}", ProjectInfo, request)
+
+    async def worktrees(self) -> Sequence[str]:
+        return await self._link.value("GET", "/experimental/worktree")
+
+    async def create_worktree(self, request: CreateWorktree) -> WorktreeInfo:
+        return await self._link.send("POST", "/experimental/worktree", WorktreeInfo, request)
+
+    async def remove_worktree(self, directory: str) -> None:
+        await self._link.value("DELETE", "/experimental/worktree", WorktreeChoice(directory=directory))
+
+    async def reset_worktree(self, directory: str) -> None:
+        await self._link.value("POST", "/experimental/worktree/reset", WorktreeChoice(directory=directory))
 
     async def places(self) -> Places:
         return await self._link.get("/path", Places)

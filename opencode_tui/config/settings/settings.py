@@ -306,10 +306,10 @@ class SkillsSettings(Section):
 
 
 class WatcherSettings(Section):
-    """Watching files for changes."""
+    """Events about changed files."""
 
     ignore: list[str] | None = None
-    """Patterns of paths that are not watched."""
+    """Patterns of paths, relative to the folder, whose changes by tools are not sent as `file.watcher.updated`: `dist/*`."""
 
 
 class EnterpriseSettings(Section):
@@ -383,7 +383,7 @@ class Settings(Section):
     skills: SkillsSettings | None = None
     """Further locations of skills."""
     watcher: WatcherSettings | None = None
-    """Watching files for changes."""
+    """Events about changed files, for clients of the server."""
     plugin: list[Text] | None = None
     """Plugins: Python files or modules; lists of several files are joined."""
     hooks: dict[HookTrigger, list[HookGroup]] | None = None
@@ -441,7 +441,7 @@ class Settings(Section):
 
 
 UNSUPPORTED = (
-    "mcp", "lsp", "formatter", "autoupdate", "watcher", "layout", "shell", "skills.urls",
+    "mcp", "lsp", "formatter", "autoupdate", "layout", "shell", "skills.urls",
     "server.mdns", "server.mdnsDomain", "experimental.openTelemetry", "experimental.batch_tool", "experimental.mcp_timeout",
     "provider.*.options.setCacheKey", "provider.*.models.*.interleaved",
 )  # fmt: skip

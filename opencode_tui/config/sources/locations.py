@@ -78,6 +78,15 @@ def list_sources(*, paths: Paths, flags: Flags, directory: Path, worktree: Path)
     return found
 
 
+def list_accepted(paths: Paths) -> list[str]:
+    """Return the addresses whose settings the user accepted; they come before all other sources. Blocks."""
+    if not paths.well_known.is_dir():
+        return []
+    from opencode_tui.config.well_known import AcceptedStore  # few users have one
+
+    return [record.url for record in AcceptedStore(paths=paths).all()]
+
+
 def list_administrator_sources(flags: Flags, directory: Path) -> list[SettingsSource]:
     """Return the administrator's sources, which override all others."""
     folder = Path(flags.managed_config_dir) if flags.managed_config_dir else _system_folder()

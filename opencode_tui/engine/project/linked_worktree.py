@@ -1,18 +1,20 @@
-"""Creates git worktrees when the user requests one: a new branch and a new folder, nothing checked out.
+"""Creates, removes and resets git worktrees when the user requests it; a new one gets a new branch and a new folder.
 
-This is the only module that writes to the user's repository. It checks out no file, so no filter runs, and sets up no upstream
-tracking, so the repository's settings do not change.
+This is the only module that writes to the user's repository. No filter and no hook runs, and no upstream tracking is set up, so the
+repository's settings do not change. Nothing is fetched. No commit is lost: a branch is deleted only when others have its commits.
 """
 
 import asyncio
+import itertools
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from msgspec import Struct
 
 from opencode_tui.engine.project.git import SafeGit
-from opencode_tui.engine.project.repository import Repository
+from opencode_tui.engine.project.repository import Repository, find_repository
 from opencode_tui.schema.error import ConfigError, GitUnavailableError
 
 BRANCHES = "opencode-tui/"
@@ -60,6 +62,73 @@ class LinkedWorktrees:
         except BaseException:
             await self.remove(wanted)
             raise
+
+    async def check_out(self, made: LinkedWorktree) -> None:
+        """Write the files of the worktree's index into it, without filters."""
+        await self._git.run(
+            "checkout-index", "--all", "--index", "--quiet", folder=made.path, more=await self._plain(made.path)
+        )
+
+    async def list(self) -> list[LinkedWorktree]:
+        """Return the existing worktrees with a branch, but the main one; `start` is the present commit."""
+        listing = await self._git.run("worktree", "list", "--porcelain")
+        return await asyncio.to_thread(lambda: list(self._read(listing)))
+
+    def _read(self, listing: str) -> Iterator[LinkedWorktree]:
+        for entry in listing.split("\n\n"):
+            facts = dict(line.split(" ", 1) for line in entry.splitlines() if " " in line)
+            path = Path(os.path.realpath(facts.get("worktree", "")))
+            if "branch" in facts and path.is_dir() and path != self._repository.main_worktree:
+                yield LinkedWorktree(path, facts["branch"].removeprefix("refs/heads/"), facts.get("HEAD", ""))
+
+    async def remove_clean(self, made: LinkedWorktree) -> None:
+        """Remove a worktree with its ignored files, and its branch if that is ours and merged.
+
+        Git refuses while there are changed or new files.
+        """
+        variables = await self._plain(made.path)
+        settings = {name: value for name, value in variables.items() if name.startswith("GIT_CONFIG_")}
+        top = self._repository.main_worktree
+        await self._git.run("worktree", "remove", str(made.path), folder=top, more=settings)
+        if made.branch.startswith(BRANCHES):
+            with suppress(GitUnavailableError):  # it has commits that are in no other branch
+                await self._git.run("branch", "--quiet", "-d", made.branch, folder=top)
+
+    async def reset(self, made: LinkedWorktree) -> None:
+        """Move a worktree without changes to the default branch; commits that are nowhere else get a branch of their own.
+
+        Raises ConfigError without a default branch.
+        """
+        target = await self._default_branch()
+        others = await self._git.run(
+            "for-each-ref", "--format=%(refname:short)", "--contains", made.start, "refs/heads", "refs/remotes"
+        )
+        if not set(others.split()) - {made.branch}:
+            await self._git.run(
+                "branch", "--no-track", await self._free_branch(f"{made.branch}-before-reset"), made.start
+            )
+        await self._git.run("reset", "--hard", "--quiet", target, folder=made.path, more=await self._plain(made.path))
+
+    async def _free_branch(self, wanted: str) -> str:
+        taken = set((await self._git.run("for-each-ref", "--format=%(refname:short)", "refs/heads")).split())
+        numbers = (wanted if number == 1 else f"{wanted}-{number}" for number in itertools.count(1))
+        return next(name for name in numbers if name not in taken)
+
+    async def _default_branch(self) -> str:
+        """Return the commit of the remote's default branch as it was fetched last, else of `main` or `master`."""
+        for name in ("refs/remotes/origin/HEAD", "refs/heads/main", "refs/heads/master"):
+            with suppress(GitUnavailableError):
+                return (await self._git.run("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")).strip()
+        raise ConfigError(
+            f"{self._repository.main_worktree} has no default branch (origin/HEAD, main or master); name one so"
+        )
+
+    async def _plain(self, path: Path) -> Mapping[str, str]:
+        """Return the variables for commands that read or write files in a worktree."""
+        repository = await asyncio.to_thread(find_repository, path)
+        if repository is None:
+            raise GitUnavailableError(f"{path} is not a worktree any more")
+        return await self._git.without_filters(repository)
 
     async def remove(self, made: LinkedWorktree) -> None:
         """Remove a worktree that `add` just created, with its files and its branch."""

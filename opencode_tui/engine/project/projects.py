@@ -93,6 +93,16 @@ class Projects(Struct, frozen=True):
 
         return await self._update(key, known, merge)
 
+    async def change_sandboxes(self, project: Project, *, added: str | None = None, removed: str | None = None) -> None:
+        """Add or remove a folder of a linked worktree, and publish the project. Raises StorageError."""
+        now = self.clock()
+
+        def change(known: ProjectInfo) -> ProjectInfo:
+            kept = [path for path in [*known.sandboxes, *([added] if added else [])] if path != removed]
+            return known.changed(sandboxes=list(dict.fromkeys(kept)), time=known.time.changed(updated=now))
+
+        await self._update(("project", project.id), self._describe(project, now), change)
+
     async def all(self) -> list[ProjectInfo]:
         """Return the readable records of all projects by ID."""
         found: list[ProjectInfo] = []

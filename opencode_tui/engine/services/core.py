@@ -56,6 +56,8 @@ class Core(Struct, frozen=True):
     search: "Lazy[SearchService]"
     imports: "Lazy[Imports]"
     trash: Trash
+    fetched: set[str]
+    """Addresses whose settings this process has fetched, or tried to."""
 
 
 def build_core(
@@ -105,6 +107,7 @@ def build_core(
             )
         ),
         trash=Trash(paths, locks=locks, clock=clock, files=files),
+        fetched=set(),
     )
 
 

@@ -1,5 +1,6 @@
 """Builds the services of one folder: its agents, models, tools and permissions."""
 
+import os
 from collections.abc import Mapping
 from functools import cached_property, partial
 from pathlib import Path
@@ -7,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from opencode_tui.config.auth import AuthStore
 from opencode_tui.config.load import LoadedConfig
+from opencode_tui.config.permission import compile_wildcard
 from opencode_tui.engine.agent.registry import AgentRegistry, build_registry
 from opencode_tui.engine.agent.rules import AgentRules
 from opencode_tui.engine.command.commands import Commands
@@ -26,21 +28,23 @@ from opencode_tui.engine.session.plugin_hooks import advise_permission, change_e
 from opencode_tui.engine.session.question import QuestionService
 from opencode_tui.engine.session.references import ReferenceScope
 from opencode_tui.engine.session.request.instruction import DirectoryInstructions
-from opencode_tui.engine.session.sessions import SessionApprovals
+from opencode_tui.engine.session.sessions import SessionApprovals, new_slug
 from opencode_tui.engine.session.step.tool_calls import SessionOutputs
 from opencode_tui.engine.session.todo_store import SessionTodos
 from opencode_tui.engine.skill.skills import Skills
 from opencode_tui.engine.tool.registry import ToolDependencies, ToolRegistry, built_in_tools
 from opencode_tui.engine.tool.tool import ToolContext
 from opencode_tui.engine.tool.truncate import Truncator
-from opencode_tui.schema.event.event import FileEdited
+from opencode_tui.schema.event.event import FileEdited, FileWatcherUpdated, WorktreeFailed, WorktreeReady
 from opencode_tui.schema.permission import Action
 
 if TYPE_CHECKING:
     from opencode_tui.config.settings.settings import SandboxSettings
+    from opencode_tui.engine.file.worktrees import Worktrees
     from opencode_tui.engine.sandbox.environment import Secrets
     from opencode_tui.engine.sandbox.sandbox import Sandbox
     from opencode_tui.engine.snapshot.snapshot import Snapshots
+    from opencode_tui.engine.tool.files.transaction import Change
     from opencode_tui.engine.tool.plugin_tool import PluginTool
     from opencode_tui.engine.tool.process.background import BackgroundCommands
 
@@ -72,6 +76,7 @@ class FolderServices:
         self.snapshots = Lazy(self._make_snapshots)
         self.secrets = Lazy(self._make_secrets)
         self.sandbox = Lazy(self._make_sandbox)
+        self.worktrees = Lazy(self._make_worktrees)
         self.commands_in_background = Lazy(self._make_background_commands)
 
     @cached_property
@@ -201,8 +206,15 @@ class FolderServices:
         core, agents, hooks = self.core, self.agents, self.plugins.hooks
         directory = str(self.project.directory)
 
-        def edited(path: Path) -> None:
-            core.bus.publish(FileEdited(file=str(path)), directory=directory)
+        watcher = self.config.settings.watcher
+        ignored = [compile_wildcard(pattern) for pattern in (watcher.ignore if watcher else None) or ()]
+
+        def edited(change: "Change") -> None:
+            core.bus.publish(FileEdited(file=str(change.path)), directory=directory)
+            name = os.path.relpath(change.path, directory)
+            if not any(pattern.fullmatch(name) for pattern in ignored):
+                kind = "unlink" if change.content is None else "add" if change.expected is None else "change"
+                core.bus.publish(FileWatcherUpdated(file=str(change.path), event=kind), directory=directory)
 
         def may(agent_name: str, permission: str, pattern: str) -> Action:
             agent = agents.get(agent_name)
@@ -283,6 +295,23 @@ class FolderServices:
         made = BackgroundCommands(publish=core.publisher.publish, clock=core.clock, root_of=core.store.root_of)
         self.background.at_close(made.close)
         return made
+
+    def _make_worktrees(self) -> "Worktrees":
+        from opencode_tui.engine.file.worktrees import Worktrees
+
+        core = self.core
+
+        def publish(event: WorktreeReady | WorktreeFailed, folder: Path) -> None:
+            core.bus.publish(event, directory=str(folder))
+
+        return Worktrees(
+            project=self.project,
+            projects=core.projects,
+            paths=core.paths,
+            environ=core.environ,
+            publish=publish,
+            new_name=new_slug,
+        )
 
     def _make_snapshots(self) -> "Snapshots":
         from opencode_tui.engine.snapshot.objects.quota import SnapshotSettings

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from opencode_tui.engine.tool.edit.file_editor import FileEditor
     from opencode_tui.engine.tool.files.files import WorktreeFiles
     from opencode_tui.engine.tool.files.read_guard import ReadGuard
+    from opencode_tui.engine.tool.files.transaction import Change
     from opencode_tui.engine.tool.process.background import BackgroundCommands
     from opencode_tui.engine.tool.search.search import FileSearch, Readable
 
@@ -105,8 +106,8 @@ class ToolRegistry:
 class ToolDependencies(Struct, frozen=True):
     """The collaborators of the built-in tools.
 
-    `edited` is called for every file that one of them wrote; `may_delegate` says whether the agent of that name may start others,
-    `may_edit` whether it may change files;
+    `edited` is called for every change of a file by one of them; `may_delegate` says whether the agent of that name may start
+    others, `may_edit` whether it may change files;
     `readable` says whether a call may read a file without asking, so that a search does not show what read would ask for;
     `instructions` finds the rules files near a file that is read; `outputs` are what earlier calls gave; `extend_environment` is
     what plugins add to the environment of commands, which get none of the keys in `secrets` and run in `sandbox`, those that
@@ -117,7 +118,7 @@ class ToolDependencies(Struct, frozen=True):
     home: Path
     truncator: Truncator
     todos: "TodoStore"
-    edited: Callable[[Path], None]
+    edited: "Callable[[Change], None]"
     may_delegate: Callable[[str], bool]
     may_edit: Callable[[str], bool]
     readable: "Readable"

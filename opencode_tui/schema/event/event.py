@@ -192,6 +192,29 @@ class FileEdited(Record):
     file: str
 
 
+class FileWatcherUpdated(Record):
+    """A tool created, changed or deleted a file; after `file.edited`. Patterns of `watcher.ignore` leave files out."""
+
+    type: Literal["file.watcher.updated"] = "file.watcher.updated"
+    file: str
+    event: Literal["add", "change", "unlink"]
+
+
+class WorktreeReady(Record):
+    """A new worktree has its files, and its start commands have run; an event of its own folder."""
+
+    type: Literal["worktree.ready"] = "worktree.ready"
+    name: str
+    branch: str
+
+
+class WorktreeFailed(Record):
+    """The files of a worktree could not be written, or a start command did not run or failed."""
+
+    type: Literal["worktree.failed"] = "worktree.failed"
+    message: str
+
+
 class ProjectUpdated(ProjectInfo):
     """A project's record changed."""
 
@@ -234,6 +257,9 @@ StructuralEvent = (
     | CommandExecuted
     | BackgroundUpdated
     | FileEdited
+    | FileWatcherUpdated
+    | WorktreeReady
+    | WorktreeFailed
     | ProjectUpdated
     | BranchUpdated
     | ScreenEvent

@@ -46,7 +46,7 @@ class Workbench:
 
     def __post_init__(self) -> None:
         self.stamps = ReadGuard()
-        self.files = WorktreeFiles(edited=self.edited.append)
+        self.files = WorktreeFiles(edited=lambda change: self.edited.append(change.path))
         self.permission = EditPermission(self.protected)
         self.editor = FileEditor(files=self.files, stamps=self.stamps, permission=self.permission)
         self.reader = ReadTool(stamps=self.stamps)

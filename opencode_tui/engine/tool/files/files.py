@@ -58,9 +58,9 @@ class TextFile(Struct, frozen=True):
 
 
 class WorktreeFiles:
-    """Reads and changes files for tools. `edited` is called with every changed path, after the call's own watch."""
+    """Reads and changes files for tools. `edited` is called with every change, after the call's own watch."""
 
-    def __init__(self, *, edited: Callable[[Path], None] | None = None) -> None:
+    def __init__(self, *, edited: Callable[[Change], None] | None = None) -> None:
         self._edited = edited
         self._locks: WeakValueDictionary[Path, asyncio.Lock] = WeakValueDictionary()
 
@@ -106,7 +106,7 @@ class WorktreeFiles:
                 await context.watch.after_write(done=is_done)
         if self._edited is not None:
             for change in changes:
-                self._edited(change.path)
+                self._edited(change)
         return stamps
 
 

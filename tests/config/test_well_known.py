@@ -1,0 +1,130 @@
+"""Settings of a server: shown, accepted, kept on disk, and fetched again without delaying anything."""
+
+import json
+from collections.abc import Generator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+
+import pytest
+
+from opencode_tui.client.local import open_client
+from opencode_tui.config.auth import AuthStore
+from opencode_tui.config.flags import Flags
+from opencode_tui.config.load import load_config
+from opencode_tui.config.well_known import AcceptedStore, clean_address
+from opencode_tui.engine import instance
+from opencode_tui.schema.error import ConfigError
+from opencode_tui.schema.event.screen_event import ScreenToastShown
+from opencode_tui.storage.paths import find_paths
+from tests.support.world.in_process import Commands
+
+DOCUMENT = {
+    "auth": {"command": ["sh", "-c", "echo token-of-mine; echo more"], "env": "COMPANY_TOKEN"},
+    "config": {
+        "theme": "nord",
+        "username": "company",
+        "provider": {"company": {"npm": "@ai-sdk/openai-compatible", "options": {"apiKey": "{env:COMPANY_TOKEN}"}}},
+    },
+}
+
+
+@contextmanager
+def served(document: dict) -> Generator[str]:
+    """Serve a document, as it is at each request, on this machine."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            data = json.dumps(document).encode() if self.path == "/.well-known/opencode" else b"{}"
+            self.send_response(200 if document else 500)
+            self.send_header("content-length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def load(environ: dict[str, str], folder: Path):
+    return load_config(paths=find_paths(environ), flags=Flags(), directory=folder, environ=environ)
+
+
+def test_login_shows_what_is_set_and_stores_it_only_when_accepted(environ, tmp_path, monkeypatch, capsys):
+    line = Commands(tmp_path, environ, monkeypatch, capsys)
+    with served(DOCUMENT) as url:
+        refused = line.run("auth", "login", url)
+        before = load(environ, tmp_path)
+        accepted = line.run("auth", "login", f"{url}/", "--yes")
+    loaded = load(environ, tmp_path)
+    for shown in (refused.stdout, accepted.stdout):
+        assert 'theme: "nord"' in shown and "COMPANY_TOKEN" in shown and "sh -c" in shown
+        assert "(sends data elsewhere)" in shown or "(reads a variable" in shown
+    assert refused.code == 2 and "--yes" in refused.stderr and before.effective == {} and before.servers == ()
+    assert accepted.code == 0 and loaded.servers == (url,) and loaded.sources["theme"] == url
+    assert loaded.effective["provider"]["company"]["options"]["apiKey"] == "token-of-mine"
+    assert AuthStore(paths=find_paths(environ)).read().entries[url]["type"] == "wellknown"
+    removed = line.run("auth", "logout", url)
+    assert removed.code == 0 and load(environ, tmp_path).effective == {}
+    assert AuthStore(paths=find_paths(environ)).read().entries == {}
+
+
+def test_every_other_source_overrides_a_server_and_its_wrong_settings_stop_nothing(environ, tmp_path):
+    paths = find_paths(environ)
+    store = AcceptedStore(paths=paths)
+    store.accept("https://a.example", {"theme": "nord", "username": "company"})
+    store.accept("https://b.example", {"share": "sometimes"})
+    paths.config.mkdir(parents=True)
+    (paths.config / "opencode.json").write_text('{"theme": "gruvbox"}')
+    loaded = load(environ, tmp_path)
+    assert (loaded.settings.theme, loaded.settings.username, loaded.settings.share) == ("gruvbox", "company", None)
+    assert any("https://b.example" in str(one) and "left out" in str(one) for one in loaded.warnings)
+
+
+def test_what_starts_programs_counts_only_as_it_was_accepted(environ, tmp_path):
+    store = AcceptedStore(paths=find_paths(environ))
+    store.accept("https://a.example", {"theme": "nord"})
+    known = store.find("https://a.example")
+    assert known is not None
+    newer = {"theme": "gruvbox", "mcp": {"x": {"type": "local", "command": ["evil"]}}}
+    assert store.refresh(known, newer) and not store.refresh(store.find(known.url) or known, newer)
+    loaded = load(environ, tmp_path)
+    assert loaded.effective == {"theme": "gruvbox"}
+    assert ["auth login https://a.example" in str(one) for one in loaded.ignored] == [True]
+
+
+@pytest.mark.parametrize("text", ["http://a.example", "https://u:p@a.example", "ftp://a", "https://", "https://a?x=1"])
+def test_an_address_that_could_be_changed_on_the_way_is_refused(text: str):
+    with pytest.raises(ConfigError):
+        clean_address(text)
+
+
+@pytest.mark.parametrize("answers", [True, False])
+async def test_a_start_uses_the_disk_and_fetches_once_afterwards(environ, tmp_path, monkeypatch, answers: bool):
+    monkeypatch.setattr(instance, "FIRST_FETCH_S", 0)
+    folder = tmp_path / "project"
+    folder.mkdir()
+    with served({"config": {"theme": "gruvbox"}} if answers else {}) as url:
+        store = AcceptedStore(paths=find_paths(environ))
+        store.accept(url, {"theme": "nord"})
+        async with open_client(environ, folder) as client:
+            first = (await client.settings.effective())["theme"]
+            toasts: list[ScreenToastShown] = []
+            with client.events() as events:
+                async for envelope in events:
+                    if isinstance(envelope.event, ScreenToastShown):
+                        toasts.append(envelope.event)
+                        break
+            await client.reopen()
+            then = (await client.settings.effective())["theme"]
+    assert first == "nord" and url in toasts[0].message
+    assert then == ("gruvbox" if answers else "nord")
+    assert ("have changed" in toasts[0].message) == answers and toasts[0].variant == ("info" if answers else "warning")

@@ -1,0 +1,96 @@
+"""Worktrees that a client makes, removes and resets, in a real repository; nothing of the user gets lost."""
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+ROUTE = "/experimental/worktree"
+
+
+async def made(face, **wish: str) -> dict:
+    """Make a worktree and wait until it has its files."""
+    async with face.events("/global/event") as events:
+        worktree = (await face.http.post(ROUTE, json=wish)).json()
+        while (event := await events.read())["payload"]["type"] not in ("worktree.ready", "worktree.failed"):
+            pass
+    assert event["directory"] == worktree["directory"]
+    return {**worktree, "event": event["payload"]}
+
+
+async def test_a_worktree_gets_a_branch_and_the_files_of_the_commit(serve, project):
+    async with serve() as face:
+        worktree = await made(face, name="My Feature!")
+        second = (await face.http.post(ROUTE)).json()
+        listed = (await face.http.get(ROUTE)).json()
+        sandboxes = (await face.http.get("/project/current")).json()["sandboxes"]
+    folder = Path(worktree["directory"])
+    assert folder == project.path.parent / "project-my-feature" and (folder / "a.py").read_text() == "x = 1\n"
+    assert worktree["event"] == {
+        "type": "worktree.ready", "properties": {"name": "my-feature", "branch": "opencode-tui/my-feature"}
+    }  # fmt: skip
+    assert project.git("-C", str(folder), "status", "--porcelain") == ""
+    assert listed == sandboxes == [worktree["directory"], second["directory"]]
+
+
+async def test_a_worktree_with_work_is_not_removed_and_a_clean_one_is(serve, project):
+    async with serve() as face:
+        worktree = await made(face, name="one")
+        folder = Path(worktree["directory"])
+        (folder / "a.py").write_text("x = 2\n")
+        (folder / "new.txt").write_text("mine\n")
+        body = {"directory": str(folder)}
+        refused = await face.http.request("DELETE", ROUTE, json=body)
+        not_reset = await face.http.post(f"{ROUTE}/reset", json=body)
+        project.git("-C", str(folder), "add", "-A")
+        project.git("-C", str(folder), "commit", "-qm", "work")
+        removed = await face.http.request("DELETE", ROUTE, json=body)
+        listed = (await face.http.get(ROUTE)).json()
+        unknown = await face.http.request("DELETE", ROUTE, json=body)
+        main = await face.http.request("DELETE", ROUTE, json={"directory": str(project.path)})
+    for answer, verb in ((refused, "remove"), (not_reset, "reset")):
+        message = answer.json()["data"]["message"]
+        assert answer.status_code == 400 and "a.py, new.txt" in message and verb in message
+    assert removed.json() is True and not folder.exists() and listed == []
+    assert project.git("show", "opencode-tui/one:new.txt") == "mine"  # commits that are nowhere else keep the branch
+    assert (unknown.status_code, main.status_code) == (404, 404)
+
+
+async def test_a_reset_keeps_commits_that_would_be_lost_under_a_branch(serve, project):
+    async with serve() as face:
+        worktree = await made(face, name="one")
+        folder = Path(worktree["directory"])
+        (folder / "new.txt").write_text("mine\n")
+        project.git("-C", str(folder), "add", "-A")
+        project.git("-C", str(folder), "commit", "-qm", "work")
+        reset = await face.http.post(f"{ROUTE}/reset", json={"directory": str(folder)})
+        gone = await made_again(face, folder)
+    assert reset.json() is True and not gone and (folder / "a.py").exists()
+    assert project.git("rev-parse", "opencode-tui/one") == project.git("rev-parse", "HEAD")
+    assert project.git("show", "opencode-tui/one-before-reset:new.txt") == "mine"
+
+
+async def made_again(face, folder: Path) -> bool:
+    """Return whether the file of the dropped commit is still in the worktree."""
+    await face.http.get("/vcs")
+    return (folder / "new.txt").exists()
+
+
+@pytest.mark.skipif(shutil.which("bwrap") is None, reason="needs a sandbox")
+async def test_start_commands_run_in_the_sandbox_of_the_new_folder_once_the_project_is_trusted(serve, project):
+    async with serve() as face:
+        tier = (await face.http.get("/opencode-tui/sandbox")).json()["tier"]
+        if tier == "none":
+            pytest.skip("no sandbox works here")
+        known = (await face.http.get("/project/current")).json()
+        await face.http.patch(f"/project/{known['id']}", json={"commands": {"start": "echo first > log"}})
+        worktree = await made(face, name="one", startCommand="echo then >> log; echo x > ../escaped")
+        (project.path / "opencode.json").write_text('{"mcp": {"x": {"type": "local", "command": ["true"]}}}')
+        gated = await made(face, name="two", startCommand="touch ran")
+    folder = Path(worktree["directory"])
+    assert (folder / "log").read_text() == "first\nthen\n" and not (folder.parent / "escaped").exists()
+    assert worktree["event"]["type"] == "worktree.failed"
+    assert "`echo then" in worktree["event"]["properties"]["message"]
+    assert "opencode-tui trust" in gated["event"]["properties"]["message"]
+    assert os.listdir(gated["directory"]) and not (Path(gated["directory"]) / "ran").exists()

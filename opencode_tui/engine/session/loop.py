@@ -15,7 +15,7 @@ from opencode_tui.engine.provider.llm import ToolCall
 from opencode_tui.engine.provider.providers import Providers
 from opencode_tui.engine.session.compaction.policy import CompactionPolicy, CompactionState
 from opencode_tui.engine.session.request.builder import RequestBuilder, RequestTask, request_of
-from opencode_tui.engine.session.request.history import Position, filter_compacted, is_answered, is_waiting, position
+from opencode_tui.engine.session.request.history import Position, filter_compacted, is_answered, position
 from opencode_tui.engine.session.request.reminder import wrap_late
 from opencode_tui.engine.session.request.structured import StructuredAnswer, structured_answer
 from opencode_tui.engine.session.runs import Run
@@ -34,6 +34,7 @@ from opencode_tui.schema.session.message import (
     MessagePath,
     MessageTime,
     UserMessage,
+    is_waiting,
 )
 from opencode_tui.schema.session.part import PatchPart, SubtaskPart, TextPart, ToolPart
 from opencode_tui.schema.session.session import SessionInfo

@@ -14,14 +14,14 @@ from opencode_tui.engine.session.command import SessionCommands
 from opencode_tui.engine.session.loop import SessionLoop
 from opencode_tui.engine.session.maintenance import SessionMaintenance
 from opencode_tui.engine.session.records.store import SessionStore
-from opencode_tui.engine.session.request.history import filter_compacted, is_answered, is_waiting, position
+from opencode_tui.engine.session.request.history import filter_compacted, is_answered, position
 from opencode_tui.engine.session.request.user_message import Target, UserMessages
 from opencode_tui.engine.session.runs import Run, RunRegistry
 from opencode_tui.schema.api.request import CommandInput, PromptInput
 from opencode_tui.schema.error import SessionError
 from opencode_tui.schema.permission import Rule
 from opencode_tui.schema.session.history import MessageWithParts, with_parts
-from opencode_tui.schema.session.message import AssistantMessage, UserMessage
+from opencode_tui.schema.session.message import AssistantMessage, UserMessage, is_waiting
 from opencode_tui.schema.session.part import ToolPart
 from opencode_tui.schema.session.session import SessionInfo
 from opencode_tui.schema.session.tool_state import ToolStateRunning

@@ -131,3 +131,8 @@ Message = Annotated[AnyMessage, Field(discriminator="role")]
 
 MESSAGE: TypeAdapter[AnyMessage] = TypeAdapter(Message, config=ConfigDict(defer_build=True))
 """Validates a message of either role from JSON."""
+
+
+def is_waiting(info: AnyMessage) -> bool:
+    """Return whether a message is a request that waits for the end of the turn before it: no step reads it."""
+    return isinstance(info, UserMessage) and info.delivery == "queue"

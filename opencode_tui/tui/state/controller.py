@@ -21,17 +21,16 @@ from opencode_tui.schema.error import BusyError, NotFoundError, OpencodeError
 from opencode_tui.schema.event.event import BusLagged, Event, PartGrowth, PartUpdated, SessionUpdated
 from opencode_tui.schema.event.screen_event import ScreenEvent
 from opencode_tui.schema.permission import APPROVALS, Approvals, PermissionRequest
-from opencode_tui.schema.session.message import Delivery
+from opencode_tui.schema.session.message import Delivery, is_waiting
 from opencode_tui.schema.session.session import APPROVALS_KEY, SessionInfo
 from opencode_tui.schema.session.undo import UndoFiles
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.text.undo import stored_report, undone_files
 from opencode_tui.tui.options import StartOptions
-from opencode_tui.tui.state.facts import Asking, FolderState, SessionFacts, is_left_open
+from opencode_tui.tui.state.facts import Asking, FolderState, SessionFacts, WaitingRequests, is_left_open
 from opencode_tui.tui.state.items import ToolItem
 from opencode_tui.tui.state.model_selection import ModelSelection
 from opencode_tui.tui.state.transcript import Transcript
-from opencode_tui.tui.state.waiting import WaitingRequests, is_waiting
 from opencode_tui.tui.widgets.wheel import Wheel
 
 LOOK_S = 1.0

@@ -9,6 +9,7 @@ from opencode_tui.schema.api.question import QuestionRequest
 from opencode_tui.schema.event.event import (
     BranchUpdated,
     Event,
+    MessageRemoved,
     MessageUpdated,
     PartGrowth,
     PartProgress,
@@ -30,13 +31,20 @@ from opencode_tui.schema.event.event import (
 from opencode_tui.schema.permission import PermissionRequest
 from opencode_tui.schema.session.diff import FileDiff
 from opencode_tui.schema.session.history import MessageWithParts, session_cost
-from opencode_tui.schema.session.message import FINISH_CONTINUES, AnyMessage, AssistantMessage, UserMessage
+from opencode_tui.schema.session.message import (
+    FINISH_CONTINUES,
+    AnyMessage,
+    AssistantMessage,
+    UserMessage,
+    is_waiting,
+)
 from opencode_tui.schema.session.part import AnyPart, ReasoningPart, TextPart, ToolPart
 from opencode_tui.schema.session.session import AnyStatus, IdleStatus, SessionInfo, Todo, is_default_title
 from opencode_tui.schema.session.tool_state import ToolStateCompleted, ToolStateError, ToolStateRunning
 from opencode_tui.text.quantity import plural
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.text.tool import brief_activity
+from opencode_tui.tui.state.message import prompt_words
 
 Asking = PermissionRequest | QuestionRequest
 
@@ -359,6 +367,47 @@ class SessionFacts:
                 self._phase = ""
             case _:
                 self._phase = f"Preparing {screen_line(part.tool)[:NAME_LENGTH]}"
+
+
+class WaitingRequests:
+    """The requests of the shown session that wait for the end of the turn, in their order, each with its text.
+
+    They are not part of the conversation yet.
+    """
+
+    def __init__(self) -> None:
+        self._parts: dict[str, dict[str, AnyPart]] = {}
+
+    @property
+    def ids(self) -> Sequence[str]:
+        """The IDs of the requests, the oldest first."""
+        return list(self._parts)
+
+    @property
+    def texts(self) -> Sequence[str]:
+        """The text of each request with the names of its attachments; not made safe."""
+        words = [prompt_words(parts.values()) for parts in self._parts.values()]
+        return [" ".join((text, *(f"[{name}]" for name in names))).strip() for text, names in words]
+
+    def load(self, messages: Sequence[MessageWithParts]) -> list[MessageWithParts]:
+        """Keep the requests that wait; return all other messages."""
+        self._parts = {one.info.id: {part.id: part for part in one.parts} for one in messages if is_waiting(one.info)}
+        return [one for one in messages if one.info.id not in self._parts]
+
+    def apply(self, event: Event, session_id: str) -> bool:
+        """Apply an event; return whether it was about a request that waits in this session."""
+        match event:
+            case MessageUpdated(info=info) if info.session_id == session_id and is_waiting(info):
+                self._parts.setdefault(info.id, {})
+            case PartUpdated(part=part) if part.message_id in self._parts:
+                self._parts[part.message_id][part.id] = part
+            case PartRemoved() if event.message_id in self._parts:
+                self._parts[event.message_id].pop(event.part_id, None)
+            case MessageRemoved() if event.message_id in self._parts:
+                del self._parts[event.message_id]
+            case _:
+                return False
+        return True
 
 
 def clock(moment: int) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from opencode_tui.schema.session.history import MessageWithParts
-from opencode_tui.schema.session.message import FINISH_CONTINUES, AnyMessage, AssistantMessage, UserMessage
+from opencode_tui.schema.session.message import FINISH_CONTINUES, AssistantMessage, UserMessage, is_waiting
 from opencode_tui.schema.session.part import CompactionPart
 
 
@@ -42,11 +42,6 @@ def as_read(messages: Sequence[MessageWithParts]) -> list[MessageWithParts]:
         order += [message, *reversed(late)]
         seen.add(message.info.id)
     return order
-
-
-def is_waiting(info: AnyMessage) -> bool:
-    """Return whether a message is a request that waits for the end of the turn before it: no step reads it."""
-    return isinstance(info, UserMessage) and info.delivery == "queue"
 
 
 def compaction_of(message: MessageWithParts) -> CompactionPart | None:

@@ -9,6 +9,7 @@ import pytest
 from tests.support.provider.model_script import Answer, content_text
 from tests.support.provider.model_server import ModelServer
 from tests.support.world.cli import CommandLine
+from tests.support.world.in_process import in_process
 
 
 @pytest.fixture
@@ -22,7 +23,8 @@ def server() -> Iterator[ModelServer]:
 def line(commands, server) -> CommandLine:
     (commands.folder / "b.txt").write_text("".join(f"line {n}\n" for n in range(1, 31)))
     settings: dict[str, Any] = {"command": {"say": {"template": "Say $1 of $ARGUMENTS"}}}
-    return CommandLine(commands.folder, commands.environ, provider=server.config(), settings=settings)
+    line = CommandLine(commands.folder, commands.environ, provider=server.config(), settings=settings)
+    return in_process(line, commands.monkeypatch, commands.capsys)
 
 
 def sent(server: ModelServer) -> str:

@@ -97,7 +97,7 @@ async def test_a_fork_of_an_unfinished_fork_reads_through_both(environ, folder, 
 
 
 async def test_a_fork_is_copied_completely_before_it_is_deleted(environ, folder, paths):
-    session_id = write_session(paths, turns=300, directory=str(folder))
+    session_id = write_session(paths, turns=100, directory=str(folder))
     fork_id = await broken_off(environ, folder, session_id)
     async with open_client(environ, folder) as client:
         whole = await texts(client, fork_id)

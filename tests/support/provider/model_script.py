@@ -27,6 +27,9 @@ from typing import Any, Literal
 Api = Literal["openai", "anthropic"]
 Fault = Literal["drop", "reset", "stall"]
 
+_LONG = 10_000
+"""Characters of a text whose single words would cost a test more than what it claims."""
+
 _DIRECTIVE = re.compile(r"<<(tool|par|slow|words|reason|usage|finish|error|flaky|fault)\b\s*(.*?)>>", re.DOTALL)
 _REMINDER = re.compile(r"<system-reminder>.*?</system-reminder>", re.DOTALL)
 _LATE = re.compile(
@@ -52,9 +55,10 @@ class Call:
 class Answer:
     """One answer: what it says, how fast, and how it breaks.
 
-    `delta_size` is characters a delta (0: word by word). `usage` is (input, output, cached). `fault` strikes after
-    `fault_after` pieces. `holds` are words, each with the event that lets go the delta which carries it. `chunks` replaces
-    everything: these bytes are written one by one as the body. `body` is a whole body for `status`.
+    `delta_size` is characters a delta (0: word by word, and by 1,000 characters in a long text that nothing delays).
+    `usage` is (input, output, cached). `fault` strikes after `fault_after` pieces. `holds` are words, each with the event
+    that lets go the delta which carries it. `chunks` replaces everything: these bytes are written one by one as the body.
+    `body` is a whole body for `status`.
     """
 
     text: str = ""
@@ -76,8 +80,11 @@ class Answer:
 
     def deltas(self, text: str) -> list[str]:
         """Return a text cut into what one delta carries."""
-        if self.delta_size:
-            return [text[at : at + self.delta_size] for at in range(0, len(text), self.delta_size)]
+        size = self.delta_size
+        if not (size or self.delay_ms or self.holds or self.fault) and len(text) > _LONG:
+            size = 1_000
+        if size:
+            return [text[at : at + size] for at in range(0, len(text), size)]
         return re.findall(r"\S+\s*|^\s+", text)
 
 

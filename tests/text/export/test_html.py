@@ -161,7 +161,7 @@ def test_a_part_with_foreign_data_costs_itself_only():
 def test_a_page_is_at_most_its_session_and_60_kb_and_needs_little_memory():
     code = "def f(value: int) -> str:\n    # comment\n    return str(value) + 'x' * 2\n" * 12
     messages = []
-    for number in range(1_000):
+    for number in range(200):
         request = user(f"Prompt {number} with <angle> & more")
         messages += [
             request,
@@ -185,13 +185,14 @@ def test_a_page_is_at_most_its_session_and_60_kb_and_needs_little_memory():
         ]
     info = session_info(directory="/p")
     exported = json.dumps({"info": info.to_dict(), "messages": [one.to_dict() for one in messages]}, indent=2)
+    assert len(list(session_page(info, messages[:20]))) > 20  # what the first page leaves in caches is not counted
     tracemalloc.start()
     size = sum(len(piece.encode()) for piece in session_page(info, messages))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert len(messages) == 2_000
+    assert len(messages) == 400
     assert size <= len(exported) + 60_000
-    assert peak < 16_000_000
+    assert peak < size // 4
 
 
 def test_one_message_is_the_same_alone_as_on_the_page():

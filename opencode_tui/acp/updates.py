@@ -265,8 +265,13 @@ class SessionState:
         return isinstance(self._messages.get(message_id), UserMessage)
 
     def _is_own(self, message_id: str, text: str = "") -> bool:
-        """Return whether the client shows a request itself; one that waited comes again under a new ID."""
-        if message_id not in self.own and text and text == self.own_text and self.own & self._waiting:
+        """Return whether the client shows a request itself.
+
+        Its text identifies it where the ID does not: it waited and comes under a new one, or its events were lost.
+        """
+        is_expected = self.expects_own or bool(self.own & self._waiting)
+        if message_id not in self.own and text and text == self.own_text and is_expected:
+            self.expects_own = False
             self._waiting -= self.own
             self.own.add(message_id)
         return message_id in self.own

@@ -35,6 +35,7 @@ from opencode_tui.schema.model import parse_model_ref
 from opencode_tui.schema.session.stored_error import StoredAbortedError
 from opencode_tui.storage.paths import find_paths
 from tests.conftest import isolated_environment
+from tests.support.provider.model_script import Answer, Call
 from tests.support.provider.model_server import ModelServer
 from tests.support.world.repo import Repo, make_repo
 
@@ -98,7 +99,7 @@ def variables(tmp_path_factory: pytest.TempPathFactory, model: ModelServer) -> d
     settings = {
         "model": MODEL,
         "provider": model.config(),
-        "permission": {"bash": {"*": "allow", "echo ask*": "ask"}},
+        "permission": {"bash": {"*": "allow", "echo ask*": "ask", "printf ask*": "ask"}},
         "command": {"greet": {"template": "Greetings to $ARGUMENTS", "description": "Greets somebody"}},
     }
     return {**isolated_environment(home), "OPENCODE_CONFIG_CONTENT": json.dumps(settings)}
@@ -216,13 +217,14 @@ async def test_a_permission_request_is_answered_by_the_client(
 ):
     session = await new_session(editor, project.path)
     editor.kinds = kinds
-    ask = tool("bash", command=f"echo ask {kinds[0]}", description="asks")
+    program = "printf" if kinds == ["allow_always"] else "echo"  # the grant is for the program
+    ask = tool("bash", command=f"{program} ask", description="asks")
     answer = await editor.prompt(session, f"{ask} {tool('read', filePath='a.py')} {ask}")
     assert (answer.stop_reason, len(editor.asked)) == ("end_turn", asked)
     call, options = editor.asked[0]
     assert [one.kind for one in options] == ["allow_once", "allow_always", "reject_once"]
     assert (call.tool_call_id, call.kind) == (editor.of("tool_call")[0].tool_call_id, "execute")
-    assert "echo ask" in str(call.content)
+    assert f"{program} ask" in str(call.content)
     ends = [one.status for one in editor.of("tool_call_update") if one.tool_call_id == call.tool_call_id]
     assert ends[-1] == status
 
@@ -326,6 +328,20 @@ async def test_a_denied_loop_of_calls_is_a_refusal(editor: Editor, project: Repo
     editor.kinds = ["reject_once"]
     answer = await editor.prompt(session, tool("glob", pattern="*.py") * 4)
     assert (answer.stop_reason, len(editor.asked)) == ("refusal", 1)
+
+
+async def test_a_call_of_a_subagent_is_announced_before_it_asks(editor: Editor, project: Repo, model: ModelServer):
+    session = await new_session(editor, project.path)
+    editor.kinds = ["allow_once"]
+    task = {"description": "look", "prompt": "look around", "subagent_type": "general"}
+    ask = Call("bash", {"command": "echo ask within", "description": "asks"}, id="inner")
+    model.script(Answer(calls=(Call("task", task),)), Answer(calls=(ask,)), Answer(text="looked"), Answer(text="done"))
+    assert (await editor.prompt(session, "go")).stop_reason == "end_turn"
+    [(call, _)] = editor.asked
+    shown = [one for one in editor.of("tool_call", session) if one.tool_call_id == call.tool_call_id]
+    assert [one.title for one in shown] == ["subagent: bash: echo ask within"]
+    states = [one.status for one in editor.of("tool_call_update") if one.tool_call_id == call.tool_call_id]
+    assert states[-1] == "completed" and editor.text() == "done"
 
 
 async def test_todos_are_a_plan(editor: Editor, project: Repo):

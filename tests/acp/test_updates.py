@@ -104,6 +104,12 @@ def test_an_own_request_that_waited_is_not_sent_under_its_new_id() -> None:
     assert say(state, *begun(released)) == [] and state.waiting_own() is None
 
 
+def test_an_own_request_whose_events_were_lost_is_not_sent() -> None:
+    state = fresh()
+    state.begin_turn("mine")
+    assert words(list(replay([user("mine"), user("theirs")], state))) == ["user_message_chunk theirs"]
+
+
 def test_what_the_program_wrote_for_the_model_is_not_sent() -> None:
     summary = assistant("a summary", summary=True)
     assert say(fresh(), *begun(user(text("hint", synthetic=True))), *begun(summary)) == []

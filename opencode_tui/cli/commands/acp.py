@@ -56,7 +56,7 @@ def acp(global_options: GlobalOptions, /, cwd: str | None) -> int:
     except ValueError as error:
         from opencode_tui.schema.error import ConfigError
 
-        raise ConfigError(f"standard input and output must be pipes, as an editor opens them: {error}") from error
+        raise ConfigError("standard input and output must be pipes: an editor starts this command") from error
     finally:
         gc.freeze()  # the process ends here: skip Python's last garbage collection, which is slow
     return DONE

@@ -63,6 +63,7 @@ class _Commands(LazyGroup):
         },
         "Setup": {
             "auth": Entry("opencode_tui.cli.commands.auth:auth", "Manage API keys."),
+            "mcp": Entry("opencode_tui.cli.commands.mcp:mcp", "Add, list and check MCP servers."),
             "trust": Entry(
                 "opencode_tui.cli.commands.trust:trust",
                 "Review and trust this folder's config.",

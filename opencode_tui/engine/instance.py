@@ -102,6 +102,8 @@ FIRST_EMPTYING_S = 5.0
 
 FIRST_FETCH_S = 0.5
 """Seconds from the opening of the first folder to the request for the settings of servers."""
+MCP_START_S = 1.0
+"""Seconds from the opening of a folder to the start of MCP servers whose lists are not known, behind the first request."""
 
 _PROGRAM_LOG = logging.getLogger("opencode_tui")
 """The parent of all our loggers; its handlers have a level if the command line sets one, which then wins."""
@@ -126,6 +128,8 @@ async def open_instance(core: Core, directory: Path) -> Instance:
         folder.background.start_endless(partial(_fetch_settings, core, directory, new), name="settings of servers")
     if has_leftovers:
         await _recover(services.revert)
+    if folder.has_mcp:
+        folder.background.start_endless(partial(_start_mcp_servers, folder), name="starting MCP servers")
     folder.background.start_endless(partial(_empty_trash, services.trash, config), name="emptying the trash")
     return Instance(directory, [*warnings, *project.warnings, *opened.warnings], folder, services)
 
@@ -218,6 +222,11 @@ async def _empty_trash(trash: "Lazy[SessionTrash]", config: LoadedConfig) -> Non
     days = config.settings.trash.days
     if days is not False:
         await trash.get().empty_daily(int(days))
+
+
+async def _start_mcp_servers(folder: FolderServices) -> None:
+    await asyncio.sleep(MCP_START_S)
+    await (await asyncio.to_thread(folder.mcp.get)).start_unknown()
 
 
 async def _recover(revert: "Lazy[SessionRevert]") -> None:

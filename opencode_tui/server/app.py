@@ -16,6 +16,7 @@ from opencode_tui.server.routes import (
     event,
     file,
     importing,
+    mcp,
     message,
     open_request,
     project,
@@ -51,6 +52,7 @@ ROUTERS = (
     tui_api.router,
     trash.router,
     background.router,
+    mcp.own_router,
 )
 
 

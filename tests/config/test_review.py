@@ -21,7 +21,7 @@ def test_commands_plugins_and_addresses_are_named():
         share="auto",
     ) == [
         "plugin: starts programs: ./a.py, other",
-        "mcp.tool: starts programs: npx tool --all",
+        "mcp.tool: starts programs: npx tool --all with KEY",
         "formatter.mine: starts programs: fmt $FILE",
         "provider.p.options: sends data elsewhere: http://elsewhere",
         "share: sends data elsewhere: auto",

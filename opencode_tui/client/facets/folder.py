@@ -14,6 +14,7 @@ from opencode_tui.schema.api.catalog import (
     ToolSummary,
 )
 from opencode_tui.schema.api.file import ChangedFile, FileContent, FileEntry, FindKind, LineMatch
+from opencode_tui.schema.api.mcp import McpAdd, McpPrompt, McpResource, McpServerStatus, McpTool
 from opencode_tui.schema.api.project import Places, ProjectInfo, UpdateProject
 from opencode_tui.schema.api.question import QuestionRequest
 from opencode_tui.schema.api.trust import TrustReport
@@ -260,6 +261,42 @@ class FilesFacet(Protocol):
         ...
 
 
+class McpFacet(Protocol):
+    """The MCP servers of the folder. All methods that name a server raise NotFoundError for an unknown one."""
+
+    async def servers(self) -> Sequence[McpServerStatus]:
+        """Return the state of each, in the order of the settings; starts none."""
+        ...
+
+    async def tools(self, name: str) -> Sequence[McpTool]:
+        """Return the known tools of a server, by name; starts it not."""
+        ...
+
+    async def prompts(self) -> Sequence[McpPrompt]:
+        """Return the known prompts of all that are switched on."""
+        ...
+
+    async def resources(self) -> Sequence[McpResource]:
+        """Return the known resources of all that are switched on."""
+        ...
+
+    async def connect(self, name: str) -> McpServerStatus:
+        """Switch a server on, start it, wait for its lists, and return its state, which names a failure."""
+        ...
+
+    async def disconnect(self, name: str) -> McpServerStatus:
+        """End a server, and switch it off until `connect` or until the folder is closed."""
+        ...
+
+    async def restart(self, name: str) -> McpServerStatus:
+        """End a server and start it again; return as `connect`."""
+        ...
+
+    async def add(self, request: McpAdd) -> McpServerStatus:
+        """Add or replace a server until the folder is closed, start it, and return its state. Raises ConfigError."""
+        ...
+
+
 class ScreenFacet(Protocol):
     """The screens that are open for this folder."""
 
@@ -278,4 +315,5 @@ class FolderFacets(Protocol):
     settings: SettingsFacet
     project: ProjectFacet
     files: FilesFacet
+    mcp: McpFacet
     screen: ScreenFacet

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from opencode_tui.client.facets.folder import (
         CatalogFacet,
         FilesFacet,
+        McpFacet,
         PermissionsFacet,
         ProjectFacet,
         QuestionsFacet,
@@ -43,7 +44,9 @@ if TYPE_CHECKING:
     )
     from opencode_tui.engine.file.browser import FileBrowser
     from opencode_tui.engine.file.search import FileFinder
+    from opencode_tui.engine.mcp.servers import McpServers
     from opencode_tui.schema.api.file import ChangedFile, FileContent, FileEntry, FindKind, LineMatch
+    from opencode_tui.schema.api.mcp import McpAdd, McpPrompt, McpResource, McpServerStatus, McpTool
     from opencode_tui.schema.api.trust import TrustReport
     from opencode_tui.schema.api.worktree import CreateWorktree, WorktreeInfo
 
@@ -315,6 +318,40 @@ class _Screen:
         self._bus.publish(event, directory=self._directory)
 
 
+class _Mcp:
+    """The servers are loaded with the first use."""
+
+    def __init__(self, instance: Instance) -> None:
+        self._servers = instance.folder.mcp
+
+    async def _loaded(self) -> "McpServers":
+        return self._servers.made or await asyncio.to_thread(self._servers.get)
+
+    async def servers(self) -> Sequence["McpServerStatus"]:
+        return (await self._loaded()).status()
+
+    async def tools(self, name: str) -> Sequence["McpTool"]:
+        return (await self._loaded()).tools(name)
+
+    async def prompts(self) -> Sequence["McpPrompt"]:
+        return (await self._loaded()).prompts()
+
+    async def resources(self) -> Sequence["McpResource"]:
+        return (await self._loaded()).resources()
+
+    async def connect(self, name: str) -> "McpServerStatus":
+        return await (await self._loaded()).connect(name)
+
+    async def disconnect(self, name: str) -> "McpServerStatus":
+        return await (await self._loaded()).disconnect(name)
+
+    async def restart(self, name: str) -> "McpServerStatus":
+        return await (await self._loaded()).restart(name)
+
+    async def add(self, request: "McpAdd") -> "McpServerStatus":
+        return await (await self._loaded()).add(request.name, request.config)
+
+
 class LocalFolderFacets:
     """The facets of the folder of a client."""
 
@@ -327,6 +364,7 @@ class LocalFolderFacets:
         self.settings: SettingsFacet = forward(_Settings(engine, instance), calls)
         self.project: ProjectFacet = forward(_Project(engine, instance), calls)
         self.files: FilesFacet = forward(_Files(engine, instance), calls)
+        self.mcp: McpFacet = forward(_Mcp(instance), calls)
         self.screen: ScreenFacet = forward(_Screen(engine, instance), calls)
 
 

@@ -1,10 +1,12 @@
 """The facets of a folder over HTTP: which route of the server answers each method."""
 
 from collections.abc import Sequence
+from urllib.parse import quote
 
 from opencode_tui.client.facets.folder import (
     CatalogFacet,
     FilesFacet,
+    McpFacet,
     PermissionsFacet,
     ProjectFacet,
     QuestionsFacet,
@@ -26,6 +28,7 @@ from opencode_tui.schema.api.catalog import (
     ToolSummary,
 )
 from opencode_tui.schema.api.file import ChangedFile, FileContent, FileEntry, FindKind, LineMatch
+from opencode_tui.schema.api.mcp import McpAdd, McpPrompt, McpResource, McpServerStatus, McpTool
 from opencode_tui.schema.api.project import Places, ProjectInfo, UpdateProject
 from opencode_tui.schema.api.question import QuestionRequest
 from opencode_tui.schema.api.trust import TrustGrant, TrustReport
@@ -44,7 +47,7 @@ from opencode_tui.schema.permission import (
     Reply,
     Rule,
 )
-from opencode_tui.schema.record import JsonObject
+from opencode_tui.schema.record import JsonObject, Record
 
 
 class _Permissions(RemoteFacet):
@@ -220,6 +223,35 @@ class _Screen(RemoteFacet):
         await self._link.value("POST", "/tui/publish", {"type": kind, "properties": properties})
 
 
+class _Mcp(RemoteFacet):
+    async def servers(self) -> Sequence[McpServerStatus]:
+        return await self._link.records(f"{OWN}/mcp", McpServerStatus)
+
+    async def tools(self, name: str) -> Sequence[McpTool]:
+        return await self._link.records(f"{OWN}/mcp/{quote(name, safe='')}/tools", McpTool)
+
+    async def prompts(self) -> Sequence[McpPrompt]:
+        return await self._link.records(f"{OWN}/mcp-prompts", McpPrompt)
+
+    async def resources(self) -> Sequence[McpResource]:
+        return await self._link.records(f"{OWN}/mcp-resources", McpResource)
+
+    async def connect(self, name: str) -> McpServerStatus:
+        return await self._change(name, "connect")
+
+    async def disconnect(self, name: str) -> McpServerStatus:
+        return await self._change(name, "disconnect")
+
+    async def restart(self, name: str) -> McpServerStatus:
+        return await self._change(name, "restart")
+
+    async def add(self, request: McpAdd) -> McpServerStatus:
+        return await self._link.send("POST", f"{OWN}/mcp", McpServerStatus, request)
+
+    async def _change(self, name: str, action: str) -> McpServerStatus:
+        return await self._link.send("POST", f"{OWN}/mcp/{quote(name, safe='')}/{action}", McpServerStatus, Record())
+
+
 class RemoteFolderFacets:
     """The facets of the folder of a server's client."""
 
@@ -232,6 +264,7 @@ class RemoteFolderFacets:
         self.settings: SettingsFacet = _Settings(link)
         self.project: ProjectFacet = _Project(link)
         self.files: FilesFacet = _Files(link)
+        self.mcp: McpFacet = _Mcp(link)
         self.screen: ScreenFacet = _Screen(link)
 
 

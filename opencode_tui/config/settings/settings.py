@@ -441,8 +441,8 @@ class Settings(Section):
 
 
 UNSUPPORTED = (
-    "mcp", "lsp", "formatter", "autoupdate", "layout", "shell", "skills.urls",
-    "server.mdns", "server.mdnsDomain", "experimental.openTelemetry", "experimental.batch_tool", "experimental.mcp_timeout",
+    "mcp.*.oauth", "lsp", "formatter", "autoupdate", "layout", "shell", "skills.urls",
+    "server.mdns", "server.mdnsDomain", "experimental.openTelemetry", "experimental.batch_tool",
     "provider.*.options.setCacheKey", "provider.*.models.*.interleaved",
 )  # fmt: skip
 """OpenCode's keys that are not supported yet; each is reported once when its value would have an effect."""

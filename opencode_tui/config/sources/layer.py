@@ -1,10 +1,12 @@
 """One source of settings: a file, a variable, or a markdown file of a settings folder, with the positions of its keys."""
 
+import re
 from collections.abc import Callable, Mapping, Set
 from pathlib import Path
 from typing import Any, Literal, cast
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from opencode_tui.config.notice import Notice, config_error, describe, dotted
 from opencode_tui.config.sources.jsonc import Document, JsoncError, KeyPath, Position, parse
@@ -90,7 +92,44 @@ def read_layer(path: Path, origin: Origin) -> Layer | None:
         return None
     except UnreadableFileError as error:
         raise ConfigError(describe(str(path), None, "", str(error))) from None
-    return parse_layer(text, source=str(path), origin=origin, folder=path.parent)
+    layer = parse_layer(text, source=str(path), origin=origin, folder=path.parent)
+    return _from_mcp_file(layer) if path.name == MCP_FILE else layer
+
+
+MCP_FILE = ".mcp.json"
+"""The file of a project in which Claude Code and others keep MCP servers, in a form of their own."""
+
+_VARIABLE = re.compile(r"\$\{(\w+)(?::-([^{}]*))?\}")
+
+
+def _from_mcp_file(layer: Layer) -> Layer:
+    """Return the servers of such a file as settings; a variable with a default becomes the default."""
+    servers = layer.value.get("mcpServers")
+    found: JsonObject = {}
+    for name, entry in cast("JsonObject", servers).items() if isinstance(servers, dict) else ():
+        if isinstance(entry, dict):
+            found[name] = _with_variables(_server_of(cast("JsonObject", entry)))
+    positions = {
+        ("mcp", *path[1:]): position for path, position in layer.positions.items() if path[:1] == ("mcpServers",)
+    }
+    return replace(layer, value={"mcp": found} if found else {}, positions=positions)
+
+
+def _server_of(entry: JsonObject) -> JsonObject:
+    if "url" in entry:
+        headers = {"headers": entry["headers"]} if entry.get("headers") else {}
+        return {"type": "remote", "url": entry["url"], **headers}
+    own = {"environment": entry["env"]} if entry.get("env") else {}
+    return {"type": "local", "command": [entry.get("command"), *(entry.get("args") or [])], **own}
+
+
+def _with_variables(value: Any) -> Any:
+    """Return the value with `${NAME}` as our `{env:NAME}`."""
+    if isinstance(value, str):
+        return _VARIABLE.sub(lambda match: f"{{env:{match[1]}}}" if match[2] is None else match[2], value)
+    if isinstance(value, dict):
+        return {name: _with_variables(inner) for name, inner in cast("JsonObject", value).items()}
+    return [_with_variables(one) for one in cast("list[Any]", value)] if isinstance(value, list) else value
 
 
 def parse_layer(text: str, *, source: str, origin: Origin, folder: Path) -> Layer:

@@ -1,8 +1,8 @@
 """The sources of settings in their order: later wins.
 
 The user's folder, `~/.opencode`, OPENCODE_CONFIG, then per folder from the repository's root down to the directory
-`opencode.jsonc`, `opencode.json` and `.opencode/`, then OPENCODE_CONFIG_DIR and OPENCODE_CONFIG_CONTENT; the administrator's
-folder last. Source: SPEC, section 1.
+`.mcp.json`, `opencode.jsonc`, `opencode.json` and `.opencode/`, then OPENCODE_CONFIG_DIR and OPENCODE_CONFIG_CONTENT; the
+administrator's folder last. Source: SPEC, section 1.
 """
 
 import os
@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from opencode_tui.config.flags import Flags
 from opencode_tui.config.notice import Notice
-from opencode_tui.config.sources.layer import Origin
+from opencode_tui.config.sources.layer import MCP_FILE, Origin
 from opencode_tui.config.sources.project_file import RULES_FILES, find_objection
 from opencode_tui.schema.error import ConfigError
 from opencode_tui.storage.paths import APP_NAME, Paths
@@ -102,6 +102,7 @@ def _repository(directory: Path, worktree: Path, own_folders: set[str]) -> Itera
     """Yield the sources in the repository, without the user's own folders."""
     for folder in repository_folders(directory, worktree):
         if str(folder) not in own_folders:
+            yield SettingsSource("file", "repository", str(folder / MCP_FILE), folder / MCP_FILE)
             yield from _files(folder, "repository")
         inner = folder / ".opencode"
         if os.path.realpath(inner) not in own_folders:

@@ -37,7 +37,7 @@ _TEXT_ENDINGS = (".md", ".txt")
 LIMIT = 200
 """Most characters that are shown of one setting."""
 
-_NAMING_KEYS = ("command", "url", "baseURL", "template", "module", "path")
+_NAMING_KEYS = ("command", "url", "baseURL", "template", "module", "path", "environment", "headers")
 _SNIPPETS = re.compile(r"!`[^`]*`?")
 
 
@@ -200,6 +200,8 @@ def _named_in(value: Any) -> str:
 
 
 def _field(key: str, value: Any) -> str:
+    if key in ("environment", "headers") and isinstance(value, dict):
+        return f"with {' '.join(cast('JsonObject', value))}" if value else ""
     if key == "template" and isinstance(value, str):
         return " ".join(_SNIPPETS.findall(value))
     if isinstance(value, list):

@@ -4,7 +4,7 @@ A command of the settings replaces a built-in one; a skill never replaces a comm
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,7 @@ from opencode_tui.engine.lazy import Lazy
 from opencode_tui.engine.skill.skills import Skill, Skills
 from opencode_tui.engine.tool.tool import ToolContext
 from opencode_tui.schema.api.catalog import CommandSummary
+from opencode_tui.schema.api.mcp import McpPrompt
 from opencode_tui.schema.error import ConfigError, ToolError
 
 if TYPE_CHECKING:
@@ -161,11 +162,15 @@ _KEY = "command."
 
 
 class Command(Struct, frozen=True):
-    """A command. `is_own`: the user wrote it or it is built in, so its shell snippets need no approval."""
+    """A command. `is_own`: the user wrote it or it is built in, so its shell snippets need no approval.
+
+    `prompt` is the prompt of an MCP server that it stands for; its text comes from the server.
+    """
 
     summary: CommandSummary
     is_own: bool
     skill: Skill | None = None
+    prompt: McpPrompt | None = None
 
     def template(self) -> str:
         """Return the prompt with its placeholders; a skill is read from its file. Raises ToolError. Blocks for a skill."""
@@ -176,8 +181,18 @@ class Commands:
     """All commands of a folder's instance; `ignored` maps commands without effect to the reason."""
 
     def __init__(self, commands: Mapping[str, Command], ignored: Mapping[str, str]) -> None:
-        self._commands = dict(commands)
+        self._own = dict(commands)
         self._ignored = dict(ignored)
+        self._find_prompts: Callable[[], Sequence[McpPrompt]] = lambda: ()
+
+    def follow(self, find_prompts: Callable[[], Sequence[McpPrompt]]) -> None:
+        """Have the prompts of MCP servers as commands too, as far as they are known."""
+        self._find_prompts = find_prompts
+
+    @property
+    def _commands(self) -> Mapping[str, Command]:
+        prompts = {f"{one.server}:{one.name}".replace(" ", "_"): one for one in self._find_prompts()}
+        return {**{name: _of_prompt(name, one) for name, one in prompts.items()}, **self._own}
 
     def all(self) -> list[CommandSummary]:
         """Return the commands sorted by name."""
@@ -228,6 +243,31 @@ def _summary(name: str, entry: Mapping[str, Any]) -> CommandSummary:
 def _of_skill(skill: Skill) -> Command:
     summary = CommandSummary(name=skill.name, description=skill.description, source="skill", template="")
     return Command(summary, is_own=False, skill=skill)
+
+
+def _of_prompt(name: str, prompt: McpPrompt) -> Command:
+    placeholders = [f"${number}" for number, _ in enumerate(prompt.arguments, start=1)]
+    described = _describe_prompt(prompt)
+    summary = CommandSummary(name=name, description=described, source="mcp", template="", hints=placeholders)
+    return Command(summary, is_own=False, prompt=prompt)
+
+
+def _describe_prompt(prompt: McpPrompt) -> str:
+    """Return what a prompt is for, with the names of its arguments."""
+    names = " ".join(f"<{one.name}>" if one.required else f"[{one.name}]" for one in prompt.arguments)
+    return " ".join(filter(None, [prompt.description, names]))
+
+
+def prompt_arguments(prompt: McpPrompt, arguments: str) -> dict[str, str]:
+    """Return the arguments of a prompt by name: a word for each in order, the last one gets the rest. Raises ConfigError."""
+    words, names = split_words(arguments), [one.name for one in prompt.arguments]
+    if names and len(words) > len(names):
+        words[len(names) - 1 :] = [" ".join(words[len(names) - 1 :])]
+    given = dict(zip(names, words, strict=False))
+    missing = [one.name for one in prompt.arguments if one.required and one.name not in given]
+    if missing:
+        raise ConfigError(f"the prompt {prompt.name} of the MCP server {prompt.server} needs {' and '.join(missing)}")
+    return given
 
 
 def _is_own(name: str, config: LoadedConfig) -> bool:

@@ -25,7 +25,7 @@ class SettingKeys(Struct, frozen=True):
 
 
 def find_setting_keys(settings: JsonObject) -> SettingKeys:
-    """Return the keys in resolved settings: of providers and their models, in options and headers."""
+    """Return the keys in resolved settings: of providers, their models and MCP servers, in options, headers and variables."""
     variables: set[str] = set()
     values: set[str] = set()
     for provider in _objects(settings.get("provider")):
@@ -36,6 +36,13 @@ def find_setting_keys(settings: JsonObject) -> SettingKeys:
             for name, value in (*options.items(), *headers.items()):
                 if isinstance(value, str) and _KEY_OPTION.search(name):
                     values.add(value.rpartition(" ")[2])
+    for server in _objects(settings.get("mcp")):
+        own: JsonObject = {**(server.get("environment") or {}), **(server.get("headers") or {})}
+        values |= {
+            value.rpartition(" ")[2]
+            for name, value in own.items()
+            if isinstance(value, str) and _KEY_OPTION.search(name)
+        }
     return SettingKeys(frozenset(variables), frozenset(values))
 
 

@@ -1,5 +1,6 @@
 """Builds the services of one folder: its agents, models, tools and permissions."""
 
+import asyncio
 import os
 from collections.abc import Mapping
 from functools import cached_property, partial
@@ -24,6 +25,7 @@ from opencode_tui.engine.provider.model_table import ModelTable
 from opencode_tui.engine.provider.providers import Providers
 from opencode_tui.engine.services.core import Core
 from opencode_tui.engine.session.background import Background
+from opencode_tui.engine.session.compaction.state import OverflowRules, usable
 from opencode_tui.engine.session.plugin_hooks import advise_permission, change_environment
 from opencode_tui.engine.session.question import QuestionService
 from opencode_tui.engine.session.references import ReferenceScope
@@ -37,16 +39,21 @@ from opencode_tui.engine.tool.tool import ToolContext
 from opencode_tui.engine.tool.truncate import Truncator
 from opencode_tui.schema.event.event import FileEdited, FileWatcherUpdated, WorktreeFailed, WorktreeReady
 from opencode_tui.schema.permission import Action
+from opencode_tui.schema.record import JsonObject
 
 if TYPE_CHECKING:
     from opencode_tui.config.settings.settings import SandboxSettings
     from opencode_tui.engine.file.worktrees import Worktrees
+    from opencode_tui.engine.mcp.content import Content
+    from opencode_tui.engine.mcp.servers import McpServers
+    from opencode_tui.engine.mcp.turns import McpTurns
     from opencode_tui.engine.sandbox.environment import Secrets
     from opencode_tui.engine.sandbox.sandbox import Sandbox
     from opencode_tui.engine.snapshot.snapshot import Snapshots
     from opencode_tui.engine.tool.files.transaction import Change
     from opencode_tui.engine.tool.plugin_tool import PluginTool
     from opencode_tui.engine.tool.process.background import BackgroundCommands
+    from opencode_tui.schema.api.mcp import McpPrompt
 
 
 class FolderServices:
@@ -78,6 +85,10 @@ class FolderServices:
         self.sandbox = Lazy(self._make_sandbox)
         self.worktrees = Lazy(self._make_worktrees)
         self.commands_in_background = Lazy(self._make_background_commands)
+        self.mcp = Lazy(self._make_mcp)
+        self._mcp_turns = Lazy(self._make_mcp_turns)
+        if self.has_mcp:
+            commands.follow(lambda: self.mcp.get().prompts())
 
     @cached_property
     def truncator(self) -> Truncator:
@@ -243,7 +254,42 @@ class FolderServices:
             sandbox=self.sandbox,
             background=self.commands_in_background,
         )
-        return ToolRegistry([*built_in_tools(dependencies), *self._plugin_tools()])
+        return ToolRegistry([*built_in_tools(dependencies), *self._plugin_tools()], self._find_late_tools)
+
+    def _find_late_tools(self) -> "McpTurns | None":
+        return self._mcp_turns.get() if self.has_mcp or self.mcp.made is not None else None
+
+    def _make_mcp_turns(self) -> "McpTurns":
+        from opencode_tui.engine.mcp.turns import McpTurns
+
+        return McpTurns(self.mcp, lambda model: usable(model, self.overflow))
+
+    async def read_prompt(self, prompt: "McpPrompt", arguments: str) -> str:
+        """Return the text of a prompt of an MCP server for the arguments as the user wrote them. Raises OpencodeError."""
+        from opencode_tui.engine.command.commands import prompt_arguments
+        from opencode_tui.engine.mcp.content import read_blocks
+
+        servers = await asyncio.to_thread(self.mcp.get)
+        found = await servers.get_prompt(prompt.server, prompt.name, prompt_arguments(prompt, arguments))
+        messages: list[JsonObject] = found.get("messages") or []
+        return read_blocks([one.get("content") for one in messages]).text
+
+    async def read_resource(self, server: str, uri: str) -> "Content":
+        """Return the contents of a resource of an MCP server. Raises OpencodeError."""
+        from opencode_tui.engine.mcp.content import read_contents
+
+        servers = await asyncio.to_thread(self.mcp.get)
+        return read_contents((await servers.read_resource(server, uri)).get("contents"))
+
+    @cached_property
+    def overflow(self) -> OverflowRules:
+        """When a context is too large."""
+        settings, flags = self.config.settings.compaction, self.core.flags
+        return OverflowRules(
+            is_automatic=settings.auto and not flags.is_autocompact_disabled,
+            reserved=settings.reserved,
+            output_max=flags.output_token_max,
+        )
 
     def _protected_folders(self) -> list[Path]:
         """Return our own folders, and those of skills that are not part of the project."""
@@ -312,6 +358,32 @@ class FolderServices:
             publish=publish,
             new_name=new_slug,
         )
+
+    @property
+    def has_mcp(self) -> bool:
+        """Whether the settings have an MCP server that is switched on."""
+        entries = self.config.settings.mcp or {}
+        return any(entry.enabled is not False and hasattr(entry, "type") for entry in entries.values())
+
+    def _make_mcp(self) -> "McpServers":
+        from opencode_tui.engine.mcp.servers import McpOptions, McpServers
+
+        core, settings = self.core, self.config.settings
+        servers = McpServers(
+            settings.mcp or {},
+            settings.experimental,
+            McpOptions(
+                folder=self.project.directory,
+                worktree=self.project.worktree,
+                environ=core.environ,
+                cache=core.paths.cache,
+                clock=core.clock,
+                publish=partial(core.bus.publish, directory=str(self.project.directory)),
+                reserved=frozenset(self.tools.names),
+            ),
+        )
+        self.background.at_close(servers.close)
+        return servers
 
     def _make_snapshots(self) -> "Snapshots":
         from opencode_tui.engine.snapshot.objects.quota import SnapshotSettings

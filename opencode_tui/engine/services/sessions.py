@@ -8,7 +8,6 @@ from opencode_tui.engine.lazy import Lazy
 from opencode_tui.engine.services.folder import FolderServices
 from opencode_tui.engine.session.command import CommandServices, SessionCommands
 from opencode_tui.engine.session.compaction.policy import CompactionPolicy, CompactionRules, Compactions
-from opencode_tui.engine.session.compaction.state import OverflowRules
 from opencode_tui.engine.session.loop import SessionLoop
 from opencode_tui.engine.session.maintenance import SessionMaintenance
 from opencode_tui.engine.session.prompt import SessionPrompt
@@ -117,15 +116,6 @@ class SessionServices:
         )
 
     @cached_property
-    def _overflow(self) -> OverflowRules:
-        settings, flags = self._folder.config.settings.compaction, self._core.flags
-        return OverflowRules(
-            is_automatic=settings.auto and not flags.is_autocompact_disabled,
-            reserved=settings.reserved,
-            output_max=flags.output_token_max,
-        )
-
-    @cached_property
     def _subagents(self) -> SubagentServices:
         core = self._core
         experimental = self._folder.config.settings.experimental
@@ -145,6 +135,7 @@ class SessionServices:
             identifier=core.identifier,
             directory=project.directory,
             worktree=project.worktree,
+            read_resource=folder.read_resource,
         )
         return UserMessages(
             store=core.store,
@@ -227,7 +218,7 @@ class SessionServices:
         return CompactionPolicy(
             store=self._core.store,
             estimator=self._core.estimator,
-            rules=CompactionRules(self._overflow, self._folder.config.settings.compaction.prepare),
+            rules=CompactionRules(self._folder.overflow, self._folder.config.settings.compaction.prepare),
             compactions=self._compactions,
         )
 
@@ -278,6 +269,7 @@ class SessionServices:
                 hooks=folder.plugins.hooks,
                 publish=core.publisher.publish,
                 on_init=partial(core.projects.mark_initialized, project),
+                read_prompt=folder.read_prompt,
             )
         )
 
@@ -368,14 +360,14 @@ class SessionServices:
             catalog=folder.catalog,
             hooks=folder.plugins.hooks,
             estimator=core.estimator,
-            rules=self._overflow,
+            rules=self._folder.overflow,
         )
         services = CompactionServices(
             step=self._step,
             requests=requests,
             providers=folder.providers,
             todos=folder.todos,
-            rules=self._overflow,
+            rules=self._folder.overflow,
             wait_until_copied=core.copies.wait_until_copied,
             publish=core.publisher.publish,
             directory=project.directory,
@@ -448,5 +440,5 @@ class SessionServices:
             requests=self._requests,
             catalog=folder.catalog,
             estimator=core.estimator,
-            rules=self._overflow,
+            rules=self._folder.overflow,
         )

@@ -25,6 +25,7 @@ from opencode_tui.engine.session.records.store import SessionStore
 from opencode_tui.engine.session.references import ReferenceScope, expand_references
 from opencode_tui.engine.session.subagent import parent_layers
 from opencode_tui.engine.tool.tool import ToolContext
+from opencode_tui.schema.api.mcp import McpPrompt
 from opencode_tui.schema.api.request import (
     AgentInput,
     CommandInput,
@@ -44,7 +45,10 @@ logger = logging.getLogger(__name__)
 
 
 class CommandServices(Struct, frozen=True):
-    """The services of commands in the instance of one folder; `on_init` is called when the command `init` has run."""
+    """The services of commands in the instance of one folder; `on_init` is called when the command `init` has run.
+
+    `read_prompt` returns the text of a server's prompt for the arguments as the user wrote them; it raises OpencodeError.
+    """
 
     commands: Commands
     agents: AgentRegistry
@@ -56,6 +60,7 @@ class CommandServices(Struct, frozen=True):
     hooks: Hooks
     publish: Callable[[CommandExecuted], None]
     on_init: Callable[[], Awaitable[None]]
+    read_prompt: Callable[[McpPrompt, str], Awaitable[str]]
 
 
 class SessionCommands:
@@ -95,8 +100,7 @@ class SessionCommands:
     async def _prepare(self, session_id: str, given: CommandInput, policy: Policy) -> PromptInput:
         command = self._services.commands.get(given.command)
         agent = self._agent(command, given)
-        template = await asyncio.to_thread(command.template)
-        pieces = fill(template, given.arguments, has_snippets=command.skill is None)
+        pieces = await self._pieces(command, given)
         references = await asyncio.to_thread(self._references, command, pieces, given)
         text = await self._text(pieces, command, session_id, agent, policy)
         is_subtask = _is_subtask(command, agent)
@@ -111,6 +115,12 @@ class SessionCommands:
             variant=given.variant,
             parts=parts,
         )
+
+    async def _pieces(self, command: Command, given: CommandInput) -> list[Piece]:
+        if command.prompt is not None:
+            return [Prose(await self._services.read_prompt(command.prompt, given.arguments))]
+        template = await asyncio.to_thread(command.template)
+        return fill(template, given.arguments, has_snippets=command.skill is None)
 
     async def report_executed(self, session_id: str, given: CommandInput, answer: MessageWithParts) -> None:
         """Publish that a command has run and which message answers it."""
@@ -135,7 +145,7 @@ class SessionCommands:
         """Return the references in the arguments and in the template. Blocks on the disk."""
         place = self._services.place
         typed = expand_references(given.arguments, place, with_source=False)
-        if command.skill is not None:
+        if command.skill is not None or command.prompt is not None:
             return typed
         written = "".join(piece.text for piece in pieces if isinstance(piece, Prose))
         named = expand_references(written, replace(place, is_confined=not command.is_own), with_source=False)

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from msgspec import Struct
 
@@ -14,6 +14,7 @@ from opencode_tui.engine.skill.skills import Skills
 from opencode_tui.engine.tool.parameter_schema import describe, parse
 from opencode_tui.engine.tool.tool import Parameters, Tool, ToolContext, ToolResult
 from opencode_tui.engine.tool.truncate import Truncator
+from opencode_tui.schema.model import Model
 
 if TYPE_CHECKING:
     from opencode_tui.engine.sandbox.environment import Secrets
@@ -66,10 +67,37 @@ AnyTool = Tool[Any]
 """A tool with its own type of parameters, which `validate` returns."""
 
 
+class LateTools(Protocol):
+    """Tools of a turn that come and go with other programs."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All names that rules can switch off, in order."""
+        ...
+
+    def specs(self, is_enabled: Callable[[str], bool]) -> tuple[ToolSpec, ...]:
+        """Return what the model sees of those that are enabled, in order."""
+        ...
+
+
+class LateToolSource(Protocol):
+    """Finds tools that come and go with other programs."""
+
+    def of_turn(self, session_id: str, message_id: str, model: Model) -> LateTools:
+        """Return those of the turn that a user message started; the same ones until its end. Blocks at the first call."""
+        ...
+
+    def get(self, name: str) -> AnyTool | None:
+        """Return the tool of this name, None for an unknown one."""
+        ...
+
+
 class ToolRegistry:
     """Holds tools in the order in which the model sees them; names are unique, a later tool replaces an earlier one."""
 
-    def __init__(self, tools: Iterable[AnyTool]) -> None:
+    def __init__(self, tools: Iterable[AnyTool], find_late: Callable[[], LateToolSource | None] = lambda: None) -> None:
+        """`find_late` returns the source of tools that come and go, None where there is none."""
+        self._find_late = find_late
         self._tools = {tool.name: tool for tool in tools}
         self._specs: dict[str, ToolSpec] = {}
 
@@ -80,7 +108,13 @@ class ToolRegistry:
 
     def get(self, name: str) -> AnyTool | None:
         """Return the tool of this name, or of its lower-case form, or None."""
-        return self._tools.get(name) or self._tools.get(name.lower())
+        found = self._tools.get(name) or self._tools.get(name.lower())
+        late = self._find_late() if found is None else None
+        return found if late is None else late.get(name)
+
+    def late(self) -> LateToolSource | None:
+        """Return the source of tools that come and go, None where there is none."""
+        return self._find_late()
 
     def specs(self, enabled: Callable[[str], bool]) -> tuple[ToolSpec, ...]:
         """Return what the model sees of the tools whose names are enabled, in order; made once per tool."""

@@ -228,6 +228,13 @@ class BranchUpdated(Record):
     branch: str | None = absent()
 
 
+class McpToolsChanged(Record):
+    """The lists of an MCP server changed; they are used from the next user message on."""
+
+    type: Literal["mcp.tools.changed"] = "mcp.tools.changed"
+    server: str
+
+
 class InstanceDisposed(Record):
     """The instance of a folder was closed; clients must read everything again."""
 
@@ -263,6 +270,7 @@ StructuralEvent = (
     | ProjectUpdated
     | BranchUpdated
     | ScreenEvent
+    | McpToolsChanged
     | InstanceDisposed
 )
 

@@ -107,7 +107,7 @@ async def test_unreadable_attachments_are_reported(environ, tmp_path):
     async with opened(environ, tmp_path) as world:
         first, *_, second, _ = await parts_of(world, resource, page)
     assert first.text == (
-        "Attachment notes could not be read: it is a resource of the MCP server wiki; MCP resources are not supported yet"
+        "Attachment notes could not be read: there is no MCP server 'wiki'; servers of this folder: none"
     )
     assert second.text.startswith("Attachment page could not be read: text can be attached by")
 

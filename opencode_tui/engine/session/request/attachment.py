@@ -8,9 +8,9 @@ import base64
 import json
 import mimetypes
 import os
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, unquote, unquote_to_bytes, urlsplit
 
 from msgspec import Struct
@@ -25,6 +25,9 @@ from opencode_tui.schema.ids import Identifier
 from opencode_tui.schema.permission import Ruleset
 from opencode_tui.schema.session.message import UserMessage
 from opencode_tui.schema.session.part import AnyPart, FilePart, TextPart
+
+if TYPE_CHECKING:
+    from opencode_tui.engine.mcp.content import Content
 
 TEXT, FOLDER = "text/plain", "application/x-directory"
 _TEXT_ENDINGS = ("json", "xml", "yaml", "toml", "javascript", "typescript", "x-sh", "sql", "x-httpd-php")
@@ -50,6 +53,7 @@ class Attachments(Struct, frozen=True):
     identifier: Identifier
     directory: Path
     worktree: Path
+    read_resource: "Callable[[str, str], Awaitable[Content]]"
 
     async def expand(self, given: FileInput, message: UserMessage) -> list[AnyPart]:
         """Return the parts for one attachment, in order; stores nothing."""
@@ -64,6 +68,9 @@ class Attachments(Struct, frozen=True):
             return [self._note(message, note), *kept]
 
     async def _expand(self, given: FileInput, message: UserMessage) -> list[AnyPart]:
+        source = given.source
+        if source is not None and source.type == "resource" and source.client_name and source.uri:
+            return await self._expand_resource(given, message, source.client_name, source.uri)
         address = urlsplit(given.url)
         if address.scheme == "file":
             return await self._expand_file(given, message, Path(unquote(address.path)))
@@ -79,6 +86,13 @@ class Attachments(Struct, frozen=True):
             self._note(message, text),
             self._part(message, given, given.url, given.mime),
         ]
+
+    async def _expand_resource(self, given: FileInput, message: UserMessage, server: str, uri: str) -> list[AnyPart]:
+        content = await self.read_resource(server, uri)
+        head = f"Read the resource {uri} of the MCP server {server}:"
+        files = [self._part(message, given, one["url"], one["mime"]) for one in content.attachments]
+        kept = [] if files else [self._part(message, given, given.url, TEXT)]
+        return [self._note(message, head), self._note(message, content.text), *files, *kept]
 
     async def _expand_file(self, given: FileInput, message: UserMessage, path: Path) -> list[AnyPart]:
         objection = await asyncio.to_thread(self._find_objection, path)
@@ -191,10 +205,6 @@ def _check_base64(url: str) -> None:
 
 def _check_supported(given: FileInput) -> None:
     """Raise OpencodeError for an attachment whose content cannot be read, so that the user and the model know."""
-    source = given.source
-    if source is not None and source.type == "resource":
-        server = f" {source.client_name}" if source.client_name else ""
-        raise OpencodeError(f"it is a resource of the MCP server{server}; MCP resources are not supported yet")
     if given.mime == TEXT:
         raise OpencodeError("text can be attached by a file: or data: address only")
 

@@ -160,7 +160,7 @@ class RequestBuilder(Struct, frozen=True):
             model=model,
             system=system_prompt(layers),
             messages=to_model_messages(messages, model),
-            tools=await change_tools(hooks, self._tool_specs(user, task)),
+            tools=await change_tools(hooks, await self._tool_specs(user, task)),
             tool_choice=_tool_choice(task),
             max_output=min(model.limit.output or limit, limit),
             temperature=agent.temperature if model.temperature else None,
@@ -169,15 +169,18 @@ class RequestBuilder(Struct, frozen=True):
         )
         return BuiltRequest(await change_request(hooks, request, user, agent.name), layers, messages)
 
-    def _tool_specs(self, user: UserMessage, task: RequestTask) -> tuple[ToolSpec, ...]:
+    async def _tool_specs(self, user: UserMessage, task: RequestTask) -> tuple[ToolSpec, ...]:
         form = () if task.form is None else (task.form.spec,)
         if not task.model.tool_call:
             return form
-        names = self.tools.names
+        source = self.tools.late()
+        late = None if source is None else await asyncio.to_thread(source.of_turn, user.session_id, user.id, task.model)
+        names = (*self.tools.names, *(() if late is None else late.names))
         hidden = {name for name, is_on in (user.tools or {}).items() if not is_on}
         for rules in task.rules:
             hidden |= disabled(names, rules)
-        return (*self.tools.specs(lambda name: name not in hidden), *form)
+        more = () if late is None else late.specs(lambda name: name not in hidden)
+        return (*self.tools.specs(lambda name: name not in hidden), *more, *form)
 
 
 def request_of(messages: Sequence[MessageWithParts]) -> UserMessage:

@@ -1,0 +1,1 @@
+"""MCP servers: their connections, cached lists, tools, prompts and resources."""

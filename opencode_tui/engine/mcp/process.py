@@ -1,0 +1,154 @@
+"""The process of a local MCP server: its environment, its lines, the end of its output, and its end with all that it started."""
+
+import asyncio
+import os
+import signal
+from collections import deque
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from opencode_tui.engine.mcp.lists import McpError
+
+LINE_LIMIT = 64 << 20
+"""Most bytes of one message of a server."""
+
+OUTPUT_LINES = 50
+"""Last lines of the standard error that are kept."""
+
+_LINE_CHARACTERS = 500
+_GRACE_S = 0.05
+_POLL_S = 0.005
+
+_PASSED = frozenset(
+    {
+        "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TERM", "TZ", "TMPDIR", "TEMP", "TMP",
+        "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS",
+        "REQUESTS_CA_BUNDLE", "VIRTUAL_ENV", "LD_LIBRARY_PATH", "SYSTEMROOT", "APPDATA", "LOCALAPPDATA", "USERPROFILE", "PATHEXT",
+    }
+)  # fmt: skip
+"""The variables of ours that a server gets, also in lower case."""
+
+_PASSED_PREFIXES = ("LC_", "XDG_")
+
+
+def server_environment(environ: Mapping[str, str], own: Mapping[str, str] | None) -> dict[str, str]:
+    """Return the environment of a server: of ours only what programs need to run, never keys, and its own of the settings."""
+    passed = {
+        name: value
+        for name, value in environ.items()
+        if name.upper() in _PASSED or name.upper().startswith(_PASSED_PREFIXES)
+    }
+    return {**passed, **(own or {})}
+
+
+class ServerProcess:
+    """A started server. Its group is killed by `stop`, which must be called."""
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        self._process = process
+        self.ended = asyncio.Event()
+        """Set at the end of its standard output."""
+        self._output: deque[str] = deque(maxlen=OUTPUT_LINES)
+        self._reading = asyncio.create_task(self._read_output(), name="output of an MCP server")
+
+    @classmethod
+    async def start(cls, command: Sequence[str], folder: Path, environ: Mapping[str, str]) -> "ServerProcess":
+        """Start a server in a group of its own. Raises McpError when the program cannot be started."""
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *command,
+                cwd=folder,
+                env=environ,
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.PIPE,
+                start_new_session=True,
+                limit=LINE_LIMIT,
+            )
+        except (OSError, ValueError) as error:
+            reason = error.strerror if isinstance(error, OSError) else str(error)
+            raise McpError(
+                f"`{command[0]}` cannot be started: {reason}; correct its command in the settings"
+            ) from error
+        return cls(process)
+
+    @property
+    def pid(self) -> int:
+        """The process, and its group."""
+        return self._process.pid
+
+    @property
+    def output(self) -> list[str]:
+        """The last lines of its standard error, oldest first."""
+        return list(self._output)
+
+    @property
+    def exit_text(self) -> str:
+        """How it ended, for a message."""
+        code = self._process.returncode
+        if code is None:
+            return "closed its output"
+        if code < 0:
+            name = signal.Signals(-code).name if -code in set(signal.Signals) else str(-code)
+            return f"was killed ({name})"
+        return f"exited with code {code}"
+
+    async def lines(self) -> AsyncIterator[bytes]:
+        """Yield the lines of its standard output until that ends."""
+        assert self._process.stdout is not None
+        while True:
+            try:
+                line = await self._process.stdout.readline()
+            except ValueError:  # longer than the limit
+                line = b""
+            if not line:
+                self.ended.set()
+                return
+            yield line
+
+    async def write(self, data: bytes) -> None:
+        """Write to its standard input. Raises OSError when it has ended."""
+        assert self._process.stdin is not None
+        self._process.stdin.write(data)
+        await self._process.stdin.drain()
+
+    async def wait_exit(self, seconds: float) -> bool:
+        """Return whether it has ended within this time; does not wait for programs that it started."""
+        deadline = asyncio.get_running_loop().time() + seconds
+        while self._process.returncode is None:
+            if asyncio.get_running_loop().time() >= deadline:
+                return False
+            await asyncio.sleep(_POLL_S)
+        return True
+
+    async def stop(self) -> None:
+        """End it with all programs in its group, within 0.1 s."""
+        if self._process.stdin is not None:
+            self._process.stdin.close()
+        self._signal(signal.SIGTERM)
+        try:
+            await self.wait_exit(_GRACE_S)
+        finally:
+            self._signal(signal.SIGKILL)  # also what it started and left behind
+            self._reading.cancel()
+        await self.wait_exit(_GRACE_S)
+        transport = getattr(self._process, "_transport", None)  # a survivor may hold the pipes open
+        if transport is not None:
+            transport.close()
+
+    def _signal(self, number: signal.Signals) -> None:
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, number)
+
+    async def _read_output(self) -> None:
+        assert self._process.stderr is not None
+        while True:
+            try:
+                line = await self._process.stderr.readline()
+            except ValueError:
+                continue
+            if not line:
+                return
+            if text := line.decode("utf-8", "replace").strip():
+                self._output.append(text[:_LINE_CHARACTERS])

@@ -1,0 +1,297 @@
+"""Connections to MCP servers by the official SDK: the only module that imports it, which takes half a second and 30 MB.
+
+It is imported on a thread, when the first server starts. What it returns are the protocol's JSON objects.
+"""
+
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from pathlib import Path
+from typing import Any, cast
+
+import anyio
+import httpx2
+import mcp_types as types
+from mcp import Client
+from mcp.client._transport import TransportStreams  # the type of what a transport yields
+from mcp.client.sse import sse_client
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.exceptions import MCPError
+from mcp.shared.message import SessionMessage
+from msgspec import Struct
+
+from opencode_tui import __version__
+from opencode_tui.engine.mcp.lists import (
+    MAX_TOOLS,
+    ConnectionLost,
+    McpError,
+    McpSignInError,
+    ServerLists,
+    clean,
+    clean_list,
+)
+from opencode_tui.engine.mcp.process import ServerProcess
+from opencode_tui.schema.record import JsonObject
+
+Progress = Callable[[float, float | None, str | None], Awaitable[None]]
+"""Called with the progress of a call, its total and a text."""
+
+_HTTP_TIMEOUT_S = 30.0
+_READ_TIMEOUT_S = 300.0
+
+
+class Handlers(Struct, frozen=True):
+    """What a server may ask for: the user's input (the protocol's `elicitation/create`), the roots; and what it reports.
+
+    `elicit` gets the request's parameters and returns the protocol's result; `changed` is called when a list changed.
+    """
+
+    elicit: Callable[[JsonObject], Awaitable[JsonObject]]
+    roots: Sequence[Path]
+    changed: Callable[[], None]
+
+
+class RemoteAddress(Struct, frozen=True):
+    """The address of a remote server; `auth` signs requests in."""
+
+    url: str
+    headers: Mapping[str, str]
+    auth: httpx2.Auth | None = None
+
+
+class Connection:
+    """A connection to a server. All methods raise ConnectionLost, and McpError for an error that the server reports."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        # A result that does not fit its schema would be lost: the model can read it all the same.
+        setattr(client.session, "validate_tool_result", _accept)  # noqa: B010 - the attribute is a method
+
+    async def lists(self) -> ServerLists:
+        """Return all lists, without the members beyond a limit."""
+        can = self._client.server_capabilities
+        return ServerLists(
+            tools=clean_list(await self._all("tools", self._client.list_tools) if can.tools else []),
+            prompts=clean_list(await self._all("prompts", self._client.list_prompts) if can.prompts else []),
+            resources=clean_list(
+                await self._all("resources", self._client.list_resources) if can.resources else [], key="uri"
+            ),
+            templates=clean_list(
+                await self._all("resourceTemplates", self._client.list_resource_templates) if can.resources else [],
+                key="uriTemplate",
+            ),
+            instructions=str(clean(self._client.instructions or "")),
+        )
+
+    async def call(self, tool: str, arguments: JsonObject, report: Progress) -> JsonObject:
+        """Return the result of a tool."""
+
+        async def forward(progress: float, total: float | None, message: str | None) -> None:
+            await report(progress, total, message)
+
+        return await self._ask(self._client.call_tool(tool, arguments, progress_callback=forward))
+
+    async def prompt(self, name: str, arguments: dict[str, str]) -> JsonObject:
+        """Return the messages of a prompt."""
+        return await self._ask(self._client.get_prompt(name, arguments))
+
+    async def resource(self, uri: str) -> JsonObject:
+        """Return the contents of a resource."""
+        return await self._ask(self._client.read_resource(uri, cache_mode="bypass"))
+
+    async def _all(self, name: str, fetch: Callable[..., Awaitable[Any]]) -> list[JsonObject]:
+        found: list[JsonObject] = []
+        cursor: str | None = None
+        while len(found) < MAX_TOOLS:
+            try:
+                page = await self._ask(fetch(cursor=cursor, cache_mode="bypass"))
+            except McpError:  # it announced a list that it does not have
+                if name == "tools":
+                    raise
+                return found
+            found += cast("list[JsonObject]", page.get(name) or [])
+            cursor = page.get("nextCursor")
+            if not cursor:
+                break
+        return found
+
+    async def _ask(self, request: Awaitable[Any]) -> JsonObject:
+        try:
+            result = await request
+        except MCPError as error:
+            if "session terminated" in error.message.lower():  # a remote server that was restarted
+                raise ConnectionLost(error.message) from error
+            raise _translated(error) from error
+        except (
+            httpx2.HTTPError,
+            anyio.ClosedResourceError,
+            anyio.BrokenResourceError,
+            OSError,
+            ValueError,
+            RuntimeError,
+        ) as error:
+            raise _translated(error) from error
+        return cast("JsonObject", result.model_dump(mode="json", by_alias=True, exclude_none=True))
+
+
+async def _accept(_name: str, _result: object) -> None:
+    """Accept a result."""
+
+
+@asynccontextmanager
+async def connect_local(process: ServerProcess, handlers: Handlers) -> AsyncGenerator[Connection]:
+    """Yield the connection to a started server. Must be entered and left by one task. Raises McpError, ConnectionLost."""
+    async with _opened(_over_pipes(process), handlers) as connection:
+        yield connection
+
+
+@asynccontextmanager
+async def connect_remote(address: RemoteAddress, handlers: Handlers) -> AsyncGenerator[Connection]:
+    """Yield the connection to a remote server, over streamable HTTP, else over SSE. Must be entered and left by one task.
+
+    Raises McpError, McpSignInError for one that refuses without a sign-in, ConnectionLost.
+    """
+    statuses: list[int] = []
+
+    async def record(response: httpx2.Response) -> None:
+        statuses.append(response.status_code)
+
+    def make(
+        headers: dict[str, str] | None = None, timeout: httpx2.Timeout | None = None, auth: httpx2.Auth | None = None
+    ) -> httpx2.AsyncClient:
+        """Return the client of either transport; the parameters are those of the SDK, and not used."""
+        return httpx2.AsyncClient(
+            headers=dict(address.headers),
+            auth=address.auth,
+            follow_redirects=True,
+            timeout=httpx2.Timeout(_HTTP_TIMEOUT_S, read=_READ_TIMEOUT_S),
+            event_hooks={"response": [record]},
+        )
+
+    async with AsyncExitStack() as stack:
+        client = await stack.enter_async_context(make())
+        try:
+            inner = AsyncExitStack()
+            connection = await inner.enter_async_context(
+                _opened(streamable_http_client(address.url, http_client=client), handlers)
+            )
+        except (McpError, ConnectionLost) as error:
+            _check_sign_in(statuses)
+            if not any(status in (400, 404, 405, 406) for status in statuses):
+                raise
+            first = error
+            inner = AsyncExitStack()
+            try:
+                connection = await inner.enter_async_context(
+                    _opened(sse_client(address.url, httpx_client_factory=make), handlers)
+                )
+            except (McpError, ConnectionLost):
+                _check_sign_in(statuses)
+                raise first from None
+        stack.push_async_exit(inner)
+        yield connection
+
+
+def _check_sign_in(statuses: Sequence[int]) -> None:
+    if 401 in statuses:
+        raise McpSignInError("it refuses without a sign-in (401)")
+    if 403 in statuses:
+        raise McpError("it refuses access (403); check its headers in the settings")
+
+
+@asynccontextmanager
+async def _opened(transport: Any, handlers: Handlers) -> AsyncGenerator[Connection]:
+    """Yield a connection over a transport of the SDK; its errors become ours."""
+
+    async def elicit(context: object, params: types.ElicitRequestParams) -> types.ElicitResult:
+        answer = await handlers.elicit(params.model_dump(mode="json", by_alias=True, exclude_none=True))
+        return types.ElicitResult.model_validate(answer)
+
+    async def roots(context: object) -> types.ListRootsResult:
+        return types.ListRootsResult(
+            roots=[types.Root.model_validate({"uri": one.as_uri(), "name": one.name}) for one in handlers.roots]
+        )
+
+    async def heard(message: object) -> None:
+        changes = (
+            types.ToolListChangedNotification,
+            types.PromptListChangedNotification,
+            types.ResourceListChangedNotification,
+        )
+        if isinstance(message, changes):
+            handlers.changed()
+
+    client = Client(
+        transport,
+        elicitation_callback=elicit,
+        list_roots_callback=roots,
+        message_handler=heard,
+        client_info=types.Implementation(name="opencode-tui", version=__version__),
+        cache=None,
+    )
+    try:
+        async with client:
+            yield Connection(client)
+    except (BaseExceptionGroup, MCPError, httpx2.HTTPError, OSError, ValueError, RuntimeError) as error:
+        raise _translated(_first(error)) from None
+
+
+def _translated(error: BaseException) -> BaseException:
+    """Return our exception for one of the SDK or its libraries, any other as it is."""
+    if isinstance(error, MCPError):
+        return (
+            ConnectionLost(error.message)
+            if error.code == types.CONNECTION_CLOSED
+            else McpError(str(clean(error.message)))
+        )
+    if isinstance(error, (httpx2.HTTPError, anyio.ClosedResourceError, anyio.BrokenResourceError, OSError)):
+        return ConnectionLost(str(error) or type(error).__name__)
+    if isinstance(error, (ValueError, RuntimeError)):
+        return McpError(f"it does not follow the protocol: {' '.join(str(error).split())[:300]}")
+    return error
+
+
+def _first(error: BaseException) -> BaseException:
+    """Return the first exception inside nested groups; one outside of a group itself."""
+    inner = error
+    while isinstance(inner, BaseExceptionGroup):
+        inner = cast("BaseExceptionGroup[BaseException]", inner).exceptions[0]
+    return inner
+
+
+@asynccontextmanager
+async def _over_pipes(process: ServerProcess) -> AsyncGenerator[TransportStreams]:
+    """Yield the streams of a process. The SDK's own transport waits 2 s for servers that ignore the end of their input."""
+    incoming, read = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+    write, outgoing = anyio.create_memory_object_stream[SessionMessage](0)
+
+    async def read_lines() -> None:
+        async with incoming:
+            async for line in process.lines():
+                if not line.strip():
+                    continue
+                try:
+                    message = types.jsonrpc_message_adapter.validate_json(line, by_name=False)
+                except ValueError:
+                    continue  # a line that is no message, such as a print for debugging
+                with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
+                    await incoming.send(SessionMessage(message))
+
+    async def write_lines() -> None:
+        async with outgoing:
+            async for message in outgoing:
+                text = message.message.model_dump_json(by_alias=True, exclude_unset=True)
+                try:
+                    await process.write(f"{text}\n".encode())
+                except OSError:
+                    await incoming.aclose()
+                    return
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(read_lines)
+        group.start_soon(write_lines)
+        try:
+            yield read, write
+        finally:
+            group.cancel_scope.cancel()
+            read.close()
+            write.close()

@@ -1,0 +1,341 @@
+"""One MCP server: it starts on its first use, restarts after a crash, and ends with all its processes.
+
+One task enters and leaves the connection, because the SDK demands that; calls come from any task. The next call after a crash
+starts the server again, after 1, 5 and 25 seconds; then it has failed until the user restarts it. What waits for a server waits at
+most `START_S` for its start, and the entry's timeout for each answer, from the last progress on.
+"""
+
+import asyncio
+import importlib
+import logging
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+
+from opencode_tui.config.settings.settings import McpLocalSettings, McpRemoteSettings
+from opencode_tui.engine.mcp.lists import ConnectionLost, ListCache, McpError, McpSignInError, ServerLists
+from opencode_tui.engine.mcp.process import ServerProcess, server_environment
+from opencode_tui.schema.api.mcp import McpState
+from opencode_tui.schema.record import JsonObject
+
+if TYPE_CHECKING:
+    from httpx2 import Auth
+
+    from opencode_tui.engine.mcp.sdk import Connection
+
+logger = logging.getLogger(__name__)
+
+START_S = 30.0
+"""Seconds for the start of a server and its lists, unless its entry has a longer timeout."""
+
+CALL_S = 60.0
+"""Seconds for an answer without progress, unless the settings say otherwise."""
+
+BACKOFF_S = (1.0, 5.0, 25.0)
+"""Seconds before a crashed server is started again; after one more crash it has failed."""
+
+GATHER_S = 0.2
+"""Seconds in which several announced changes of lists count as one."""
+
+SHOWN_LINES = 5
+"""Lines of a server's standard error in the message about its end."""
+
+McpEntry = McpLocalSettings | McpRemoteSettings
+Elicit = Callable[[JsonObject], Awaitable[JsonObject]]
+"""Asks the user for what a server requests; returns the protocol's result of an elicitation."""
+
+Report = Callable[[str | None, float | None], None]
+"""Called with the text of a call's progress and its share from 0 to 1."""
+
+DECLINED: JsonObject = {"action": "decline"}
+
+
+class ServerWorld(Struct, frozen=True):
+    """What all servers of a folder share: its path and roots, our environment, the cached lists, and what to call.
+
+    `changed` is called with a name when the lists of that server differ from those known before, `sign_in` returns how requests to
+    a remote server are signed in; both run on the event loop.
+    """
+
+    folder: Path
+    roots: Sequence[Path]
+    environ: Mapping[str, str]
+    cache: ListCache
+    changed: Callable[[str], None]
+    default_timeout_s: float | None = None
+    sign_in: "Callable[[str, McpRemoteSettings], Auth | None] | None" = None
+
+
+class _Call:
+    """A call in flight, with its timer and the way to ask the user."""
+
+    def __init__(self, limit_s: float, elicit: Elicit | None) -> None:
+        self.timer = asyncio.timeout(limit_s)
+        self.elicit = elicit
+        self._limit_s = limit_s
+
+    def extend(self) -> None:
+        """Start the timer anew, unless it is over."""
+        with suppress(RuntimeError):
+            self.timer.reschedule(asyncio.get_running_loop().time() + self._limit_s)
+
+    def pause(self) -> None:
+        """Stop the timer, while the user is asked."""
+        self.timer.reschedule(None)
+
+
+class McpServer:
+    """A configured server."""
+
+    def __init__(self, name: str, entry: McpEntry, world: ServerWorld, *, is_enabled: bool) -> None:
+        """Blocks for one file, the cached lists."""
+        self.name = name
+        self.entry = entry
+        self.state: McpState = "known" if is_enabled else "disabled"
+        self.error: str | None = None
+        self._world = world
+        self._key = entry.model_dump(mode="json", by_alias=True, exclude={"enabled", "timeout"})
+        cached = world.cache.read(self._key)
+        self.lists: ServerLists = cached.lists if cached else ServerLists()
+        self.listed_at = cached.time if cached else None
+        self._output: list[str] = []
+        self._process: ServerProcess | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._opening: asyncio.Future[Connection] | None = None
+        self._refresh: asyncio.Task[None] | None = None
+        self._calls: list[_Call] = []
+        self._failures = 0
+        self._not_before = 0.0
+
+    @property
+    def is_enabled(self) -> bool:
+        """Whether it may be used."""
+        return self.state != "disabled"
+
+    @property
+    def is_listed(self) -> bool:
+        """Whether its lists are known, from the cache or from the server."""
+        return self.listed_at is not None
+
+    @property
+    def output(self) -> list[str]:
+        """The last lines of its standard error, oldest first; of its last start if it does not run."""
+        return self._process.output if self._process is not None else self._output
+
+    @property
+    def retry_in(self) -> float | None:
+        """Seconds until its next call may start it again, None when nothing is waited for."""
+        if not self._failures or self.state not in ("known", "starting"):
+            return None
+        return max(0.0, self._not_before - asyncio.get_running_loop().time()) or None
+
+    def enable(self) -> None:
+        """Let it be used from now on, also after it failed."""
+        self.state, self.error = "known" if self.state in ("disabled", "failed", "needs_auth") else self.state, None
+        self._failures, self._not_before = 0, 0.0
+
+    async def start(self) -> None:
+        """Start it unless it runs, and wait for its lists. Raises McpError."""
+        await self._connection()
+
+    async def stop(self, *, disable: bool = False) -> None:
+        """End it with its processes; with `disable` it starts only after `enable`."""
+        for task in (self._refresh, self._task):
+            if task is not None and not task.done():
+                task.cancel()
+                await asyncio.wait({task})
+        self._task = self._refresh = None
+        if disable:
+            self.state, self.error = "disabled", None
+        elif self.state in ("connected", "starting"):
+            self.state = "known"
+
+    async def call(
+        self, tool: str, arguments: JsonObject, *, report: Report | None = None, elicit: Elicit | None = None
+    ) -> JsonObject:
+        """Return a tool's result as the protocol writes it. Raises McpError."""
+
+        async def progress(done: float, total: float | None, text: str | None) -> None:
+            call.extend()
+            if report is not None:
+                report(text, done / total if total else None)
+
+        call = self._new_call(elicit)
+        return await self._request(lambda connection: connection.call(tool, arguments, progress), call)
+
+    async def prompt(self, name: str, arguments: dict[str, str]) -> JsonObject:
+        """Return the messages of a prompt as the protocol writes them. Raises McpError."""
+        return await self._request(lambda connection: connection.prompt(name, arguments), self._new_call(None))
+
+    async def resource(self, uri: str) -> JsonObject:
+        """Return the contents of a resource as the protocol writes them. Raises McpError."""
+        return await self._request(lambda connection: connection.resource(uri), self._new_call(None))
+
+    def _new_call(self, elicit: Elicit | None) -> _Call:
+        own = self.entry.timeout
+        return _Call(own / 1000 if own else self._world.default_timeout_s or CALL_S, elicit)
+
+    async def _request(self, ask: "Callable[[Connection], Awaitable[JsonObject]]", call: _Call) -> JsonObject:
+        connection = await self._connection()
+        self._calls.append(call)
+        try:
+            async with call.timer:
+                result = await ask(connection)
+            self._failures = 0
+            return result
+        except TimeoutError:
+            raise McpError(
+                f"the MCP server {self.name} did not answer in time; set a longer `timeout` in its settings or restart it"
+            ) from None
+        except ConnectionLost as lost:
+            raise McpError(await self._describe_loss(str(lost))) from None
+        except McpError as error:
+            raise McpError(f"the MCP server {self.name} reports: {error}") from error
+        finally:
+            self._calls.remove(call)
+
+    async def _describe_loss(self, reason: str) -> str:
+        """Return the message for a call during which the connection ended; ends what is left of it."""
+        process = self._process
+        if process is not None:
+            await process.wait_exit(0.2)
+            reason = process.exit_text
+        if (task := self._task) is not None:
+            await asyncio.wait({task}, timeout=0.3 if process is not None else 0)
+            task.cancel()
+            await asyncio.wait({task})
+        output = self.output[-SHOWN_LINES:]
+        lines = f" Its last output:\n{chr(10).join(output)}" if output else ""
+        return f"the MCP server {self.name} {reason} during the call; the next call starts it again.{lines}"
+
+    async def _connection(self) -> "Connection":
+        """Return the open connection, or that of a new start. Raises McpError."""
+        if self.state == "disabled":
+            raise McpError(f"the MCP server {self.name} is switched off; switch it on with /mcps or in the settings")
+        if self.state in ("failed", "needs_auth", "needs_client_registration"):
+            raise McpError(f"the MCP server {self.name} cannot be used: {self.error}")
+        if self._opening is None:
+            self._opening = asyncio.get_running_loop().create_future()
+            self._opening.add_done_callback(_consume)
+            self._task = asyncio.create_task(self._run(self._opening), name=f"MCP server {self.name}")
+        return await asyncio.shield(self._opening)
+
+    async def _run(self, opening: "asyncio.Future[Connection]") -> None:
+        """Start the server, hand its connection over, and keep it open until it ends or the task is canceled."""
+        is_lost = False
+        try:
+            if (wait := self._not_before - asyncio.get_running_loop().time()) > 0:
+                await asyncio.sleep(wait)
+            self.state = "starting"
+            async with AsyncExitStack() as stack:
+                seconds = max(START_S, (self.entry.timeout or 0) / 1000)
+                try:
+                    async with asyncio.timeout(seconds):
+                        connection = await self._open(stack)
+                        await self._accept(await connection.lists())
+                except TimeoutError:
+                    raise McpError(f"it did not start within {seconds:g} s") from None
+                self.state, self.error = "connected", None
+                opening.set_result(connection)
+                if self._process is None:
+                    await asyncio.Event().wait()  # a remote server, until a request fails
+                else:
+                    await self._process.ended.wait()
+                is_lost = True
+        except Exception as error:  # noqa: BLE001 - whatever a server or the SDK does, only this server fails
+            self._record_failure(error, opening)
+        finally:
+            self._opening = self._opening if self._opening is not opening else None
+            if not opening.done():
+                opening.set_exception(McpError(f"the MCP server {self.name} was stopped"))
+            if is_lost:
+                self._back_off("it ended unexpectedly")
+
+    async def _open(self, stack: AsyncExitStack) -> "Connection":
+        sdk = await asyncio.to_thread(importlib.import_module, "opencode_tui.engine.mcp.sdk")
+        handlers = sdk.Handlers(elicit=self._elicit, roots=self._world.roots, changed=self._schedule_refresh)
+        try:
+            if isinstance(self.entry, McpLocalSettings):
+                environ = server_environment(self._world.environ, self.entry.environment)
+                process = await ServerProcess.start(self.entry.command, self._world.folder, environ)
+                self._process = process
+                stack.push_async_callback(self._end_process, process)
+                return await stack.enter_async_context(sdk.connect_local(process, handlers))
+            auth = self._world.sign_in(self.name, self.entry) if self._world.sign_in is not None else None
+            address = sdk.RemoteAddress(self.entry.url, self.entry.headers or {}, auth)
+            return await stack.enter_async_context(sdk.connect_remote(address, handlers))
+        except ConnectionLost as lost:
+            process = self._process
+            if process is not None and await process.wait_exit(0.2):
+                raise McpError(f"it {process.exit_text} while it started") from None
+            raise McpError(f"it cannot be reached: {lost}") from None
+
+    async def _end_process(self, process: ServerProcess) -> None:
+        self._output = process.output
+        self._process = None
+        await process.stop()
+        self._output = process.output
+
+    def _record_failure(self, error: Exception, opening: "asyncio.Future[Any]") -> None:
+        if not isinstance(error, McpError):
+            logger.exception("the MCP server %s failed", self.name, exc_info=error)
+        text = str(error) if isinstance(error, McpError) else f"{type(error).__name__}: {error}"
+        if isinstance(error, McpSignInError):
+            self.state, self.error = "needs_auth", f"{text}; sign in with `opencode-tui mcp auth {self.name}`"
+        else:
+            self._back_off(text)
+        if not opening.done():
+            lines = self._output[-SHOWN_LINES:]
+            shown = f". Its last output:\n{chr(10).join(lines)}" if lines else ""
+            opening.set_exception(McpError(f"the MCP server {self.name} cannot be used: {self.error or text}{shown}"))
+
+    def _back_off(self, reason: str) -> None:
+        """Record a crash or a failed start: the next start waits, after too many there is none."""
+        self.error = reason
+        if self._failures >= len(BACKOFF_S):
+            self.state = "failed"
+            return
+        self.state = "known"
+        self._not_before = asyncio.get_running_loop().time() + BACKOFF_S[self._failures]
+        self._failures += 1
+
+    async def _accept(self, lists: ServerLists) -> None:
+        """Use new lists from the next turn on, and cache them."""
+        is_new = lists != self.lists or not self.is_listed
+        self.lists = lists
+        self.listed_at = await asyncio.to_thread(self._world.cache.write, self._key, lists)
+        if is_new:
+            self._world.changed(self.name)
+
+    def _schedule_refresh(self) -> None:
+        if self.state == "connected" and (self._refresh is None or self._refresh.done()):
+            self._refresh = asyncio.create_task(self._refresh_lists(), name=f"lists of the MCP server {self.name}")
+
+    async def _refresh_lists(self) -> None:
+        await asyncio.sleep(GATHER_S)
+        if self._opening is None:
+            return
+        with suppress(ConnectionLost, McpError, TimeoutError):
+            async with asyncio.timeout(START_S):
+                await self._accept(await (await self._opening).lists())
+
+    async def _elicit(self, params: JsonObject) -> JsonObject:
+        """Ask the user through the newest call in flight; a request without one is declined."""
+        call = next((one for one in reversed(self._calls) if one.elicit is not None), None)
+        if call is None or call.elicit is None:
+            return DECLINED
+        call.pause()
+        try:
+            return await call.elicit(params)
+        finally:
+            if call in self._calls:
+                call.extend()
+
+
+def _consume(future: "asyncio.Future[Any]") -> None:
+    """Read the exception of a start that nothing waits for."""
+    if not future.cancelled():
+        future.exception()

@@ -1,0 +1,292 @@
+"""The MCP servers of a folder: their states and lists, calls, and what the user starts, stops and adds.
+
+Nothing starts when this is built: a server starts on its first call, or a second after the folder was opened if its lists are not
+known yet or old (`start_unknown`), so that neither the first frame nor the first request waits for it.
+"""
+
+import asyncio
+import json
+import logging
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from msgspec import Struct
+from pydantic import TypeAdapter, ValidationError
+
+from opencode_tui.config.redact import redact_address
+from opencode_tui.config.settings.settings import (
+    ExperimentalSettings,
+    McpLocalSettings,
+    McpRemoteSettings,
+    McpSettings,
+)
+from opencode_tui.engine.mcp.lists import ListCache, McpError
+from opencode_tui.engine.mcp.names import tool_ids
+from opencode_tui.engine.mcp.server import BACKOFF_S, Elicit, McpServer, Report, ServerWorld
+from opencode_tui.schema.api.mcp import McpArgument, McpPrompt, McpResource, McpServerStatus, McpTool
+from opencode_tui.schema.error import ConfigError, NotFoundError
+from opencode_tui.schema.event.event import McpToolsChanged
+from opencode_tui.schema.event.screen_event import ScreenToastShown
+from opencode_tui.schema.ids import Clock
+from opencode_tui.schema.record import JsonObject
+
+if TYPE_CHECKING:
+    from httpx2 import Auth
+
+logger = logging.getLogger(__name__)
+
+OLD_MS = 24 * 3_600_000
+"""Age of cached lists from which they are read again."""
+
+_CHARACTERS = 4
+"""Characters of a token, roughly."""
+
+
+class SignIn(Protocol):
+    """Signs requests to remote servers in."""
+
+    def auth(self, name: str, entry: McpRemoteSettings) -> "Auth | None":
+        """Return what signs the requests to a server in, None for nothing. Called on the event loop before each start."""
+        ...
+
+
+class McpOptions(Struct, frozen=True):
+    """The collaborators of the servers of a folder. `reserved` are names that no tool of a server may have."""
+
+    folder: Path
+    worktree: Path
+    environ: Mapping[str, str]
+    cache: Path
+    clock: Clock
+    publish: Callable[[McpToolsChanged | ScreenToastShown], None]
+    reserved: frozenset[str] = frozenset()
+    sign_in: SignIn | None = None
+
+
+class McpServers:
+    """All servers of a folder, in the order of the settings. Call all methods on the event loop."""
+
+    def __init__(
+        self, entries: Mapping[str, McpSettings], experimental: ExperimentalSettings | None, options: McpOptions
+    ) -> None:
+        """Blocks for a small file of each server."""
+        timeout = experimental.mcp_timeout if experimental else None
+        self._options = options
+        self._world = ServerWorld(
+            folder=options.folder,
+            roots=[options.worktree],
+            environ=options.environ,
+            cache=ListCache(options.cache / "mcp", options.clock),
+            changed=self._on_changed,
+            default_timeout_s=timeout / 1000 if timeout else None,
+            sign_in=options.sign_in.auth if options.sign_in is not None else None,
+        )
+        self._servers: dict[str, McpServer] = {}
+        for name, entry in entries.items():
+            if isinstance(entry, McpLocalSettings | McpRemoteSettings):
+                self._servers[name] = McpServer(name, entry, self._world, is_enabled=entry.enabled is not False)
+        self.version = 0
+        """Increased when the lists of a server, or the set of servers, have changed."""
+
+    @property
+    def names(self) -> list[str]:
+        """The names of all servers."""
+        return list(self._servers)
+
+    def get(self, name: str) -> McpServer:
+        """Return a server. Raises NotFoundError."""
+        if name not in self._servers:
+            known = ", ".join(self._servers) or "none"
+            raise NotFoundError(f"there is no MCP server {name!r}; servers of this folder: {known}")
+        return self._servers[name]
+
+    def enabled(self) -> list[McpServer]:
+        """Return the servers that may be used."""
+        return [server for server in self._servers.values() if server.is_enabled]
+
+    def status(self) -> list[McpServerStatus]:
+        """Return the state of every server."""
+        return [self.status_of(name) for name in self._servers]
+
+    def status_of(self, name: str) -> McpServerStatus:
+        """Return the state of a server. Raises NotFoundError."""
+        server = self.get(name)
+        entry = server.entry
+        is_local = isinstance(entry, McpLocalSettings)
+        retry = server.retry_in
+        return McpServerStatus(
+            name=name,
+            kind="local" if is_local else "remote",
+            state="failed" if server.state == "known" and server.error else server.state,
+            target=" ".join(entry.command) if is_local else redact_address(entry.url),
+            error=server.error,
+            retry_in=None if retry is None else round(retry * 1000),
+            tools=len(server.lists.tools),
+            tokens=sum(tool.tokens for tool in self.tools(name)),
+            prompts=len(server.lists.prompts),
+            resources=len(server.lists.resources),
+            is_listed=server.is_listed,
+            instructions=server.lists.instructions or None,
+            output=server.output,
+        )
+
+    def tools(self, name: str) -> list[McpTool]:
+        """Return the known tools of a server by name. Raises NotFoundError."""
+        self.get(name)
+        return [tool for tool in self.all_tools(with_disabled=True) if tool.server == name]
+
+    def all_tools(self, *, with_disabled: bool = False) -> list[McpTool]:
+        """Return the known tools of all enabled servers, in the order of the settings, then by name."""
+        servers = list(self._servers.values()) if with_disabled else self.enabled()
+        listed = [(server.name, tool) for server in servers for tool in server.lists.tools]
+        ids = tool_ids([(server, tool["name"]) for server, tool in listed], self._options.reserved)
+        return [_tool(tool_id, server, tool) for tool_id, (server, tool) in zip(ids, listed, strict=True)]
+
+    def prompts(self) -> list[McpPrompt]:
+        """Return the known prompts of all enabled servers."""
+        return [_prompt(server.name, one) for server in self.enabled() for one in server.lists.prompts]
+
+    def resources(self) -> list[McpResource]:
+        """Return the known resources of all enabled servers."""
+        return [_resource(server.name, one) for server in self.enabled() for one in server.lists.resources]
+
+    async def connect(self, name: str) -> McpServerStatus:
+        """Switch a server on, start it and return its state: also after a failure, which is in the state. Raises NotFoundError."""
+        server = self.get(name)
+        server.enable()
+        self.version += 1
+        with suppress(McpError):
+            await server.start()
+        return self.status_of(name)
+
+    async def disconnect(self, name: str) -> McpServerStatus:
+        """End a server, and switch it off until `connect`. Raises NotFoundError."""
+        await self.get(name).stop(disable=True)
+        self._on_changed(name, is_shown=False)
+        return self.status_of(name)
+
+    async def restart(self, name: str) -> McpServerStatus:
+        """End a server and start it again; returns as `connect`."""
+        await self.get(name).stop()
+        return await self.connect(name)
+
+    async def add(self, name: str, config: JsonObject) -> McpServerStatus:
+        """Add or replace a server until the folder is closed, and start it if it is enabled. Raises ConfigError."""
+        try:
+            entry = _ENTRY.validate_json(json.dumps(config))
+        except ValidationError as error:
+            first = error.errors(include_url=False, include_input=False)[0]
+            raise ConfigError(f"mcp.{name}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from None
+        if not isinstance(entry, McpLocalSettings | McpRemoteSettings):
+            raise ConfigError(f'mcp.{name}: give its type, "local" or "remote"')
+        if name in self._servers:
+            await self._servers[name].stop()
+        is_enabled = entry.enabled is not False
+        self._servers[name] = await asyncio.to_thread(McpServer, name, entry, self._world, is_enabled=is_enabled)
+        self.version += 1
+        return await self.connect(name) if is_enabled else self.status_of(name)
+
+    async def call(
+        self,
+        server: str,
+        tool: str,
+        arguments: JsonObject,
+        *,
+        report: Report | None = None,
+        elicit: Elicit | None = None,
+    ) -> JsonObject:
+        """Return the result of a tool as the protocol writes it; starts the server first. Raises NotFoundError, McpError."""
+        return await self.get(server).call(tool, arguments, report=report, elicit=elicit)
+
+    async def get_prompt(self, server: str, prompt: str, arguments: dict[str, str]) -> JsonObject:
+        """Return the messages of a prompt as the protocol writes them. Raises NotFoundError, McpError."""
+        return await self.get(server).prompt(prompt, arguments)
+
+    async def read_resource(self, server: str, uri: str) -> JsonObject:
+        """Return the contents of a resource as the protocol writes them. Raises NotFoundError, McpError."""
+        return await self.get(server).resource(uri)
+
+    async def wait_listed(self, seconds: float) -> list[str]:
+        """Wait until the lists of all enabled servers are known, at most this long; return the names of those still unknown."""
+        waiting = {asyncio.create_task(_try_start(server)) for server in self.enabled() if not server.is_listed}
+        if waiting:
+            _, late = await asyncio.wait(waiting, timeout=seconds)
+            for task in late:
+                task.cancel()
+            await asyncio.gather(*late, return_exceptions=True)
+        return [server.name for server in self.enabled() if not server.is_listed]
+
+    async def start_unknown(self) -> None:
+        """Start the servers whose lists are not known or old; ends when each is up or has failed too often."""
+        now = self._options.clock()
+        async with asyncio.TaskGroup() as group:
+            for server in self.enabled():
+                if server.listed_at is None or now - server.listed_at > OLD_MS:
+                    group.create_task(_start_often(server))
+
+    async def close(self) -> None:
+        """End all servers with their processes."""
+        await asyncio.gather(*(server.stop() for server in self._servers.values()))
+
+    def _on_changed(self, name: str, *, is_shown: bool = True) -> None:
+        self.version += 1
+        self._options.publish(McpToolsChanged(server=name))
+        server = self._servers[name]
+        if is_shown:
+            count = len(server.lists.tools)
+            message = f"MCP server {name}: {count} tool{'' if count == 1 else 's'}, used from your next message on"
+            self._options.publish(ScreenToastShown(message=message, variant="info"))
+
+
+_ENTRY: TypeAdapter[McpSettings] = TypeAdapter(McpSettings)
+
+
+async def _try_start(server: McpServer) -> None:
+    with suppress(McpError):
+        await server.start()
+
+
+async def _start_often(server: McpServer) -> None:
+    for _ in range(len(BACKOFF_S) + 1):
+        await _try_start(server)
+        if server.state != "known":
+            return
+
+
+def _tool(tool_id: str, server: str, tool: JsonObject) -> McpTool:
+    given: JsonObject = tool.get("inputSchema") or {}
+    schema: JsonObject = {name: value for name, value in given.items() if name != "$schema"}
+    parameters: JsonObject = {**schema, "type": "object", "properties": schema.get("properties") or {}}
+    description = str(tool.get("description") or tool.get("title") or "")
+    size = len(tool_id) + len(description) + len(json.dumps(parameters, ensure_ascii=False))
+    return McpTool(
+        id=tool_id,
+        name=tool["name"],
+        server=server,
+        description=description,
+        parameters=parameters,
+        tokens=round(size / _CHARACTERS),
+    )
+
+
+def _prompt(server: str, prompt: JsonObject) -> McpPrompt:
+    given: list[JsonObject] = prompt.get("arguments") or []
+    arguments = [
+        McpArgument(name=one["name"], description=one.get("description"), required=bool(one.get("required")))
+        for one in given
+        if isinstance(one.get("name"), str)
+    ]
+    description = prompt.get("description") or prompt.get("title")
+    return McpPrompt(name=prompt["name"], server=server, description=description, arguments=arguments)
+
+
+def _resource(server: str, resource: JsonObject) -> McpResource:
+    return McpResource(
+        name=str(resource.get("name") or resource["uri"]),
+        uri=resource["uri"],
+        description=resource.get("description"),
+        mime_type=resource.get("mimeType"),
+        client=server,
+    )

@@ -1,0 +1,213 @@
+"""The tools of MCP servers as tools of the agent: each by its own name, or behind a search when they are many.
+
+A call asks for permission under the tool's own name, also behind `mcp_call`. Undo covers what a server changes: files are recorded
+before and after a call.
+"""
+
+import json
+import re
+from collections.abc import Callable, Collection, Sequence
+from typing import TYPE_CHECKING, Any
+
+from pydantic import ConfigDict, Field
+
+from opencode_tui.engine.mcp.content import read_result
+from opencode_tui.engine.mcp.elicitation import ask_user
+from opencode_tui.engine.mcp.lists import McpError
+from opencode_tui.engine.permission.ruleset import disabled
+from opencode_tui.engine.tool.tool import Parameters, ToolContext, ToolResult
+from opencode_tui.schema.api.mcp import McpTool
+from opencode_tui.schema.error import NotFoundError, ToolError
+from opencode_tui.schema.record import JsonObject
+
+if TYPE_CHECKING:
+    from opencode_tui.engine.mcp.servers import McpServers
+
+SEARCH, CALL = "mcp_search", "mcp_call"
+
+FOUND_TOOLS = 8
+"""Tools that a search returns unless it asks for another number."""
+
+WAIT_S = 10.0
+"""Seconds that a search waits for servers whose tools are not known yet."""
+
+_WORD = re.compile(r"[^\W_]+")
+
+
+class McpArguments(Parameters):
+    """The arguments of a tool as the model wrote them; the tool's own schema checks them."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+
+class ServerTool:
+    """One tool of a server."""
+
+    parameters = McpArguments
+
+    def __init__(self, tool: McpTool, servers: "McpServers") -> None:
+        self.tool = tool
+        self.name = tool.id
+        self.description = tool.description
+        self._servers = servers
+
+    async def run(self, arguments: McpArguments, context: ToolContext) -> ToolResult:
+        """Ask for permission under the tool's own name, call it and return its result. Raises ToolError."""
+        return await call_tool(self._servers, self.tool, dict(arguments.model_extra or {}), context)
+
+
+async def call_tool(servers: "McpServers", tool: McpTool, arguments: JsonObject, context: ToolContext) -> ToolResult:
+    """Return the result of a tool. Raises ToolError, PermissionRefused."""
+    if problem := check_arguments(tool.parameters, arguments):
+        schema = json.dumps(tool.parameters, ensure_ascii=False)
+        raise ToolError(f"The input of {tool.id} does not fit: {problem}. Its schema: {schema}")
+    about: JsonObject = {"server": tool.server, "tool": tool.name}
+    await context.ask(tool.id, ["*"], always=["*"], metadata={**about, "input": arguments})
+
+    def report(text: str | None, share: float | None) -> None:
+        shown = text or "working"
+        context.progress(f"{shown} {share:.0%}" if share is not None else shown, about)
+
+    async def elicit(params: JsonObject) -> JsonObject:
+        return await ask_user(tool.server, params, context.inquire)
+
+    async with context.commands():
+        try:
+            result = await servers.call(tool.server, tool.name, arguments, report=report, elicit=elicit)
+        except (McpError, NotFoundError) as error:
+            raise ToolError(str(error)) from error
+    content = read_result(result)
+    if result.get("isError"):
+        raise ToolError(content.text or f"{tool.id} failed without a message")
+    return ToolResult(tool.id, content.text, about, content.attachments)
+
+
+def check_arguments(schema: JsonObject, arguments: JsonObject) -> str | None:
+    """Return what is wrong with the arguments of a tool, None where nothing is or the schema itself is wrong."""
+    import jsonschema  # takes 30 ms
+
+    try:
+        validator = jsonschema.Draft202012Validator(schema)
+        errors = sorted(validator.iter_errors(arguments), key=lambda error: list(map(str, error.absolute_path)))
+    except Exception:  # noqa: BLE001 - a wrong schema of a server must not keep its tool from being called
+        return None
+    if not errors:
+        return None
+    return "; ".join(
+        f"{'.'.join(map(str, error.absolute_path)) or 'input'}: {error.message[:200]}" for error in errors[:5]
+    )
+
+
+class SearchParameters(Parameters):
+    """The parameters of a search for tools."""
+
+    query: str = Field(description="Words for what the tool should do, or a part of its name")
+    limit: int = Field(default=FOUND_TOOLS, ge=1, le=50, description="Most tools to return")
+
+
+class SearchTool:
+    """Finds tools of servers and returns their schemas."""
+
+    name = SEARCH
+    parameters = SearchParameters
+    description = "Finds tools of the MCP servers and returns their names, descriptions and schemas."
+
+    def __init__(self, servers: "McpServers") -> None:
+        self._servers = servers
+
+    async def run(self, arguments: SearchParameters, context: ToolContext) -> ToolResult:
+        """Return the best matches first, without tools that rules deny; waits some seconds for servers that start."""
+        unknown = await self._servers.wait_listed(WAIT_S)
+        tools = self._servers.all_tools()
+        denied: set[str] = set()
+        for rules in context.ask.rules():
+            denied |= disabled([tool.id for tool in tools], rules)
+        found = rank([tool for tool in tools if tool.id not in denied], arguments.query)[: arguments.limit]
+        texts = [f"{one.id}: {one.description}\n{json.dumps(one.parameters, ensure_ascii=False)}" for one in found]
+        if not found:
+            texts.append(f"No tool matches. There are {len(tools) - len(denied)} tools; search with other words.")
+        for server in unknown:
+            status = self._servers.status_of(server)
+            texts.append(
+                f"The tools of the MCP server {server} are not known: {status.error or 'it is still starting'}"
+            )
+        return ToolResult(arguments.query, "\n\n".join(texts), {"count": len(found)})
+
+
+def rank(tools: Sequence[McpTool], query: str) -> list[McpTool]:
+    """Return the tools that match a query, best first: by exact name, parts of the name, the description, names of arguments."""
+    words = [word.lower() for word in _WORD.findall(query)]
+    scored = [(_score(tool, query.strip().lower(), words), tool) for tool in tools]
+    return [tool for score, tool in sorted(scored, key=lambda one: -one[0]) if score > 0 or not words]
+
+
+def _score(tool: McpTool, query: str, words: Sequence[str]) -> float:
+    if query in (tool.id.lower(), tool.name.lower()):
+        return 1_000
+    name, about = _words(tool.id), _words(tool.description)
+    arguments = _words(" ".join(tool.parameters.get("properties") or {}))
+    score = 0.0
+    for word in words:
+        score += 10 if word in name else 6 if word in tool.id.lower() else 0
+        score += 3 if word in about else 1 if word in tool.description.lower() else 0
+        score += 2 if word in arguments else 0
+    return score
+
+
+def _words(text: str) -> set[str]:
+    return {word.lower() for word in _WORD.findall(re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", text))}
+
+
+class CallParameters(Parameters):
+    """The parameters of a call of a found tool."""
+
+    tool: str = Field(description="The name of the tool, as the search returns it")
+    arguments: dict[str, Any] = Field(default_factory=dict, description="The tool's arguments, by its schema")
+
+
+class CallTool:
+    """Calls a tool that a search has found."""
+
+    name = CALL
+    parameters = CallParameters
+    description = f"Calls a tool of an MCP server. Find it and its schema with {SEARCH} first."
+
+    def __init__(self, servers: "McpServers") -> None:
+        self._servers = servers
+
+    async def run(self, arguments: CallParameters, context: ToolContext) -> ToolResult:
+        """Call it as if the model had called it by name. Raises ToolError, PermissionRefused."""
+        tool = find_tool(self._servers, arguments.tool)
+        if tool is None:
+            await self._servers.wait_listed(WAIT_S)
+            tool = find_tool(self._servers, arguments.tool)
+        if tool is None:
+            raise ToolError(f"There is no MCP tool {arguments.tool!r}; find one with {SEARCH}.")
+        return await call_tool(self._servers, tool, arguments.arguments, context)
+
+
+def find_tool(servers: "McpServers", name: str) -> McpTool | None:
+    """Return the tool of this name, None for an unknown one."""
+    return next((tool for tool in servers.all_tools() if tool.id == name), None)
+
+
+LISTED_CHARACTERS = 1_800
+"""Most characters of the names of tools in the description of the search."""
+
+
+def describe_search(tools: Sequence[McpTool], unknown: Collection[str], is_enabled: Callable[[str], bool]) -> str:
+    """Return the description of the search, with the names of all servers and of as many tools as fit."""
+    servers: dict[str, list[str]] = {}
+    for tool in tools:
+        if is_enabled(tool.id):
+            servers.setdefault(tool.server, []).append(tool.id)
+    room = LISTED_CHARACTERS // max(len(servers), 1)
+    lines: list[str] = []
+    for server, names in servers.items():
+        shown: list[str] = []
+        while len(shown) < len(names) and sum(map(len, shown)) + 2 * len(shown) + len(names[len(shown)]) < room:
+            shown.append(names[len(shown)])
+        more = f" and {len(names) - len(shown)} more" if len(shown) < len(names) else ""
+        lines.append(f"- {server}: {', '.join(shown)}{more}")
+    lines += [f"- {server}: still starting; a search waits for it" for server in unknown]
+    return "\n".join([f"{SearchTool.description} Call them with {CALL}. Servers and tools:", *lines])

@@ -1,0 +1,94 @@
+"""The tools of MCP servers that a turn has: frozen with its user message, so that its requests stay equal from the start."""
+
+from collections.abc import Callable, Sequence
+
+from msgspec import Struct, field
+
+from opencode_tui.engine.lazy import Lazy
+from opencode_tui.engine.mcp.servers import McpServers
+from opencode_tui.engine.mcp.tools import CALL, SEARCH, CallTool, SearchTool, ServerTool, describe_search
+from opencode_tui.engine.provider.llm import ToolSpec
+from opencode_tui.engine.tool.parameter_schema import describe
+from opencode_tui.engine.tool.registry import AnyTool
+from opencode_tui.schema.api.mcp import McpTool
+from opencode_tui.schema.model import Model
+
+DIRECT_TOOLS = 20
+"""Most tools of servers that a request contains one by one."""
+
+DIRECT_SHARE = 0.1
+"""Largest share of the usable context that their schemas may take then."""
+
+_SESSIONS = 50
+"""Sessions whose last turn is remembered."""
+
+
+class TurnTools(Struct, frozen=True):
+    """The tools of a turn. `is_direct`: the model sees each of them, else a search; `unknown` are servers that still start."""
+
+    tools: Sequence[McpTool]
+    unknown: Sequence[str]
+    is_direct: bool
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of all tools that rules can switch off, the search included."""
+        return (*(tool.id for tool in self.tools), *(() if self.is_direct else (SEARCH, CALL)))
+
+    def specs(self, is_enabled: Callable[[str], bool]) -> tuple[ToolSpec, ...]:
+        """Return what the model sees, without the tools that are switched off."""
+        if self.is_direct:
+            shown = [tool for tool in self.tools if is_enabled(tool.id)]
+            return tuple(ToolSpec(tool.id, tool.description, tool.parameters) for tool in shown)
+        if not is_enabled(SEARCH) or not is_enabled(CALL):
+            return ()
+        search = describe_search(self.tools, self.unknown, is_enabled)
+        return (
+            ToolSpec(SEARCH, search, describe(SearchTool.parameters)),
+            ToolSpec(CALL, CallTool.description, describe(CallTool.parameters)),
+        )
+
+
+class _Turn(Struct, frozen=True):
+    message_id: str
+    model: str
+    tools: TurnTools
+
+
+class McpTurns(Struct, frozen=True):
+    """The tools of servers for the turns of a folder's sessions. `usable` returns the tokens of a model's conversation."""
+
+    servers: Lazy[McpServers]
+    usable: Callable[[Model], int | None]
+    _turns: dict[str, _Turn] = field(default_factory=dict[str, _Turn])
+
+    def of_turn(self, session_id: str, message_id: str, model: Model) -> TurnTools:
+        """Return the tools of the turn that a user message started: those known at its first request. Blocks at the first call."""
+        known = self._turns.get(session_id)
+        if known is not None and (known.message_id, known.model) == (message_id, str(model.ref)):
+            return known.tools
+        servers = self.servers.get()
+        tools = servers.all_tools()
+        unknown = [server.name for server in servers.enabled() if not server.is_listed and server.error is None]
+        room = self.usable(model)
+        is_small = room is None or sum(tool.tokens for tool in tools) <= room * DIRECT_SHARE
+        found = TurnTools(tools, unknown, is_direct=not unknown and is_small and len(tools) <= DIRECT_TOOLS)
+        self._turns.pop(session_id, None)
+        self._turns[session_id] = _Turn(message_id, str(model.ref), found)
+        while len(self._turns) > _SESSIONS:
+            del self._turns[next(iter(self._turns))]
+        return found
+
+    def get(self, name: str) -> AnyTool | None:
+        """Return a tool by name: the search, or a tool of a server, also one that the model only found. None for an unknown one."""
+        servers = self.servers.made
+        if servers is None:
+            return None
+        match name:
+            case "mcp_search":
+                return SearchTool(servers)
+            case "mcp_call":
+                return CallTool(servers)
+            case _:
+                tool = next((one for one in servers.all_tools() if one.id == name), None)
+                return None if tool is None else ServerTool(tool, servers)

@@ -1,0 +1,191 @@
+import itertools
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from opencode_tui.engine.mcp.tools import CALL, SEARCH, rank
+from opencode_tui.schema.api.mcp import McpTool
+from opencode_tui.schema.api.request import FileInput, PromptInput, TextInput
+from opencode_tui.schema.error import ConfigError
+from opencode_tui.schema.event.event import QuestionAsked
+from opencode_tui.schema.model import ModelRef
+from tests.engine.mcp.conftest import COMMAND
+from tests.support.provider.model_script import Answer, Call
+from tests.support.world.engine import opened, while_reacting
+from tests.support.world.repo import make_repo
+
+
+def servers(**variables: dict[str, str]) -> dict[str, Any]:
+    return {name: {"type": "local", "command": COMMAND, "environment": own} for name, own in variables.items()}
+
+
+def names(body: dict[str, Any]) -> list[str]:
+    return [tool["function"]["name"] for tool in body["tools"]]
+
+
+def call(tool: str, /, **arguments: Any) -> Answer:
+    return Answer(calls=(Call(tool, arguments),))
+
+
+@pytest.fixture
+def known(environ, tmp_path):
+    """Return the settings of one server, whose lists another engine has cached, with further settings."""
+
+    async def make(environment: dict[str, str] | None = None, **settings: Any) -> dict[str, Any]:
+        made = {"mcp": servers(one=environment or {}), **settings}
+        async with opened(environ, tmp_path, settings=made) as world:
+            await world.client.mcp.connect("one")
+        return made
+
+    return make
+
+
+async def test_a_known_server_costs_no_start_before_the_first_request_and_its_tools_run(environ, tmp_path, known):
+    settings = await known(permission={"one_fails": "deny"})
+    answers = [call("one_echo", text="hello"), call("one_echo", txt="x"), Answer(text="ok")]
+    async with opened(environ, tmp_path, *answers, settings=settings) as world:
+        session = await world.prompt("go")
+        first, *later = world.server.bodies
+        assert "one_echo" in names(first)
+        assert "one_fails" not in names(first)
+        assert SEARCH not in names(first)
+        done, wrong = await world.calls(session)
+        assert (done.state.output, done.state.metadata["server"]) == ("hello", "one")
+        assert "'text' is a required property" in wrong.state.error
+        assert [json.dumps(body["tools"]) for body in later] == [json.dumps(first["tools"])] * 2
+
+
+async def test_a_server_that_is_not_known_yet_is_found_by_a_search(environ, tmp_path):
+    found = call(SEARCH, query="repeats a text", limit=2)
+    answers = [found, call(CALL, tool="one_echo", arguments={"text": "hello"}), Answer(text="ok")]
+    async with opened(environ, tmp_path, *answers, settings={"mcp": servers(one={})}) as world:
+        session = await world.prompt("go")
+        searched, called = await world.calls(session)
+        assert searched.state.output.startswith("one_echo: Repeats a text.\n")
+        assert called.state.output == "hello"
+        assert [names(body)[-2:] for body in world.server.bodies] == [[SEARCH, CALL]] * 3
+
+
+async def test_a_rule_for_the_tool_holds_behind_the_search(environ, tmp_path):
+    settings = {"mcp": servers(one={}), "permission": {"one_echo": "deny"}}
+    answers = [call(SEARCH, query="echo"), call(CALL, tool="one_echo", arguments={"text": "x"}), Answer(text="ok")]
+    async with opened(environ, tmp_path, *answers, settings=settings) as world:
+        searched, called = await world.calls(await world.prompt("go"))
+        assert "one_echo" not in searched.state.output
+        assert "denies one_echo" in called.state.error
+
+
+@pytest.mark.parametrize("model", ["fake/fake-model", "fake-anthropic/fake-model"])
+async def test_many_tools_add_little_and_each_request_begins_with_the_one_before(environ, tmp_path, known, model):
+    settings = await known({"TOOLS": "75"})
+    answers = [call(SEARCH, query="tool_7"), call(CALL, tool="one_tool_7", arguments={"value": "x"}), Answer(text="ok")]
+    sizes: list[int] = []
+    for mcp in ({}, settings["mcp"]):
+        async with opened(environ, tmp_path, *answers, settings={**settings, "mcp": mcp}) as world:
+            await world.client.prompts.prompt((await world.new_session()).id, prompt_of(model))
+            bodies = world.server.bodies
+            sizes.append(len(json.dumps(bodies[0])))
+    assert len(bodies) == 3
+    assert 0 < sizes[1] - sizes[0] <= 3_072
+    for before, after in itertools.pairwise(bodies):
+        assert before["tools"] == after["tools"]
+        assert before.get("system") == after.get("system")
+        kept = [without_marks(one) for one in after["messages"][: len(before["messages"])]]
+        assert [without_marks(one) for one in before["messages"]] == kept
+
+
+def prompt_of(model: str):
+    provider, _, name = model.partition("/")
+    return PromptInput(model=ModelRef(provider_id=provider, model_id=name), parts=[TextInput(text="go")])
+
+
+def without_marks(value: Any) -> Any:
+    """Return a message without the marks that ask for caching, which move to the newest message."""
+    if isinstance(value, dict):
+        return {name: without_marks(inner) for name, inner in value.items() if name != "cache_control"}
+    return [without_marks(one) for one in value] if isinstance(value, list) else value
+
+
+async def test_lists_that_change_in_a_turn_are_used_from_the_next_message_on(environ, tmp_path, known):
+    flag = tmp_path / "flag"
+    settings = await known({"CHANGE": str(flag)})
+    flag.touch()
+    slow = call("one_slow", seconds=0.6, steps=1)
+    answers = [call("one_touch_list"), slow, Answer(text="ok"), Answer(text="ok")]
+    async with opened(environ, tmp_path, *answers, settings=settings) as world:
+        session = await world.prompt("go")
+        await world.prompt("go on", session=session)
+        assert ["one_late" in names(body) for body in world.server.bodies] == [False, False, False, True]
+
+
+async def test_the_user_answers_a_question_of_a_server(environ, tmp_path, known):
+    settings = await known()
+    async with opened(environ, tmp_path, call("one_ask"), Answer(text="ok"), settings=settings) as world:
+
+        async def reply(event: QuestionAsked) -> None:
+            assert [one["options"][0]["label"] for one in event.questions] == ["Ada", "3", "Yes", "red"]
+            await world.client.questions.reply(event.id, [["Grace"], ["3"], ["Yes"], ["green"]])
+
+        session, _ = await while_reacting(world, QuestionAsked, reply, world.prompt("go"))
+        answer = json.loads((await world.calls(session))[0].state.output)
+        assert answer["content"] == {"name": "Grace", "size": 3, "sure": True, "color": "green"}
+
+
+async def test_all_kinds_of_content_reach_the_model_and_errors_are_errors(environ, tmp_path, known):
+    settings = await known()
+    calls = tuple(Call(f"one_{name}") for name in ("mixed", "image", "structured", "fails"))
+    async with opened(environ, tmp_path, Answer(calls=calls), Answer(text="ok"), settings=settings) as world:
+        mixed, image, structured, fails = await world.calls(await world.prompt("go"))
+        assert mixed.state.output == "one\n\nResource test://note:\ntwo\n\nResource test://link: three"
+        assert [one["mime"] for one in (*mixed.state.attachments, *image.state.attachments)] == [
+            "audio/wav",
+            "image/png",
+        ]
+        assert json.loads(structured.state.output) == {"answer": 42}
+        assert fails.state.error == "it does not work"
+
+
+async def test_what_a_server_writes_is_undone(environ, tmp_path: Path, known):
+    repo = make_repo(tmp_path / "project")
+    repo.commit("first", a="1\n")
+    path = repo.path / "a"
+    settings = await known()
+    write = call("one_write", path=str(path), text="2\n")
+    async with opened(environ, repo.path, write, Answer(text="ok"), settings=settings) as world:
+        session = await world.prompt("go")
+        assert path.read_text() == "2\n"
+        await world.client.undo.revert(session.id)
+        assert path.read_text() == "1\n"
+
+
+def test_a_search_ranks_names_before_descriptions_and_arguments():
+    def tool(name: str, description: str, *arguments: str) -> McpTool:
+        schema = {"type": "object", "properties": {key: {} for key in arguments}}
+        return McpTool(id=f"hub_{name}", name=name, server="hub", description=description, parameters=schema)
+
+    tools = [
+        tool("list", "Lists an issue", "state"),
+        tool("issue_create", "Makes one"),
+        tool("open", "x", "issue"),
+        tool("z", "y"),
+    ]
+    assert [one.name for one in rank(tools, "issue")] == ["issue_create", "list", "open"]
+    assert [one.name for one in rank(tools, "open")] == ["open"]
+
+
+async def test_a_prompt_of_a_server_is_a_command_and_a_resource_is_attached(environ, tmp_path, known):
+    settings = await known()
+    async with opened(environ, tmp_path, Answer(text="ok"), Answer(text="ok"), settings=settings) as world:
+        (command,) = [one for one in await world.client.catalog.commands() if one.source == "mcp"]
+        assert (command.name, command.hints) == ("one:write-up", ["$1", "$2"])
+        await world.command("one:write-up", '"the sea" calm and slow')
+        assert world.sent() == "Write about the sea in a calm and slow tone."
+        with pytest.raises(ConfigError, match="needs topic"):
+            await world.command("one:write-up")
+        text = {"value": "@note", "start": 0, "end": 5}
+        source = {"type": "resource", "text": text, "clientName": "one", "uri": "test://note"}
+        given = {"type": "file", "mime": "text/plain", "url": "test://note", "source": source}
+        await world.prompt("look", FileInput.model_validate(given))
+        assert "the note of the server" in world.sent()

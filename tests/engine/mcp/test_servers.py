@@ -1,0 +1,131 @@
+import asyncio
+import os
+import signal
+import time
+
+import psutil
+import pytest
+
+from opencode_tui.engine.mcp.lists import McpError
+from opencode_tui.engine.mcp.names import LONGEST, tool_ids
+from opencode_tui.schema.error import NotFoundError
+from opencode_tui.schema.event.event import McpToolsChanged
+from tests.engine.mcp.conftest import World, until
+
+
+def text(result):
+    return result["content"][0]["text"]
+
+
+async def test_a_server_starts_on_its_first_call_and_its_lists_are_known_to_the_next_process(world: World) -> None:
+    async with world.servers(one={}) as servers:
+        assert servers.status()[0].state == "known"
+        assert servers.all_tools() == []
+        assert text(await servers.call("one", "echo", {"text": "hello"})) == "hello"
+        assert servers.status()[0].state == "connected"
+        found = servers.all_tools()
+    async with world.servers(one={}) as servers:
+        assert servers.all_tools() == found
+        assert "one_echo" in [tool.id for tool in found]
+        assert (servers.status()[0].state, servers.prompts()[0].name) == ("known", "write-up")
+        assert text(await servers.call("one", "roots", {})).count(world.folder.as_uri()) == 1
+
+
+async def test_a_server_that_dies_fails_the_call_with_its_last_output_and_is_restarted_at_the_next(
+    world: World,
+) -> None:
+    async with world.servers(one={}) as servers:
+        with pytest.raises(McpError, match=r"exited with code 3 during the call; .*\n.*the disk is on fire"):
+            await servers.call("one", "die", {})
+        call = asyncio.create_task(servers.call("one", "slow", {"seconds": 30, "steps": 1}))
+        server = servers.get("one")
+        await until(lambda: server.state == "connected" and call in asyncio.all_tasks())
+        process = server._process
+        assert process is not None
+        os.kill(process.pid, signal.SIGKILL)
+        with pytest.raises(McpError, match="SIGKILL"):
+            await call
+
+
+async def test_a_canceled_call_ends_at_once_and_the_server_goes_on(world: World) -> None:
+    async with world.servers(one={}) as servers:
+        await servers.connect("one")
+        call = asyncio.create_task(servers.call("one", "slow", {"seconds": 30, "steps": 1}))
+        await asyncio.sleep(0.05)
+        call.cancel()
+        await asyncio.wait({call}, timeout=5)
+        assert call.cancelled()
+        assert text(await servers.call("one", "echo", {"text": "still here"})) == "still here"
+
+
+async def test_progress_extends_the_time_of_a_call_and_silence_ends_it(world: World) -> None:
+    async with world.servers(one={}, timeout=1500) as servers:
+        seen: list[tuple[str | None, float | None]] = []
+        given = {"seconds": 2, "steps": 8}
+        assert text(await servers.call("one", "slow", given, report=lambda *one: seen.append(one))) == "done"
+        assert seen[0] == ("step 1", 1 / 8)
+        with pytest.raises(McpError, match="did not answer in time"):
+            await servers.call("one", "slow", {"seconds": 30, "steps": 1})
+
+
+async def test_a_server_that_cannot_start_says_why_with_its_output(world: World) -> None:
+    async with world.servers(bad={"CRASH_AT_START": "2", "NOISE": "no such database"}) as servers:
+        status = await servers.connect("bad")
+        assert (status.state, status.error) == ("failed", "it exited with code 2 while it started")
+        assert status.output == ["no such database"]
+        assert status.retry_in is not None
+        with pytest.raises(NotFoundError, match="servers of this folder: bad"):
+            servers.get("other")
+
+
+async def test_changed_lists_are_read_once_and_reported(world: World) -> None:
+    flag = world.folder / "flag"
+    async with world.servers(one={"CHANGE": str(flag), "LOG": str(world.folder / "log")}) as servers:
+        await servers.connect("one")
+        world.events.clear()
+        flag.touch()
+        await servers.call("one", "touch_list", {})
+        await until(lambda: bool(world.events))
+        assert any(tool.id == "one_late" for tool in servers.all_tools())
+        assert [event.server for event in world.events if isinstance(event, McpToolsChanged)] == ["one"]
+        assert (world.folder / "log").read_text().count('"tools/list"') == 2
+
+
+async def test_closing_kills_frozen_servers_and_what_they_started(world: World) -> None:
+    async with world.servers(one={}, frozen={"FREEZE": "all"}) as servers:
+        await servers.connect("one")
+        starting = asyncio.create_task(servers.connect("frozen"))
+        await until(lambda: servers.get("frozen")._process is not None)
+        pids = [process.pid for name in servers.names if (process := servers.get(name)._process) is not None]
+        assert len(pids) == 2
+        began = time.monotonic()
+        await servers.close()
+        assert time.monotonic() - began < 5
+        await starting
+    assert [pid for pid in pids if psutil.pid_exists(pid) and psutil.Process(pid).status() != "zombie"] == []
+
+
+async def test_a_server_gets_no_keys_of_ours(world: World) -> None:
+    world.environ |= {"ANTHROPIC_API_KEY": "sk-ant-000000000", "LC_TIME": "C", "https_proxy": "http://proxy"}
+    async with world.servers(one={"OWN": "1"}) as servers:
+        names = text(await servers.call("one", "environment", {})).split("\n")
+    assert {"PATH", "HOME", "LC_TIME", "https_proxy", "OWN"} <= set(names)
+    assert "ANTHROPIC_API_KEY" not in names
+
+
+async def test_a_server_that_is_switched_off_is_not_used(world: World) -> None:
+    async with world.servers(one={}) as servers:
+        await servers.connect("one")
+        assert (await servers.disconnect("one")).state == "disabled"
+        assert servers.all_tools() == []
+        with pytest.raises(McpError, match="switched off"):
+            await servers.call("one", "echo", {"text": "x"})
+
+
+def test_names_of_tools_are_accepted_by_providers_and_unique() -> None:
+    names = tool_ids([("a b", "c.d"), ("x", "y" * 80), ("x_y", "z"), ("x", "y_z"), ("apply", "patch")], ["apply_patch"])
+    assert names[0] == "a_b_c_d"
+    assert len(names[1]) == LONGEST
+    assert names[2] == "x_y_z"
+    assert len(set(names)) == 5
+    assert "apply_patch" not in names

@@ -14,6 +14,7 @@ from tests.support.terminal.command import Terminal
 from tests.support.world.cli import CommandLine
 
 Start = Callable[..., Terminal]
+CHOICE = "Undo? y both, c conversation only, f files only, n nothing: "
 
 
 @pytest.fixture
@@ -37,11 +38,28 @@ def test_a_day_in_lines(plain: Start, project: Any) -> None:
         assert (project.path / "note.txt").read_text() == "hello"
         terminal.expect("> ")
         terminal.send("/undo\n")
-        assert "note.txt" in terminal.expect("Undo? y or n: ")
+        assert "note.txt" in terminal.expect(CHOICE)
         terminal.send("n\n")
         terminal.expect("Nothing was changed.")
         terminal.send("/undo\n")
-        terminal.expect("Undo? y or n: ")
+        terminal.expect(CHOICE)
+        terminal.send("f\n")
+        assert "Undid the file changes of 3 messages (1 prompt)" in terminal.expect("/redo restores it")
+        assert not (project.path / "note.txt").exists()
+        terminal.send("/show\n")
+        terminal.expect("Done: write it")
+        terminal.send("/redo\n")
+        terminal.expect("Redid")
+        assert (project.path / "note.txt").read_text() == "hello"
+        terminal.send("/undo\n")
+        terminal.expect(CHOICE)
+        terminal.send("conversation\n")
+        assert "files stay as they are" in terminal.expect("/redo restores it")
+        assert (project.path / "note.txt").read_text() == "hello"
+        terminal.send("/redo\n")
+        terminal.expect("Redid")
+        terminal.send("/undo\n")
+        terminal.expect(CHOICE)
         terminal.send("y\n")
         terminal.expect("/redo restores it")
         assert not (project.path / "note.txt").exists()

@@ -29,6 +29,7 @@ from opencode_tui.schema.model import ModelRef, require_model_ref
 from opencode_tui.schema.session.part import ToolPart
 from opencode_tui.schema.session.session import SessionInfo
 from opencode_tui.schema.session.tool_state import ToolStateCompleted, ToolStateError
+from opencode_tui.schema.session.undo import UndoOnly
 from opencode_tui.text.quantity import age, amount, money, plural
 from opencode_tui.text.safe_text import make_safe
 
@@ -37,6 +38,15 @@ if TYPE_CHECKING:
 
 LISTED = 20
 """Sessions that `/sessions` lists."""
+
+_UNDO_BOTH_OR_ONE = "Undo? y both, c conversation only, f files only, n nothing: "
+
+_UNDO_ANSWERS: Mapping[str, UndoOnly | None] = {
+    **dict.fromkeys(("y", "yes", "b", "both")),
+    **dict.fromkeys(("c", "conversation"), "conversation"),
+    **dict.fromkeys(("f", "files"), "files"),
+}
+"""What each answer limits an undo to, None for no limit."""
 
 
 def open_chat(options: Mapping[str, Any]) -> int:
@@ -76,7 +86,7 @@ class PlainChat:
             "show": ("print the conversation again", self._show),
             "rename": ("TITLE: rename the session", self._rename),
             "fork": ("fork the session and continue in the fork", self._fork),
-            "undo": ("undo the last turn, after a preview", self._undo),
+            "undo": ("undo the last turn, its file changes or both, after a preview", self._undo),
             "redo": ("redo what was undone", self._redo),
             "diff": ("file changes of the session", self._diff),
             "compact": ("summarize older messages", self._compact),
@@ -255,12 +265,17 @@ class PlainChat:
         session = self._shown()
         preview = await self._client.undo.preview(session.id)
         self._print("\n".join(describe_undo(preview, preview.scope, self._client.directory, "would undo", PLAIN)))
-        if (await self._lines.read("Undo? y or n: ")).strip().lower() in ("y", "yes"):
-            report = await self._client.undo.revert(session.id, preview.scope.message_id if preview.scope else None)
-            self._print("\n".join(describe_undo(report, report.scope, self._client.directory, "undid", PLAIN)))
-            self._print("/redo restores it until you send a new prompt.")
-        else:
+        has_files = bool(preview.restored or preview.deleted)
+        answers = _UNDO_ANSWERS if has_files else {"y": None, "yes": None}
+        question = _UNDO_BOTH_OR_ONE if has_files else "Undo? y or n: "
+        answer = (await self._lines.read(question)).strip().lower()
+        if answer not in answers:
             self._print("Nothing was changed.")
+            return
+        message_id = preview.scope.message_id if preview.scope else None
+        report = await self._client.undo.revert(session.id, message_id, only=answers[answer])
+        self._print("\n".join(describe_undo(report, report.scope, self._client.directory, "undid", PLAIN)))
+        self._print("/redo restores it until you send a new prompt.")
 
     async def _redo(self, _rest: str) -> None:
         from opencode_tui.cli.commands.session_undo import describe_undo

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from opencode_tui.text.cells import breaks, clip
+from opencode_tui.text.cells import breaks, clip, width
 from opencode_tui.text.quantity import plural
 from opencode_tui.text.safe_text import output_line
 from opencode_tui.text.tool import count_lines
@@ -12,6 +12,9 @@ TAIL_LINES = 3
 ERROR_LINES = 6
 OPEN_LINES = 200
 """Lines of an opened output in the conversation; the rest is in a view of its own."""
+
+_LINES_BEFORE, _EXCERPT_LINES = 10, 40
+"""Lines of an excerpt above the one that is sought, and in all."""
 
 MAX_LETTERS = 4_000
 """Characters of an output line that are read; it is cut to the page's width anyway."""
@@ -41,6 +44,29 @@ def draw_open(text: str, page: RenderContext, *, token: str = "muted", is_least:
     if more > 0:
         drawn.append(draw_more(more, page, "read all", is_least=is_least))
     return drawn
+
+
+def draw_excerpt(text: str, line: int, column: int, page: RenderContext) -> list[Line]:
+    """Return the lines around a character of an output, both numbers from 0; a long line is cut at its front too.
+
+    An output of at most `OPEN_LINES` lines is drawn whole. The line with the character has a `target`.
+    """
+    lines = text.rstrip("\n").split("\n")
+    first = max(0, line - _LINES_BEFORE) if len(lines) > OPEN_LINES else 0
+    last = first + _EXCERPT_LINES if len(lines) > OPEN_LINES else len(lines)
+    shown = lines[first:last]
+    room = page.right - BODY + 1
+    front, cut = "", 0
+    if width(output_line(shown[line - first][: column + 1])) > room // 2:
+        front, cut = page.look.glyphs.ellipsis, max(0, column - room // 3)
+    shown[line - first] = shown[line - first][cut:]
+    texts = [output_line(one[:MAX_LETTERS]) for one in shown]
+    texts[line - first] = front + texts[line - first]
+    drawn = draw_output(texts, page)
+    drawn[line - first].target = len(front) + len(output_line(shown[line - first][: column - cut]))
+    if first:
+        drawn.insert(0, guarded([(f"{plural(first, 'line')} before", page.style("muted"))], page))
+    return [*drawn, draw_more(len(lines) - last, page, "read all")] if last < len(lines) else drawn
 
 
 def is_capped(text: str) -> bool:

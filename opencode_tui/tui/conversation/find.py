@@ -3,15 +3,14 @@
 import re
 from bisect import bisect_right
 from collections.abc import Sequence
-from itertools import accumulate, pairwise
+from itertools import accumulate, islice, pairwise
 
 from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
 
-from opencode_tui.schema.session.tool_state import ToolStateError
-from opencode_tui.text.tool import argument_of, failure_text, name_of
-from opencode_tui.tui.conversation.tools.registry import renderer_of
+from opencode_tui.text.tool import argument_of, name_of
+from opencode_tui.tui.conversation.tool_view import text_of_call
 from opencode_tui.tui.state.items import AnyItem, CompactionItem, GrowingItem, ToolItem, UserItem
 from opencode_tui.tui.theme.palette import Palette
 
@@ -39,6 +38,12 @@ class Found:
     def total(self) -> int:
         """The number of occurrences."""
         return self._ends[-1] if self._ends else 0
+
+    @property
+    def count(self) -> int:
+        """The number of occurrences in the item with the current one."""
+        index = bisect_right(self._ends, self.at)
+        return self._ends[index] - (self._ends[index - 1] if index else 0)
 
     @property
     def current(self) -> tuple[AnyItem, int]:
@@ -74,19 +79,28 @@ def mark_found(strip: Strip, key: int, first: int, found: Found, palette: Palett
     return Strip.join(pieces)
 
 
+def place_in_output(item: AnyItem, root: str, pattern: re.Pattern[str], number: int) -> tuple[int, int] | None:
+    """Return the line and the character of an occurrence in a call's text, from 0; None for one elsewhere."""
+    if not isinstance(item, ToolItem):
+        return None
+    head = _head_of(item, root)
+    text = text_of_call(item.part, root)
+    found = next(islice(pattern.finditer(head + text), number, None), None)
+    at = found.start() - len(head) if found is not None else -1
+    return (text.count("\n", 0, at), at - text.rfind("\n", 0, at) - 1) if at >= 0 else None
+
+
+def _head_of(item: ToolItem, root: str) -> str:
+    return f"{name_of(item.part.tool)} {argument_of(item.part, root)}\n"
+
+
 def _text_of(item: AnyItem, root: str) -> str:
     match item:
         case UserItem() | GrowingItem():
             return item.text
         case CompactionItem():
             return item.summary
-        case ToolItem(part=part):
-            state = part.state
-            body = (
-                failure_text(part, state, root)
-                if isinstance(state, ToolStateError)
-                else renderer_of(part.tool).text(part)
-            )
-            return f"{name_of(part.tool)} {argument_of(part, root)}\n{body}"
+        case ToolItem():
+            return _head_of(item, root) + text_of_call(item.part, root)
         case _:
             return ""

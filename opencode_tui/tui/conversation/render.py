@@ -30,11 +30,13 @@ class Line:
     """A drawn line. `copies_from` is the character where a copy of it starts.
 
     `joint` parts it from the next line in a copy: a line feed, or, where a line of the text was wrapped, what was there.
+    `target` is where the sought text starts, counted from `copies_from`; −1 in all other lines.
     """
 
     strip: Strip
     copies_from: int = 0
     joint: str = "\n"
+    target: int = -1
 
 
 @dataclass(frozen=True, slots=True)

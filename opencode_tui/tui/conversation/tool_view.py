@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from opencode_tui.schema.session.part import ToolPart
 from opencode_tui.schema.session.tool_state import ToolStateCompleted, ToolStateError, ToolStateRunning
 from opencode_tui.text.cells import width
 from opencode_tui.text.quantity import duration
@@ -20,7 +21,7 @@ from opencode_tui.text.tool import (
     separated,
     time_facts,
 )
-from opencode_tui.tui.conversation.body import draw_error
+from opencode_tui.tui.conversation.body import draw_error, draw_excerpt
 from opencode_tui.tui.conversation.render import BODY, GUTTER, TEXT, Line, LineBuilder, RenderContext, Span
 from opencode_tui.tui.conversation.tools.registry import renderer_of
 from opencode_tui.tui.conversation.tools.task import session_of
@@ -177,9 +178,18 @@ def _hint(item: ToolItem, page: RenderContext, scene: ViewState) -> Hint:
     return Hint("enter", "open")
 
 
+def text_of_call(part: ToolPart, root: str) -> str:
+    """Return the whole text that a call has below its line."""
+    state = part.state
+    return failure_text(part, state, root) if isinstance(state, ToolStateError) else renderer_of(part.tool).text(part)
+
+
 def _body(item: ToolItem, page: RenderContext, scene: ViewState) -> list[Line]:
     state = item.part.state
     opened = opened_of(item, scene)
+    excerpt = scene.excerpts.get(item.id)
+    if excerpt is not None and opened != "folded":
+        return draw_excerpt(text_of_call(item.part, page.root), *excerpt, page)
     if isinstance(state, ToolStateCompleted):
         return renderer_of(item.part.tool).body(item, page, opened)
     if isinstance(state, ToolStateRunning) and not item.wait:

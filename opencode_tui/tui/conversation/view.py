@@ -15,7 +15,7 @@ from opencode_tui.schema.session.tool_state import ToolStateCompleted, ToolState
 from opencode_tui.text.code_blocks import code_blocks
 from opencode_tui.text.tool import argument_of, name_of
 from opencode_tui.tui.conversation import requests
-from opencode_tui.tui.conversation.find import Found
+from opencode_tui.tui.conversation.find import Found, place_in_output
 from opencode_tui.tui.conversation.layout import Placed
 from opencode_tui.tui.conversation.line_view import LineView
 from opencode_tui.tui.conversation.render import href_of, unfolds
@@ -91,6 +91,7 @@ class Acts:
         if isinstance(item, ErrorItem | TextItem) or opened not in ("folded", "whole"):
             return False
         self._scene.opened[item.id] = "folded" if opened == "folded" else "whole"
+        self._scene.excerpts.pop(item.id, None)
         return True
 
     def boundary_of(self, item: AnyItem) -> tuple[str, str | None]:
@@ -119,6 +120,7 @@ class Acts:
                 title = f"{name_of(item.part.tool)}  {argument_of(item.part, self._root)}"
                 return requests.FullTextRequested(FullText(title, full.text, full.path))
             self._scene.opened[item.id] = "folded"
+            self._scene.excerpts.pop(item.id, None)
         elif isinstance(state, ToolStateCompleted | ToolStateError):
             self._scene.opened[item.id] = "whole"
         return None
@@ -192,6 +194,7 @@ class ConversationView(LineView, can_focus=True):
         self._transcript.call_on_change(None)
         self._transcript = transcript
         self._scene.opened.clear()
+        self._scene.excerpts.clear()
         self.found = self._unfolded = None
         self._scene.focus = ""
         self._root = self._root if root is None else root
@@ -265,16 +268,25 @@ class ConversationView(LineView, can_focus=True):
         if self._unfolded is not None and self._unfolded[0] != item.id:
             self._fold_again(viewport, *self._unfolded)
         before = self._scene.opened.get(item.id)
-        found.shown = viewport.show_occurrence(item, found.pattern, number)
+        place = place_in_output(item, self._root, found.pattern, number)
+        count = None if place is None else found.count
+        if self._scene.excerpts.pop(item.id, None) is not None:
+            viewport.renew(item)
+        found.shown = viewport.show_occurrence(item, found.pattern, number, count=count)
         if found.shown is None and self._acts.fold(item, "whole"):
             self._unfolded = self._unfolded or (item.id, before)
             viewport.stop_following()
             viewport.renew(item)
-            found.shown = viewport.show_occurrence(item, found.pattern, number)
+            found.shown = viewport.show_occurrence(item, found.pattern, number, count=count)
+        if found.shown is None and place is not None:  # in a line, or a part of one, that the opened body leaves out
+            self._scene.excerpts[item.id] = place
+            viewport.renew(item)
+            found.shown = viewport.show_target(item, found.pattern)
 
     def _fold_again(self, viewport: Viewport, item_id: str, opened: Opened | None) -> None:
         self._unfolded = None
         self._scene.opened.pop(item_id, None)
+        self._scene.excerpts.pop(item_id, None)
         if opened is not None:
             self._scene.opened[item_id] = opened
         item = self._transcript.item(item_id)

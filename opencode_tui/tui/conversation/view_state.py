@@ -23,6 +23,9 @@ class ViewState:
     opened: dict[str, Opened] = field(default_factory=dict[str, Opened])
     """The states of items that were opened or folded individually, by item ID."""
 
+    excerpts: dict[str, tuple[int, int]] = field(default_factory=dict[str, tuple[int, int]])
+    """The line and the character around which a call's text is shown in the place of its body, by item ID."""
+
     detailed: set[str] = field(default_factory=set[str])
     """Kinds of items that are open unless one was folded by itself."""
 

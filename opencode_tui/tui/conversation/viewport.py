@@ -134,10 +134,13 @@ class Viewport:
             self._spot = Spot(entry)
             self.compose(follow_at_end=True)
 
-    def show_occurrence(self, item: Item, pattern: re.Pattern[str], number: int) -> tuple[int, int] | None:
+    def show_occurrence(
+        self, item: Item, pattern: re.Pattern[str], number: int, *, count: int | None = None
+    ) -> tuple[int, int] | None:
         """Show an occurrence of a text in an item; return its line's key and its first character there.
 
-        Return None where the item's drawn lines have fewer occurrences: its last one is shown, or its first line.
+        Return None where the item's drawn lines have fewer occurrences, or not `count` of them: its last one is shown, or
+        its first line.
         """
         entry = self.layout.entry_of(item)
         if entry is None:
@@ -150,12 +153,29 @@ class Viewport:
             for match in pattern.finditer(placed.line.strip.text, placed.line.copies_from)
         ]
         placed, start = places[min(number, len(places) - 1)] if places else (drawn[min(entry.gap, len(drawn) - 1)], -1)
+        self._bring(placed)
+        is_shown = number < len(places) and count in (None, len(places))
+        return (placed.key, start) if is_shown else None
+
+    def show_target(self, item: Item, pattern: re.Pattern[str]) -> tuple[int, int] | None:
+        """Show the occurrence at the target of an excerpt; return the same as `show_occurrence`."""
+        entry = self.layout.entry_of(item)
+        placed = next((one for one in self.layout.lines_of(entry) if one.line.target >= 0), None) if entry else None
+        if placed is None:
+            return None
+        self._bring(placed)
+        line = placed.line
+        starts = (match.start() for match in pattern.finditer(line.strip.text, line.copies_from))
+        start = min(starts, key=lambda one: abs(one - line.copies_from - line.target), default=None)
+        return None if start is None else (placed.key, start)
+
+    def _bring(self, placed: Placed) -> None:
+        """Scroll to a drawn line unless it is visible."""
         if placed.key not in {one.key for one in self.lines}:
             self.stop_following()
-            spot = Spot(entry, placed.leaf, placed.number)
+            spot = Spot(placed.entry, placed.leaf, placed.number)
             self._spot = self.layout.moved(spot, -(self.height // 3))
         self.compose()
-        return (placed.key, start) if number < len(places) else None
 
     def reveal(self, item: Item) -> None:
         """Scroll as little as possible to show the item's first line."""

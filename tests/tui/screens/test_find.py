@@ -109,3 +109,31 @@ def test_occurrences_are_counted_from_the_top_and_go_around() -> None:
     assert found.current == (items[2], 1)
     found.step(1)
     assert found.current == (items[0], 0)
+
+
+async def test_every_occurrence_of_a_long_output_is_reached_also_behind_the_cut_of_a_line(
+    environ: dict[str, str], folder: Path
+) -> None:
+    lines = [f"row {n}" for n in range(900)]
+    lines[3] = "x" * 300 + "needle a" + "x" * 300 + "needle b"
+    lines[450], lines[899] = "needle c", "needle d"
+    script = "\n".join(lines)
+    (folder / "rows.txt").write_text(script + "\n")
+    shown = Answer(calls=(Call("bash", {"command": "cat rows.txt", "description": "rows"}),))
+    async with screen(environ, folder, shown, Answer(text=LONG)) as page:
+        await asked(page)
+        await page.send("/find needle")
+        await page.sees("of 4")
+        texts: dict[str, str] = {}
+        for _ in range(4):
+            at = await page.sees(" of 4")
+            number = next(one for one in "1234" if f"{one} of 4" in at)
+            texts[number] = at
+            assert marked(page).count("needle") >= 1
+            await page.press("enter")
+            await page.sees(f"{int(number) % 4 + 1} of 4")
+        assert "needle a" in texts["1"] and "…x" in texts["1"] and "needle b" in texts["2"]
+        assert "440 lines before" in texts["3"] and "needle c" in texts["3"] and "row 451" in texts["3"]
+        assert "889 lines before" in texts["4"] and "needle d" in texts["4"]
+        await page.press("escape")
+        await page.sees_no_more(" of 4")

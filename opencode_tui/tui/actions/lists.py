@@ -69,14 +69,16 @@ def _aliases(action: Action) -> Sequence[str]:
 
 
 def _page_choices(keymap: Keymap) -> list[Choice]:
-    """Return the actions on the selected session of the sessions page."""
+    """Return the actions on the selected session of the sessions page, and one of the changes page."""
     named = {action_id: keymap.page_hint(action_id) for action_id in SESSION_PAGE}
     group = "Session list"
-    return [
+    opener = Choice("page diff_open", "Open the file at the shown line in your editor", key="o", group="Changes")
+    sessions = [
         Choice(f"page {action_id}", BY_ID[action_id].name.replace("this", "selected"), key=key, group=group)
         for action_id, key in named.items()
         if key
     ]
+    return [*sessions, opener]
 
 
 def model_choices(choice: Chosen) -> list[Choice]:

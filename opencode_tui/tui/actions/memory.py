@@ -8,10 +8,10 @@ from msgspec import Struct
 
 from opencode_tui.schema.error import OpencodeError
 from opencode_tui.text.quantity import short_path
-from opencode_tui.tui.actions.external_editor import edit_file
 from opencode_tui.tui.dialogs.confirm import ConfirmPanel, Question
 from opencode_tui.tui.dialogs.listing import Choice, ListContent
 from opencode_tui.tui.dialogs.panel import PanelKey
+from opencode_tui.tui.external_editor import edit_file
 from opencode_tui.tui.screen_api import AppApi, ChatApi, PanelApi
 from opencode_tui.tui.state.controller import SessionController
 

@@ -143,7 +143,9 @@ class PageActions(Struct, frozen=True):
             return
         diffs = await self.control.client.sessions.diff(session_id)
         if diffs:
-            self.screen.open_page(DiffScreen(diffs, is_stacked=self.control.is_stacked))
+            self.screen.open_page(
+                DiffScreen(diffs, self.control.client.project.places, is_stacked=self.control.is_stacked)
+            )
         else:
             self.screen.show_note("note", "No file changes", "in this session so far")
 

@@ -12,9 +12,9 @@ from opencode_tui.text.file_references import FileReference, references_in, refe
 from opencode_tui.text.quantity import plural
 from opencode_tui.text.safe_text import output_line, screen_line
 from opencode_tui.text.tool import relative
-from opencode_tui.tui.actions.external_editor import open_file
 from opencode_tui.tui.conversation.tools.registry import renderer_of
 from opencode_tui.tui.dialogs.listing import Choice, ListContent
+from opencode_tui.tui.external_editor import open_file
 from opencode_tui.tui.screen_api import AppApi, ChatApi
 from opencode_tui.tui.state.controller import SessionController
 from opencode_tui.tui.state.items import AnyItem, CompactionItem, GrowingItem, TextItem, ToolItem, UserItem
@@ -119,11 +119,11 @@ def parts_to_copy(items: Sequence[AnyItem]) -> list[CopiedPart]:
         elif isinstance(item, TextItem) and not item.is_hidden:
             text = item.text.strip("\n")
             whole = CopiedPart(text, f"response, {plural(text.count(chr(10)) + 1, 'line')}", group)
-            turns.append([whole, *(CopiedPart(one.text, note_of(one), group) for one in code_blocks(text))])
+            turns.append([whole, *(CopiedPart(one.text, describe_block(one), group) for one in code_blocks(text))])
     return [part for turn in reversed(turns) for part in turn][:MOST_TEXTS]
 
 
-def note_of(block: CodeBlock) -> str:
+def describe_block(block: CodeBlock) -> str:
     """Return the language and the size of a block, `python, 3 lines`."""
     return f"{screen_line(block.language) or 'code'}, {plural(block.lines, 'line')}"
 

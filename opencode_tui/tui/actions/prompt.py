@@ -11,9 +11,9 @@ from opencode_tui.schema.error import OpencodeError
 from opencode_tui.schema.session.message import AssistantMessage
 from opencode_tui.schema.session.part import FilePart, TextPart
 from opencode_tui.text.safe_text import screen_line
-from opencode_tui.tui.actions.external_editor import edit_file
 from opencode_tui.tui.actions.memory import is_rule
 from opencode_tui.tui.dialogs.listing import Choice, ListContent
+from opencode_tui.tui.external_editor import edit_file
 from opencode_tui.tui.prompt.desktop import read_image, read_text
 from opencode_tui.tui.prompt.draft import Attachment, Draft
 from opencode_tui.tui.prompt.slash import SLASH, parse

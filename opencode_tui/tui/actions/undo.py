@@ -64,7 +64,8 @@ class UndoActions:
         diffs = await self._control.client.undo.changes(session_id, scope.message_id, scope.part_id)
         sides = TURN if scope.requests == 1 and not scope.part_id else ("before", "after")
         if diffs:
-            self._screen.open_page(DiffScreen(diffs, is_stacked=self._control.is_stacked, sides=sides))
+            places = self._control.client.project.places
+            self._screen.open_page(DiffScreen(diffs, places, is_stacked=self._control.is_stacked, sides=sides))
         else:
             self._screen.show_note("note", "No file changes", "in what is undone")
 

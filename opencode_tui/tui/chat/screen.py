@@ -374,7 +374,7 @@ class ChatScreen(ErrorBoundary, Screen[None], inherit_bindings=False):
 
     def edit_file(self, path: Path) -> None:
         """Edit a file in the user's editor. Raises OpencodeError."""
-        from opencode_tui.tui.actions.external_editor import edit_file
+        from opencode_tui.tui.external_editor import edit_file
 
         edit_file(self._app_api, path)
 

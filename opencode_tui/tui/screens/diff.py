@@ -2,8 +2,10 @@
 
 import asyncio
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
 
 from rich.style import Style
 from textual import events
@@ -11,11 +13,15 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.strip import Strip
 
+from opencode_tui.schema.api.project import Places
+from opencode_tui.schema.error import OpencodeError
 from opencode_tui.schema.session.diff import FileDiff
 from opencode_tui.text.cells import clip_front, pad
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.tui.diff.cells import CodeRow, change_columns, code_rows, half_of, unified
-from opencode_tui.tui.diff.layout import DiffForm, DiffLayout
+from opencode_tui.tui.diff.layout import NO_LINE, DiffForm, DiffLayout
+from opencode_tui.tui.external_editor import open_file
+from opencode_tui.tui.screen_api import AppApi
 from opencode_tui.tui.screen_guards import DismissOnce, ErrorBoundary
 from opencode_tui.tui.screens.page import PageFoot, PageHead, PageKey, Preview
 from opencode_tui.tui.widgets.row import Piece, Rows, change_counts, measure, row
@@ -53,31 +59,44 @@ class DiffBody(Rows, can_focus=True):
         self.top = 0
         self._change = NOTHING
         self._laid: tuple[object, DiffLayout] | None = None
+        self._jumped: int | None = None
+        """The row of the change that the last jump went to, until the page is scrolled."""
 
     def show(self, change: FileChange) -> None:
         """Show a file; the same one keeps its scroll position."""
         if change is not self._change:
-            self._change, self.top, self._laid = change, 0, None
+            self._change, self.top, self._laid, self._jumped = change, 0, None, None
         self.redraw()
 
     def show_as(self, *, is_split: bool, is_wrapped: bool) -> None:
         """Show another form; the line at the top stays at the top."""
+        self._jumped = None
         self.is_split, self.is_wrapped = is_split, is_wrapped
         self._clamp_scroll()
 
     def scroll(self, rows: int) -> None:
         """Scroll by rows, up to the ends."""
         self.top = min(max(0, self.top + rows), max(0, self._layout().height - self.size.height))
+        self._jumped = None if rows else self._jumped
         self.redraw()
 
     def to_change(self, step: int) -> None:
         """Go to the next or the previous change."""
         starts = self._layout().change_tops()
-        here = self.top + NEAR
+        here = self.top + NEAR if self._jumped is None else self._jumped  # the last changes cannot come to the top
         at = bisect_right(starts, here) if step > 0 else bisect_left(starts, here) - 1
         if 0 <= at < len(starts):
+            self._jumped = starts[at]
             self.top = max(0, starts[at] - NEAR)
             self.scroll(0)
+
+    @property
+    def line(self) -> int:
+        """The number of the line of the last jump, else of the first visible change, else at the top; 0 without one."""
+        layout = self._layout()
+        visible = (row for row in layout.change_tops() if self.top <= row < self.top + self.size.height)
+        found = layout.line_at(next(visible, self.top) if self._jumped is None else self._jumped)
+        return 0 if self._change.note or found == NO_LINE else found
 
     def on_mouse_scroll_down(self) -> None:
         """Scroll."""
@@ -149,10 +168,17 @@ class DiffScreen(ErrorBoundary, DismissOnce[None], inherit_bindings=False):
     """
 
     def __init__(
-        self, diffs: Sequence[FileDiff], *, is_stacked: bool = False, sides: tuple[str, str] = SESSION
+        self,
+        diffs: Sequence[FileDiff],
+        places: Callable[[], Awaitable[Places]],
+        *,
+        is_stacked: bool = False,
+        sides: tuple[str, str] = SESSION,
     ) -> None:
+        """`places` returns the worktree that the files are in."""
         super().__init__()
         self._diffs = diffs
+        self._places = places
         self._is_stacked = is_stacked
         self._sides = sides
         self._read: dict[int, FileChange] = {}
@@ -231,6 +257,7 @@ class DiffScreen(ErrorBoundary, DismissOnce[None], inherit_bindings=False):
             ("p", "previous"),
             *([("tab", "file" if is_narrow else "next file")] if len(self._diffs) > 1 else []),
             *([] if is_narrow else [("u", "unified" if is_split else "side by side")]),
+            ("o", "open" if is_narrow else "open in your editor"),
             ("w", ("truncate" if is_narrow else "truncate lines") if is_wrapped else "wrap"),
             ("escape", "back"),
         ]
@@ -270,6 +297,7 @@ class DiffScreen(ErrorBoundary, DismissOnce[None], inherit_bindings=False):
             "tab": lambda: self._open(self._at + 1),
             "shift+tab": lambda: self._open(self._at - 1),
             "u": lambda: self._arrange(is_split=not self.body.is_split),
+            "o": lambda: self.run_worker(self._edit(), exclusive=True, group="editor", exit_on_error=False),
             "w": lambda: self._arrange(is_wrapped=not self.body.is_wrapped),
             "up": lambda: self.body.scroll(-1),
             "k": lambda: self.body.scroll(-1),
@@ -285,9 +313,25 @@ class DiffScreen(ErrorBoundary, DismissOnce[None], inherit_bindings=False):
             "ctrl+c": lambda: self.dismiss(None),
         }
 
+    async def _edit(self) -> None:
+        """Open the shown file in the user's editor, at the shown line."""
+        name, line = self._diffs[self._at].file, self.body.line
+        try:
+            path = Path((await self._places()).worktree, name)
+            if not await asyncio.to_thread(path.is_file):
+                self.foot.show_message(
+                    f"{screen_line(name)} does not exist any more, or is on another machine", "warning"
+                )
+            elif await open_file(cast("AppApi", self.app), path, line):
+                for widget in self.query("*"):
+                    widget.refresh()
+        except OpencodeError as error:
+            self.foot.show_message(screen_line(" ".join(str(error).split())), "error")
+
     def on_key(self, event: events.Key) -> None:
         """Scroll, or close the page."""
         event.stop()
+        self.foot.show_message("")
         action = self._key_actions().get(event.key)
         if action is not None:
             action()

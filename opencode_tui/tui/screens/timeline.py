@@ -194,7 +194,8 @@ class TimelineScreen(PageScreen):
             self.foot.show_message(screen_line(" ".join(str(error).split())), "error")
             return
         if diffs:
-            self.app.push_screen(DiffScreen(diffs, is_stacked=self._control.is_stacked, sides=TURN))
+            places = self._control.client.project.places
+            self.app.push_screen(DiffScreen(diffs, places, is_stacked=self._control.is_stacked, sides=TURN))
         else:
             self.foot.show_message("No file changes in this turn")
 

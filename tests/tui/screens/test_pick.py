@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from opencode_tui.schema.error import OpencodeError
-from opencode_tui.tui.actions.external_editor import command_at, editor_words, has_window
 from opencode_tui.tui.actions.pick import files_of, parts_to_copy
+from opencode_tui.tui.external_editor import command_at, editor_words, has_window
 from opencode_tui.tui.state.items import AnyItem, TextItem, ToolItem, UserItem
 from tests.support.provider.model_script import Answer, Call
 from tests.support.terminal.screen import Page, screen
@@ -165,3 +165,34 @@ def test_an_editor_that_is_no_command_line_is_reported(monkeypatch: pytest.Monke
     monkeypatch.setenv("EDITOR", "vim 'x")
     with pytest.raises(OpencodeError, match="EDITOR is not a command line"):
         editor_words()
+
+
+async def test_a_key_of_the_changes_opens_the_file_at_the_shown_line(
+    environ: dict[str, str], folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = [f"line {n}" for n in range(1, 61)]
+    (folder / "long.txt").write_text("\n".join(lines))
+    edits = [{"filePath": "long.txt", "oldString": f"line {n}\n", "newString": f"changed {n}\n"} for n in (5, 40)]
+    calls = tuple(Call("edit", edit) for edit in edits)
+    log = write_editor(tmp_path, "code", monkeypatch)
+    read = Answer(calls=(Call("read", {"filePath": "long.txt"}),))
+    async with screen(environ, folder, read, Answer(calls=calls), Answer(text="Both changed.")) as page:
+        await page.send("change two lines")
+        await page.sees("Done")
+        await page.press("ctrl+x", "d")
+        await page.sees("o open in your editor")
+        await page.press("o")
+        assert await opened_by(log, page) == ["-g", f"{folder}/long.txt:5"]
+        log.unlink()
+        await page.press("u", "n", "o")
+        assert await opened_by(log, page) == ["-g", f"{folder}/long.txt:40"]
+        (folder / "long.txt").unlink()
+        await page.press("o")
+        await page.sees("long.txt does not exist any more")
+        monkeypatch.delenv("EDITOR")
+        (folder / "long.txt").write_text("there again")
+        await page.press("o")
+        await page.sees("No editor set. Set EDITOR")
+        await page.press("escape", "f1")
+        await page.type("shown line")
+        await page.sees("Open the file at the shown line in your editor")

@@ -8,7 +8,7 @@ import json
 import os
 import re
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 from msgspec import Struct
@@ -19,7 +19,35 @@ from opencode_tui.schema.record import JsonObject
 from opencode_tui.storage.paths import Paths
 
 _SAFE_MODE = 0o600
+_VARIABLE = re.compile(r"\{env:(\w+)\}")
 _PROVIDER = re.compile(r"[A-Za-z0-9][\w.:@/-]{0,199}")
+
+
+def describe_override(
+    provider_id: str, effective: JsonObject, sources: Mapping[str, str], environ: Mapping[str, str]
+) -> str:
+    """Return one line about a key in the settings that is used in the place of a provider's stored one; empty without one.
+
+    `effective` and `sources` are those of the loaded settings. The line names the file, and the variable that has the key.
+    """
+    setting = f"provider.{provider_id}.options.apiKey"
+    found: Any = effective
+    for name in ("provider", provider_id, "options", "apiKey"):
+        found = cast("JsonObject", found).get(name) if isinstance(found, dict) else None
+    if not found:
+        return ""
+    source = sources.get(setting, "your settings")
+    variable = next((name for name in _variables_in(source) if environ.get(name) == found), "")
+    named = f" (from the variable {variable})" if variable else ""
+    return f"{source}: {setting}{named} is used instead of the stored key; remove it there to use the stored one"
+
+
+def _variables_in(source: str) -> list[str]:
+    """Return the variables that a settings file names, `{env:NAME}`; none if it cannot be read."""
+    try:
+        return _VARIABLE.findall(read_text(source))
+    except (OSError, UnreadableFileError):
+        return []
 
 
 class Credentials(Struct, frozen=True):

@@ -33,6 +33,23 @@ def test_a_key_from_stdin_is_stored_and_never_shown(line: Commands) -> None:
     assert "canary" not in done.stdout + done.stderr + listed.stderr
 
 
+def test_a_login_names_the_setting_and_the_variable_that_come_before_the_stored_key(line: Commands) -> None:
+    settings = line.folder / "opencode.json"
+    settings.write_text('{"provider": {"openai": {"options": {"apiKey": "{env:TEAM_KEY}"}}}}')
+    line.environ["OPENCODE_CONFIG"] = str(settings)
+    assert "is used instead" not in line.run("auth", "login", "openai", stdin="sk-mine\n").stderr
+    line.environ["TEAM_KEY"] = "sk-canary"
+    shadowed = line.run("auth", "login", "openai", stdin="sk-mine\n")
+    assert (
+        f"{settings}: provider.openai.options.apiKey (from the variable TEAM_KEY) is used instead of the stored key; "
+        "remove it there to use the stored one" in shadowed.stderr
+    )
+    assert (shadowed.code, "canary" in shadowed.stderr) == (0, False)
+    assert "is used instead" not in line.run("auth", "login", "groq", stdin="k\n").stderr
+    settings.write_text("{")
+    assert line.run("auth", "login", "openai", stdin="sk-mine\n").code == 0
+
+
 def test_a_logout_deletes_it(line: Commands) -> None:
     line.run("auth", "login", "openai", stdin="k\n")
     assert line.run("auth", "logout", "openai").code == 0

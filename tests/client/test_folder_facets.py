@@ -67,6 +67,7 @@ async def test_settings_tell_what_is_in_force_and_keep_keys(api):
     assert (await settings.notices()).ignored == []
     assert await settings.delete_key("groq") is False
     await settings.store_key("groq", "secret")
+    assert await settings.key_override("groq") == ""
     assert await settings.delete_key("groq") is True
 
 

@@ -4,12 +4,13 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 
 import click
 
-from opencode_tui.cli.environment import read_environment
+from opencode_tui.cli.environment import load_settings, read_environment
 from opencode_tui.cli.terminal import print_result, say
-from opencode_tui.config.auth import AuthStore
+from opencode_tui.config.auth import AuthStore, describe_override
 from opencode_tui.schema.error import ConfigError
 from opencode_tui.storage.paths import Paths
 
@@ -43,12 +44,17 @@ def login(provider: str, *, yes: bool) -> None:
 
     With a URL, show the settings that its server provides and the command that gets a token for them, and store both if you accept.
     """
-    paths = read_environment().paths
+    outside = read_environment()
     if "://" in provider:
-        _accept_settings(paths, provider, is_accepted=yes)
+        _accept_settings(outside.paths, provider, is_accepted=yes)
         return
-    AuthStore(paths=paths).login(provider, _ask_for_key(provider))
+    AuthStore(paths=outside.paths).login(provider, _ask_for_key(provider))
     say(f"saved API key for {provider}; list its models with `opencode-tui models {provider}`")
+    with suppress(ConfigError):  # every command that uses the settings reports a wrong one
+        loaded = load_settings(outside)
+        override = describe_override(provider, loaded.effective, loaded.sources, outside.environ)
+        if override:
+            say(override)
 
 
 @auth.command(short_help="Delete a stored key.")

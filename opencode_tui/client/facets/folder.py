@@ -152,7 +152,11 @@ class SettingsFacet(Protocol):
         ...
 
     async def store_key(self, provider_id: str, key: str) -> None:
-        """Store a provider's key; it is used from the next time the folder is opened."""
+        """Store a provider's key; requests that start later use it."""
+        ...
+
+    async def key_override(self, provider_id: str) -> str:
+        """Return one line about a key in the settings that is used instead of a stored one; empty without one."""
         ...
 
     async def delete_key(self, provider_id: str) -> bool:

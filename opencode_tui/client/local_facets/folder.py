@@ -157,6 +157,13 @@ class _Settings:
     async def store_key(self, provider_id: str, key: str) -> None:
         await asyncio.to_thread(self._auth.login, provider_id, key)
 
+    async def key_override(self, provider_id: str) -> str:
+        from opencode_tui.config.auth import describe_override  # loaded with the first stored key
+
+        folder = self._instance.folder
+        config, environ = folder.config, folder.core.environ
+        return await asyncio.to_thread(describe_override, provider_id, config.effective, config.sources, environ)
+
     async def delete_key(self, provider_id: str) -> bool:
         return await asyncio.to_thread(self._auth.logout, provider_id)
 

@@ -150,6 +150,9 @@ class _Settings(RemoteFacet):
     async def store_key(self, provider_id: str, key: str) -> None:
         await self._link.value("PUT", f"/auth/{provider_id}", {"type": "api", "key": key})
 
+    async def key_override(self, provider_id: str) -> str:
+        return await self._link.value("GET", f"{OWN}/auth/{provider_id}/override")
+
     async def delete_key(self, provider_id: str) -> bool:
         return await self._link.value("DELETE", f"{OWN}/auth/{provider_id}")
 

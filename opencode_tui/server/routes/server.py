@@ -70,7 +70,7 @@ class ApiKey(Record):
 
 @instance_router.put("/auth/{providerID}", response_model=bool)
 async def store_key(client: FolderClient, provider_id: ProviderId, given: ApiKey) -> Response:
-    """Store a provider's key; it is used from the next time the folder is opened."""
+    """Store a provider's key; requests that start later use it."""
     await client.settings.store_key(provider_id, given.key)
     return answer_value(True)
 

@@ -250,6 +250,12 @@ async def grant_trust(client: FolderClient, grant: TrustGrant) -> Response:
     return answer_value(True)
 
 
+@router.get("/auth/{providerID}/override", response_model=str)
+async def get_key_override(client: FolderClient, provider_id: ProviderId) -> Response:
+    """Return one line about a key in the settings that is used instead of a stored one; empty without one."""
+    return answer_value(await client.settings.key_override(provider_id))
+
+
 @router.delete("/auth/{providerID}", response_model=bool)
 async def delete_key(client: FolderClient, provider_id: ProviderId) -> Response:
     """Delete a provider's key; returns whether there was one."""

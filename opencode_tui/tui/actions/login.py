@@ -50,13 +50,18 @@ class LoginActions(Struct, frozen=True):
         self.panels.open(TextPanel(ask, done=done, back=self.panels.close))
 
     async def _store(self, provider_id: str, key: str) -> None:
-        await self.control.client.settings.store_key(provider_id, key)
+        settings = self.control.client.settings
+        await settings.store_key(provider_id, key)
+        override = await settings.key_override(provider_id)
         await self.control.choice.load_models()
         models = [one for one in self.control.choice.models if one.provider_id == provider_id]
         chosen = self.control.choice.model
         if models and (chosen is None or chosen.provider_id == "demo"):
             self.control.choice.model = (await self.control.client.catalog.default_model()) or models[0].ref
         self.screen.refresh_chrome()
+        if override:
+            self.screen.show_note("failed", "Saved, but not used", override)
+            return
         self.screen.show_note("done", f"Connected {provider_id}", f"{plural(len(models), 'model')} available")
 
 

@@ -100,6 +100,21 @@ async def test_a_key_is_typed_unseen_and_used_at_once(environ: dict[str, str], f
         assert "sk-secret" not in "".join(page.app.chat.prompt.history.entries)
 
 
+async def test_a_login_says_which_setting_comes_before_the_stored_key(environ: dict[str, str], folder: Path) -> None:
+    own = folder.parent / "own.json"
+    own.write_text('{"provider": {"groq": {"options": {"apiKey": "sk-of-the-settings"}}}}')
+    async with screen({**environ, "OPENCODE_CONFIG": str(own)}, folder, size=(200, 30)) as page:
+        await page.send("/login")
+        await page.sees("Connect a provider")
+        await page.type("groq")
+        await page.press("enter")
+        await page.sees("API key for")
+        await page.type("sk-secret")
+        await page.press("enter")
+        text = await page.sees("Saved, but not used")
+        assert "provider.groq.options.apiKey is used instead of the stored key" in text
+
+
 async def test_cost_permissions_and_settings_are_pages(environ: dict[str, str], folder: Path) -> None:
     settings = {"permission": {"bash": {"git push *": "ask"}}}
     async with screen(environ, folder, Answer(text="hello"), settings=settings) as page:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 
 from opencode_tui.schema.session.session import SessionInfo
+from opencode_tui.tui.actions.search import SearchActions
 from opencode_tui.tui.actions.session import SessionActions
 from opencode_tui.tui.actions.session_sets import SessionSets
 from opencode_tui.tui.screen_api import ChatApi
@@ -13,12 +14,18 @@ class BrowserActions:
     """Opens the browser and acts on its selected session."""
 
     def __init__(
-        self, screen: ChatApi, control: SessionController, sessions: SessionActions, sets: SessionSets
+        self,
+        screen: ChatApi,
+        control: SessionController,
+        sessions: SessionActions,
+        sets: SessionSets,
+        search: SearchActions,
     ) -> None:
         self._screen = screen
         self._control = control
         self._sessions = sessions
         self._sets = sets
+        self._search = search
 
     def table(self) -> Mapping[str, Callable[[], object]]:
         """Return the actions by id."""
@@ -33,6 +40,8 @@ class BrowserActions:
                 self._control.leave()
             case "everywhere":
                 self._screen.do(self._toggle_everywhere())
+            case "search":
+                self._search.search(self._screen.browser.typed if self._screen.browser is not None else "")
             case "undo":
                 self._sets.undo(self._after_undo)
             case _ if info is not None:

@@ -35,10 +35,10 @@ class ActionTable:
         self.undo = UndoActions(screen, panels, control)
         self.memory = MemoryActions(screen, app, panels, control)
         self.prompt = PromptActions(screen, app, control, self.do, self.do_with, self.memory.add)
-        self.browser = BrowserActions(screen, control, self.session, sets)
+        search = SearchActions(screen, control, self.session)
+        self.browser = BrowserActions(screen, control, self.session, sets, search)
         self.pick = PickActions(screen, app, control)
         self.scroll = ScrollActions(screen, panels)
-        search = SearchActions(screen, control, self.session)
         lists = ListActions(screen, app, control, can=self.can, run=self.do)
         pages = PageActions(screen, app, control, self.session, self.undo, search, sets, self.browser, export)
         self._with_words = {

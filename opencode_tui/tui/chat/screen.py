@@ -291,11 +291,20 @@ class ChatScreen(ErrorBoundary, Screen[None], inherit_bindings=False):
         """Handle a key of the list above the prompt, or one of vim in it; return whether it was one."""
         if self.prompt.completing and self.prompt.complete_key(key):
             return True
+        if self._choose_recent(key):
+            return True
         mode = self.prompt.vim_mode
         is_used = self.typed_editor is self.prompt.editor and self.prompt.vim_key(key, character)
         if self.prompt.vim_mode != mode:
             self.refresh_chrome()
         return is_used
+
+    def _choose_recent(self, key: str) -> bool:
+        """Choose a recent session of the start page while the prompt is empty; return whether the key does so."""
+        is_shown = self.welcome is not None and self.welcome.display
+        if not is_shown or self.typed_editor is not self.prompt.editor or self.prompt.editor.text:
+            return False
+        return self.welcome is not None and self.welcome.choose_key(key)
 
     def show_place(self, place: Place) -> None:
         """Scroll to a part of the shown conversation and mark it."""

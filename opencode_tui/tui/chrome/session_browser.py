@@ -71,6 +71,11 @@ class SessionBrowser(Rows, can_focus=True):
         """Return the ID of the selected session; empty when there is none."""
         return self._selected
 
+    @property
+    def typed(self) -> str:
+        """Return the text of the filter."""
+        return self._typed
+
     def keeps(self, key: str) -> bool:
         """Return whether a key that also has an action in the chat belongs to the browser."""
         return self.has_focus and (key in _TAKEN or (self._is_filtering and key == "enter"))
@@ -133,6 +138,8 @@ class SessionBrowser(Rows, can_focus=True):
         if event.key == "enter":
             self._is_filtering = False
             self.redraw()
+        elif event.key == "slash":
+            self.post_message(self.Acted("search", self._selected))
         elif event.key == "escape":
             self.reset()
         elif event.key in ("backspace", "ctrl+u"):
@@ -216,7 +223,7 @@ class SessionBrowser(Rows, can_focus=True):
         if self.is_everywhere:
             pairs = [(key, "this project" if key == "tab" else words) for key, words in pairs]
         pairs += [(UNDO_KEY, "undo")] if self.can_undo else []
-        pairs += [("/", "filter"), ("esc", "back")]
+        pairs += [("/", "search the content" if self._is_filtering else "filter"), ("esc", "back")]
         accent, text = sections.style("accent", bold=True), sections.style("text")
         lines: list[list[Piece]] = [[]]
         for key, words in pairs:

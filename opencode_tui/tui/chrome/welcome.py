@@ -1,6 +1,6 @@
 """The text of an empty conversation: one sentence about what to do next, and a few things to try."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from rich.style import Style
 from textual import events
@@ -13,7 +13,7 @@ from opencode_tui.text.safe_text import screen_line
 from opencode_tui.tui.chrome.sidebar import Sidebar
 from opencode_tui.tui.session_tree import name_of
 from opencode_tui.tui.state.controller import SessionController
-from opencode_tui.tui.widgets.row import Piece, Rows, row
+from opencode_tui.tui.widgets.row import Piece, Rows, measure, row
 
 EXAMPLES = ("create notes.md with a plan", "find TODO in this project", "list the files here")
 """Prompts that the demo model can answer; `up` shows them, the last one first."""
@@ -34,8 +34,10 @@ class Welcome(Rows):
         super().__init__()
         self._sentence: Sequence[tuple[str, bool]] = ()
         self._groups: Sequence[Group] = ()
-        self._sessions: Mapping[str, str] = {}
-        """The IDs of the recent sessions by their titles."""
+        self._recent_ids: Sequence[str] = ()
+        """The IDs of the recent sessions, in the order in which they are listed."""
+        self._chosen = -1
+        """The index of the recent session that the keys have chosen; −1 without one."""
 
     def show(self, control: SessionController, key: Callable[[str], str]) -> None:
         """Show the text for a run without a key, an untrusted folder, or recent sessions; `key` returns the key of an action."""
@@ -63,13 +65,32 @@ class Welcome(Rows):
                 else f". {help_key} lists the keys"
             )
             self._sentence = ((f"Type a request{more}.", False),)
-        groups += self._recent(control, f"{list_key} lists all" if list_key else "", is_demo=is_demo)
+        groups += self._recent(control, f", {list_key} lists all" if list_key else "", is_demo=is_demo)
         if control.can_import:
             groups.append(("Sessions of other programs were found", "", [("/import", "open and continue them here")]))
         groups += _warnings(control)
         if groups != self._groups:
             self._groups = groups
             self.redraw()
+
+    def choose_key(self, key: str) -> bool:
+        """Choose or open a recent session by a key of the empty prompt; return whether it was such a key.
+
+        `down` enters the list, `up` above its first row leaves it, as any other key does.
+        """
+        was, last = self._chosen, len(self._recent_ids) - 1
+        match key:
+            case "down" if last >= 0:
+                self._chosen = min(was + 1, last)
+            case "up" if was >= 0:
+                self._chosen = was - 1
+            case "enter" if was >= 0:
+                self.post_message(Sidebar.Chosen(self._recent_ids[was]))
+                self._chosen = -1
+            case _:
+                self._chosen = -1
+        self.redraw()
+        return (was >= 0 and key in ("up", "down", "enter", "escape")) or self._chosen >= 0
 
     def on_click(self, event: events.Click) -> None:
         """Open the clicked session."""
@@ -80,11 +101,13 @@ class Welcome(Rows):
     def _recent(self, control: SessionController, note: str, *, is_demo: bool) -> list[Group]:
         infos = [one for one in control.folder.sessions.values() if one.parent_id is None and one.time.archived is None]
         if is_demo or not infos:
+            self._recent_ids = ()
             return []
         newest = sorted(infos, key=lambda one: one.time.updated, reverse=True)[:4]
         now = control.now()
-        self._sessions = {name_of(one)[1]: one.id for one in reversed(newest)}
-        return [(RECENT, note, [(name_of(one)[1], age(one.time.updated, now)) for one in newest])]
+        self._recent_ids = [one.id for one in newest]
+        self._chosen = min(self._chosen, len(newest) - 1)
+        return [(RECENT, f"down chooses one{note}", [(name_of(one)[1], age(one.time.updated, now)) for one in newest])]
 
     def rows(self, width: int, height: int) -> Sequence[Strip]:
         """Return the text block, a little above the middle."""
@@ -108,14 +131,25 @@ class Welcome(Rows):
         lines += self._wrapped_sentence(block)
         lines.append([])
         for head, note, entries in self._groups:
+            if head == RECENT:
+                lines += [[], *self._recent_lines(note, entries, block)]
+                continue
             lines += [[], self._entry(head, note, muted, muted, block)]
             for words, aside in entries:
-                if head == RECENT and words in self._sessions:
-                    meta = Style(meta={"session": self._sessions[words]})
-                    lines.append(self._entry(words, aside, text + meta, muted + meta, block))
-                    continue
                 lines += [self._entry(words, aside, text, muted, block)] if aside else self._wrapped(words, text, block)
         return lines
+
+    def _recent_lines(self, note: str, entries: Sequence[tuple[str, str]], block: int) -> Iterator[Sequence[Piece]]:
+        """Yield the heading and a line for each recent session, the chosen one on another background."""
+        style = self.look.palette.style
+        note = "enter opens it, esc leaves the list" if self._chosen >= 0 else note
+        yield self._entry(RECENT, note, style("muted"), style("muted"), block)
+        for number, (words, aside) in enumerate(entries):
+            area = "selection" if number == self._chosen else "background"
+            meta = Style(meta={"session": self._recent_ids[number]})
+            text, muted = style("text", area, bold=area == "selection") + meta, style("muted", area) + meta
+            pieces = self._entry(words, aside, text, muted, block)
+            yield [*pieces, (" " * max(0, block - measure(pieces)), muted)] if area == "selection" else pieces
 
     def _wrapped(self, words: str, style: Style, block: int) -> list[Sequence[Piece]]:
         """Return all rows of a text, as the remedy is often at its end."""

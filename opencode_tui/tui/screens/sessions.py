@@ -1,16 +1,19 @@
 """The sessions page: the tree of all sessions with their state, a filter, and a preview of the selected one."""
 
+import asyncio
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Literal
 
+from msgspec.structs import replace
 from rich.segment import Segment
 from rich.style import Style
 from textual import events
 from textual.strip import Strip
 
+from opencode_tui.schema.api.search import SearchRequest
 from opencode_tui.schema.api.trash import TrashedSession
 from opencode_tui.schema.error import OpencodeError
 from opencode_tui.schema.session.session import SessionInfo
@@ -19,7 +22,7 @@ from opencode_tui.text.safe_text import screen_line
 from opencode_tui.tui.keymap import LEADER, SESSION_PAGE, Keymap, normal
 from opencode_tui.tui.prompt.draft import clean
 from opencode_tui.tui.screens.page import Entry, PageHead, PageKey, PageScreen
-from opencode_tui.tui.screens.sessions_preview import Glimpse, draw_glimpse, draw_trashed, read_glimpse
+from opencode_tui.tui.screens.sessions_preview import Glimpse, count_turns, draw_glimpse, draw_trashed, read_glimpse
 from opencode_tui.tui.screens.sessions_rows import SessionRows, TrashRows
 from opencode_tui.tui.session_tree import SessionRow, rows_by_folder, session_rows
 from opencode_tui.tui.state.controller import SessionController
@@ -49,7 +52,7 @@ class SessionsHead(PageHead):
         fill, text = palette.area(area), palette.style("text", area)
         cursor: Piece = (" ", text + Style(reverse=True))
         bar: Piece = (f"{self.look.glyphs.user_bar} ", palette.style("accent", area))
-        hint: Piece = ("Type to filter by title, / to search the content", palette.style("muted", area))
+        hint: Piece = ("Type to filter by title or text, / to search the content", palette.style("muted", area))
         words: list[Piece] = [(self.typed, text), cursor] if self.typed else [cursor, hint]
         inside = row(max(0, width - 2), [bar, *words], fill=fill, mark=self.look.glyphs.ellipsis)
         edge = Segment(" ", palette.area("background"))
@@ -83,6 +86,9 @@ class SessionsPlace:
     can_undo: bool = False
 
 
+PAUSE_S = 0.25
+"""Seconds without a key before all messages of a session are counted, or the content of all sessions is searched."""
+
 LIVE_S = 1.0
 """Seconds between updates of the states."""
 
@@ -98,6 +104,9 @@ WORDS = {
     "session_pin": "pin",
 }
 """Names of the actions on the selected session, or on the marked ones."""
+
+SHORTEST = 3
+"""Characters from which a filter also searches the content."""
 
 FIXED = frozenset({"escape", "enter", "up", "down", "backspace", "space", "tab"})
 """Keys that the settings cannot rebind on this page."""
@@ -137,6 +146,8 @@ class SessionsScreen(PageScreen):
         self._act = act
         self._glimpses: dict[str, Glimpse] = {}
         self._costs: dict[str, float] = {}
+        self._with_text: frozenset[str] = frozenset()
+        """The sessions whose content has the typed words."""
         self._trashed: Sequence[TrashedSession] = ()
         self._project_id = ""
         self._is_led = False
@@ -340,6 +351,21 @@ class SessionsScreen(PageScreen):
 
     def _filter(self, typed: str) -> None:
         self.place.typed = typed
+        self._with_text = frozenset()
+        self._refill(is_filtering=True)
+        self.run_worker(self._find_text(typed), exclusive=True, group="text", exit_on_error=False)
+
+    async def _find_text(self, typed: str) -> None:
+        """Add the sessions whose content has the typed words to those with such a title."""
+        if len(typed.strip()) < SHORTEST or self.place.view == "trash":
+            return
+        await asyncio.sleep(PAUSE_S)
+        request = SearchRequest(query=typed, limit=200, is_here=not self.place.is_everywhere, is_typing=True)
+        try:
+            found = await self._control.client.search.find(request)
+        except OpencodeError:
+            return  # the filter by title works without it; the search page reports the error
+        self._with_text = frozenset(one.session_id for one in found.groups)
         self._refill(is_filtering=True)
 
     def _refill(self, chosen: str = "", *, is_filtering: bool = False) -> None:
@@ -352,9 +378,11 @@ class SessionsScreen(PageScreen):
 
     def _session_entries(self) -> list[Entry]:
         rows = self._rows()
-        found = rows
+        found, by_title = rows, set[str]()
         if self.place.typed.strip():
             found = [rows[at] for at, _ in ranked(self.place.typed, [one.title for one in rows])]
+            by_title = {one.info.id for one in found}
+            found += [one for one in rows if one.info.id in self._with_text and one.info.id not in by_title]
         self._show_head(len(rows), sum(self._costs.get(one.info.id, 0.0) for one in rows))
         drawn = SessionRows(
             self._control,
@@ -363,6 +391,7 @@ class SessionsScreen(PageScreen):
             self._costs,
             width=lambda: self.listing.size.width,
             marked=self.place.marked,
+            with_text=self._with_text - by_title,
         )
         return self._grouped([(one.group, drawn.entry(one)) for one in found], drawn.heading)
 
@@ -420,7 +449,12 @@ class SessionsScreen(PageScreen):
 
     async def _read(self, session_id: str) -> None:
         try:
-            self._glimpses[session_id] = await read_glimpse(self._control.client, session_id)
+            glimpse = self._glimpses[session_id] = await read_glimpse(self._control.client, session_id)
+            self.preview.redraw()
+            if glimpse.turns is None:
+                await asyncio.sleep(PAUSE_S)  # a move to the next session ends this
+                turns = await count_turns(self._control.client, session_id)
+                self._glimpses[session_id] = replace(glimpse, turns=turns)
         except OpencodeError:
             return  # it was deleted
         self.preview.redraw()

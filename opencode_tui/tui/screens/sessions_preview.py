@@ -38,6 +38,8 @@ class Glimpse(Struct, frozen=True):
     asked: int = 0
     todos: Sequence[Todo] = ()
     diffs: Sequence[FileDiff] = ()
+    turns: int | None = None
+    """The number of prompts; None while it is not known."""
 
 
 async def read_glimpse(client: Client, session_id: str) -> Glimpse:
@@ -46,6 +48,7 @@ async def read_glimpse(client: Client, session_id: str) -> Glimpse:
     todos, diffs = await client.sessions.todos(session_id), await client.sessions.diff(session_id)
     request = answer = facts = ""
     turns = asked = 0
+    has_all = len(messages) < RECENT
     for message in messages:
         text = " ".join(part.text for part in message.parts if isinstance(part, TextPart) and not part.synthetic)
         text = screen_line(" ".join(text.split()))[:600]
@@ -54,18 +57,32 @@ async def read_glimpse(client: Client, session_id: str) -> Glimpse:
             request, asked, turns = (text, message.info.time.created, turns + 1) if text else (request, asked, turns)
         else:
             answer = text or answer
-    if turns and len(messages) < RECENT:  # else there may be more turns
-        facts += f" · {plural(turns, 'turn')}"
-    return Glimpse(request, answer, facts, asked, todos, diffs)
+    return Glimpse(request, answer, facts, asked, todos, diffs, turns if has_all else None)
+
+
+async def count_turns(client: Client, session_id: str) -> int:
+    """Return the number of prompts of a session. Raises OpencodeError when it was deleted."""
+    messages = await client.messages.list(session_id)
+    return sum(
+        isinstance(one.info, UserMessage)
+        and any(isinstance(part, TextPart) and not part.synthetic for part in one.parts)
+        for one in messages
+    )
 
 
 def draw_glimpse(title: str, glimpse: Glimpse, look: Look, room: int) -> list[Sequence[Piece] | Strip]:
     """Return the lines of the preview; `title` is safe."""
     style = look.palette.style
     asked = clock(glimpse.asked) if glimpse.asked else ""
+    turns = f" · {plural(glimpse.turns, 'turn')}" if glimpse.turns else ""
     lines: list[Sequence[Piece] | Strip] = [
         [(title, style("text", AREA, bold=True))],
-        [(look.words(glimpse.facts), style("muted", AREA))],
+        [
+            (
+                look.words(f"{glimpse.facts} · {plural(glimpse.turns, 'turn')}" if glimpse.turns else glimpse.facts),
+                style("muted", AREA),
+            )
+        ],
         *_words("Last prompt", asked, glimpse.request, look, room=room, most=REQUEST_LINES),
         *_words("Last response", "", glimpse.answer, look, room=room, most=ANSWER_LINES),
     ]

@@ -42,8 +42,11 @@ class SessionRows:
         *,
         width: Callable[[], int],
         marked: Container[str] = (),
+        with_text: Container[str] = (),
     ) -> None:
+        """`with_text` are the sessions that a filter found by their content."""
         self._control = control
+        self._with_text = with_text
         self._marked = marked
         self._look = look
         self._costs = _with_agents(rows, costs)
@@ -76,6 +79,7 @@ class SessionRows:
             (one.branch, style("guide", area)),
             (f"{one.kind}  " if one.kind else "", style("muted", area)),
             (one.title, style("text", area, bold=area == "selection")),
+            ("  in the text" if one.info.id in self._with_text else "", style("muted", area)),
         ]
 
     def _right(self, one: SessionRow, area: str) -> Sequence[Piece]:

@@ -140,7 +140,7 @@ class ScriptedClient:
         )
         self.search = _Facet(find=lambda request: script.found if request.query else SearchResult(groups=[]))
         self.messages = _Facet(
-            list=lambda _id, _limit=None: script.messages,
+            list=lambda _id, limit=None: script.messages[-limit:] if limit else script.messages,
             get=lambda _id, wanted: next(one for one in script.messages if one.info.id == wanted),
         )
         self.prompts = _Facet(status=lambda: dict(script.statuses), abort=True)

@@ -227,3 +227,13 @@ async def test_tab_lists_the_sessions_of_all_projects(environ: dict[str, str], f
         await page.ends()
         ending = page.app.return_value
         assert ending is not None and ending.reopen == other and ending.session_id
+
+
+async def test_a_second_slash_searches_the_content_for_what_was_typed(environ: dict[str, str], folder: Path) -> None:
+    async with browsing(environ, folder, "First", "Second") as page:
+        await page.press("slash")
+        await page.type("needle")
+        assert "/ search the content" in await page.sees("No matches")
+        await page.press("slash")
+        text = await page.sees("tab by relevance")
+        assert "needle" in text

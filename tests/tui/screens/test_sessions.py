@@ -7,11 +7,12 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
+from opencode_tui.schema.api.search import SearchGroup, SearchResult
 from opencode_tui.tui.actions.lists import help_choices
 from opencode_tui.tui.app import OpenCodeApp
 from opencode_tui.tui.keymap import Keymap
 from opencode_tui.tui.screens.sessions import SessionsScreen
-from tests.support.terminal.conversation import SESSION
+from tests.support.terminal.conversation import SESSION, Story
 from tests.support.terminal.screen import screen_text
 from tests.support.terminal.scripted_client import Script
 from tests.tui.screens.test_looks import Situation, opened_app
@@ -153,3 +154,37 @@ async def test_new_costs_are_seen_while_one_looks() -> None:
         script.costs["ses_release"] = 1.5
         await opened.page._read_costs()
         assert "1.50" in await opened.text()
+
+
+async def test_the_filter_finds_titles_first_and_then_sessions_by_their_content() -> None:
+    script = many_sessions()
+    group = SearchGroup(
+        session_id="ses_asv", project_id="p", directory="/p", title="", marks=[], updated=0, count=1, hits=[]
+    )
+    script.found = SearchResult(groups=[group])
+    async with listed(script) as opened:
+        await opened.pilot.press(*"retry")
+        await opened.pilot.pause(0.5)
+        text = await opened.text()
+        lines = [line for line in text.split("\n") if "Move the benchmarks to asv" in line]
+        assert "in the text" in lines[0]
+        assert text.index("Add retry to the client") < text.index("Move the benchmarks to asv")
+        assert "Type hints for the writer" not in text
+        await opened.pilot.press("x", "x")
+        assert "in the text" not in await opened.text()
+
+
+async def test_the_preview_counts_the_turns_of_a_long_session() -> None:
+    script = many_sessions()
+    story = Story()
+    for number in range(9):
+        story.user(f"request {number}", "4")
+        story.answer([f"answer {number}"], at="5")
+    script.messages = story.messages
+    async with listed(script) as opened:
+        await opened.pilot.press("down")
+        for _ in range(20):
+            await opened.pilot.pause(0.1)
+            if "9 turns" in await opened.text():
+                break
+        assert "9 turns" in await opened.text()

@@ -22,6 +22,27 @@ async def test_a_recent_session_is_opened_by_a_click(environ: dict[str, str], fo
         await page.sees("The first.")
 
 
+async def test_a_recent_session_is_chosen_and_opened_by_keys(environ: dict[str, str], folder: Path) -> None:
+    async with screen(environ, folder, Answer(text="The first."), Answer(text="The second.")) as page:
+        for prompt in ("say one", "say two"):
+            await page.send(prompt)
+            await page.sees("Done")
+            await page.press("ctrl+x", "n")
+            await page.sees("down chooses one")
+        await page.press("down")
+        await page.sees("enter opens it, esc leaves the list")
+        await page.press("up")
+        await page.sees("down chooses one")
+        await page.press("up")
+        await page.sees("▎ say two")
+        await page.press("ctrl+c", "down", "escape")
+        await page.sees("down chooses one")
+        await page.press("down", "x")
+        await page.sees("▎ x")
+        await page.press("backspace", "down", "down", "down", "enter")
+        await page.sees("The first.")
+
+
 async def test_the_first_start_names_no_earlier_prompts(environ: dict[str, str], folder: Path) -> None:
     async with screen(environ, folder, Answer(text="The first.")) as page:
         assert "previous prompts" not in await page.sees("Type a request. f1 lists the keys.")

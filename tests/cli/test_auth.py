@@ -33,12 +33,14 @@ def test_a_key_from_stdin_is_stored_and_never_shown(line: Commands) -> None:
     assert "canary" not in done.stdout + done.stderr + listed.stderr
 
 
-def test_a_login_names_the_setting_and_the_variable_that_come_before_the_stored_key(line: Commands) -> None:
+def test_a_login_names_the_setting_and_the_variable_that_come_before_the_stored_key(
+    line: Commands, environ: dict[str, str]
+) -> None:
     settings = line.folder / "opencode.json"
     settings.write_text('{"provider": {"openai": {"options": {"apiKey": "{env:TEAM_KEY}"}}}}')
-    line.environ["OPENCODE_CONFIG"] = str(settings)
+    environ["OPENCODE_CONFIG"] = str(settings)
     assert "is used instead" not in line.run("auth", "login", "openai", stdin="sk-mine\n").stderr
-    line.environ["TEAM_KEY"] = "sk-canary"
+    environ["TEAM_KEY"] = "sk-canary"
     shadowed = line.run("auth", "login", "openai", stdin="sk-mine\n")
     assert (
         f"{settings}: provider.openai.options.apiKey (from the variable TEAM_KEY) is used instead of the stored key; "

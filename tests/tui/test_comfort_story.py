@@ -1,8 +1,10 @@
-"""Comforts in a real terminal: code copied by key, a file opened in the editor, messages that wait, vim keys, facts."""
+"""Comforts in a real terminal: copied code, the editor, messages that wait, vim keys, facts, find, rules, login."""
 
 import base64
+import json
 from pathlib import Path
 
+from opencode_tui.storage.paths import Paths
 from tests.support.provider.model_script import Answer
 from tests.support.provider.model_server import ModelServer
 from tests.support.terminal.screen_terminal import Open
@@ -79,3 +81,44 @@ def test_messages_wait_for_the_turn_and_vim_keys_and_facts_work(start: Open, ser
         terminal.sees("Timeline")
         terminal.press("escape")
         terminal.sees("vim normal")
+
+
+def test_a_text_is_found_a_rule_kept_and_a_key_stored(
+    start: Open, folder: Path, paths: Paths, server: ModelServer
+) -> None:
+    server.script(Answer(text="The needle is here.\n\n" + "\n\n".join(f"Paragraph {n}." for n in range(40))))
+    with start() as terminal:
+        terminal.sees("Ask anything")
+        terminal.type("where?")
+        terminal.press("enter")
+        terminal.sees("Paragraph 39")
+        terminal.sees("✓ Done")
+        terminal.press("ctrl+x", "/")
+        terminal.sees("Find")
+        terminal.type("needle")
+        terminal.press("enter")
+        terminal.sees("1 of 1")
+        assert "The needle is here." in terminal.shown()
+        terminal.press("escape")
+        terminal.sees("Ask anything")
+
+        terminal.type("# Never edit generated files")
+        terminal.press("enter")
+        terminal.sees("Keep this rule?")
+        terminal.sees("+ - Never edit generated files")
+        terminal.answer("y")
+        terminal.sees("Rule added")
+        assert (folder / "AGENTS.md").read_text() == "- Never edit generated files\n"
+
+        terminal.type("/login")
+        terminal.press("enter")
+        terminal.sees("Connect a provider")
+        terminal.type("openrouter")
+        terminal.press("enter")
+        terminal.sees("API key for openrouter")
+        terminal.type("sk-secret")
+        terminal.sees("•••••••••")
+        terminal.press("enter")
+        terminal.sees("Connected openrouter")
+        assert json.loads(paths.auth.read_text())["openrouter"]["key"] == "sk-secret"
+        assert b"sk-secret" not in bytes(terminal.raw)

@@ -108,8 +108,9 @@ def rules_text(rules: PermissionRules, places: Places) -> str:
     lines += [_rule(one, source, places) for one, source in zip(rules.rules, sources, strict=False)]
     lines += ["", f"Always allowed in this project ({plural(len(rules.grants), 'rule')})"]
     lines += [_rule(one, "", places) for one in rules.grants]
-    return "\n".join([*lines, "", "Revoke one with `opencode-tui permission revoke PERMISSION PATTERN`."])
+    return "\n".join([*lines, "", "Revoke one:", "  opencode-tui permission revoke PERMISSION PATTERN"])
 
 
 def _rule(rule: Rule, source: str, places: Places) -> str:
-    return f"  {pad(rule.permission, 20)}{pad(rule.pattern, 40)} {pad(rule.action, 7)}{short_source(source, places)}"
+    row = f"  {pad(rule.action, 7)}{pad(rule.permission, 20)}{pad(rule.pattern, 40)} {short_source(source, places)}"
+    return row.rstrip()  # the action first: a narrow window cuts the end

@@ -21,7 +21,7 @@ from opencode_tui.text.quantity import money, plural
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.tui.keymap import LEADER, SESSION_PAGE, Keymap, normal
 from opencode_tui.tui.prompt.draft import clean
-from opencode_tui.tui.screens.page import Entry, PageHead, PageKey, PageScreen
+from opencode_tui.tui.screens.page import WIDE, Entry, PageHead, PageKey, PageScreen
 from opencode_tui.tui.screens.sessions_preview import Glimpse, count_turns, draw_glimpse, draw_trashed, read_glimpse
 from opencode_tui.tui.screens.sessions_rows import SessionRows, TrashRows
 from opencode_tui.tui.session_tree import SessionRow, rows_by_folder, session_rows
@@ -29,15 +29,19 @@ from opencode_tui.tui.state.controller import SessionController
 from opencode_tui.tui.widgets.fuzzy import ranked
 from opencode_tui.tui.widgets.row import Piece, row
 
+NARROW = 64
+"""Cells of the page under which the filter has a shorter hint."""
+
 
 class SessionsHead(PageHead):
     """The title with the totals, and the filter."""
 
     typed = ""
+    is_trash = False
 
-    def update_title(self, left: Sequence[Piece], right: Sequence[Piece], *, typed: str) -> None:
-        """Show another title row and filter text."""
-        self.typed = typed
+    def update_title(self, left: Sequence[Piece], right: Sequence[Piece], *, typed: str, is_trash: bool) -> None:
+        """Show another title row and filter text; only titles are searched in the trash."""
+        self.typed, self.is_trash = typed, is_trash
         self.show([(left, right), ([], []), ([], [])])
 
     def rows(self, width: int, height: int) -> Sequence[Strip]:
@@ -52,7 +56,8 @@ class SessionsHead(PageHead):
         fill, text = palette.area(area), palette.style("text", area)
         cursor: Piece = (" ", text + Style(reverse=True))
         bar: Piece = (f"{self.look.glyphs.user_bar} ", palette.style("accent", area))
-        hint: Piece = ("Type to filter by title or text, / to search the content", palette.style("muted", area))
+        by = "" if width < NARROW else " by title" if self.is_trash else " by title or text"
+        hint: Piece = (f"Type to filter{by}, / to search the content", palette.style("muted", area))
         words: list[Piece] = [(self.typed, text), cursor] if self.typed else [cursor, hint]
         inside = row(max(0, width - 2), [bar, *words], fill=fill, mark=self.look.glyphs.ellipsis)
         edge = Segment(" ", palette.area("background"))
@@ -331,7 +336,8 @@ class SessionsScreen(PageScreen):
         self._enter()
 
     def on_resize(self, event: events.Resize) -> None:
-        """Show the columns that fit."""
+        """Show the columns that fit, and all keys."""
+        self.foot.styles.height = 4 if event.size.width >= WIDE else 5 if event.size.width >= 80 else 6
         self.call_after_refresh(self._refill)
 
     def _run(self, what: str) -> None:
@@ -433,7 +439,9 @@ class SessionsScreen(PageScreen):
         title: list[Piece] = [(TITLES[place.view], self.style("text", bold=True))]
         marked = len(self.targets) if place.marked else 0
         title += [(f"   {marked} marked", self.style("accent"))] if marked else []
-        self.head.update_title(title, [(look.words(summary), self.style("muted"))], typed=place.typed)
+        self.head.update_title(
+            title, [(look.words(summary), self.style("muted"))], typed=place.typed, is_trash=place.view == "trash"
+        )
 
     def _update_costs(self) -> None:
         self.run_worker(self._read_costs(), exclusive=True, group="costs", exit_on_error=False)

@@ -77,12 +77,7 @@ def draw_glimpse(title: str, glimpse: Glimpse, look: Look, room: int) -> list[Se
     turns = f" · {plural(glimpse.turns, 'turn')}" if glimpse.turns else ""
     lines: list[Sequence[Piece] | Strip] = [
         [(title, style("text", AREA, bold=True))],
-        [
-            (
-                look.words(f"{glimpse.facts} · {plural(glimpse.turns, 'turn')}" if glimpse.turns else glimpse.facts),
-                style("muted", AREA),
-            )
-        ],
+        [(look.words(f"{glimpse.facts}{turns}"), style("muted", AREA))],
         *_words("Last prompt", asked, glimpse.request, look, room=room, most=REQUEST_LINES),
         *_words("Last response", "", glimpse.answer, look, room=room, most=ANSWER_LINES),
     ]

@@ -105,7 +105,8 @@ class SessionRows:
 
 def mark_of(look: Look, area: str) -> Piece:
     """Return the sign of a marked row."""
-    return f"{look.glyphs.checked} ", look.palette.style("accent", area, bold=True)
+    sign = look.glyphs.checked if len(look.glyphs.checked) == 1 else "+"  # one cell, as the sign of a state
+    return f"{sign} ", look.palette.style("accent", area, bold=True)
 
 
 class TrashRows:

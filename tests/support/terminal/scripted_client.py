@@ -5,23 +5,27 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from inspect import isawaitable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Self, cast
 
 from opencode_tui.client.client import Client
-from opencode_tui.schema.api.catalog import AgentSummary, CommandSummary, Notices, SandboxState
+from opencode_tui.schema.api.catalog import AgentSummary, CommandSummary, Notices, ProviderSummary, SandboxState
 from opencode_tui.schema.api.context import ContextView
+from opencode_tui.schema.api.importing import ImportStore
 from opencode_tui.schema.api.project import Places
 from opencode_tui.schema.api.question import QuestionRequest
 from opencode_tui.schema.api.search import SearchResult
+from opencode_tui.schema.api.trash import TrashedSession
 from opencode_tui.schema.api.trust import TrustReport
 from opencode_tui.schema.error import ConfigError, NotFoundError
 from opencode_tui.schema.event.event import Envelope, Event
 from opencode_tui.schema.model import Limit, Model, ModelRef
-from opencode_tui.schema.permission import PermissionReport, PermissionRequest
+from opencode_tui.schema.permission import PermissionReport, PermissionRequest, PermissionRules
 from opencode_tui.schema.session.diff import FileDiff
 from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.session import AnyStatus, SessionInfo, Todo
 from opencode_tui.schema.session.undo import RevertPreview
+from opencode_tui.schema.totals import SessionTotals
 from tests.support.sessions.records import SESSION, session_info
 from tests.support.terminal.conversation import NOON, ROOT
 
@@ -69,6 +73,11 @@ class Script:
     branch: str | None = "main"
     status_text: str = ""
     can_import: bool = False
+    providers: list[ProviderSummary] = field(default_factory=list[ProviderSummary])
+    rules: PermissionRules | None = None
+    totals: SessionTotals = field(default_factory=SessionTotals)
+    trash: list[TrashedSession] = field(default_factory=list[TrashedSession])
+    stores: list[ImportStore] = field(default_factory=list[ImportStore])
     directory: Path = Path("/home/you/src/csvkit")
 
 
@@ -135,6 +144,8 @@ class ScriptedClient:
             get=lambda wanted: _found(script.sessions, wanted),
             latest=lambda: next(iter(script.sessions), None),
             costs=lambda: dict(script.costs),
+            everywhere=lambda: list(script.sessions),
+            totals=lambda _id: script.totals,
             todos=lambda _id: script.todos,
             diff=lambda _id, _message=None: script.diffs,
         )
@@ -146,7 +157,11 @@ class ScriptedClient:
         self.prompts = _Facet(status=lambda: dict(script.statuses), abort=True)
         self.permissions = _Facet(pending=lambda: list(script.permissions), reply=True, set_approvals=None)
         self.questions = _Facet(pending=lambda: list(script.questions))
-        self.rules = _Facet(explain=lambda *_, **__: script.report or PermissionReport(action="ask", verdicts=[]))
+        self.trash = _Facet(list=lambda: list(script.trash))
+        self.rules = _Facet(
+            list=lambda _agent: script.rules,
+            explain=lambda *_, **__: script.report or PermissionReport(action="ask", verdicts=[]),
+        )
         agents = [AgentSummary(name="build", mode="primary"), AgentSummary(name="plan", mode="primary")]
         agents.append(AgentSummary(name="explore", mode="subagent", description="reads, never writes"))
         self.catalog = _Facet(
@@ -156,6 +171,7 @@ class ScriptedClient:
                 script.models[0].ref if script.models else ModelRef(provider_id="demo", model_id="tour")
             ),
             commands=lambda: script.commands,
+            providers=lambda **named: [one for one in script.providers if one.is_ready or not named.get("only_ready")],
         )
         self.settings = _Facet(
             notices=lambda: script.notices,
@@ -171,11 +187,11 @@ class ScriptedClient:
             worktree=str(script.directory),
             directory=str(script.directory),
         )
-        self.project = _Facet(places=places, branch=lambda: script.branch)
+        self.project = _Facet(places=places, branch=lambda: script.branch, current=lambda: SimpleNamespace(id="p"))
         self.files = _Facet(find=lambda _query, **_: script.files, changed=lambda: script.diffs)
         self.undo = _Facet(preview=lambda *_: script.undo, recover=None)
         self.context = _Facet(items=lambda _id: _context(script))
-        self.imports = _Facet(available=lambda: script.can_import)
+        self.imports = _Facet(available=lambda: script.can_import, stores=lambda: script.stores, progress=None)
 
     def events(self) -> _Events:
         """Return the only reader."""

@@ -1,0 +1,160 @@
+"""Pictures of login, memory, rules, pages of facts, marks and trash in the list of sessions, export and import."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+
+from opencode_tui.schema.api.catalog import ProviderSummary
+from opencode_tui.schema.api.importing import ImportStore
+from opencode_tui.schema.api.trash import TrashedSession
+from opencode_tui.schema.permission import PermissionRules, Rule
+from opencode_tui.schema.totals import SessionTotals
+from opencode_tui.tui.conversation.tools.tool import FullText
+from tests.support.terminal.conversation import ROOT
+from tests.support.terminal.scripted_client import Script
+from tests.tui.screens.test_looks import (
+    DARK,
+    HOUR,
+    LIGHT,
+    MINUTE,
+    NOW_MS,
+    PLAIN,
+    Act,
+    Situation,
+    chat_of,
+    idle,
+    listen,
+    opened_app,
+    press,
+    write,
+)
+from tests.tui.screens.test_page_looks import many_sessions
+
+pytestmark = pytest.mark.usefixtures("jumping_clock")
+
+OWN = "/home/you/.config/opencode-tui/opencode.json"
+DOCTOR = """\
+ok    store     /home/you/.local/share/opencode-tui (version 3)
+ok    git       2.39.5
+ok    undo      recorded for /home/you/src/csvkit
+warn  sandbox   bubblewrap is missing: commands run in Landlock only; install bubblewrap
+fail  settings  opencode.json line 4: 'modle' is not a setting; did you mean 'model'?
+"""
+
+
+def sent(text: str, *after: Act) -> Act:
+    """Send a text, then do the rest."""
+
+    async def act(pilot: Pilot[Any]) -> None:
+        await write(text)(pilot)
+        await press("enter")(pilot)
+        for one in after:
+            await one(pilot)
+
+    return act
+
+
+async def doctor(pilot: Pilot[Any]) -> None:
+    """Show what the check of the installation printed."""
+    chat_of(pilot).open_text(FullText("Doctor", DOCTOR))
+    await pilot.pause(0.2)
+
+
+def providers() -> Script:
+    """Providers with and without a key."""
+    script = idle()
+    names = {"anthropic": "Anthropic", "openai": "OpenAI", "groq": "Groq", "cohere": "Cohere", "zhipu": "智谱 AI"}
+    script.providers = [
+        ProviderSummary(id=name, name=shown, is_ready=name == "anthropic") for name, shown in names.items()
+    ]
+    return script
+
+
+def facts() -> Script:
+    """A session's totals, rules of several places, settings with a warning."""
+    script = idle()
+    script.totals = SessionTotals(steps=14, input=410_000, output=18_200, cached=352_000, cost=0.47)
+    rules: list[tuple[str, str, Any, str]] = [
+        ("bash", "*", "allow", ""),
+        ("bash", "git push *", "ask", OWN),
+        ("edit", "*", "allow", ""),
+        ("edit", "src/csvkit/generated/*", "deny", f"{ROOT}/opencode.json"),
+    ]
+    script.rules = PermissionRules(
+        agent="build",
+        rules=[Rule(permission=name, pattern=pattern, action=action) for name, pattern, action, _ in rules],
+        sources=[source for *_, source in rules],
+        grants=[Rule(permission="bash", pattern="npm install *", action="allow")],
+    )
+    script.settings = {"model": "anthropic/claude-sonnet-4", "permission": {"bash": {"git push *": "ask"}}}
+    return script
+
+
+def trash() -> Script:
+    """Deleted sessions of two days."""
+    script = many_sessions()
+
+    def gone(name: str, title: str, ago: int, *more: str, size: int) -> TrashedSession:
+        return TrashedSession(
+            name=name, session_ids=[name, *more], title=title, project_id="p", directory=ROOT,
+            updated=NOW_MS - ago - HOUR, deleted=NOW_MS - ago, messages=len(more) * 4 + 6, bytes=size,
+        )  # fmt: skip
+
+    script.trash = [
+        gone("ses_a", "Try another parser", 4 * MINUTE, "ses_b", size=48_000),
+        gone("ses_c", "CHANGELOG を自動生成する", 2 * HOUR, size=2_400_000),
+        gone("ses_d", "", 30 * HOUR, size=900),
+    ]
+    return script
+
+
+def stores() -> Script:
+    """Stores of four programs."""
+    script = idle()
+    found: list[tuple[Any, str, str, int, int]] = [
+        ("opencode", "OpenCode 1.1", "/home/you/.local/share/opencode/storage", 214, 212),
+        ("opencode", "OpenCode 1.18", "/home/you/.local/share/opencode/opencode.db", 96, 96),
+        ("claude", "Claude Code", "/home/you/.claude/projects", 431, 431),
+        ("codex", "Codex", "/home/you/.codex/sessions", 57, 0),
+    ]
+    script.stores = [
+        ImportStore(tool=tool, label=label, path=path, sessions=count, new=new)
+        for tool, label, path, count, new in found
+    ]
+    return script
+
+
+MARKED = press("ctrl+x", "l", "down", "space", "down", "down", "space")
+TRASH = press("ctrl+x", "l", "ctrl+t", "ctrl+t", "down")
+
+SITUATIONS: dict[str, Situation] = {
+    "login-providers": Situation(providers, (110, 30), DARK, sent("/login")),
+    "login-providers-light-in-60-columns": Situation(providers, (60, 30), LIGHT, sent("/login")),
+    "login-key": Situation(providers, (110, 30), DARK, sent("/login", press("enter"), press(*"sk-secret"))),
+    "memory": Situation(idle, (60, 30), LIGHT, sent("/memory")),
+    "rule-preview": Situation(idle, (110, 30), DARK, sent("# Never edit generated files", listen())),
+    "rule-preview-light-in-60-columns": Situation(
+        idle, (60, 30), LIGHT, sent("# Run `pytest -q` before every commit and name the failures", listen())
+    ),
+    "cost": Situation(facts, (100, 24), DARK, sent("/cost")),
+    "permissions-light-in-160-columns": Situation(facts, (160, 24), LIGHT, sent("/permissions")),
+    "permissions-in-60-columns": Situation(facts, (60, 24), DARK, sent("/permissions")),
+    "settings": Situation(facts, (60, 24), LIGHT, sent("/config")),
+    "doctor": Situation(idle, (100, 24), DARK, doctor),
+    "sessions-with-marks": Situation(many_sessions, (140, 35), DARK, MARKED),
+    "sessions-with-marks-in-60-columns-and-ascii": Situation(many_sessions, (60, 35), PLAIN, MARKED),
+    "trash-light": Situation(trash, (140, 30), LIGHT, TRASH),
+    "export-formats": Situation(idle, (100, 30), DARK, press("ctrl+x", "x")),
+    "import": Situation(stores, (100, 24), DARK, sent("/import", press("down", "space"))),
+    "import-light-in-60-columns": Situation(stores, (60, 24), LIGHT, sent("/import")),
+    "recent-session-chosen": Situation(idle, (110, 30), DARK, press("down", "down"), is_new=True),
+}
+
+
+@pytest.mark.parametrize("name", SITUATIONS)
+def test_look(name: str, snap_compare: Callable[..., bool], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/you")
+    app, act = opened_app(SITUATIONS[name])
+    assert snap_compare(app, terminal_size=SITUATIONS[name].size, run_before=act)

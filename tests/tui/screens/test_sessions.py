@@ -127,7 +127,7 @@ def test_help_names_the_keys_of_the_page() -> None:
     keymap = Keymap({"session_rename": "f4", "session_delete": "none"})
     found = [(one.id, one.key) for one in help_choices(keymap) if one.id.startswith("page ")]
     keys = {"archive": "ctrl+a", "rename": "f4", "export": "ctrl+e", "fork": "ctrl+f", "pin": "ctrl+p"}
-    assert found == [(f"page session_{name}", key) for name, key in keys.items()]
+    assert found == [*((f"page session_{name}", key) for name, key in keys.items()), ("page diff_open", "o")]
 
 
 async def test_a_cost_is_that_of_the_session_with_its_agents_and_the_sum_counts_each_once() -> None:

@@ -6,13 +6,11 @@ addresses only.
 
 import re
 from collections.abc import MutableMapping, Sequence
-from functools import cache, lru_cache
+from functools import cache
 from typing import Any
 
+from opencode_tui.text.code_colors import MAX_COLORED, lexer_by_name, lexer_by_path, piece_kind
 from opencode_tui.text.safe_text import make_safe
-
-MAX_COLORED = 24_000
-"""Characters above which a block of code has no colors."""
 
 MAX_MARKDOWN = 120_000
 """Characters above which a text is shown as it is."""
@@ -50,7 +48,7 @@ def attribute(text: str) -> str:
 
 def code_html(code: str, budget: Budget, *, language: str = "", path: str = "") -> str:
     """Return code with its colors, for the inside of a `pre`; without them when its language is unknown or it is too long."""
-    lexer = _by_name(language) if language else _by_path(path) if path else None
+    lexer = lexer_by_name(language) if language else lexer_by_path(path) if path else None
     if lexer is None or not budget.allows(code):
         return escape(code)
     code = code.replace("\r\n", "\n")
@@ -63,7 +61,7 @@ def code_html(code: str, budget: Budget, *, language: str = "", path: str = "") 
 def code_lines(lines: Sequence[str], budget: Budget, path: str) -> list[str]:
     """Return lines of a file with their colors, each complete in itself."""
     code = "\n".join(lines)
-    lexer = _by_path(path)
+    lexer = lexer_by_path(path)
     if lexer is not None and "\r" not in code and budget.allows(code):
         made: list[str] = [""]
         whole: list[str] = [""]
@@ -83,7 +81,7 @@ def code_lines(lines: Sequence[str], budget: Budget, path: str) -> list[str]:
 def _pieces(lexer: Any, code: str) -> list[tuple[str, str]]:
     pieces: list[tuple[str, str]] = []
     for kind, text in lexer.get_tokens(code):
-        mark = _mark(kind)
+        mark = piece_kind(kind)[:1]
         if pieces and pieces[-1][1] == mark:
             pieces[-1] = (pieces[-1][0] + text, mark)
         else:
@@ -93,46 +91,6 @@ def _pieces(lexer: Any, code: str) -> list[tuple[str, str]]:
 
 def _colored(text: str, mark: str) -> str:
     return f"<i class={mark}>{escape(text)}</i>" if mark and not text.isspace() else escape(text)
-
-
-@cache
-def _mark(kind: Any) -> str:
-    from pygments.token import Comment, Keyword, Name, Number, Operator, String  # with the first code
-
-    table = (
-        (Comment, "c"),
-        (Keyword.Type, "b"),
-        (Keyword, "k"),
-        (Operator.Word, "k"),
-        (Name.Builtin, "b"),
-        (Name.Function, "f"),
-        (Name.Class, "f"),
-        (Name.Decorator, "f"),
-        (Name.Tag, "k"),
-        (Name.Attribute, "f"),
-        (String, "s"),
-        (Number, "n"),
-    )
-    return next((mark for parent, mark in table if kind in parent), "")
-
-
-@lru_cache(64)
-def _by_name(name: str) -> Any:
-    from pygments.lexers import get_lexer_by_name  # pyright: ignore[reportUnknownVariableType] - its options are open
-    from pygments.util import ClassNotFound
-
-    try:
-        return get_lexer_by_name(name, stripnl=False, ensurenl=False)
-    except ClassNotFound:
-        return None
-
-
-@lru_cache(256)
-def _by_path(path: str) -> Any:
-    from pygments.lexers import find_lexer_class_for_filename
-
-    found = find_lexer_class_for_filename(path.rpartition("/")[2])
-    return None if found is None else found(stripnl=False, ensurenl=False)
 
 
 _LINK = re.compile(r"(?:https?://|mailto:)[^\s]+", re.IGNORECASE)

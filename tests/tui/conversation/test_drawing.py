@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from opencode_tui.engine.provider.failure import Reported, from_response
 from opencode_tui.schema.session.stored_error import to_stored
+from opencode_tui.text.code_colors import MAX_COLORED
 from opencode_tui.tui.conversation.body import count_lines, output_tail
-from opencode_tui.tui.conversation.code import MAX_LETTERS, color_file, color_lines
+from opencode_tui.tui.conversation.code import color_file, color_lines
 from opencode_tui.tui.conversation.drawing import draw_item
 from opencode_tui.tui.conversation.failure import words_of
 from opencode_tui.tui.conversation.layout import Fenwick
@@ -186,7 +187,7 @@ def test_code_of_an_unknown_language_is_plain(language: str) -> None:
 
 
 def test_very_much_code_is_plain() -> None:
-    assert {token for line in color_file(["x = 1"] * (MAX_LETTERS // 4), "a.py") for _, token in line} == {"text"}
+    assert {token for line in color_file(["x = 1"] * (MAX_COLORED // 4), "a.py") for _, token in line} == {"text"}
 
 
 @given(st.lists(st.integers(0, 9), max_size=60), st.data())

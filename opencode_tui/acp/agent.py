@@ -219,8 +219,7 @@ class Agent:
     async def close_session(self, session_id: str, **_: Any) -> CloseSessionResponse:
         """Interrupt the session's turn and send nothing about it any more."""
         folder, session = self._find(session_id)
-        del folder.sessions[session_id]
-        await session.close()
+        await folder.end(session)
         return CloseSessionResponse()
 
     async def set_session_mode(self, session_id: str, mode_id: str, **_: Any) -> SetSessionModeResponse:
@@ -324,7 +323,7 @@ class Agent:
 
     def _after_answer(self, folder: "Folder", session: "OpenSession", mcp_servers: McpServers | None) -> None:
         """Begin to send what belongs to a session: the client ignores what comes before it knows the session."""
-        self._spawn(folder.begin(session, [one.name for one in mcp_servers or ()]))
+        self._spawn(folder.begin(session, mcp_servers or []))
 
     def _spawn(self, work: Coroutine[object, object, None]) -> None:
         task = asyncio.create_task(work)

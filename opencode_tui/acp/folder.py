@@ -10,6 +10,7 @@ from acp.agent.connection import AgentSideConnection
 from acp.schema import AvailableCommandsUpdate
 
 from opencode_tui.acp.choices import Choices, available_commands
+from opencode_tui.acp.servers import ClientServers, Server
 from opencode_tui.acp.session import OpenSession
 from opencode_tui.acp.updates import SessionState, message, session_of
 from opencode_tui.client.client import Client
@@ -32,6 +33,7 @@ class Folder:
         self.sessions: dict[str, OpenSession] = {}
         self._opening = opening
         self._is_described = False
+        self._servers = ClientServers()
         self._connection = connection
         self._parents: dict[str, str | None] = {}
         self._opened: asyncio.Future[Client] = asyncio.get_running_loop().create_future()
@@ -73,30 +75,45 @@ class Folder:
             client, self._connection, SessionState(info.id, info.directory, choices, mode=mode, model=model)
         )
 
-    async def begin(self, session: OpenSession, servers: Sequence[str]) -> None:
+    async def begin(self, session: OpenSession, servers: Sequence[Server]) -> None:
         """Receive the events of a session from now on; send its commands, and what of the folder is not in effect.
 
-        `servers` are the names of the client's MCP servers.
+        `servers` are the client's MCP servers for the session; its first turn waits for them, for a limited time.
         """
         self.sessions[session.id] = session
+        if not servers:
+            session.ready.set()
         client = await self.client()
+        await self._send_commands(client, session)
+        lines: list[str] = []
+        if not self._is_described:
+            self._is_described = True
+            lines += inert(await client.settings.notices())
+        if servers:
+            try:
+                failed = await self._servers.add(client, session.id, servers)
+            finally:
+                session.ready.set()
+            await self._send_commands(client, session)  # with the prompts of the servers
+            lines += ["MCP servers of this client that are not used:", *failed] if failed else []
+        if lines:
+            await session.send([message("\n".join(lines) + "\n\n")])
+
+    async def end(self, session: OpenSession) -> None:
+        """Interrupt a session's turn, send nothing about it any more, and end the MCP servers that only it used."""
+        self.sessions.pop(session.id, None)
+        await session.close()
+        await self._servers.release(await self.client(), session.id)
+
+    async def _send_commands(self, client: Client, session: OpenSession) -> None:
         commands = available_commands(await client.catalog.commands())
         await session.send(
             [AvailableCommandsUpdate(session_update="available_commands_update", available_commands=commands)]
         )
-        lines: list[str] = []
-        if servers:
-            names = ", ".join(servers)
-            lines.append(f"The MCP servers of this client are not used by this version: {names}.")
-        if not self._is_described:
-            self._is_described = True
-            lines += inert(await client.settings.notices())
-        if lines:
-            await session.send([message("\n".join(lines) + "\n\n")])
 
     async def close(self) -> None:
         """Interrupt the turns of the client, and close the engine unless another terminal goes on with it."""
-        await asyncio.gather(*(session.close() for session in self.sessions.values()), return_exceptions=True)
+        await asyncio.gather(*(self.end(session) for session in tuple(self.sessions.values())), return_exceptions=True)
         self._work.cancel()
         await asyncio.wait({self._work})
 

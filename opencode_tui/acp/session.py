@@ -44,6 +44,9 @@ from opencode_tui.schema.session.stored_error import StoredAbortedError, StoredO
 SHOWN_LIMIT_S = 2.0
 """Seconds that the answer to a prompt waits for the last events of its turn: they come another way."""
 
+READY_LIMIT_S = 5.0
+"""Seconds that the first turn waits for the client's MCP servers; a server that is later is used from the next turn on."""
+
 _ABORT_AGAIN_S = 0.1
 """Seconds between two tries to interrupt a turn whose run has not started yet."""
 
@@ -58,6 +61,9 @@ class OpenSession:
         self.state = state
         self._client = client
         self._connection = connection
+        self.ready = asyncio.Event()
+        """Set when the client's MCP servers have started, or failed."""
+
         self._turns = asyncio.Lock()
         self._sending = asyncio.Lock()
         self._moved = asyncio.Event()
@@ -144,6 +150,9 @@ class OpenSession:
         async with self._turns:
             if self._cancels != cancels:
                 return PromptResponse(stop_reason="cancelled")
+            await self._wait_ready()
+            if self._cancels != cancels:
+                return PromptResponse(stop_reason="cancelled")
             self._is_refused = False
             self.state.begin_turn(given.text)
             self._turn = asyncio.create_task(self._send_request(given))
@@ -153,9 +162,15 @@ class OpenSession:
                 self._turn.cancel()  # no effect on one that has ended
             return await self._response(self._turn, is_canceled=self._cancels != cancels)
 
+    async def _wait_ready(self) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(READY_LIMIT_S):
+                await self.ready.wait()
+
     async def cancel(self) -> None:
         """Interrupt the turn, and let those that wait for it end; returns when it has ended."""
         self._cancels += 1
+        self.ready.set()
         turn = self._turn
         while turn is not None and not turn.done():
             if waiting := self.state.waiting_own():

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import sys
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -35,6 +36,7 @@ from opencode_tui.schema.model import parse_model_ref
 from opencode_tui.schema.session.stored_error import StoredAbortedError
 from opencode_tui.storage.paths import find_paths
 from tests.conftest import isolated_environment
+from tests.support.mcp import server as mcp_server
 from tests.support.provider.model_script import Answer, Call
 from tests.support.provider.model_server import ModelServer
 from tests.support.world.repo import Repo, make_repo
@@ -372,13 +374,26 @@ async def test_what_is_not_in_effect_is_said_once(tmp_path: Path, variables: dic
     project = make_project(tmp_path / "project")
     (project.path / "opencode.json").write_text('{"mcp": {"local": {"type": "local", "command": ["x"]}}}')
     async with connected(project.path, variables) as editor:
-        server = McpServerStdio(name="tickets", command="tickets", args=[], env=[])
-        await editor.conn.new_session(cwd=str(project.path), mcp_servers=[server])
+        await new_session(editor, project.path)
         await editor.until_text("opencode-tui trust")
-        assert "opencode.json" in editor.text() and "not used by this version: tickets" in editor.text()
+        assert "opencode.json" in editor.text()
         session = await new_session(editor, project.path)
         await editor.prompt(session, "hello")
         assert editor.text(session_id=session) == "Echo: hello"
+
+
+async def test_mcp_servers_of_the_client_are_used_while_its_session_is_open(editor: Editor, project: Repo):
+    command = str(Path(mcp_server.__file__))
+    given = McpServerStdio(name="tickets", command=sys.executable, args=[command], env=[])
+    broken = McpServerStdio(name="broken", command="/nowhere/at-all", args=[], env=[])
+    answer = await editor.conn.new_session(cwd=str(project.path), mcp_servers=[given, broken])
+    await editor.prompt(answer.session_id, tool("tickets_echo", text="from the server"))
+    assert "from the server" in editor.of("tool_call_update", answer.session_id)[-1].raw_output["output"]
+    assert "- broken: " in editor.text(session_id=answer.session_id) and "- tickets" not in editor.text()
+    await editor.conn.close_session(session_id=answer.session_id)
+    other = await new_session(editor, project.path)
+    await editor.prompt(other, tool("tickets_echo", text="again"))
+    assert editor.of("tool_call_update", other)[-1].status == "failed"
 
 
 async def test_a_turn_is_interrupted_when_the_client_goes(tmp_path: Path, variables: dict[str, str]):

@@ -1,12 +1,14 @@
 """`debug sandbox` by the real command: a program runs confined, with its own exit code."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from tests.engine.sandbox.conftest import require
 from tests.support.world.cli import CommandLine
+from tests.support.world.in_process import LineInProcess, in_process
 from tests.support.world.repo import make_repo
 
 
@@ -21,6 +23,12 @@ def line(request: pytest.FixtureRequest, tmp_path: Path, environ: dict[str, str]
     return CommandLine(repo.path, {**environ, "OPENCODE_CONFIG_CONTENT": content})
 
 
+@pytest.fixture
+def here(line: CommandLine, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> LineInProcess:
+    """The same commands without a process for each."""
+    return in_process(line, monkeypatch, capsys)
+
+
 def test_program_runs_confined_and_its_exit_code_is_ours(line: CommandLine):
     outside = line.folder.parent / "outside"
     script = f"cat a.txt; echo b > b.txt; echo x > {outside}; exit 7"
@@ -31,8 +39,8 @@ def test_program_runs_confined_and_its_exit_code_is_ours(line: CommandLine):
     assert not outside.exists()
 
 
-def test_without_a_program_the_state_is_printed(line: CommandLine):
-    state = json.loads(line.run("debug", "sandbox").stdout)
+def test_without_a_program_the_state_is_printed(here: LineInProcess):
+    state = json.loads(here.run("debug", "sandbox").stdout)
     assert state["tier"] in ("bubblewrap", "landlock")
     assert (state["reason"], state["mode"]) == ("", "auto")
 
@@ -53,9 +61,9 @@ def test_program_that_is_missing_fails_like_in_a_shell(line: CommandLine):
     assert line.run("debug", "sandbox", "--", "no-such-program").code in (126, 127)
 
 
-def test_where_no_sandbox_works_one_line_says_why(line: CommandLine):
+def test_where_no_sandbox_works_one_line_says_why(here: LineInProcess):
     content = json.dumps({"experimental": {"sandbox": {"mode": "off"}}})
-    off = CommandLine(line.folder, {**line.environ, "OPENCODE_CONFIG_CONTENT": content})
+    off = replace(here, environ={**here.environ, "OPENCODE_CONFIG_CONTENT": content})
     done = off.run("debug", "sandbox", "--", "true")
     assert done.code != 0
     assert done.stderr.count("\n") == 1

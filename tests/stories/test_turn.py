@@ -3,6 +3,7 @@
 import pytest
 
 from tests.support.sessions.stored import read_store
+from tests.support.world.in_process import in_process
 
 WORK = (
     'double x <<tool read {"filePath":"a.py"}>>'
@@ -10,6 +11,12 @@ WORK = (
     ' <<tool bash {"command":"grep -c \'x = 2\' a.py","description":"Count"}>>'
 )
 TOOL_NAMES = {"bash", "read", "write", "edit", "glob", "grep", "list", "todowrite", "todoread"}
+
+
+@pytest.fixture
+def here(line, monkeypatch, capsys):
+    """The same commands without a process for each."""
+    return in_process(line, monkeypatch, capsys)
 
 
 def results_of(body: dict) -> list[str]:
@@ -54,22 +61,22 @@ def test_a_prompt_reads_edits_runs_and_answers(line, project, server, paths, pro
     assert [message["finish"] for message in stored.of_kind("message")[1:]] == ["tool-calls"] * 3 + ["stop"]
 
 
-def test_calls_of_one_step_run_at_the_same_time(line):
+def test_calls_of_one_step_run_at_the_same_time(here):
     calls = [f'<<tool bash {{"command":"sleep 0.7; echo {n}","description":"wait"}}>>' for n in range(3)]
-    done = line.turn(f"wait <<par>> {' '.join(calls)}")
+    done = here.turn(f"wait <<par>> {' '.join(calls)}")
     states = [part["state"] for part in done.parts("tool_use")]
     assert (done.code, sorted(state["output"].strip() for state in states)) == (0, ["0", "1", "2"])
     assert max(state["time"]["start"] for state in states) < min(state["time"]["end"] for state in states)
 
 
-def test_the_answer_is_on_stdout_and_the_progress_on_stderr(line):
-    done = line.run("run", "-m", line.model, 'look <<tool read {"filePath":"a.py"}>>')
+def test_the_answer_is_on_stdout_and_the_progress_on_stderr(here):
+    done = here.run("run", "-m", here.model, 'look <<tool read {"filePath":"a.py"}>>')
     assert done.stdout.splitlines()[-1].startswith("Done: look | tool:")
     assert "read" in done.stderr.lower() and "a.py" in done.stderr and "Done" in done.stderr
 
 
-def test_an_invalid_call_is_reported_to_the_model_and_the_turn_continues(line, server):
-    done = line.turn('look <<tool read {"nonsense":1}>> <<tool fly {}>>')
+def test_an_invalid_call_is_reported_to_the_model_and_the_turn_continues(here, server):
+    done = here.turn('look <<tool read {"nonsense":1}>> <<tool fly {}>>')
     errors = [part["state"]["error"] for part in done.parts("tool_use")]
     assert done.code == 0 and "filePath" in errors[0] and "'fly'" in errors[1]
     assert results_of(server.bodies[2]) == calls_of(server.bodies[2]) != []

@@ -9,6 +9,7 @@ from opencode_tui.schema.event.event import PartGrowth
 from opencode_tui.schema.model import ModelRef
 from opencode_tui.schema.session.part import TextPart
 from tests.support.world.cli import kill_session
+from tests.support.world.in_process import in_process
 
 
 def request(text: str) -> PromptInput:
@@ -31,13 +32,14 @@ async def test_two_prompts_in_one_process_queue_and_get_the_same_answer(line, se
     assert [part.text for part in messages[-1].parts if isinstance(part, TextPart)] == ["Echo: two"]
 
 
-def test_a_second_process_reports_the_process_that_has_the_session(line, server):
-    session_id = line.turn("begin").session_id
+def test_a_second_process_reports_the_process_that_has_the_session(line, server, monkeypatch, capsys):
+    here = in_process(line, monkeypatch, capsys)
+    session_id = here.turn("begin").session_id
     working = line.start_turn('wait <<tool bash {"command":"sleep 3","description":"wait"}>>', "-s", session_id)
     try:
         while len(server.requests) < 2:
             time.sleep(0.01)
-        second = line.turn("me too", "-s", session_id)
+        second = here.turn("me too", "-s", session_id)
     finally:
         working.terminate()
         code = working.wait(10)

@@ -2,7 +2,9 @@
 
 import os
 import subprocess
+import tempfile
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 _IDENTITY = {
@@ -45,7 +47,14 @@ class Repo:
             self.write(name, text)
         self.git("add", "-A")
         self.git("commit", "-q", "--allow-empty", "-m", message)
-        return self.git("rev-parse", "HEAD")
+        return self._head()
+
+    def _head(self) -> str:
+        data = self.path / ".git"
+        head = (data / "HEAD").read_text().strip() if data.is_dir() else ""
+        branch = data / head.removeprefix("ref: ")
+        is_loose = head.startswith("ref: ") and branch.is_file()  # a process less than asking git
+        return branch.read_text().strip() if is_loose else self.git("rev-parse", "HEAD")
 
     def orphan(self, branch: str) -> str:
         """Make a branch with a root commit of its own, go back, and return that root's hash."""
@@ -62,7 +71,23 @@ class Repo:
 
 
 def make_repo(path: Path, *, branch: str = "main") -> Repo:
-    """Make an empty repository (and its folder) whose unborn branch is `branch`."""
+    """Make an empty repository (and its folder) whose unborn branch is `branch`: a copy of one that git made."""
     path.mkdir(parents=True, exist_ok=True)
-    run_git(path, "init", "-q", "-b", branch)
+    if (path / ".git").exists():
+        run_git(path, "init", "-q", "-b", branch)
+        return Repo(path)
+    for name, content in _template(branch).items():
+        if content is None:
+            (path / name).mkdir()
+        else:
+            (path / name).write_bytes(content)
     return Repo(path)
+
+
+@cache
+def _template(branch: str) -> dict[str, bytes | None]:
+    """Return the files of an empty repository without git's sample hooks, and its folders (None), each before its content."""
+    with tempfile.TemporaryDirectory() as folder:
+        run_git(Path(folder), "init", "-q", "-b", branch)
+        found = sorted(path for path in Path(folder).rglob("*") if path.suffix != ".sample")
+        return {str(path.relative_to(folder)): None if path.is_dir() else path.read_bytes() for path in found}

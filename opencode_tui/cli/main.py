@@ -54,7 +54,9 @@ class _Commands(LazyGroup):
             "models": Entry("opencode_tui.cli.commands.models:models", "List available models."),
         },
         "Sessions": {
-            "session": Entry("opencode_tui.cli.commands.session:session", "Manage sessions (list, show, fork, …)."),
+            "session": Entry(
+                "opencode_tui.cli.commands.session.session:session", "Manage sessions (list, show, fork, …)."
+            ),
             "import": Entry("opencode_tui.cli.commands.import_:import_sessions", "Import sessions of other programs."),
             "export": Entry("opencode_tui.cli.commands.export:export", "Write a session as JSON, Markdown or HTML."),
             "share": Entry("opencode_tui.cli.commands.share:share", "Share a session by a link; run a server."),
@@ -85,7 +87,7 @@ class _Commands(LazyGroup):
                 "opencode_tui.cli.commands.doctor:doctor",
                 "Check the installation; --fix repairs.",
             ),
-            "debug": Entry("opencode_tui.cli.commands.debug:debug", "Internal state as JSON."),
+            "debug": Entry("opencode_tui.cli.commands.debug.debug:debug", "Internal state as JSON."),
         },
     }
 

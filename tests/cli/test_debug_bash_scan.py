@@ -4,7 +4,7 @@ import json
 
 from click.testing import CliRunner
 
-from opencode_tui.cli.commands.debug_bash_scan import bash_scan
+from opencode_tui.cli.commands.debug.bash_scan import bash_scan
 
 WORLD = {"cwd": "/home/u/proj", "home": "/home/u", "project_root": "/home/u/proj", "symlinks": {}, "files": ["a"]}
 

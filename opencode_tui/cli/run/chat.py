@@ -243,7 +243,7 @@ class PlainChat:
         await self._show("")
 
     async def _show(self, _rest: str) -> None:
-        from opencode_tui.cli.commands.session import render_conversation
+        from opencode_tui.cli.commands.session.session import render_conversation
 
         session = await self._client.sessions.get(self._shown().id)
         text = render_conversation(session, await self._client.messages.list(session.id), PLAIN)
@@ -260,7 +260,7 @@ class PlainChat:
         self._print("Forked; the original session is unchanged.")
 
     async def _undo(self, _rest: str) -> None:
-        from opencode_tui.cli.commands.session_undo import describe_undo
+        from opencode_tui.cli.commands.session.undo import describe_undo
 
         session = self._shown()
         preview = await self._client.undo.preview(session.id)
@@ -278,13 +278,13 @@ class PlainChat:
         self._print("/redo restores it until you send a new prompt.")
 
     async def _redo(self, _rest: str) -> None:
-        from opencode_tui.cli.commands.session_undo import describe_undo
+        from opencode_tui.cli.commands.session.undo import describe_undo
 
         report = await self._client.undo.unrevert(self._shown().id)
         self._print("\n".join(describe_undo(report, None, self._client.directory, "redid what was undone", PLAIN)))
 
     async def _diff(self, _rest: str) -> None:
-        from opencode_tui.cli.commands.session_undo import render_change
+        from opencode_tui.cli.commands.session.undo import render_change
 
         changes = await self._client.sessions.diff(self._shown().id)
         self._print("\n\n".join(render_change(change, PLAIN) for change in changes) or "No file changes.")

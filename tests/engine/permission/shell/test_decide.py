@@ -2,7 +2,7 @@
 
 import pytest
 
-from opencode_tui.cli.commands.debug_bash_scan import decide
+from opencode_tui.cli.commands.debug.bash_scan import decide
 from tests.support.shell.world import PROJECT, scanned
 from tests.support.world.rules import rules
 

@@ -85,7 +85,7 @@ def search(query: tuple[str, ...], since: str | None, project: str | None, limit
 
     Quote a query with signs: opencode-tui session search '"wait for it" -draft'
     """
-    from opencode_tui.cli.commands.session_search import search_sessions as work
+    from opencode_tui.cli.commands.session.search import search_sessions as work
 
     filters = [f'{name}:"{value}"' for name, value in (("since", since), ("project", project)) if value]
     return work(" ".join([*query, *filters]), limit=limit, order=order, style=style)
@@ -111,7 +111,7 @@ def fork(session_id: str, message_id: str | None, worktree: bool, dry_run: bool)
     The original session is unchanged. Both work on the same files, unless --worktree creates a git worktree for the fork,
     with the current files, including uncommitted changes, without ignored files.
     """
-    from opencode_tui.cli.commands.session_fork import fork_session as work
+    from opencode_tui.cli.commands.session.fork import fork_session as work
 
     work(session_id, message_id=message_id, worktree=worktree, dry_run=dry_run)
 
@@ -125,7 +125,7 @@ def delete(session_id: str, dry_run: bool, yes: bool) -> int:
 
     Lists what will be deleted and asks for confirmation. `session trash restore` brings it back. Your files are not touched.
     """
-    from opencode_tui.cli.commands.session_trash import delete_session as work
+    from opencode_tui.cli.commands.session.trash import delete_session as work
 
     return work(session_id, dry_run=dry_run, is_sure=yes)
 
@@ -143,7 +143,7 @@ _EVERYWHERE = click.option("--all", "is_everywhere", is_flag=True, help="Deleted
 @click.option("--format", "style", type=click.Choice(["table", "json"]), default="table", help="Output format.")
 def list_trash(is_everywhere: bool, style: str) -> None:
     """List deleted sessions, the last deleted first."""
-    from opencode_tui.cli.commands.session_trash import list_trash as work
+    from opencode_tui.cli.commands.session.trash import list_trash as work
 
     work(is_everywhere=is_everywhere, style=style)
 
@@ -152,7 +152,7 @@ def list_trash(is_everywhere: bool, style: str) -> None:
 @click.argument("session_ids", metavar="ID…", nargs=-1, required=True)
 def restore_deleted(session_ids: tuple[str, ...]) -> None:
     """Restore deleted sessions, each with its subagent sessions."""
-    from opencode_tui.cli.commands.session_trash import restore_deleted as work
+    from opencode_tui.cli.commands.session.trash import restore_deleted as work
 
     work(session_ids)
 
@@ -169,7 +169,7 @@ def empty_trash(is_everywhere: bool, days: int | None, dry_run: bool, yes: bool)
 
     Lists what will be removed and asks for confirmation. Without --all only those of this project.
     """
-    from opencode_tui.cli.commands.session_trash import empty_trash as work
+    from opencode_tui.cli.commands.session.trash import empty_trash as work
 
     return work(is_everywhere=is_everywhere, days=days, dry_run=dry_run, is_sure=yes)
 
@@ -179,7 +179,7 @@ def empty_trash(is_everywhere: bool, days: int | None, dry_run: bool, yes: bool)
 @click.option("--dry-run", is_flag=True, help="Show what would happen without doing it.")
 def archive(session_ids: tuple[str, ...], dry_run: bool) -> None:
     """Archive sessions: lists omit them, `session list --archived` shows them."""
-    from opencode_tui.cli.commands.session_trash import archive_sessions as work
+    from opencode_tui.cli.commands.session.trash import archive_sessions as work
 
     work(session_ids, is_archived=True, dry_run=dry_run)
 
@@ -189,7 +189,7 @@ def archive(session_ids: tuple[str, ...], dry_run: bool) -> None:
 @click.option("--dry-run", is_flag=True, help="Show what would happen without doing it.")
 def unarchive(session_ids: tuple[str, ...], dry_run: bool) -> None:
     """Put archived sessions back into the lists."""
-    from opencode_tui.cli.commands.session_trash import archive_sessions as work
+    from opencode_tui.cli.commands.session.trash import archive_sessions as work
 
     work(session_ids, is_archived=False, dry_run=dry_run)
 
@@ -208,7 +208,7 @@ def revert(
 
     Files changed since are kept. `session unrevert` can redo it until you send a new message.
     """
-    from opencode_tui.cli.commands.session_undo import revert_session as work
+    from opencode_tui.cli.commands.session.undo import revert_session as work
 
     return work(session_id, message_id, part_id, only=only, dry_run=dry_run, style=style)
 
@@ -219,7 +219,7 @@ def revert(
 @_STYLE
 def unrevert(session_id: str, dry_run: bool, style: str) -> int:
     """Redo what `session revert` undid."""
-    from opencode_tui.cli.commands.session_undo import unrevert_session as work
+    from opencode_tui.cli.commands.session.undo import unrevert_session as work
 
     return work(session_id, dry_run=dry_run, style=style)
 
@@ -234,7 +234,7 @@ def compact(session_id: str, model: str | None, dry_run: bool, style: str) -> No
 
     The messages stay in the session but are no longer sent to the model.
     """
-    from opencode_tui.cli.commands.session_context import compact_session as work
+    from opencode_tui.cli.commands.session.context import compact_session as work
 
     work(session_id, model=model, dry_run=dry_run, style=style)
 
@@ -252,7 +252,7 @@ def prune(session_id: str, part_ids: tuple[str, ...], dry_run: bool, style: str)
 
     Without --part: output older than the latest two turns and 40 k tokens, if that frees 20 k. It stays in the session.
     """
-    from opencode_tui.cli.commands.session_context import prune_session as work
+    from opencode_tui.cli.commands.session.context import prune_session as work
 
     work(session_id, part_ids, dry_run=dry_run, style=style)
 
@@ -264,7 +264,7 @@ def prune(session_id: str, part_ids: tuple[str, ...], dry_run: bool, style: str)
 @_STYLE
 def restore(session_id: str, part_ids: tuple[str, ...], dry_run: bool, style: str) -> None:
     """Restore pruned tool output (it won't be auto-pruned again)."""
-    from opencode_tui.cli.commands.session_context import restore_session as work
+    from opencode_tui.cli.commands.session.context import restore_session as work
 
     work(session_id, part_ids, dry_run=dry_run, style=style)
 
@@ -275,7 +275,7 @@ def restore(session_id: str, part_ids: tuple[str, ...], dry_run: bool, style: st
 @_STYLE
 def diff(session_id: str, message_id: str | None, style: str) -> None:
     """Show the file changes of a session."""
-    from opencode_tui.cli.commands.session_undo import show_diff as work
+    from opencode_tui.cli.commands.session.undo import show_diff as work
 
     work(session_id, message_id, style=style)
 

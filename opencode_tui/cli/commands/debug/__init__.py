@@ -1,0 +1,1 @@
+"""`opencode-tui debug` and its commands."""

@@ -1,0 +1,1 @@
+"""`opencode-tui session` and its commands."""

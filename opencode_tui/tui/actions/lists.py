@@ -278,7 +278,9 @@ class ListActions(Struct, frozen=True):
         self.screen.refresh_chrome()
 
     def _cycle_model(self, step: int) -> None:
-        self.control.choice.cycle_model(step)
+        before = self.control.choice.model
+        if self.control.choice.cycle_model(step) == before:
+            self.screen.show_note("note", "No other recent model", "/models lists all")
         self.screen.refresh_chrome()
 
     async def _cycle_approvals(self) -> None:
@@ -286,5 +288,7 @@ class ListActions(Struct, frozen=True):
         self.screen.show_note("note", f"Approvals: {mode}", approvals_words(mode, self.control.sandbox))
 
     def _cycle_variant(self) -> None:
-        self.control.choice.cycle_variant()
+        before = self.control.choice.variant
+        if self.control.choice.cycle_variant() == before:
+            self.screen.show_note("note", "This model has no variants")
         self.screen.refresh_chrome()

@@ -8,7 +8,7 @@ from textual import events
 
 from opencode_tui.schema.api.importing import ImportReport, ImportRequest, ImportStore
 from opencode_tui.schema.error import OpencodeError
-from opencode_tui.text.cells import clip, pad
+from opencode_tui.text.cells import clip, clip_front, pad
 from opencode_tui.text.quantity import plural, short_path
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.tui.screens.page import Entry, PageKey, PageScreen
@@ -17,6 +17,9 @@ from opencode_tui.tui.widgets.row import Piece
 
 LABEL = 16
 """Cells of the column with the program."""
+
+COUNTS = 30
+"""Cells of the columns with the numbers, the mark and the edges."""
 
 POLL_S = 0.2
 _SHOWN_PROBLEMS = 50
@@ -192,11 +195,12 @@ class ImportScreen(PageScreen):
     def _store(self, store: ImportStore) -> Entry:
         glyphs = self.listing.look.glyphs
         is_chosen = store.path in self._chosen
+        room = max(12, self.listing.size.width - LABEL - COUNTS)
 
         def left(area: str) -> Sequence[Piece]:
             mark = (f"{glyphs.done if is_chosen else ' '} ", self.style("success", area))
             name = pad(clip(screen_line(store.label), LABEL - 2, glyphs.ellipsis), LABEL)
-            path = screen_line(short_path(store.path, self._home))
+            path = clip_front(screen_line(short_path(store.path, self._home)), room, glyphs.ellipsis)
             return [mark, (name, self.style("text", area, bold=area == "selection")), (path, self.style("muted", area))]
 
         def right(area: str) -> Sequence[Piece]:

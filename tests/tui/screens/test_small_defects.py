@@ -154,3 +154,11 @@ async def test_keys_before_the_engine_is_open_are_done_afterwards(environ: dict[
         page.app.attach(page.world.client)
         await page.sees("Filter themes")
         assert page.app.chat.prompt.editor.text == "typed"
+
+
+async def test_keys_without_another_model_or_variant_say_so(environ: dict[str, str], folder: Path) -> None:
+    async with screen(environ, folder) as page:
+        await page.press("f2")
+        await page.sees("No other recent model")
+        await page.press("ctrl+t")
+        await page.sees("This model has no variants")

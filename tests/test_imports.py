@@ -16,6 +16,7 @@ from tests.support.world.repo import make_repo
 
 HEAVY = (
     "litellm",
+    "acp",
     "textual",
     "rich",
     "httpx",

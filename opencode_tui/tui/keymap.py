@@ -57,6 +57,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("session_timeline", "Timeline"),
     Action("context_view", "Context"),
     Action("diff_view", "Changes"),
+    Action("background_view", "Background commands"),
     Action("session_import", "Import sessions…"),
     Action("session_delete", "Move this session to the trash"),
     Action("session_archive", "Archive this session"),

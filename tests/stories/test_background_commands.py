@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import time
 from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,10 @@ import pytest
 from opencode_tui.engine.sandbox.tier import Tier, probe
 from opencode_tui.schema.error import BusyError, NotFoundError
 from opencode_tui.schema.session.session import SessionInfo
+from tests.support.provider.model_server import ModelServer
+from tests.support.world.cli import CommandLine, kill_session
 from tests.support.world.engine import World, opened
-from tests.support.world.repo import make_repo
+from tests.support.world.repo import Repo, make_repo
 
 
 def call(tool: str, **arguments: Any) -> str:
@@ -73,26 +76,32 @@ async def test_the_agent_starts_reads_and_stops_a_command(world: World) -> None:
     assert "<system-reminder>" not in world.sent()
 
 
-async def test_the_model_learns_once_that_a_command_has_ended_and_earlier_requests_stay(world: World) -> None:
-    session = await world.prompt(f"go {start('exit 3')}")
+UNTIL_GO = "until [ -e go ]; do sleep 0.02; done"
+
+
+async def test_the_model_learns_once_that_a_command_has_ended_and_earlier_requests_stay(
+    world: World, folder: Path
+) -> None:
+    session = await world.prompt(f"go {start(UNTIL_GO + '; exit 3')}")
+    (folder / "go").touch()
     await until_ended(world)
     before = [body["messages"] for body in world.server.bodies]
     await world.prompt("go on", session=session)
-    assert "The background command bg1 (exit 3) ended with exit code 3" in str(world.server.bodies[-1]["messages"][-1])
+    assert "ended with exit code 3; bash_output has its output" in str(world.server.bodies[-1]["messages"][-1])
     await world.prompt("and on", session=session)
     last = world.server.bodies[-1]["messages"]
     assert str(last).count("ended with exit code 3") == 1
     assert before[-1] == last[: len(before[-1])]
 
 
-async def test_a_command_that_ends_while_the_model_works_is_in_the_next_result(world: World, folder: Path) -> None:
-    wait = "until [ -e go ]; do sleep 0.02; done"
-    first = start(f"{wait}; exit 4")
-    session = await world.prompt(f"go {first}")
-    (folder / "go").touch()
+async def test_a_command_that_ends_while_another_call_runs_is_in_its_result(world: World, folder: Path) -> None:
+    session = await world.prompt(f"go {start(UNTIL_GO + '; exit 4')}")
+    other = call("bash", command=f"echo > go; {UNTIL_GO.replace('go', 'more')}", description="x")
+    running = asyncio.create_task(world.prompt(f"more {other}", session=session))
     await until_ended(world)
-    await world.prompt(f"look {call('bash_output', id='bg1')}", session=session)
-    assert "bg1 ended with exit code 4." in str(world.server.bodies[-1]["messages"][-1])
+    (folder / "more").touch()
+    await running
+    assert "ended with exit code 4" in await output_of(world, session)
 
 
 async def test_undo_is_refused_while_it_runs_and_then_reverts_its_files(world: World, folder: Path) -> None:
@@ -108,9 +117,7 @@ async def test_undo_is_refused_while_it_runs_and_then_reverts_its_files(world: W
 
 
 async def test_changes_of_other_calls_while_it_runs_stay_theirs(world: World, folder: Path) -> None:
-    session = await world.prompt(
-        f"go {start('echo 1 > mine; until [ -e go ]; do sleep 0.02; done; echo 2 | tee -a mine')}"
-    )
+    session = await world.prompt(f"go {start('echo 1 > mine; ' + UNTIL_GO + '; echo 2 | tee -a mine')}")
     write = call("write", filePath="written", content="w\n")
     await world.prompt(f"more {write} {call('bash', command='echo c > go', description='x')}", session=session)
     await until_ended(world)
@@ -146,3 +153,34 @@ async def test_closing_the_program_ends_them_in_every_tier(environ: dict[str, st
         await world.prompt(f"go {start('echo x > made; setsid sleep 4005 & sleep 4005')}")
         assert len(processes_with("sleep 4005")) >= 1
     assert processes_with("sleep 4005") == []
+
+
+TREE = "setsid sleep 4006 & nohup sleep 4006 & echo x > made; sleep 4006"
+
+
+@pytest.mark.parametrize("tier", ["bubblewrap", "landlock"])
+def test_a_killed_program_leaves_no_process(
+    environ: dict[str, str], project: Repo, server: ModelServer, tier: Tier
+) -> None:
+    if not probe(tier, environ).works:
+        pytest.skip(f"{tier} does not work here")
+    settings = {"experimental": {"sandbox": {"tier": tier}}}
+    line = CommandLine(project.path, environ, provider=server.config(), settings=settings)
+    wait = call("bash_output", id="bg1", wait=30)
+    killed = line.start_turn(f"go {start(TREE)} {wait}")
+    deadline = time.monotonic() + 20
+    while len(processes_with("sleep 4006")) < 3:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    killed.kill()
+    kill_session(killed)
+    deadline = time.monotonic() + 5
+    while processes_with("sleep 4006"):
+        assert time.monotonic() < deadline, processes_with("sleep 4006")
+        time.sleep(0.02)
+
+
+def test_run_reports_what_its_end_stops(line: CommandLine) -> None:
+    done = line.turn(f"go {start('sleep 4007')}")
+    assert (done.code, processes_with("sleep 4007")) == (0, [])
+    assert "stopped the background command bg1, which ends with the program: sleep 4007" in done.stderr

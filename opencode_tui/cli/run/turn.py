@@ -302,6 +302,16 @@ class Reporter(Protocol):
         ...
 
 
+async def _report_background(client: "Client", session: SessionInfo) -> None:
+    """Report the background commands that the end of this program ends."""
+    if client.ends_runs:
+        for one in await client.background.list(session.id):
+            if one.is_running:
+                say(
+                    f"stopped the background command {one.id}, which ends with the program: {one.command.splitlines()[0]}"
+                )
+
+
 def run_turn(options: TurnOptions) -> int:
     """Run one turn and return the exit code. Ctrl-C aborts it cleanly and raises KeyboardInterrupt."""
     terminal = open_terminal()
@@ -319,6 +329,7 @@ def run_turn(options: TurnOptions) -> int:
             await _share(client, session)
         prompts = RunPrompts(lines, client, style, AskPerson() if client.ends_runs else policy)
         code = await answer(client, session, request, _reporter(session, options, style), prompts)
+        await _report_background(client, session)
         await _report_notices(client, reported)
         return code
 

@@ -98,6 +98,7 @@ DEFAULT_KEYS: Mapping[str, str] = {
     **SHARED_KEYS,
     "context_view": "<leader>i",
     "diff_view": "<leader>d",
+    "background_view": "none",
     "help_view": "f1,?",
     "attachment_open": "<leader>v",
     "messages_focus": "ctrl+up",

@@ -41,6 +41,7 @@ class PageActions(Struct, frozen=True):
             "session_import": self._imports,
             "context_view": lambda: self.screen.do(self._context()),
             "diff_view": lambda: self.screen.do(self._diff()),
+            "background_view": self._background,
             "session_timeline": lambda: self.screen.do(self._timeline()),
             "status_view": lambda: self.screen.do(self._status()),
         }
@@ -123,6 +124,14 @@ class PageActions(Struct, frozen=True):
         from opencode_tui.tui.screens.importing import ImportScreen
 
         self.screen.open_page(ImportScreen(self.control, self.session.open))
+
+    def _background(self) -> None:
+        from opencode_tui.tui.screens.background import BackgroundScreen
+
+        if not self.control.folder.background_of(self.control.session_id):
+            self.screen.show_note("note", "No background commands", "the agent starts one for a server or a watcher")
+            return
+        self.screen.open_page(BackgroundScreen(self.control))
 
     async def _context(self) -> None:
         from opencode_tui.tui.screens.context import ContextScreen

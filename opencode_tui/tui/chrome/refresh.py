@@ -158,9 +158,14 @@ def status_of(
         has_failed=outside.has_failed,
         fields=control.status_fields,
         waiting=waiting,
+        background=_running_in_background(control) if is_folded else 0,
         vim=vim,
         hints=hints,
     )
+
+
+def _running_in_background(control: SessionController) -> int:
+    return sum(one.is_running for one in control.folder.background_of(control.session_id))
 
 
 LONGEST_BRANCH = 24

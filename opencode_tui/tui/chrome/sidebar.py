@@ -9,16 +9,20 @@ from textual import events
 from textual.message import Message
 from textual.strip import Strip
 
+from opencode_tui.schema.api.background import BackgroundCommand
 from opencode_tui.schema.session.diff import FileDiff
 from opencode_tui.schema.session.session import Todo
 from opencode_tui.text.cells import clip_front
 from opencode_tui.text.quantity import age, amount, money, short_path
 from opencode_tui.text.safe_text import screen_line
+from opencode_tui.tui.chrome.status_line import Pressed, pressed, pressing
 from opencode_tui.tui.session_tree import HUES, SessionRow, session_rows, sign_of
 from opencode_tui.tui.state.controller import SessionController
 from opencode_tui.tui.theme.glyphs import Glyphs
 from opencode_tui.tui.theme.look import Look
 from opencode_tui.tui.widgets.row import Piece, Rows, change_counts, row, strip
+
+BACKGROUND_ROWS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +34,7 @@ class SidebarFacts:
     cost: str = ""
     todos: Sequence[Todo] = ()
     diffs: Sequence[FileDiff] = ()
+    background: Sequence[BackgroundCommand] = ()
     sessions: Sequence[SessionRow] = field(default=(), hash=False)
     shown: str | None = None
     now: int = 0
@@ -46,12 +51,22 @@ def sidebar_facts(control: SessionController, glyphs: Glyphs, *, home: str) -> S
         cost=money(facts.cost) if facts and facts.cost else "",
         todos=facts.todos if facts else (),
         diffs=facts.diffs if facts else (),
+        background=control.folder.background_of(control.session_id)[:BACKGROUND_ROWS],
         sessions=session_rows(control.folder, now, glyphs),
         shown=control.session_id,
         now=now - now % 1000,
         folder=short_path(str(control.client.directory), home),
         branch=control.folder.branch or "",
     )
+
+
+def background_state(one: BackgroundCommand, glyphs: Glyphs, now: int) -> tuple[str, str, str]:
+    """Return the sign of a background command, its color, and how long it has run or how it ended."""
+    if one.is_running:
+        return glyphs.running, "accent", age(one.started, now)
+    if one.state == "stopped" or one.exit_code is None:
+        return glyphs.interrupted, "muted", "stopped"
+    return (glyphs.failed, "error", f"exit {one.exit_code}") if one.exit_code else (glyphs.done, "success", "exit 0")
 
 
 MARGIN = 2
@@ -150,6 +165,24 @@ class Sections:
         path = clip_front(screen_line(diff.file), room, glyphs.ellipsis)
         return self.line([(f"{letter} ", self.style("muted")), (path, self.style("text"))], right)
 
+    def background(self, commands: Sequence[BackgroundCommand], now: int) -> list[Strip]:
+        """Return the background commands, each with its state and how long it has run; a click opens their page."""
+        if not commands:
+            return []
+        running = sum(one.is_running for one in commands)
+        right = [(f"{running} running", self.style("muted"))] if running else ()
+        press = pressing("background_view")
+        rows: list[Strip] = []
+        for one in commands:
+            sign, hue, words = background_state(one, self._look.glyphs, now)
+            left: list[Piece] = [
+                (f"{sign} ", self.style(hue) + press),
+                (f"{screen_line(one.id)}  ", self.style("muted") + press),
+                (screen_line(one.command), self.style("text" if one.is_running else "muted") + press),
+            ]
+            rows.append(self.line(left, [(f"  {words}", self.style("muted") + press)]))
+        return [self.head("Background", right), *rows]
+
     def sessions(self, rows: Sequence[SessionRow], selected: str | None, now: int) -> list[tuple[Strip, str]]:
         """Return the sessions by group, each row with the id of its session, headings and empty rows with an empty id."""
         drawn: list[tuple[Strip, str]] = []
@@ -241,6 +274,8 @@ class Sidebar(Rows):
         chosen = event.style.meta.get("session")
         if chosen:
             self.post_message(self.Chosen(str(chosen)))
+        elif act := pressed(event):
+            self.post_message(Pressed(act))
 
     def on_mouse_scroll_down(self) -> None:
         """Scroll the sessions."""
@@ -272,6 +307,7 @@ class Sidebar(Rows):
         for part in (
             sections.context(self.facts),
             sections.todos(self.facts.todos)[: max(4, height // 3)],
+            sections.background(self.facts.background, self.facts.now),
             sections.changes(self.facts.diffs, max(4, height // 4)),
         ):
             if part:

@@ -61,13 +61,27 @@ class Status:
     """The order of the fields; empty for the default."""
     waiting: int = 0
     """Other sessions that need an answer, while the sidebar does not show them."""
+    background: int = 0
+    """Background commands of the session that run, while the sidebar does not show them."""
     vim: str = ""
     """The mode of vim in the prompt; empty without it."""
     hints: tuple[tuple[str, str, str], ...] = ()
     """(key, description, action id), the most important last."""
 
 
-FIELDS = ("agent", "model", "context", "cost", "waiting", "approvals", "sandbox", "branch", "folder", "command")
+FIELDS = (
+    "agent",
+    "model",
+    "context",
+    "cost",
+    "waiting",
+    "background",
+    "approvals",
+    "sandbox",
+    "branch",
+    "folder",
+    "command",
+)
 """The fields in their default order; those without content take no space."""
 
 LONGEST_TEXT = 40
@@ -90,7 +104,8 @@ class StatusLine(Rows):
         palette, status = self.look.palette, self.status
         fill = palette.area("background")
         if width <= NARROW:
-            left = [*self._agent(), *self._waiting(is_brief=True), *self._safety(is_brief=True)]
+            left = [*self._agent(), *self._waiting(is_brief=True), *self._background(is_brief=True)]
+            left += self._safety(is_brief=True)
             return [row(width, left, [(f"{status.share}  ", palette.style("text"))], fill=fill)]
         left, hints = self._arranged(width)
         return [row(width, left, hints, fill=fill, mark=self.look.glyphs.ellipsis)]
@@ -98,7 +113,7 @@ class StatusLine(Rows):
     def _arranged(self, width: int) -> tuple[list[Piece], list[Piece]]:
         """Return the fields and the hints; by default the branch leaves its space to the hints, which are needed more."""
         chosen = self.status.fields
-        order = [*chosen, *(["waiting"] if "waiting" not in chosen else [])] if chosen else FIELDS
+        order = [*chosen, *(one for one in ("waiting", "background") if one not in chosen)] if chosen else FIELDS
         left = [piece for field in order for piece in self._field(field) if piece[0]]
         if not left or not left[0][0].startswith(" "):
             left = [(" ", self.look.palette.area("background")), *left]
@@ -124,6 +139,8 @@ class StatusLine(Rows):
                 return [(f"  {status.cost}" if status.cost else "", muted)]
             case "waiting":
                 return self._waiting(is_brief=False)
+            case "background":
+                return self._background(is_brief=False)
             case "approvals":
                 return self._approvals()
             case "sandbox":
@@ -153,6 +170,12 @@ class StatusLine(Rows):
             words += f" need{'s' if count == 1 else ''} you"
         style = self.look.palette.style("warning", bold=True) + pressing("session_list")
         return [(words, style)] if count else []
+
+    def _background(self, *, is_brief: bool) -> list[Piece]:
+        """Return how many background commands run; a click opens their page."""
+        count = self.status.background
+        words = f"   {self.look.glyphs.running} {count}{'' if is_brief else ' in the background'}"
+        return [(words, self.look.palette.style("accent") + pressing("background_view"))] if count else []
 
     def _safety(self, *, is_brief: bool) -> list[Piece]:
         """Return the mode of approvals and the sandbox; in brief only the sign of a sandbox."""

@@ -17,6 +17,7 @@ SLASH: Mapping[str, str] = {
     "timeline": "session_timeline",
     "context": "context_view",
     "diff": "diff_view",
+    "jobs": "background_view",
     "models": "model_list",
     "model": "model_list",
     "agents": "agent_list",

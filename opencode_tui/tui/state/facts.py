@@ -5,8 +5,10 @@ from datetime import datetime
 from typing import Literal
 
 from opencode_tui.client.client import Client
+from opencode_tui.schema.api.background import BackgroundCommand
 from opencode_tui.schema.api.question import QuestionRequest
 from opencode_tui.schema.event.event import (
+    BackgroundUpdated,
     BranchUpdated,
     Event,
     MessageRemoved,
@@ -61,6 +63,8 @@ class FolderState:
         """Open questions by ID, oldest first."""
         self.ended: dict[str, Literal["done", "failed"]] = {}
         """The result of the last run of each session that ended while this screen was open."""
+        self.background: dict[str, BackgroundCommand] = {}
+        """The background commands of all sessions, by their ids."""
         self.branch: str | None = None
 
     async def load(self, client: Client, now: int) -> None:
@@ -70,6 +74,7 @@ class FolderState:
         self.busy_since = {session_id: self.busy_since.get(session_id, now) for session_id in self.statuses}
         pending: Sequence[Asking] = [*await client.permissions.pending(), *await client.questions.pending()]
         self.asking = {request.id: request for request in pending}
+        self.background = {one.id: one for one in await client.background.list()}
         self.branch = await client.project.branch()
 
     def apply(self, event: Event, now: int) -> bool:
@@ -90,11 +95,21 @@ class FolderState:
                 self.asking[event.id] = QuestionRequest.model_validate(event.to_dict())
             case PermissionReplied() | QuestionReplied() | QuestionRejected():
                 self.asking.pop(event.request_id, None)
+            case BackgroundUpdated():
+                self.background[event.info.id] = event.info
             case BranchUpdated():
                 self.branch = event.branch
             case _:
                 return False
         return True
+
+    def background_of(self, session_id: str | None) -> list[BackgroundCommand]:
+        """Return the background commands of a session's tree: those that run, then the newest that have ended."""
+        top = session_id or ""
+        while (info := self.sessions.get(top)) is not None and info.parent_id in self.sessions:
+            top = info.parent_id or ""
+        found = [one for one in self.background.values() if one.session_id == top]
+        return sorted(found, key=lambda one: (not one.is_running, -one.started))
 
     def status(self, session_id: str) -> AnyStatus:
         """Return the status of a session."""
@@ -131,6 +146,7 @@ class FolderState:
     def _remove(self, session_id: str) -> None:
         self.sessions.pop(session_id, None)
         self.statuses.pop(session_id, None)
+        self.background = {key: one for key, one in self.background.items() if one.session_id != session_id}
         self.asking = {key: one for key, one in self.asking.items() if one.session_id != session_id}
 
 

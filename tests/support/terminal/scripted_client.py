@@ -9,6 +9,7 @@ from types import SimpleNamespace
 from typing import Any, Self, cast
 
 from opencode_tui.client.client import Client
+from opencode_tui.schema.api.background import BackgroundCommand
 from opencode_tui.schema.api.catalog import AgentSummary, CommandSummary, Notices, ProviderSummary, SandboxState
 from opencode_tui.schema.api.context import ContextView
 from opencode_tui.schema.api.importing import ImportStore
@@ -70,6 +71,7 @@ class Script:
     trust: TrustReport | None = None
     sandbox: SandboxState = field(default_factory=lambda: SandboxState(tier="bubblewrap"))
     settings: dict[str, Any] = field(default_factory=dict[str, Any])
+    background: list[BackgroundCommand] = field(default_factory=list[BackgroundCommand])
     branch: str | None = "main"
     status_text: str = ""
     can_import: bool = False
@@ -191,6 +193,7 @@ class ScriptedClient:
         self.files = _Facet(find=lambda _query, **_: script.files, changed=lambda: script.diffs)
         self.undo = _Facet(preview=lambda *_: script.undo, recover=None)
         self.context = _Facet(items=lambda _id: _context(script))
+        self.background = _Facet(list=lambda _id=None: list(script.background))
         self.imports = _Facet(available=lambda: script.can_import, stores=lambda: script.stores, progress=None)
 
     def events(self) -> _Events:

@@ -131,6 +131,8 @@ class BashTool:
         started = await self._shell.background.get().start(request)
         metadata = {"output": "", "description": arguments.description, "background": started.id, "truncated": False}
         text = f"Started in the background as {started.id}. Read its output or stop it with bash_output."
+        if plan.runs == "sandbox" and plan.tier == "bubblewrap":
+            text += " Its ports can be reached only by what it starts itself, because it is confined."
         return ToolResult(title=_title(arguments), output=text, metadata=metadata)
 
     async def _approved(self, command: str, folder: Path, context: ToolContext) -> CommandPlan:

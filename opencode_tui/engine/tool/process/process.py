@@ -55,14 +55,19 @@ NO_TIMEOUT_MS = 2**40
 """The timeout of a command that may run as long as the program."""
 
 _WATCHED = """exec 3<&0
-{ read -r _ <&3; kill -9 0; } >/dev/null 2>&1 &
+{ read -r _ <&3; read -r me _ </proc/self/stat
+for path in /proc/[0-9]*/environ; do
+pid=${path%/environ}; pid=${pid#/proc/}
+[ "$pid" != "$me" ] && grep -qs "OPENCODE_CALL=$OPENCODE_CALL" "$path" && kill -9 "$pid"
+done
+kill -9 0; } >/dev/null 2>&1 &
 "$@" </dev/null 3<&-
 code=$?
 kill -9 $! 2>/dev/null
 wait $! 2>/dev/null
 exit "$code"
 """
-"""Runs a program, and kills its process group when standard input is closed, as by the end of this program."""
+"""Runs a program, and kills all that has the mark or is in its group when standard input is closed, as by the end of ours."""
 
 
 class Command(Struct, frozen=True):

@@ -1,0 +1,177 @@
+"""The page of background commands: their list, and the growing output of one."""
+
+from collections.abc import Sequence
+
+from textual import events
+
+from opencode_tui.schema.api.background import BackgroundCommand, BackgroundText
+from opencode_tui.schema.error import OpencodeError
+from opencode_tui.text.cells import clip, pad
+from opencode_tui.text.quantity import plural
+from opencode_tui.text.safe_text import screen_line
+from opencode_tui.tui.chrome.sidebar import background_state
+from opencode_tui.tui.screens.page import Entry, PageKey, PageScreen
+from opencode_tui.tui.state.controller import SessionController
+from opencode_tui.tui.widgets.row import Piece
+
+POLL_S = 0.5
+COMMAND = 30
+"""Cells of the column with the command."""
+
+_TEXT_CHARS = 64_000
+"""How much of an output the page keeps."""
+
+
+class BackgroundScreen(PageScreen):
+    """The commands of the shown session; enter shows the output of one, where escape goes back."""
+
+    has_preview = False
+
+    def __init__(self, control: SessionController) -> None:
+        super().__init__()
+        self._control = control
+        self._session_id = control.session_id
+        self._commands: Sequence[BackgroundCommand] = control.folder.background_of(control.session_id)
+        self._shown = ""
+        """The id of the command whose output is shown; empty for the list."""
+        self._text = ""
+        self._position = 0
+        self._above = 0
+        """How many lines the output is scrolled up."""
+        self._error = ""
+
+    def fill(self) -> None:
+        """Show the list and keep it current."""
+        self.set_interval(POLL_S, self._follow)
+        self._draw()
+        self._follow()
+
+    def page_keys(self) -> Sequence[PageKey]:
+        """Return the keys for the selected or shown command."""
+        keys: list[PageKey] = []
+        if not self._shown and self.listing.chosen:
+            keys.append(PageKey("enter", "output", self._open))
+        one = self._find(self._shown or self.listing.chosen)
+        if one is not None and one.is_running:
+            keys.append(PageKey("x", "stop", self._stop))
+        return keys
+
+    def show_keys(self) -> None:
+        """Draw the row of keys again."""
+        self.foot.show([*self.page_keys(), PageKey("escape", "back", self._back)])
+        if self._error:
+            self.foot.show_message(screen_line(self._error), "error")
+
+    def on_page_list_opened(self) -> None:
+        """Show the output of the clicked command."""
+        self._open()
+
+    def on_key(self, event: events.Key) -> None:
+        """Scroll the output, go back from it to the list, else as every page."""
+        if self._shown and event.key in ("escape", "q", "ctrl+c", *_MOVES):
+            event.stop()
+            event.prevent_default()  # else the keys of the base class would act as well
+            if event.key in _MOVES:
+                self._above = max(0, self._above + _MOVES[event.key])
+                self._draw()
+            else:
+                self._back()
+            return
+        super().on_key(event)
+        event.prevent_default()
+
+    def _back(self) -> None:
+        if self._shown:
+            self._shown = ""
+            self._draw()
+        else:
+            self.dismiss(None)
+
+    def _find(self, name: str) -> BackgroundCommand | None:
+        return next((one for one in self._commands if one.id == name), None)
+
+    def _open(self) -> None:
+        if not self._shown and self.listing.chosen:
+            self._shown, self._text, self._position, self._above = self.listing.chosen, "", 0, 0
+            self._draw()
+            self._follow()
+
+    def _stop(self) -> None:
+        self.run_worker(self._stop_one(self._shown or self.listing.chosen), group="stop", exit_on_error=False)
+
+    async def _stop_one(self, name: str) -> None:
+        try:
+            await self._control.client.background.stop(name)
+        except OpencodeError as error:
+            self._error = str(error)
+        await self._read()
+
+    def _follow(self) -> None:
+        self.run_worker(self._read(), exclusive=True, group="read", exit_on_error=False)
+
+    async def _read(self) -> None:
+        client, shown = self._control.client.background, self._shown
+        try:
+            self._commands = await client.list(self._session_id)
+            if shown:
+                self._add(await client.output(shown, self._position))
+        except OpencodeError as error:
+            self._error = str(error)
+        self._draw()
+
+    def _add(self, found: BackgroundText) -> None:
+        if found.command.id == self._shown and found.position != self._position:
+            self._text = (self._text + found.text)[-_TEXT_CHARS:]
+            self._position = found.position
+
+    def _draw(self) -> None:
+        one = self._find(self._shown)
+        if one is None:
+            self._shown = ""
+            running = sum(each.is_running for each in self._commands)
+            title: list[Piece] = [("Background commands", self.style("text", bold=True))]
+            words = f"{running} running" if running else plural(len(self._commands), "command")
+            self.head.show([(title, [(words, self.style("muted"))])])
+            self.listing.show([self._entry(each) for each in self._commands])
+        else:
+            sign, hue, state = background_state(one, self.listing.look.glyphs, self._control.now())
+            title = [
+                (f"{sign} ", self.style(hue)),
+                (f"{one.id}  ", self.style("muted")),
+                (screen_line(one.command), self.style("text", bold=True)),
+            ]
+            self.head.show([(title, [(f"  {state}", self.style("muted"))])])
+            self.listing.show(self._lines())
+        self.show_keys()
+
+    def _lines(self) -> list[Entry]:
+        """Return the visible end of the output."""
+        lines = [line.rpartition("\r")[2] for line in self._text.rstrip("\n").replace("\r\n", "\n").split("\n")]
+        room = max(1, self.listing.size.height)
+        self._above = min(self._above, max(0, len(lines) - room))
+        last = len(lines) - self._above
+        return [self._line(line) for line in lines[max(0, last - room) : last]]
+
+    def _line(self, line: str) -> Entry:
+        shown = screen_line(line)
+        return Entry(lambda area: [(f" {shown}", self.style("text", area))])
+
+    def _entry(self, one: BackgroundCommand) -> Entry:
+        glyphs = self.listing.look.glyphs
+        sign, hue, state = background_state(one, glyphs, self._control.now())
+
+        def left(area: str) -> Sequence[Piece]:
+            command = pad(clip(screen_line(one.command), COMMAND, glyphs.ellipsis), COMMAND)
+            return [
+                (f" {sign} ", self.style(hue, area)),
+                (f"{pad(screen_line(one.id), 5)} ", self.style("muted", area)),
+                (f"{command}  ", self.style("text", area, bold=area == "selection")),
+                (f"{pad(state, 8)} ", self.style("muted", area)),
+                (screen_line(one.line), self.style("muted", area)),
+            ]
+
+        return Entry(left, None, one.id)
+
+
+_MOVES = {"up": 1, "k": 1, "down": -1, "j": -1, "pageup": 15, "pagedown": -15, "home": 10**6, "end": -(10**6)}
+"""How many lines a key scrolls the output up."""

@@ -20,6 +20,7 @@ from opencode_tui.server.routes import (
     message,
     open_request,
     project,
+    pty,
     screen,
     server,
     session,
@@ -53,6 +54,7 @@ ROUTERS = (
     trash.router,
     background.router,
     mcp.own_router,
+    pty.router,
 )
 
 

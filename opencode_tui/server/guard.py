@@ -101,7 +101,7 @@ class Guard:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Refuse the request, answer a preflight, or pass the request on."""
         if scope["type"] != "http":
-            await _refuse_socket(scope, send)
+            await self._check_socket(scope, receive, send)
             return
         headers: Headers = scope["headers"]
         refusal = self._refuse(scope["method"], headers)
@@ -114,6 +114,19 @@ class Guard:
             await _answer(send, 204, _PREFLIGHT, None)
         else:
             await self._hand_on(scope, _Limited(receive), send)
+
+    async def _check_socket(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a WebSocket on that passes the checks of a request; its server opens none where it has no use for them."""
+        if scope["type"] != "websocket":
+            return
+        refusal = self._refuse("GET", scope["headers"])
+        if refusal is None:
+            await self._hand_on(scope, receive, send)
+            return
+        body = value_bytes(error_body("Refused", refusal.message))
+        headers = [*refusal.headers, (b"content-type", b"application/json")]
+        await send({"type": "websocket.http.response.start", "status": refusal.status, "headers": headers})
+        await send({"type": "websocket.http.response.body", "body": body})
 
     def _refuse(self, method: str, headers: Headers) -> Refusal | None:
         if self._is_closed:
@@ -198,11 +211,6 @@ async def _answer(send: Send, status: int, headers: Headers, body: dict[str, Any
     sized = [] if status == 204 else [(b"content-length", str(len(data)).encode())]
     await send({"type": "http.response.start", "status": status, "headers": [*headers, *described, *sized]})
     await send({"type": "http.response.body", "body": data})
-
-
-async def _refuse_socket(scope: Scope, send: Send) -> None:
-    if scope["type"] == "websocket":
-        await send({"type": "websocket.close", "code": 1008, "reason": "WebSocket is not supported"})
 
 
 def _all(headers: Headers, name: bytes) -> list[bytes]:

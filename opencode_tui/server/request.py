@@ -3,7 +3,7 @@
 Folder: `?directory=`, else the header `x-opencode-directory` (percent-encoded), else that of the process. Source: `http.md` 2.
 """
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 from urllib.parse import unquote
 
 from fastapi import Depends, Header, Path, Query, Request
@@ -14,14 +14,18 @@ from opencode_tui.server.event_hub import EventHub
 from opencode_tui.server.screen_requests import ScreenRequests
 from opencode_tui.server.turns import Turns
 
+if TYPE_CHECKING:
+    from opencode_tui.server.pty import Terminals
+
 
 class Services(Struct, frozen=True):
-    """The services of one server, in `app.state.services`."""
+    """The services of one server, in `app.state.services`; `terminals` is None where they are off."""
 
     clients: Clients
     hub: EventHub
     turns: Turns
     screens: ScreenRequests
+    terminals: "Terminals | None" = None
 
 
 def services_of(request: Request) -> Services:

@@ -7,9 +7,9 @@ the connections close. uvicorn installs no signal handlers: the caller decides w
 import asyncio
 import socket
 import time
-from collections.abc import AsyncGenerator, Callable, Generator
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping
 from contextlib import asynccontextmanager, contextmanager, suppress
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import h11
 import uvicorn
@@ -20,10 +20,14 @@ from opencode_tui.schema.error import OpencodeError
 from opencode_tui.server.address import Address, Listening
 from opencode_tui.server.app import build_app
 from opencode_tui.server.event_hub import EventHub
+from opencode_tui.server.frame import Frame
 from opencode_tui.server.guard import App, Credentials, Guard
 from opencode_tui.server.request import Services
 from opencode_tui.server.screen_requests import ScreenRequests
 from opencode_tui.server.turns import Turns
+
+if TYPE_CHECKING:
+    from opencode_tui.server.pty import Terminals
 
 GRACE_S = 1
 """Seconds that open connections have at shutdown."""
@@ -36,6 +40,9 @@ BODY_S = 300
 
 WAITING_LIMIT = 256
 """Most connections that have not sent a header yet; the one that waits the longest is closed for another."""
+
+SOCKET_LIMIT = 1024 * 1024
+"""Most bytes of one message to a WebSocket."""
 
 BACKLOG = 256
 
@@ -69,11 +76,19 @@ def open_socket(listening: Listening) -> socket.socket:
 
 @asynccontextmanager
 async def serving(
-    clients: Clients, opened: socket.socket, *, listening: Listening, credentials: Credentials
+    clients: Clients,
+    opened: socket.socket,
+    *,
+    listening: Listening,
+    credentials: Credentials,
+    terminals: Mapping[str, str] | None = None,
 ) -> AsyncGenerator[Address, None]:
-    """Serve on an open socket during the context; yields the address with the actual port."""
+    """Serve on an open socket during the context; yields the address with the actual port.
+
+    With `terminals`, the environment of their shells, clients can start them.
+    """
     address = Address(listening.host, opened.getsockname()[1], listening.origins)
-    async with _serving(clients, opened, address, credentials):
+    async with _serving(clients, opened, address, credentials, terminals):
         yield address
 
 
@@ -92,15 +107,20 @@ async def serving_terminals(
 
 @asynccontextmanager
 async def _serving(
-    clients: Clients, opened: socket.socket, address: Address, credentials: Credentials
+    clients: Clients,
+    opened: socket.socket,
+    address: Address,
+    credentials: Credentials,
+    environ: Mapping[str, str] | None = None,
 ) -> AsyncGenerator[EventHub, None]:
     hub = EventHub(now=time.monotonic)
+    terminals = None if environ is None else _make_terminals(hub, environ)
     async with asyncio.TaskGroup() as group:
         turns = Turns(group)
         screens = ScreenRequests()
-        app = build_app(Services(clients, hub, turns, screens))
+        app = build_app(Services(clients, hub, turns, screens, terminals))
         guard = Guard(app, address=address, credentials=credentials)  # pyright: ignore[reportArgumentType] - one ASGI, two spellings
-        server = make_server(guard)
+        server = make_server(guard, has_sockets=terminals is not None)
         with clients.events() as events:
             telling = group.create_task(hub.run(events), name="event hub")
             running = group.create_task(server.serve(sockets=[opened]), name="http server")
@@ -109,6 +129,8 @@ async def _serving(
                 yield hub
             finally:
                 guard.close()
+                if terminals is not None:
+                    await terminals.close()
                 await clients.end_runs()
                 await turns.end()
                 await asyncio.sleep(0)  # the last events of the runs reach the hub
@@ -117,6 +139,12 @@ async def _serving(
                 server.stop()
                 await asyncio.wait({running})
                 telling.cancel()
+
+
+def _make_terminals(hub: EventHub, environ: Mapping[str, str]) -> "Terminals":
+    from opencode_tui.server.pty import Terminals  # few servers have them
+
+    return Terminals(publish=lambda folder, event: hub.publish([Frame.of(folder, event)]), environ=environ)
 
 
 class HttpServer(uvicorn.Server):
@@ -206,12 +234,13 @@ class _Connection(H11Protocol):
                 next(iter(waiting)).transport.close()
 
 
-def make_server(app: App) -> HttpServer:
-    """Return a server of an application; `serve` runs it on open sockets."""
+def make_server(app: App, *, has_sockets: bool = False) -> HttpServer:
+    """Return a server of an application, with WebSockets or without; `serve` runs it on open sockets."""
     config = _Config(
         app,  # pyright: ignore[reportArgumentType] - one ASGI, two spellings
         http=_Connection,
-        ws="none",
+        ws="websockets-sansio" if has_sockets else "none",
+        ws_max_size=SOCKET_LIMIT,
         lifespan="off",
         loop="none",
         log_config=None,

@@ -40,6 +40,8 @@ WELL_FORMED = {
     "permissionID": "per_1",
     "providerID": "openai",
     "projectID": "global",
+    "commandID": "bg1",
+    "ptyID": "pty_1",
 }
 
 

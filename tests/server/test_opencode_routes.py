@@ -10,10 +10,6 @@ ROUTES = Path(__file__).parents[1] / "support/source/opencode_routes.txt"
 
 LEFT_OUT = {
     **dict.fromkeys(
-        ("GET /pty", "POST /pty", "GET /pty/{}", "PUT /pty/{}", "DELETE /pty/{}", "GET /pty/{}/connect"),
-        "no terminals for clients of the server yet",
-    ),
-    **dict.fromkeys(
         (
             *("POST /mcp", "POST /mcp/{}/auth", "DELETE /mcp/{}/auth", "POST /mcp/{}/auth/callback"),
             *("POST /mcp/{}/auth/authenticate", "POST /mcp/{}/connect", "POST /mcp/{}/disconnect"),

@@ -55,17 +55,18 @@ def serve(global_options: GlobalOptions, /, hostname: str | None, port: int | No
         origins=frozenset(settings.cors or () if settings else ()),
     )
     check_reach(listening.host, has_password=environment.flags.server_password is not None)
-    return _serve_here(environment, listening, log_level=global_options.log_level)
+    has_terminals = bool(settings and settings.pty)
+    return _serve_here(environment, listening, has_terminals=has_terminals, log_level=global_options.log_level)
 
 
 _EXIT_CODES = {signal.SIGINT: INTERRUPTED, signal.SIGTERM: DONE, signal.SIGHUP: DONE}
 
 
-def _serve_here(environment: Environment, listening: Listening, *, log_level: str | None) -> int:
+def _serve_here(environment: Environment, listening: Listening, *, has_terminals: bool, log_level: str | None) -> int:
     """Serve until a signal arrives, and return the exit code. Raises ConfigError, or OpencodeError if it cannot listen."""
     start_log(environment.paths.log, log_level)
     _adopt_log("uvicorn")
-    return asyncio.run(_serve(environment, listening))
+    return asyncio.run(_serve(environment, listening, has_terminals=has_terminals))
 
 
 def _adopt_log(name: str) -> None:
@@ -75,13 +76,18 @@ def _adopt_log(name: str) -> None:
     theirs.setLevel(ours.level)
 
 
-async def _serve(environment: Environment, listening: Listening) -> int:
+async def _serve(environment: Environment, listening: Listening, *, has_terminals: bool) -> int:
     ended = _end_on_signals()
     async with open_clients(environment.environ, environment.directory) as clients:
         await _report_notices(clients)
         opened = open_socket(listening)
         credentials = _credentials(environment)
-        async with serving(clients, opened, listening=listening, credentials=credentials) as address:
+        terminals = environment.environ if has_terminals else None
+        async with serving(
+            clients, opened, listening=listening, credentials=credentials, terminals=terminals
+        ) as address:
+            if has_terminals:
+                say("server.pty is on: whoever has the password can start unconfined shells")
             print_result(f"opencode server listening on {address.url}")
             sys.stdout.flush()
             return await ended

@@ -139,6 +139,8 @@ class ServerSettings(Section):
     """The announced name."""
     cors: list[WebOrigin] | None = None
     """Further allowed origins."""
+    pty: bool | None = None
+    """Let clients with the password start terminals (`/pty`): unconfined shells. Off by default."""
 
 
 AgentMode = Literal["primary", "subagent", "all"]

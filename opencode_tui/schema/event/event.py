@@ -17,6 +17,7 @@ from pydantic import ConfigDict, Field, TypeAdapter
 
 from opencode_tui.schema.api.background import BackgroundCommand
 from opencode_tui.schema.api.project import ProjectInfo
+from opencode_tui.schema.api.pty import Pty
 from opencode_tui.schema.event.screen_event import ScreenEvent
 from opencode_tui.schema.permission import PermissionRequest, Reply
 from opencode_tui.schema.record import JsonObject, Record, absent
@@ -185,6 +186,35 @@ class BackgroundUpdated(Record):
     info: BackgroundCommand
 
 
+class PtyCreated(Record):
+    """A terminal of the server was started."""
+
+    type: Literal["pty.created"] = "pty.created"
+    info: Pty
+
+
+class PtyUpdated(Record):
+    """A terminal has another title or size."""
+
+    type: Literal["pty.updated"] = "pty.updated"
+    info: Pty
+
+
+class PtyExited(Record):
+    """The program of a terminal has ended."""
+
+    type: Literal["pty.exited"] = "pty.exited"
+    id: str
+    exit_code: int
+
+
+class PtyDeleted(Record):
+    """A terminal was removed."""
+
+    type: Literal["pty.deleted"] = "pty.deleted"
+    id: str
+
+
 class FileEdited(Record):
     """A tool wrote a file; comes before the tool's completed state."""
 
@@ -263,6 +293,10 @@ StructuralEvent = (
     | TodoUpdated
     | CommandExecuted
     | BackgroundUpdated
+    | PtyCreated
+    | PtyUpdated
+    | PtyExited
+    | PtyDeleted
     | FileEdited
     | FileWatcherUpdated
     | WorktreeReady

@@ -34,9 +34,9 @@ class BackgroundScreen(PageScreen):
         self._commands: Sequence[BackgroundCommand] = control.folder.background_of(control.session_id)
         self._shown = ""
         """The id of the command whose output is shown; empty for the list."""
-        self._text = ""
-        self._position = 0
-        self._above = 0
+        self._text: str = ""
+        self._position: int = 0
+        self._above: int = 0
         """How many lines the output is scrolled up."""
         self._error = ""
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-from fastapi.routing import APIRoute
+from fastapi.routing import APIRoute, APIWebSocketRoute
 
 from opencode_tui.client.local import LocalClients, open_clients
 from opencode_tui.server.address import Address, Listening
@@ -86,15 +86,22 @@ class HttpFace:
 
 @asynccontextmanager
 async def served(
-    folder: Path, environ: Mapping[str, str], *, provider: object = None, settings: Mapping[str, object] | None = None
+    folder: Path,
+    environ: Mapping[str, str],
+    *,
+    provider: object = None,
+    settings: Mapping[str, object] | None = None,
+    terminals: Mapping[str, str] | None = None,
 ) -> AsyncGenerator[HttpFace]:
-    """Serve a folder as long as the context lasts."""
+    """Serve a folder as long as the context lasts; with an environment for terminals, also these."""
     content = {**(settings or {}), **({"provider": provider} if provider else {})}
     variables = {**environ, "OPENCODE_CONFIG_CONTENT": json.dumps(content)}
     async with open_clients(variables, folder) as clients:
         listening = Listening("127.0.0.1", 0, frozenset({ALLOWED}))
         credentials = Credentials(PASSWORD)
-        async with serving(clients, open_socket(listening), listening=listening, credentials=credentials) as address:
+        async with serving(
+            clients, open_socket(listening), listening=listening, credentials=credentials, terminals=terminals
+        ) as address:
             auth = httpx.BasicAuth(credentials.username, PASSWORD)
             async with httpx.AsyncClient(
                 base_url=address.url, auth=auth, verify=False, trust_env=False, timeout=20
@@ -115,6 +122,6 @@ def _flat(routes: Iterable[object]) -> Iterator[APIRoute]:
         router = getattr(route, "original_router", None)  # what newer versions of the library keep of a router
         if router is not None:
             yield from _flat(router.routes)
-        else:
+        elif not isinstance(route, APIWebSocketRoute):
             assert isinstance(route, APIRoute), f"{route} is missing from the table of routes"
             yield route

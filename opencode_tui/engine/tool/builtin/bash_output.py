@@ -2,8 +2,6 @@
 
 from collections.abc import Sequence
 
-from pydantic import Field
-
 from opencode_tui.engine.lazy import Lazy
 from opencode_tui.engine.tool.process.background import BackgroundCommands
 from opencode_tui.engine.tool.tool import Parameters, ToolContext, ToolResult, read_description
@@ -16,7 +14,7 @@ class BashOutputParameters(Parameters):
     """Which command, and what to wait for."""
 
     id: str
-    wait: float | None = Field(default=None, description="seconds")
+    wait: float | None = None
     filter: str | None = None
     stop: bool | None = None
 

@@ -1,0 +1,300 @@
+"""The terminals of a server: a program with a pseudo terminal each, whose output is replayed to whoever connects.
+
+A terminal is a shell of the user: nothing confines it. The program leads a session of its own; removing the terminal ends all
+processes of that session, and the end of this process hangs up the terminal.
+"""
+
+import asyncio
+import fcntl
+import os
+import signal
+import struct
+import termios
+from codecs import getincrementaldecoder
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+
+import psutil
+
+from opencode_tui.schema.api.pty import Pty, PtyCreate, PtySize, PtyUpdate
+from opencode_tui.schema.error import ConfigError, NotFoundError
+from opencode_tui.schema.event.event import PtyCreated, PtyDeleted, PtyExited, PtyUpdated
+from opencode_tui.schema.ids import Identifier, system_clock
+
+RUNNING_LIMIT = 20
+"""Most terminals that run at a time."""
+
+KEPT_LIMIT = 20
+"""Most terminals that have ended and are still listed."""
+
+REPLAY_BYTES = 256 * 1024
+"""How much of its output a terminal keeps for those that connect later."""
+
+QUEUE_BYTES = 4 * 1024 * 1024
+"""Output that waits for one client; one that is slower is disconnected."""
+
+_PIECE_BYTES = 64 * 1024
+_GRACE_S = 0.2
+_HIDDEN = ("OPENCODE_SERVER_PASSWORD",)
+_START = 'exec "$@" 0<>"$0" 1>&0 2>&0'
+"""The first terminal that the leader of a session opens controls it."""
+
+Publish = Callable[[str, PtyCreated | PtyUpdated | PtyExited | PtyDeleted], None]
+"""Sends an event of a folder to the clients."""
+
+
+class Connection:
+    """The output for one client: the replayed one, then what follows."""
+
+    def __init__(self, replay: bytes) -> None:
+        self._pieces = [replay] if replay else []
+        self._size = len(replay)
+        self._news = asyncio.Event()
+        self._is_ended = False
+        self._decoder = getincrementaldecoder("utf-8")("replace")
+        self.is_slow = False
+
+    def add(self, data: bytes) -> None:
+        """Add output."""
+        self._size += len(data)
+        if self._size > QUEUE_BYTES:
+            self.is_slow = True
+            self.end()
+        else:
+            self._pieces.append(data)
+            self._news.set()
+
+    def end(self) -> None:
+        """Let `read` return the rest, then nothing."""
+        self._is_ended = True
+        self._news.set()
+
+    async def read(self) -> str | None:
+        """Wait for output and return it; None at the end."""
+        while True:
+            if self._pieces and not self.is_slow:
+                data, self._pieces, self._size = b"".join(self._pieces), [], 0
+                if text := self._decoder.decode(data):
+                    return text
+            elif self._is_ended:
+                return None
+            else:
+                self._news.clear()
+                await self._news.wait()
+
+
+@dataclass(eq=False, slots=True)
+class _Terminal:
+    """A terminal; `master` is our end, -1 when it is closed."""
+
+    info: Pty
+    directory: str
+    master: int
+    process: asyncio.subprocess.Process
+    replay: bytearray = field(default_factory=bytearray)
+    connections: list[Connection] = field(default_factory=list[Connection])
+    writing: asyncio.Lock = field(default_factory=asyncio.Lock)
+    watcher: "asyncio.Task[None] | None" = None
+
+
+class Terminals:
+    """The terminals of one server."""
+
+    def __init__(self, *, publish: Publish, environ: Mapping[str, str]) -> None:
+        self._publish = publish
+        self._environ = environ
+        self._identifier = Identifier(system_clock)
+        self._terminals: dict[str, _Terminal] = {}
+
+    def list(self, directory: str) -> Sequence[Pty]:
+        """Return the terminals of a folder, the oldest first."""
+        return [one.info for one in self._terminals.values() if one.directory == directory]
+
+    async def create(self, directory: str, request: PtyCreate) -> Pty:
+        """Start a terminal. Raises ConfigError when it cannot be started."""
+        if sum(one.info.status == "running" for one in self._terminals.values()) >= RUNNING_LIMIT:
+            raise ConfigError(f"{RUNNING_LIMIT} terminals run already; remove one of them first")
+        command = request.command or self._environ.get("SHELL") or "/bin/sh"
+        args = request.args if request.args is not None else ([] if request.command else ["-l"])
+        cwd = _folder(directory, request.cwd)
+        environ = {name: value for name, value in self._environ.items() if name not in _HIDDEN}
+        environ |= {"TERM": "xterm-256color", "OPENCODE_TERMINAL": "1", **(request.env or {})}
+        master, slave = os.openpty()
+        try:
+            _resize(master, PtySize(rows=24, cols=80))
+            os.set_blocking(master, False)
+            process = await asyncio.create_subprocess_exec(
+                *("/bin/sh", "-c", _START, os.ttyname(slave), command, *args),
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=slave,
+                stderr=slave,
+                cwd=cwd,
+                env=environ,
+                start_new_session=True,
+            )
+        except (OSError, ValueError) as error:
+            os.close(master)
+            raise ConfigError(f"the terminal cannot be started in {cwd}: {error}") from error
+        finally:
+            os.close(slave)
+        name = self._identifier.ascending("pty")
+        info = Pty(
+            id=name,
+            title=request.title or f"Terminal {name[-4:]}",
+            command=command,
+            args=args,
+            cwd=cwd,
+            status="running",
+            pid=process.pid,
+        )
+        one = self._terminals[name] = _Terminal(info, directory, master, process)
+        asyncio.get_running_loop().add_reader(master, self._read, one)
+        one.watcher = asyncio.create_task(self._watch(one), name=f"terminal {name}")
+        self._publish(directory, PtyCreated(info=info))
+        return info
+
+    def get(self, name: str) -> Pty:
+        """Return a terminal. Raises NotFoundError."""
+        return self._find(name).info
+
+    def update(self, name: str, request: PtyUpdate) -> Pty:
+        """Change the title or the size of a terminal. Raises NotFoundError."""
+        one = self._find(name)
+        if request.title is not None:
+            one.info = one.info.changed(title=request.title)
+        if request.size is not None and one.master >= 0:
+            _resize(one.master, request.size)
+        self._publish(one.directory, PtyUpdated(info=one.info))
+        return one.info
+
+    async def remove(self, name: str) -> None:
+        """End a terminal with all processes of its session. Raises NotFoundError."""
+        one = self._find(name)
+        await self._end(one)
+        if self._terminals.pop(name, None) is not None:
+            self._publish(one.directory, PtyDeleted(id=name))
+
+    async def close(self) -> None:
+        """Remove all terminals."""
+        await asyncio.gather(*(self.remove(name) for name in list(self._terminals)))
+
+    @contextmanager
+    def connect(self, name: str) -> Generator[Connection]:
+        """Return a reader of a terminal's output, from what it kept on. Raises NotFoundError."""
+        one = self._find(name)
+        connection = Connection(bytes(one.replay))
+        one.connections.append(connection)
+        if one.info.status == "exited":
+            connection.end()
+        try:
+            yield connection
+        finally:
+            one.connections.remove(connection)
+
+    async def write(self, name: str, text: str | bytes) -> None:
+        """Send input to a terminal, waiting while its program does not read; one that has ended ignores it."""
+        one = self._find(name)
+        data = memoryview(text.encode("utf-8", "replace") if isinstance(text, str) else text)
+        async with one.writing:
+            while data and one.master >= 0:
+                try:
+                    data = data[os.write(one.master, data) :]
+                except BlockingIOError:
+                    await _writable(one.master)
+                except OSError:
+                    return
+
+    def _find(self, name: str) -> _Terminal:
+        one = self._terminals.get(name)
+        if one is None:
+            raise NotFoundError(f"there is no terminal {name}")
+        return one
+
+    def _read(self, one: _Terminal) -> None:
+        """Pass on what the program wrote; never blocks."""
+        try:
+            data = os.read(one.master, _PIECE_BYTES)
+        except BlockingIOError:
+            return
+        except OSError:  # no process has the terminal open
+            data = b""
+        if not data:
+            asyncio.get_running_loop().remove_reader(one.master)
+            return
+        one.replay += data
+        if len(one.replay) > 2 * REPLAY_BYTES:
+            del one.replay[:-REPLAY_BYTES]
+        for connection in one.connections:
+            connection.add(data)
+
+    async def _watch(self, one: _Terminal) -> None:
+        """Wait for the end of the program, and report it."""
+        code = await one.process.wait()
+        self._read(one)
+        self._close(one)
+        one.info = one.info.changed(status="exited")
+        for connection in one.connections:
+            connection.end()
+        self._publish(one.directory, PtyExited(id=one.info.id, exit_code=code if code >= 0 else 128 - code))
+        ended = [name for name, other in self._terminals.items() if other.info.status == "exited"]
+        for name in ended[:-KEPT_LIMIT]:
+            del self._terminals[name]
+
+    def _close(self, one: _Terminal) -> None:
+        if one.master >= 0:
+            loop = asyncio.get_running_loop()
+            loop.remove_reader(one.master)
+            loop.remove_writer(one.master)
+            os.close(one.master)
+            one.master = -1
+
+    async def _end(self, one: _Terminal) -> None:
+        members = await asyncio.to_thread(_session, one.info.pid) if one.info.status == "running" else []
+        _send(members, signal.SIGHUP)
+        if one.watcher is not None:
+            await asyncio.wait({one.watcher}, timeout=_GRACE_S)
+        _send(members, signal.SIGKILL)
+        if one.watcher is not None:
+            await asyncio.wait({one.watcher})
+
+
+def _folder(directory: str, wanted: str | None) -> str:
+    """Return the folder to start in. Raises ConfigError when there is none."""
+    folder = os.path.normpath(os.path.join(directory, os.path.expanduser(wanted or ".")))
+    if not os.path.isdir(folder):
+        raise ConfigError(f"{wanted!r} is not a folder; pass an existing one as cwd")
+    return folder
+
+
+def _session(leader: int) -> "list[psutil.Process]":
+    """Return the processes of a session, and their descendants."""
+    found: list[psutil.Process] = []
+    for process in psutil.process_iter():
+        with suppress(psutil.Error, OSError):
+            if os.getsid(process.pid) == leader:
+                found += [process, *process.children(recursive=True)]
+    return found
+
+
+def _send(processes: "Sequence[psutil.Process]", number: signal.Signals) -> None:
+    for process in processes:
+        with suppress(psutil.Error):
+            process.send_signal(number)
+
+
+def _resize(master: int, size: PtySize) -> None:
+    fcntl.ioctl(master, termios.TIOCSWINSZ, struct.pack("HHHH", size.rows, size.cols, 0, 0))
+
+
+async def _writable(master: int) -> None:
+    loop = asyncio.get_running_loop()
+    ready = loop.create_future()
+    loop.add_writer(master, lambda: ready.done() or ready.set_result(None))
+    try:
+        async with asyncio.timeout(1):
+            await ready
+    except TimeoutError:
+        pass
+    finally:
+        loop.remove_writer(master)

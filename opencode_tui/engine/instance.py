@@ -102,7 +102,8 @@ FIRST_EMPTYING_S = 5.0
 
 FIRST_FETCH_S = 0.5
 """Seconds from the opening of the first folder to the request for the settings of servers."""
-MCP_START_S = 1.0
+
+MCP_START_S = 3.0
 """Seconds from the opening of a folder to the start of MCP servers whose lists are not known, behind the first request."""
 
 _PROGRAM_LOG = logging.getLogger("opencode_tui")

@@ -15,7 +15,6 @@ from opencode_tui.engine.lazy import Lazy
 from opencode_tui.engine.skill.skills import Skill, Skills
 from opencode_tui.engine.tool.tool import ToolContext
 from opencode_tui.schema.api.catalog import CommandSummary
-from opencode_tui.schema.api.mcp import McpPrompt
 from opencode_tui.schema.error import ConfigError, ToolError
 
 if TYPE_CHECKING:
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
     from opencode_tui.engine.tool.process.process import Command as ShellCommand
     from opencode_tui.engine.tool.process.process import Ended
     from opencode_tui.engine.tool.process.running_command import CommandOutput
+    from opencode_tui.schema.api.mcp import McpPrompt
 
 _PLACEHOLDER = re.compile(r"\$(?:(\d+)|ARGUMENTS)")
 _SNIPPET = re.compile(r"!`([^`\n]+)`")
@@ -170,7 +170,7 @@ class Command(Struct, frozen=True):
     summary: CommandSummary
     is_own: bool
     skill: Skill | None = None
-    prompt: McpPrompt | None = None
+    prompt: "McpPrompt | None" = None
 
     def template(self) -> str:
         """Return the prompt with its placeholders; a skill is read from its file. Raises ToolError. Blocks for a skill."""
@@ -185,7 +185,7 @@ class Commands:
         self._ignored = dict(ignored)
         self._find_prompts: Callable[[], Sequence[McpPrompt]] = lambda: ()
 
-    def follow(self, find_prompts: Callable[[], Sequence[McpPrompt]]) -> None:
+    def follow(self, find_prompts: Callable[[], Sequence["McpPrompt"]]) -> None:
         """Have the prompts of MCP servers as commands too, as far as they are known."""
         self._find_prompts = find_prompts
 
@@ -245,20 +245,20 @@ def _of_skill(skill: Skill) -> Command:
     return Command(summary, is_own=False, skill=skill)
 
 
-def _of_prompt(name: str, prompt: McpPrompt) -> Command:
+def _of_prompt(name: str, prompt: "McpPrompt") -> Command:
     placeholders = [f"${number}" for number, _ in enumerate(prompt.arguments, start=1)]
     described = _describe_prompt(prompt)
     summary = CommandSummary(name=name, description=described, source="mcp", template="", hints=placeholders)
     return Command(summary, is_own=False, prompt=prompt)
 
 
-def _describe_prompt(prompt: McpPrompt) -> str:
+def _describe_prompt(prompt: "McpPrompt") -> str:
     """Return what a prompt is for, with the names of its arguments."""
     names = " ".join(f"<{one.name}>" if one.required else f"[{one.name}]" for one in prompt.arguments)
     return " ".join(filter(None, [prompt.description, names]))
 
 
-def prompt_arguments(prompt: McpPrompt, arguments: str) -> dict[str, str]:
+def prompt_arguments(prompt: "McpPrompt", arguments: str) -> dict[str, str]:
     """Return the arguments of a prompt by name: a word for each in order, the last one gets the rest. Raises ConfigError."""
     words, names = split_words(arguments), [one.name for one in prompt.arguments]
     if names and len(words) > len(names):

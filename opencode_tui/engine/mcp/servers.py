@@ -1,6 +1,6 @@
 """The MCP servers of a folder: their states and lists, calls, and what the user starts, stops and adds.
 
-Nothing starts when this is built: a server starts on its first call, or a second after the folder was opened if its lists are not
+Nothing starts when this is built: a server starts on its first call, or seconds after the folder was opened if its lists are not
 known yet or old (`start_unknown`), so that neither the first frame nor the first request waits for it.
 """
 
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from msgspec import Struct
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from opencode_tui.config.redact import redact_address
 from opencode_tui.config.settings.settings import (
@@ -240,7 +240,7 @@ class McpServers:
             self._options.publish(ScreenToastShown(message=message, variant="info"))
 
 
-_ENTRY: TypeAdapter[McpSettings] = TypeAdapter(McpSettings)
+_ENTRY: TypeAdapter[McpSettings] = TypeAdapter(McpSettings, config=ConfigDict(defer_build=True))
 
 
 async def _try_start(server: McpServer) -> None:

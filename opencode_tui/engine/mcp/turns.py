@@ -6,9 +6,17 @@ from msgspec import Struct, field
 
 from opencode_tui.engine.lazy import Lazy
 from opencode_tui.engine.mcp.servers import McpServers
-from opencode_tui.engine.mcp.tools import CALL, SEARCH, CallTool, SearchTool, ServerTool, describe_search
+from opencode_tui.engine.mcp.tools import (
+    CALL,
+    CALL_SCHEMA,
+    SEARCH,
+    SEARCH_SCHEMA,
+    CallTool,
+    SearchTool,
+    ServerTool,
+    describe_search,
+)
 from opencode_tui.engine.provider.llm import ToolSpec
-from opencode_tui.engine.tool.parameter_schema import describe
 from opencode_tui.engine.tool.registry import AnyTool
 from opencode_tui.schema.api.mcp import McpTool
 from opencode_tui.schema.model import Model
@@ -44,8 +52,8 @@ class TurnTools(Struct, frozen=True):
             return ()
         search = describe_search(self.tools, self.unknown, is_enabled)
         return (
-            ToolSpec(SEARCH, search, describe(SearchTool.parameters)),
-            ToolSpec(CALL, CallTool.description, describe(CallTool.parameters)),
+            ToolSpec(SEARCH, search, SEARCH_SCHEMA),
+            ToolSpec(CALL, CallTool.description, CALL_SCHEMA),
         )
 
 

@@ -10,6 +10,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -25,7 +26,6 @@ from opencode_tui.engine.session.records.store import SessionStore
 from opencode_tui.engine.session.references import ReferenceScope, expand_references
 from opencode_tui.engine.session.subagent import parent_layers
 from opencode_tui.engine.tool.tool import ToolContext
-from opencode_tui.schema.api.mcp import McpPrompt
 from opencode_tui.schema.api.request import (
     AgentInput,
     CommandInput,
@@ -40,6 +40,9 @@ from opencode_tui.schema.event.event import CommandExecuted
 from opencode_tui.schema.model import ModelRef, require_model_ref
 from opencode_tui.schema.permission import Ruleset
 from opencode_tui.schema.session.history import MessageWithParts
+
+if TYPE_CHECKING:
+    from opencode_tui.schema.api.mcp import McpPrompt
 
 logger = logging.getLogger(__name__)
 
@@ -60,7 +63,7 @@ class CommandServices(Struct, frozen=True):
     hooks: Hooks
     publish: Callable[[CommandExecuted], None]
     on_init: Callable[[], Awaitable[None]]
-    read_prompt: Callable[[McpPrompt, str], Awaitable[str]]
+    read_prompt: Callable[["McpPrompt", str], Awaitable[str]]
 
 
 class SessionCommands:

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from opencode_tui.engine.mcp.tools import CALL, SEARCH, rank
+from opencode_tui.engine.mcp.tools import CALL, CALL_SCHEMA, SEARCH, SEARCH_SCHEMA, CallTool, SearchTool, rank
+from opencode_tui.engine.tool.parameter_schema import describe
 from opencode_tui.schema.api.mcp import McpTool
 from opencode_tui.schema.api.request import FileInput, PromptInput, TextInput
 from opencode_tui.schema.error import ConfigError
@@ -158,6 +159,11 @@ async def test_what_a_server_writes_is_undone(environ, tmp_path: Path, known):
         assert path.read_text() == "2\n"
         await world.client.undo.revert(session.id)
         assert path.read_text() == "1\n"
+
+
+def test_the_schemas_of_the_search_are_those_of_its_parameters():
+    assert describe(SearchTool.parameters) == SEARCH_SCHEMA
+    assert describe(CallTool.parameters) == CALL_SCHEMA
 
 
 def test_a_search_ranks_names_before_descriptions_and_arguments():

@@ -162,3 +162,13 @@ async def test_keys_without_another_model_or_variant_say_so(environ: dict[str, s
         await page.sees("No other recent model")
         await page.press("ctrl+t")
         await page.sees("This model has no variants")
+
+
+async def test_an_error_of_an_edit_is_for_the_user_and_not_for_the_model(environ: dict[str, str], folder: Path) -> None:
+    (folder / "parser.py").write_text("x = 1\n")
+    wrong = Call("edit", {"filePath": "parsr.py", "oldString": "x", "newString": "y"})
+    async with screen(environ, folder, Answer(calls=(wrong,)), Answer(text="I see.")) as page:
+        await page.send("edit it")
+        await page.sees("I see.")
+        text = await page.sees("No such file. Nothing was changed.")
+        assert "oldString" not in text and "parser.py" in text

@@ -38,6 +38,7 @@ def isolated_environment(home: Path) -> dict[str, str]:
         "GIT_COMMITTER_EMAIL": "t@example.invalid",
         "OPENCODE_TEST_MANAGED_CONFIG_DIR": str(home / "managed"),
         "NO_PROXY": "*",
+        "OPENCODE_DISABLE_LSP": "true",  # those that are installed here must not work on the projects of tests
     }
 
 

@@ -90,6 +90,6 @@ def test_options_of_agents_and_providers_may_be_anything(world: SettingsWorld) -
 
 
 def test_what_has_no_effect_yet_is_said_once(world: SettingsWorld) -> None:
-    world.person({"lsp": {"x": {"command": ["x"]}}, "autoupdate": False, "share": "manual", "mcp": {}})
-    world.repository({"lsp": {"x": {"disabled": True}}})
-    assert [notice.key for notice in world.load().warnings] == ["lsp"]
+    world.person({"layout": "auto", "autoupdate": False, "share": "manual", "mcp": {}})
+    world.repository({"layout": "stretch"})
+    assert [notice.key for notice in world.load().warnings] == ["layout"]

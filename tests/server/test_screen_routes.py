@@ -62,14 +62,14 @@ async def test_tools_come_with_their_schemas_and_services_that_are_not_there_are
     async with serve() as face:
         tools = (await face.http.get("/experimental/tool", params={"provider": "fake", "model": "fake-model"})).json()
         names = (await face.http.get("/experimental/tool/ids")).json()
-        empty = [
-            (await face.http.get(path)).json() for path in ("/mcp", "/experimental/resource", "/lsp", "/formatter")
-        ]
+        empty = [(await face.http.get(path)).json() for path in ("/mcp", "/experimental/resource", "/lsp")]
+        formatters = (await face.http.get("/formatter")).json()
         auth = (await face.http.get("/provider/auth")).json()
         logged = await face.http.post("/log", json={"service": "x", "level": "info", "message": "m"})
     assert names == [tool["id"] for tool in tools] and {"bash", "read", "edit", "task"} <= set(names)
     assert all(tool["description"] and tool["parameters"]["type"] == "object" for tool in tools)
-    assert empty == [{}, {}, [], []] and auth["openai"] == [{"type": "api", "label": "API key"}]
+    assert {"ruff", "prettier"} < {one["name"] for one in formatters} and not any(one["enabled"] for one in formatters)
+    assert empty == [{}, {}, []] and auth["openai"] == [{"type": "api", "label": "API key"}]
     assert logged.json() is True
 
 

@@ -14,6 +14,7 @@ from opencode_tui.schema.api.catalog import (
     ToolSummary,
 )
 from opencode_tui.schema.api.file import ChangedFile, FileContent, FileEntry, FindKind, LineMatch
+from opencode_tui.schema.api.language import FormatterState, LanguageServerState, Symbol
 from opencode_tui.schema.api.mcp import McpAdd, McpPrompt, McpResource, McpServerStatus, McpTool
 from opencode_tui.schema.api.project import Places, ProjectInfo, UpdateProject
 from opencode_tui.schema.api.question import QuestionRequest
@@ -301,6 +302,26 @@ class McpFacet(Protocol):
         ...
 
 
+class LanguagesFacet(Protocol):
+    """The language servers of the folder."""
+
+    async def servers(self) -> Sequence[LanguageServerState]:
+        """Return those that run or ran, then those that fit the project; starts none."""
+        ...
+
+    async def restart(self, server_id: str) -> bool:
+        """Stop the servers of this id and start them again; return whether there were any."""
+        ...
+
+    async def symbols(self, query: str) -> Sequence[Symbol]:
+        """Return the symbols of the project that match, of the servers that run."""
+        ...
+
+    async def formatters(self) -> Sequence[FormatterState]:
+        """Return the known formatters, and which of them run after an edit."""
+        ...
+
+
 class ScreenFacet(Protocol):
     """The screens that are open for this folder."""
 
@@ -320,4 +341,5 @@ class FolderFacets(Protocol):
     project: ProjectFacet
     files: FilesFacet
     mcp: McpFacet
+    languages: LanguagesFacet
     screen: ScreenFacet

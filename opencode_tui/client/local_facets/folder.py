@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from opencode_tui.client.facets.folder import (
         CatalogFacet,
         FilesFacet,
+        LanguagesFacet,
         McpFacet,
         PermissionsFacet,
         ProjectFacet,
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from opencode_tui.engine.file.search import FileFinder
     from opencode_tui.engine.mcp.servers import McpServers
     from opencode_tui.schema.api.file import ChangedFile, FileContent, FileEntry, FindKind, LineMatch
+    from opencode_tui.schema.api.language import FormatterState, LanguageServerState, Symbol
     from opencode_tui.schema.api.mcp import McpAdd, McpPrompt, McpResource, McpServerStatus, McpTool
     from opencode_tui.schema.api.trust import TrustReport
     from opencode_tui.schema.api.worktree import CreateWorktree, WorktreeInfo
@@ -316,6 +318,27 @@ class _Files:
         return await changed_files(git, project.repository, directory=project.directory)
 
 
+class _Languages:
+    """Loaded with the first use; a listing starts no server."""
+
+    def __init__(self, instance: Instance) -> None:
+        self._languages = instance.folder.languages
+        self._formatters = instance.folder.formatters
+
+    async def servers(self) -> Sequence["LanguageServerState"]:
+        return await self._languages.get().states()
+
+    async def restart(self, server_id: str) -> bool:
+        return await self._languages.get().restart(server_id)
+
+    async def symbols(self, query: str) -> Sequence["Symbol"]:
+        running = self._languages.made
+        return [] if running is None else await running.symbols(query)
+
+    async def formatters(self) -> Sequence["FormatterState"]:
+        return await self._formatters.get().states()
+
+
 class _Screen:
     def __init__(self, engine: Engine, instance: Instance) -> None:
         self._bus = engine.bus
@@ -372,6 +395,7 @@ class LocalFolderFacets:
         self.project: ProjectFacet = forward(_Project(engine, instance), calls)
         self.files: FilesFacet = forward(_Files(engine, instance), calls)
         self.mcp: McpFacet = forward(_Mcp(instance), calls)
+        self.languages: LanguagesFacet = forward(_Languages(instance), calls)
         self.screen: ScreenFacet = forward(_Screen(engine, instance), calls)
 
 

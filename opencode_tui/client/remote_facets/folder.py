@@ -6,6 +6,7 @@ from urllib.parse import quote
 from opencode_tui.client.facets.folder import (
     CatalogFacet,
     FilesFacet,
+    LanguagesFacet,
     McpFacet,
     PermissionsFacet,
     ProjectFacet,
@@ -28,6 +29,7 @@ from opencode_tui.schema.api.catalog import (
     ToolSummary,
 )
 from opencode_tui.schema.api.file import ChangedFile, FileContent, FileEntry, FindKind, LineMatch
+from opencode_tui.schema.api.language import FormatterState, LanguageServerState, Symbol
 from opencode_tui.schema.api.mcp import McpAdd, McpPrompt, McpResource, McpServerStatus, McpTool
 from opencode_tui.schema.api.project import Places, ProjectInfo, UpdateProject
 from opencode_tui.schema.api.question import QuestionRequest
@@ -219,6 +221,20 @@ class _Files(RemoteFacet):
         return await self._link.records("/file/status", ChangedFile)
 
 
+class _Languages(RemoteFacet):
+    async def servers(self) -> Sequence[LanguageServerState]:
+        return await self._link.records(f"{OWN}/lsp", LanguageServerState)
+
+    async def restart(self, server_id: str) -> bool:
+        return await self._link.value("POST", f"{OWN}/lsp/{quote(server_id, safe='')}/restart")
+
+    async def symbols(self, query: str) -> Sequence[Symbol]:
+        return await self._link.records("/find/symbol", Symbol, {"query": query})
+
+    async def formatters(self) -> Sequence[FormatterState]:
+        return await self._link.records("/formatter", FormatterState)
+
+
 class _Screen(RemoteFacet):
     async def publish(self, event: ScreenEvent) -> None:
         properties = event.to_dict()
@@ -268,6 +284,7 @@ class RemoteFolderFacets:
         self.project: ProjectFacet = _Project(link)
         self.files: FilesFacet = _Files(link)
         self.mcp: McpFacet = _Mcp(link)
+        self.languages: LanguagesFacet = _Languages(link)
         self.screen: ScreenFacet = _Screen(link)
 
 

@@ -119,11 +119,13 @@ class FormatterSettings(Section):
     disabled: bool | None = None
     """Do not use it."""
     command: Words | None = None
-    """The program and its arguments; $FILE is replaced by the file."""
+    """The program and its arguments; it formats its standard input, or with $FILE a copy of the file."""
     environment: Variables | None = Field(default=None, repr=False)
     """Its environment variables."""
     extensions: list[Text] | None = None
     """File name extensions."""
+    whole: bool | None = None
+    """Let it change the whole file, not only what is at most three lines from the edit."""
 
 
 class ServerSettings(Section):
@@ -363,6 +365,8 @@ class ExperimentalSettings(Section):
     """How sessions ask at first: for every edit and command, by the rules (`normal`), or `auto`, not at all inside the sandbox."""
     sandbox: SandboxSettings | None = None
     """What commands may do without a question."""
+    lsp_diagnostics: Literal["edit", "off"] | None = None
+    """When the model sees the errors that its edits brought: after each `edit`, or never."""
 
 
 class Settings(Section):
@@ -419,9 +423,9 @@ class Settings(Section):
     mcp: dict[Text, McpSettings] | None = None
     """MCP servers by name."""
     formatter: bool | dict[Text, FormatterSettings] | None = None
-    """Formatters by name, or false for none."""
+    """Formatters that run on what an edit changed, by name; true for all that are installed. Without it none runs."""
     lsp: bool | dict[Text, LspSettings] | None = None
-    """Language servers by name, or false for none."""
+    """Language servers by name, changes of known ones or further ones; false for none. Installed ones start by themselves."""
     instructions: list[Text] | None = None
     """Further files with instructions, patterns, or addresses; lists of several files are joined."""
     layout: Literal["auto", "stretch"] | None = None
@@ -443,7 +447,7 @@ class Settings(Section):
 
 
 UNSUPPORTED = (
-    "mcp.*.oauth", "lsp", "formatter", "autoupdate", "layout", "shell", "skills.urls",
+    "mcp.*.oauth", "autoupdate", "layout", "shell", "skills.urls",
     "server.mdns", "server.mdnsDomain", "experimental.openTelemetry", "experimental.batch_tool",
     "provider.*.options.setCacheKey", "provider.*.models.*.interleaved",
 )  # fmt: skip

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from opencode_tui.config.auth import AuthStore
 from opencode_tui.config.load import LoadedConfig
 from opencode_tui.config.permission import compile_wildcard
+from opencode_tui.config.trust.store import TrustStore
 from opencode_tui.engine.agent.registry import AgentRegistry, build_registry
 from opencode_tui.engine.agent.rules import AgentRules
 from opencode_tui.engine.command.commands import Commands
@@ -20,6 +21,7 @@ from opencode_tui.engine.permission.ruleset import evaluate
 from opencode_tui.engine.permission.service import PermissionService
 from opencode_tui.engine.plugin.plugins import Plugins
 from opencode_tui.engine.project.discover import Project
+from opencode_tui.engine.project.programs import safe_path
 from opencode_tui.engine.provider.catalog import Catalog, CatalogSettings
 from opencode_tui.engine.provider.model_table import ModelTable
 from opencode_tui.engine.provider.providers import Providers
@@ -37,13 +39,24 @@ from opencode_tui.engine.skill.skills import Skills
 from opencode_tui.engine.tool.registry import ToolDependencies, ToolRegistry, built_in_tools
 from opencode_tui.engine.tool.tool import ToolContext
 from opencode_tui.engine.tool.truncate import Truncator
-from opencode_tui.schema.event.event import FileEdited, FileWatcherUpdated, WorktreeFailed, WorktreeReady
+from opencode_tui.schema.error import TrustError
+from opencode_tui.schema.event.event import (
+    FileEdited,
+    FileWatcherUpdated,
+    LspDiagnostics,
+    LspUpdated,
+    WorktreeFailed,
+    WorktreeReady,
+)
 from opencode_tui.schema.permission import Action
 from opencode_tui.schema.record import JsonObject
 
 if TYPE_CHECKING:
     from opencode_tui.config.settings.settings import SandboxSettings
     from opencode_tui.engine.file.worktrees import Worktrees
+    from opencode_tui.engine.format.formatters import Formatters
+    from opencode_tui.engine.lsp.known_servers import ServerTable
+    from opencode_tui.engine.lsp.language_servers import LanguageServers
     from opencode_tui.engine.mcp.content import Content
     from opencode_tui.engine.mcp.servers import McpServers
     from opencode_tui.engine.mcp.turns import McpTurns
@@ -89,6 +102,8 @@ class FolderServices:
         self._mcp_turns = Lazy(self._make_mcp_turns)
         if self.has_mcp:
             commands.follow(lambda: self.mcp.get().prompts())
+        self.languages = Lazy(self._make_languages)
+        self.formatters = Lazy(self._make_formatters)
 
     @cached_property
     def truncator(self) -> Truncator:
@@ -214,7 +229,7 @@ class FolderServices:
     @cached_property
     def tools(self) -> ToolRegistry:
         """The built-in tools and those of plugins."""
-        core, agents, hooks = self.core, self.agents, self.plugins.hooks
+        core, config, agents, hooks = self.core, self.config, self.agents, self.plugins.hooks
         directory = str(self.project.directory)
 
         watcher = self.config.settings.watcher
@@ -253,8 +268,14 @@ class FolderServices:
             secrets=self.secrets,
             sandbox=self.sandbox,
             background=self.commands_in_background,
+            languages=self.languages if self.has_languages else None,
+            formatters=self.formatters if config.settings.formatter else None,
         )
-        return ToolRegistry([*built_in_tools(dependencies), *self._plugin_tools()], self._find_late_tools)
+        return ToolRegistry(
+            [*built_in_tools(dependencies), *self._plugin_tools()],
+            self._find_late_tools,
+            find_useless=self._find_useless_tools if self.has_languages else None,
+        )
 
     def _find_late_tools(self) -> "McpTurns | None":
         return self._mcp_turns.get() if self.has_mcp or self.mcp.made is not None else None
@@ -290,6 +311,10 @@ class FolderServices:
             reserved=settings.reserved,
             output_max=flags.output_token_max,
         )
+
+    def _find_useless_tools(self) -> list[str]:
+        """Return `lsp` where no language server that finds definitions is installed for the project. Blocks."""
+        return [] if self._server_table().can_navigate() else ["lsp"]
 
     def _protected_folders(self) -> list[Path]:
         """Return our own folders, and those of skills that are not part of the project."""
@@ -384,6 +409,68 @@ class FolderServices:
         )
         self.background.at_close(servers.close)
         return servers
+
+    @property
+    def has_languages(self) -> bool:
+        """Whether language servers may start here."""
+        return self.config.settings.lsp is not False and not self.core.flags.is_lsp_disabled
+
+    def _server_table(self) -> "ServerTable":
+        from opencode_tui.engine.lsp.known_servers import ServerTable
+
+        return ServerTable(
+            self.config.settings.lsp if self.has_languages else False,
+            environ=self.core.environ,
+            directory=self.project.directory,
+            worktree=self.project.worktree,
+            is_trusted=self.is_trusted(),
+        )
+
+    def _make_languages(self) -> "LanguageServers":
+        from opencode_tui.engine.lsp.language_servers import LanguageServers
+
+        core, project, experimental = self.core, self.project, self.config.settings.experimental
+        directory = str(project.directory)
+
+        servers = LanguageServers(
+            make_table=self._server_table,
+            make_environ=self._program_environment,
+            publish_updated=lambda: core.bus.publish(LspUpdated(), directory=directory),
+            publish_diagnostics=lambda server_id, path: core.bus.publish(
+                LspDiagnostics(server_id=server_id, path=str(path)), directory=directory
+            ),
+            mode=(experimental.lsp_diagnostics if experimental else None) or "edit",
+        )
+        self.background.at_close(servers.close)
+        return servers
+
+    def _make_formatters(self) -> "Formatters":
+        from opencode_tui.engine.format.formatters import Formatters
+        from opencode_tui.engine.format.known_formatters import FormatterTable
+
+        def make_table() -> FormatterTable:
+            return FormatterTable(
+                self.config.settings.formatter,
+                environ=self.core.environ,
+                directory=self.project.directory,
+                worktree=self.project.worktree,
+                is_trusted=self.is_trusted(),
+            )
+
+        return Formatters(make_table=make_table, make_environ=self._program_environment)
+
+    def is_trusted(self) -> bool:
+        """Return whether the user trusted this folder, so that programs in it may start. Blocks for one small file."""
+        try:
+            return TrustStore(paths=self.core.paths).find(self.config.worktree) is not None
+        except TrustError:
+            return False
+
+    def _program_environment(self) -> dict[str, str]:
+        """Return the environment of programs that work on the project's files: without keys, PATH without the project."""
+        environ = self.secrets.get().without_keys(self.core.environ)
+        path = environ.get("PATH", "")
+        return environ if self.is_trusted() else {**environ, "PATH": safe_path(path, self.project.directory)}
 
     def _make_snapshots(self) -> "Snapshots":
         from opencode_tui.engine.snapshot.objects.quota import SnapshotSettings

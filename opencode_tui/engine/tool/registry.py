@@ -1,7 +1,7 @@
 """The tools of an instance by name: their schemas for the model, the validation of its input, and their construction."""
 
 import json
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -14,9 +14,14 @@ from opencode_tui.engine.skill.skills import Skills
 from opencode_tui.engine.tool.parameter_schema import describe, parse
 from opencode_tui.engine.tool.tool import Parameters, Tool, ToolContext, ToolResult
 from opencode_tui.engine.tool.truncate import Truncator
+from opencode_tui.schema.error import ToolError
 from opencode_tui.schema.model import Model
 
 if TYPE_CHECKING:
+    from opencode_tui.engine.format.formatted import FormatEdit, Formatted
+    from opencode_tui.engine.format.formatters import Formatters
+    from opencode_tui.engine.lsp.change import EditCheck, EditReport, FileChange
+    from opencode_tui.engine.lsp.language_servers import LanguageServers
     from opencode_tui.engine.sandbox.environment import Secrets
     from opencode_tui.engine.sandbox.sandbox import Sandbox
     from opencode_tui.engine.tool.builtin.bash import ExtendEnvironment
@@ -93,12 +98,24 @@ class LateToolSource(Protocol):
 
 
 class ToolRegistry:
-    """Holds tools in the order in which the model sees them; names are unique, a later tool replaces an earlier one."""
+    """Holds tools in the order in which the model sees them; names are unique, a later tool replaces an earlier one.
 
-    def __init__(self, tools: Iterable[AnyTool], find_late: Callable[[], LateToolSource | None] = lambda: None) -> None:
+    `find_useless` returns the names of those that can do nothing here, which the model does not see; it is called once, when they
+    are first listed, and may block for a few lookups.
+    """
+
+    def __init__(
+        self,
+        tools: Iterable[AnyTool],
+        find_late: Callable[[], LateToolSource | None] = lambda: None,
+        *,
+        find_useless: Callable[[], Collection[str]] | None = None,
+    ) -> None:
         """`find_late` returns the source of tools that come and go, None where there is none."""
         self._find_late = find_late
         self._tools = {tool.name: tool for tool in tools}
+        self._find_useless = find_useless
+        self._useless: Collection[str] = ()
         self._specs: dict[str, ToolSpec] = {}
 
     @property
@@ -118,7 +135,11 @@ class ToolRegistry:
 
     def specs(self, enabled: Callable[[str], bool]) -> tuple[ToolSpec, ...]:
         """Return what the model sees of the tools whose names are enabled, in order; made once per tool."""
-        return tuple(self._spec(tool) for name, tool in self._tools.items() if enabled(name))
+        if self._find_useless is not None:
+            self._useless, self._find_useless = self._find_useless(), None
+        return tuple(
+            self._spec(tool) for name, tool in self._tools.items() if name not in self._useless and enabled(name)
+        )
 
     def validate(self, tool: AnyTool, written: Mapping[str, Any]) -> Parameters | str:
         """Return the tool's parameters, or a text for the model that names each wrong field and asks for a new call."""
@@ -145,7 +166,8 @@ class ToolDependencies(Struct, frozen=True):
     `readable` says whether a call may read a file without asking, so that a search does not show what read would ask for;
     `instructions` finds the rules files near a file that is read; `outputs` are what earlier calls gave; `extend_environment` is
     what plugins add to the environment of commands, which get none of the keys in `secrets` and run in `sandbox`, those that
-    outlive their calls in `background`; `protected` are folders in which every edit needs approval.
+    outlive their calls in `background`; `protected` are folders in which every edit
+    needs approval; `languages` are the language servers and `formatters` format edits, None where they are off.
     """
 
     environ: Mapping[str, str]
@@ -164,12 +186,18 @@ class ToolDependencies(Struct, frozen=True):
     background: "Lazy[BackgroundCommands]"
     extend_environment: "ExtendEnvironment | None" = None
     protected: Collection[Path] = ()
+    languages: "Lazy[LanguageServers] | None" = None
+    formatters: "Lazy[Formatters] | None" = None
 
 
 def built_in_tools(dependencies: ToolDependencies) -> list[Tool[Any]]:
     """Return the tools in the order in which the model sees them."""
     factory = ToolFactory(dependencies)
-    tools: list[Tool[Any]] = [LazyTool(spec, Lazy(partial(factory.make, name))) for name, spec in read_specs().items()]
+    tools: list[Tool[Any]] = [
+        LazyTool(spec, Lazy(partial(factory.make, name)))
+        for name, spec in read_specs().items()
+        if name != "lsp" or dependencies.languages is not None
+    ]
     if dependencies.skills.all():
         from opencode_tui.engine.tool.builtin.skill import (  # its description lists the skills, so it is made at once
             SkillTool,
@@ -177,6 +205,10 @@ def built_in_tools(dependencies: ToolDependencies) -> list[Tool[Any]]:
 
         tools.append(SkillTool(skills=dependencies.skills))
     return tools
+
+
+def _no_servers() -> "LanguageServers":
+    raise ToolError("language servers are off here")
 
 
 class ToolFactory:
@@ -212,7 +244,39 @@ class ToolFactory:
     def _editor(self) -> "FileEditor":
         from opencode_tui.engine.tool.edit.file_editor import FileEditor
 
-        return FileEditor(files=self._files, stamps=self._stamps, permission=self._edit_permission)
+        return FileEditor(
+            files=self._files,
+            stamps=self._stamps,
+            permission=self._edit_permission,
+            check=self._edit_check,
+            format_edit=self._format_edit,
+        )
+
+    @cached_property
+    def _format_edit(self) -> "FormatEdit":
+        from opencode_tui.engine.format.formatted import keep
+
+        formatters = self._dependencies.formatters
+        if formatters is None:
+            return keep
+
+        async def format_edit(path: Path, before: str | None, after: str) -> "Formatted":
+            return await formatters.get().format(path, before, after)
+
+        return format_edit
+
+    @cached_property
+    def _edit_check(self) -> "EditCheck":
+        from opencode_tui.engine.lsp.change import check_nothing
+
+        languages = self._dependencies.languages
+        if languages is None:
+            return check_nothing
+
+        async def check(changes: "Sequence[FileChange]") -> "EditReport":
+            return await languages.get().after_edit(changes)
+
+        return check
 
     @cached_property
     def _search(self) -> "FileSearch":
@@ -244,7 +308,18 @@ class ToolFactory:
     def _make_read(self) -> Tool[Any]:
         from opencode_tui.engine.tool.builtin.read import ReadTool
 
-        return ReadTool(stamps=self._stamps, instructions=self._dependencies.instructions)
+        return ReadTool(stamps=self._stamps, instructions=self._dependencies.instructions, after_read=self._after_read)
+
+    @cached_property
+    def _after_read(self) -> Callable[[Path], None] | None:
+        languages = self._dependencies.languages
+        if languages is None:
+            return None
+
+        def after_read(path: Path) -> None:
+            languages.get().after_read(path)
+
+        return after_read
 
     def _make_glob(self) -> Tool[Any]:
         from opencode_tui.engine.tool.builtin.glob import GlobTool
@@ -279,7 +354,20 @@ class ToolFactory:
     def _make_apply_patch(self) -> Tool[Any]:
         from opencode_tui.engine.tool.builtin.apply_patch import ApplyPatchTool
 
-        return ApplyPatchTool(files=self._files, stamps=self._stamps, permission=self._edit_permission)
+        return ApplyPatchTool(
+            files=self._files,
+            stamps=self._stamps,
+            permission=self._edit_permission,
+            check=self._edit_check,
+            format_edit=self._format_edit,
+        )
+
+    def _make_lsp(self) -> Tool[Any]:
+        from opencode_tui.engine.tool.builtin.lsp import LspTool
+
+        given = self._dependencies
+        languages = given.languages or Lazy(_no_servers)
+        return LspTool(languages=languages, readable=given.readable)
 
     def _make_webfetch(self) -> Tool[Any]:
         from opencode_tui.engine.tool.builtin.webfetch import WebfetchTool

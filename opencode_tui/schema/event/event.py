@@ -251,6 +251,20 @@ class ProjectUpdated(ProjectInfo):
     type: Literal["project.updated"] = "project.updated"
 
 
+class LspUpdated(Record):
+    """A language server was started, stopped or ended."""
+
+    type: Literal["lsp.updated"] = "lsp.updated"
+
+
+class LspDiagnostics(Record):
+    """A language server sent the diagnostics of a file; `path` is absolute."""
+
+    type: Literal["lsp.client.diagnostics"] = "lsp.client.diagnostics"
+    server_id: str
+    path: str
+
+
 class BranchUpdated(Record):
     """Another branch was checked out."""
 
@@ -303,6 +317,8 @@ StructuralEvent = (
     | WorktreeFailed
     | ProjectUpdated
     | BranchUpdated
+    | LspUpdated
+    | LspDiagnostics
     | ScreenEvent
     | McpToolsChanged
     | InstanceDisposed

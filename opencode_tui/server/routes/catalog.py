@@ -10,6 +10,8 @@ from typing import Any, Literal
 from fastapi import Response
 
 from opencode_tui.schema.api.catalog import AgentSummary, CommandSummary, ProviderSummary, SkillSummary, ToolSummary
+from opencode_tui.schema.api.language import FormatterState, LanguageServerState
+from opencode_tui.schema.http_headers import OWN
 from opencode_tui.schema.model import Cost, Model, Prices
 from opencode_tui.schema.record import JsonObject, Record, absent
 from opencode_tui.server.answer import JSON_TYPE, answer_records, answer_value, error_body, value_bytes
@@ -131,16 +133,28 @@ async def list_mcp_resources(_client: FolderClient) -> Response:
     return answer_value({})
 
 
-@extension_router.get("/lsp", response_model=list[Any])
-async def list_language_servers(_client: FolderClient) -> Response:
-    """Return the language servers that run: this version starts none."""
-    return answer_value([])
+@extension_router.get("/lsp", response_model=list[LanguageServerState])
+async def list_language_servers(client: FolderClient) -> Response:
+    """Return the language servers that run, or that failed."""
+    return answer_records([one for one in await client.languages.servers() if one.status in ("connected", "error")])
 
 
-@extension_router.get("/formatter", response_model=list[Any])
-async def list_formatters(_client: FolderClient) -> Response:
-    """Return the formatters that run: this version starts none."""
-    return answer_value([])
+@extension_router.get(f"{OWN}/lsp", response_model=list[LanguageServerState])
+async def list_all_language_servers(client: FolderClient) -> Response:
+    """Return also those that fit the project and do not run."""
+    return answer_records(await client.languages.servers())
+
+
+@extension_router.post(f"{OWN}/lsp/{{server_id}}/restart", response_model=bool)
+async def restart_language_server(client: FolderClient, server_id: str) -> Response:
+    """Restart the language servers of an id; return whether there were any."""
+    return answer_value(await client.languages.restart(server_id))
+
+
+@extension_router.get("/formatter", response_model=list[FormatterState])
+async def list_formatters(client: FolderClient) -> Response:
+    """Return the known formatters, and which of them run after an edit."""
+    return answer_records(await client.languages.formatters())
 
 
 _PACKAGES = {"anthropic": "@ai-sdk/anthropic", "openai": "@ai-sdk/openai-compatible"}

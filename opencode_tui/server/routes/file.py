@@ -1,10 +1,11 @@
 """Files of the work tree: find, browse, read."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from fastapi import Query, Response
 
 from opencode_tui.schema.api.file import ChangedFile, FileContent, FileEntry, LineMatch
+from opencode_tui.schema.api.language import Symbol
 from opencode_tui.schema.error import NotFoundError
 from opencode_tui.server.answer import answer_record, answer_records, answer_value
 from opencode_tui.server.request import FolderClient
@@ -35,11 +36,10 @@ async def find_files(
     return answer_value(await client.files.find(query, kind=wanted, limit=limit))
 
 
-@router.get("/find/symbol", response_model=list[Any])
-async def find_symbols(_client: FolderClient, query: SearchText) -> Response:
-    """Return no symbols: this version starts no language servers."""
-    del query
-    return answer_value([])
+@router.get("/find/symbol", response_model=list[Symbol])
+async def find_symbols(client: FolderClient, query: SearchText) -> Response:
+    """Find symbols by parts of their names, with the language servers that run."""
+    return answer_records(await client.languages.symbols(query))
 
 
 @router.get("/file", response_model=list[FileEntry] | FileContent)

@@ -194,6 +194,7 @@ class ScriptedClient:
         self.undo = _Facet(preview=lambda *_: script.undo, recover=None)
         self.context = _Facet(items=lambda _id: _context(script))
         self.background = _Facet(list=lambda _id=None: list(script.background))
+        self.languages = _Facet(servers=lambda: [], symbols=lambda _query: [])
         self.imports = _Facet(available=lambda: script.can_import, stores=lambda: script.stores, progress=None)
 
     def events(self) -> _Events:

@@ -11,6 +11,8 @@ from typing import Any, Literal
 from msgspec import Struct
 from pydantic import Field
 
+from opencode_tui.engine.format.formatted import FormatEdit, keep
+from opencode_tui.engine.lsp.change import EditCheck, FileChange, check_nothing
 from opencode_tui.engine.tool.edit.diff import TextDiff, compare
 from opencode_tui.engine.tool.edit.edit_permission import EditPermission
 from opencode_tui.engine.tool.edit.file_editor import shown_texts
@@ -42,6 +44,15 @@ class _Step(Struct, frozen=True):
     after: str
     diff: TextDiff
     changes: tuple[Change, ...]
+    note: str = ""
+
+    @property
+    def file_changes(self) -> list[FileChange]:
+        """The changes of texts; a move deletes one file and creates another."""
+        after = None if self.kind == "delete" else self.after
+        if self.kind == "move":
+            return [FileChange(self.source.real, self.before, None), FileChange(self.target.real, None, after)]
+        return [FileChange(self.target.real, None if self.kind == "add" else self.before, after)]
 
     @property
     def metadata(self) -> dict[str, Any]:
@@ -66,8 +77,18 @@ class ApplyPatchTool:
     name = "apply_patch"
     parameters = ApplyPatchParameters
 
-    def __init__(self, *, files: WorktreeFiles, stamps: ReadGuard, permission: EditPermission) -> None:
+    def __init__(
+        self,
+        *,
+        files: WorktreeFiles,
+        stamps: ReadGuard,
+        permission: EditPermission,
+        check: EditCheck = check_nothing,
+        format_edit: FormatEdit = keep,
+    ) -> None:
         self.description = read_description(self.name)
+        self._check = check
+        self._format = format_edit
         self._files = files
         self._permission = permission
         self._stamps = stamps
@@ -88,8 +109,11 @@ class ApplyPatchTool:
         for change, stamp in zip(changes, stamps, strict=True):
             self._remember(change, stamp, context)
         listed = "\n".join(f"{_LETTERS[step.kind]} {step.target.relative}" for step in steps)
+        listed += "".join(step.note for step in steps)
         title = f"{len(steps)} {'file' if len(steps) == 1 else 'files'}"
-        return ToolResult(title, f"Patch applied.\n{listed}", shown)
+        report = await self._check([change for step in steps for change in step.file_changes])
+        shown = {**shown, "diagnostics": report.diagnostics}
+        return ToolResult(title, f"Patch applied.\n{listed}{report.note}", shown)
 
     async def _locate(self, sections: Sequence[Section], context: ToolContext) -> list[tuple[Location, Location]]:
         """Return each section's file and its target; raises ToolError when a file is named twice."""
@@ -112,11 +136,12 @@ class ApplyPatchTool:
 
     async def _verify(self, section: Section, source: Location, target: Location) -> _Step:
         old, stamp = await self._state(source)
-        before = old.text if old else ""
+        before, note = old.text if old else "", ""
         match section:
             case AddFile():
                 form = old.format if old else TextFormat()
                 after = form.end_lines(section.content) if old else section.content
+                after, note = await self._formatted(source, before if old else None, after)
                 kind, changes = "add", (Change(source.real, form.encode(after), stamp),)
             case DeleteFile():
                 if stamp is None:
@@ -126,10 +151,15 @@ class ApplyPatchTool:
                 if old is None:
                     raise await self._unfit(source)
                 after = await asyncio.to_thread(apply_chunks, old, section.chunks) if section.chunks else before
+                after, note = await self._formatted(target, before, after)
                 kind = "update" if target.real == source.real else "move"
                 changes = await self._move(old, after, source, target)
         diff = await asyncio.to_thread(compare, target.relative, before, after)
-        return _Step(kind, source, target, before, after, diff, changes)
+        return _Step(kind, source, target, before, after, diff, changes, note)
+
+    async def _formatted(self, target: Location, before: str | None, after: str) -> tuple[str, str]:
+        done = await self._format(target.real, before, after)
+        return done.text, f"\n{target.relative}:{done.note}" if done.note else ""
 
     async def _state(self, source: Location) -> tuple[TextFile | None, Stamp | None]:
         """Return a file's text, if it has one, and its stamp, if it exists."""

@@ -163,15 +163,25 @@ class ReadParameters(Parameters):
 
 
 class ReadTool:
-    """Reads for the model and marks files as known to the session. `instructions` adds the rules of a file's folders."""
+    """Reads for the model and marks files as known to the session.
+
+    `instructions` adds the rules of a file's folders; `after_read` is called with each text file, and does not block.
+    """
 
     name = "read"
     parameters = ReadParameters
 
-    def __init__(self, *, stamps: ReadGuard, instructions: DirectoryInstructions | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        stamps: ReadGuard,
+        instructions: DirectoryInstructions | None = None,
+        after_read: Callable[[Path], None] | None = None,
+    ) -> None:
         self.description = read_description(self.name)
         self._stamps = stamps
         self._instructions = instructions
+        self._after_read = after_read
 
     async def run(self, arguments: ReadParameters, context: ToolContext) -> ToolResult:
         """Return the lines, the entries, or the attachment; asks for `read` also when the path does not exist."""
@@ -191,6 +201,8 @@ class ReadTool:
                 return await asyncio.to_thread(_attach, place, found)
             case Window():
                 self._stamps.mark(context.session_id, place.real, found.stamp)
+                if self._after_read is not None:
+                    self._after_read(place.real)
                 return await self._with_instructions(_show_lines(place, found, arguments), place, context)
 
     async def _with_instructions(self, result: ToolResult, place: Location, context: ToolContext) -> ToolResult:

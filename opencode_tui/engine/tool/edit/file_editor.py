@@ -10,6 +10,8 @@ from typing import Any
 
 from msgspec import Struct
 
+from opencode_tui.engine.format.formatted import FormatEdit, keep
+from opencode_tui.engine.lsp.change import EditCheck, EditReport, FileChange, check_nothing
 from opencode_tui.engine.tool.edit.diff import TextDiff, compare
 from opencode_tui.engine.tool.edit.edit_permission import EditPermission
 from opencode_tui.engine.tool.files.files import TextFile, WorktreeFiles
@@ -32,7 +34,7 @@ class Rewrite(Struct, frozen=True):
 
 
 class Edited(Struct, frozen=True):
-    """A completed edit."""
+    """A completed edit, and the errors that it brought."""
 
     location: Location
     before: str
@@ -40,17 +42,15 @@ class Edited(Struct, frozen=True):
     diff: TextDiff
     existed: bool
     note: str
+    report: EditReport = EditReport()
 
     @property
     def metadata(self) -> dict[str, Any]:
-        """The metadata that the TUI shows: `diff` and `filediff`, whose `file` is absolute.
-
-        OpenCode's screen shows a written file only when there is a list of `diagnostics`, which stays empty here.
-        """
+        """The metadata that the TUI shows: `diff`, `diagnostics` by file, and `filediff`, whose `file` is absolute."""
         before, after = shown_texts(self.before, self.after)
         return {
             "diff": self.diff.text,
-            "diagnostics": {},
+            "diagnostics": self.report.diagnostics,
             "filediff": {
                 "file": str(self.location.path),
                 "before": before,
@@ -69,9 +69,22 @@ def shown_texts(before: str, after: str) -> tuple[str, str]:
 
 
 class FileEditor:
-    """Changes single files for the tools that write."""
+    """Changes single files for the tools that write.
 
-    def __init__(self, *, files: WorktreeFiles, stamps: ReadGuard, permission: EditPermission) -> None:
+    `format_edit` formats what an edit changed before it is written; `check` looks for the errors that it brought.
+    """
+
+    def __init__(
+        self,
+        *,
+        files: WorktreeFiles,
+        stamps: ReadGuard,
+        permission: EditPermission,
+        check: EditCheck = check_nothing,
+        format_edit: FormatEdit = keep,
+    ) -> None:
+        self._check = check
+        self._format = format_edit
         self._files = files
         self._permission = permission
         self._stamps = stamps
@@ -91,6 +104,8 @@ class FileEditor:
                 self._stamps.check(context.session_id, location.real, old.stamp)
             new = await asyncio.to_thread(rewrite, location.path, old)
             before = old.text if old else ""
+            formatted = await self._format(location.real, before if old else None, new.text)
+            new = Rewrite(formatted.text, new.format, new.note + formatted.note)
             diff = await asyncio.to_thread(compare, location.relative, before, new.text)
             change = Change(location.real, new.format.encode(new.text), old.stamp if old else None)
             await self._permission.ask(
@@ -100,5 +115,6 @@ class FileEditor:
             if stamp is not None:
                 self._stamps.mark(context.session_id, location.real, stamp)
         through = f"\nNote: {location.relative} is a link; {location.real} was written." if location.is_alias else ""
-        note = new.note + (old.note if old else "") + through
-        return Edited(location, before, new.text, diff, old is not None, note)
+        report = await self._check([FileChange(location.real, before if old else None, new.text)])
+        note = new.note + (old.note if old else "") + through + report.note
+        return Edited(location, before, new.text, diff, old is not None, note, report)

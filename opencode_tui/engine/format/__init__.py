@@ -1,0 +1,1 @@
+"""Formatters that run on an edit before it is written."""

@@ -1,0 +1,198 @@
+"""Formats the lines that an edit changed, before the edit is written: one write, one patch, one undo.
+
+A result that changes lines farther than `MARGIN` from the edit is dropped, unless the settings allow the whole file.
+"""
+
+import asyncio
+import difflib
+import logging
+import os
+import shutil
+import signal
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from opencode_tui.engine.format.formatted import Formatted
+from opencode_tui.engine.format.known_formatters import FILE, FormatterTable, KnownFormatter, Lines
+from opencode_tui.schema.api.language import FormatterState
+
+MARGIN = 3
+"""Lines before and after an edit that its formatting may change."""
+
+TIMEOUT_S = 10.0
+"""Seconds that a formatter has."""
+
+_MOST_RANGES = 5
+_MOST_BYTES = 2 * 1024 * 1024
+_SHOWN_LINES = 20
+_COMPARED_LINES = 4_000
+
+logger = logging.getLogger(__name__)
+
+
+class FormatError(Exception):
+    """A formatter failed; the text is its reason."""
+
+
+class Formatters:
+    """The formatters of a folder. `make_table` looks for programs, in a thread; `make_environ` returns their environment."""
+
+    def __init__(
+        self, *, make_table: Callable[[], FormatterTable], make_environ: Callable[[], Mapping[str, str]]
+    ) -> None:
+        self._make_table = make_table
+        self._make_environ = make_environ
+        self._table: FormatterTable | None = None
+
+    async def states(self) -> list[FormatterState]:
+        """Return all formatters, and which of them run."""
+        return await asyncio.to_thread((await self._found_table()).states)
+
+    async def format(self, path: Path, before: str | None, after: str) -> Formatted:
+        """Return the text of a file after an edit, formatted where it was edited; unchanged when that fails."""
+        try:
+            found = await asyncio.to_thread((await self._found_table()).find, path)
+            if found is None or before == after or len(after) > _MOST_BYTES:
+                return Formatted(after)
+            plain, is_crlf = after.replace("\r\n", "\n"), "\r\n" in after
+            if "\r" in plain or (is_crlf and after.count("\r\n") != after.count("\n")):
+                return Formatted(after)  # mixed line ends would not survive
+            old = None if before is None else before.replace("\r\n", "\n")
+            result, lines = await self._run(*found, path, old, plain)
+        except (OSError, UnicodeError, FormatError) as error:
+            logger.info("%s was not formatted: %s", path, error)
+            return Formatted(after)
+        if result == plain:
+            return Formatted(after)
+        note = await asyncio.to_thread(_describe, found[0].name, plain, result, is_new=lines is None)
+        return Formatted(result.replace("\n", "\r\n") if is_crlf else result, note)
+
+    async def _found_table(self) -> FormatterTable:
+        if self._table is None:
+            self._table = await asyncio.to_thread(self._make_table)
+        return self._table
+
+    async def _run(
+        self, formatter: KnownFormatter, program: str, path: Path, before: str | None, after: str
+    ) -> tuple[str, Sequence[Lines] | None]:
+        """Return the formatted text, and the lines that were edited (None: all). Raises FormatError, OSError."""
+        if before is None:
+            return await self._start(formatter, program, path, after, ()), None
+        edited = await asyncio.to_thread(lambda: [new for _, new in changed_lines(before, after) if new[0] < new[1]])
+        if not edited:
+            return after, edited
+        text = after
+        if formatter.range is not None and path.suffix in formatter.ranges and len(edited) <= _MOST_RANGES:
+            groups = [[one] for one in reversed(edited)] if formatter.is_single else [edited]
+            for group in groups:  # the last lines first, so that the others keep their numbers
+                text = await self._start(formatter, program, path, text, formatter.range(text, group))
+        else:
+            text = await self._start(formatter, program, path, after, ())
+        if not formatter.is_whole and not await asyncio.to_thread(is_near, after, text, edited):
+            raise FormatError(f"{formatter.name} would change lines outside of the edit")
+        return text, edited
+
+    async def _start(
+        self, formatter: KnownFormatter, program: str, path: Path, text: str, arguments: Sequence[str]
+    ) -> str:
+        command = formatter.command[1:]
+        environ = {**await asyncio.to_thread(self._make_environ), **formatter.environ}
+        if formatter.is_custom and FILE in command:
+            return await self._start_on_copy((program, *command), path, text, environ)
+        argv = (program, *(part.replace(FILE, str(path)) for part in command))
+        at = len(argv) - 1 if argv[-1] == "-" else len(argv)
+        data = text.encode()
+        folder = await asyncio.to_thread(_existing, path.parent)
+        out = await _communicate((*argv[:at], *arguments, *argv[at:]), data, folder, environ)
+        result = out.decode()
+        if not result.strip() and text.strip():
+            raise FormatError(f"{formatter.name} wrote nothing")
+        return result
+
+    async def _start_on_copy(self, argv: Sequence[str], path: Path, text: str, environ: Mapping[str, str]) -> str:
+        """Run a command of the settings that changes the file that it names: on a copy outside of the project."""
+        folder = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="opencode-format-"))
+        copy = folder / path.name
+        try:
+            await asyncio.to_thread(copy.write_bytes, text.encode())
+            working = await asyncio.to_thread(_existing, path.parent)
+            await _communicate([part.replace(FILE, str(copy)) for part in argv], b"", working, environ)
+            return (await asyncio.to_thread(copy.read_bytes)).decode()
+        finally:
+            await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+
+
+def _existing(folder: Path) -> Path:
+    """Return the nearest folder that exists: a new file may be in a new one."""
+    while not folder.is_dir():
+        folder = folder.parent
+    return folder
+
+
+async def _communicate(argv: Sequence[str], data: bytes, folder: Path, environ: Mapping[str, str]) -> bytes:
+    """Return the output of a program. Raises FormatError when it fails or takes too long, OSError when it cannot start."""
+    process = await asyncio.create_subprocess_exec(
+        *argv,
+        cwd=folder,
+        env=environ,
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        start_new_session=True,
+    )
+    try:
+        async with asyncio.timeout(TIMEOUT_S):
+            out, errors = await process.communicate(data)
+    except TimeoutError:
+        raise FormatError(f"{argv[0]} took longer than {TIMEOUT_S:g} s") from None
+    finally:
+        if process.returncode is None:  # too late, or canceled
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+    if process.returncode:
+        raise FormatError(
+            f"{argv[0]} failed with exit code {process.returncode}: {errors[:300].decode('utf-8', 'replace')}"
+        )
+    return out
+
+
+def changed_lines(before: str, after: str) -> list[tuple[Lines, Lines]]:
+    """Return the blocks of lines that differ, as lines of each text, in order. Blocks."""
+    old, new = before.split("\n"), after.split("\n")
+    shorter = min(len(old), len(new))
+    head = next((index for index in range(shorter) if old[index] != new[index]), shorter)
+    limit = shorter - head
+    tail = next((index for index in range(limit) if old[-1 - index] != new[-1 - index]), limit)
+    old_middle, new_middle = old[head : len(old) - tail], new[head : len(new) - tail]
+    if not old_middle and not new_middle:
+        return []
+    if len(old_middle) + len(new_middle) > _COMPARED_LINES:
+        return [((head, len(old) - tail), (head, len(new) - tail))]
+    return [
+        ((head + start, head + end), (head + new_start, head + new_end))
+        for tag, start, end, new_start, new_end in difflib.SequenceMatcher(
+            None, old_middle, new_middle, autojunk=False
+        ).get_opcodes()
+        if tag != "equal"
+    ]
+
+
+def is_near(before: str, after: str, edited: Sequence[Lines]) -> bool:
+    """Return whether all changes lie in these lines of the first text, or at most `MARGIN` lines next to them. Blocks."""
+    return all(
+        any(start - MARGIN <= first and last <= end + MARGIN for start, end in edited)
+        for (first, last), _ in changed_lines(before, after)
+    )
+
+
+def _describe(name: str, before: str, after: str, *, is_new: bool) -> str:
+    """Return the note for the model: the lines that the formatter changed, as they are now."""
+    blocks = [new for _, new in changed_lines(before, after)]
+    first, last = blocks[0][0], max(blocks[-1][1], blocks[0][0] + 1)
+    if is_new or last - first > _SHOWN_LINES:
+        return f"\n{name} formatted it; read it before you edit it again."
+    shown = "\n".join(after.split("\n")[first:last])
+    place = f"line {first + 1}" if last == first + 1 else f"lines {first + 1} to {last}"
+    return f"\n{name} formatted it; {place} now:\n{shown}"

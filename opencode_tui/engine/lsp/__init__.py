@@ -1,0 +1,1 @@
+"""Language servers: diagnostics after edits, symbols, definitions and references."""

@@ -1,0 +1,136 @@
+"""Formatters inside edits: what they may change, what the model hears, the next edit. With a tiny formatter."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from opencode_tui.config.settings.settings import FormatterSettings
+from opencode_tui.engine.format.formatters import Formatters, changed_lines, is_near
+from opencode_tui.engine.format.known_formatters import FormatterTable
+from opencode_tui.engine.tool.builtin.apply_patch import ApplyPatchTool
+from opencode_tui.engine.tool.builtin.edit import EditTool
+from opencode_tui.engine.tool.builtin.write import WriteTool
+from opencode_tui.engine.tool.edit.file_editor import FileEditor
+from tests.support.world.tools import Workbench
+
+PROGRAM = """
+import sys, time
+text = open(sys.argv[1]).read() if len(sys.argv) > 1 else sys.stdin.read()
+if "BROKEN" in text:
+    sys.exit("it is broken")
+text = "\\n".join(line.rstrip() for line in text.split("\\n"))
+open(sys.argv[1], "w").write(text) if len(sys.argv) > 1 else sys.stdout.write(text)
+"""
+
+
+class World:
+    """A folder in which a formatter removes blanks at the ends of lines."""
+
+    def __init__(self, tmp_path: Path, environ: dict[str, str], *arguments: str, **fields: Any) -> None:
+        script = tmp_path / "fmt.py"
+        script.write_text(PROGRAM)
+        folder = tmp_path / "project"
+        folder.mkdir()
+        entry = {"command": [sys.executable, "-S", str(script), *arguments], "extensions": ["txt"], **fields}
+        self.bench = Workbench(folder)
+        formatters = Formatters(
+            make_table=lambda: FormatterTable(
+                {"fmt": FormatterSettings.model_validate(entry)},
+                environ=environ,
+                directory=folder,
+                worktree=folder,
+                is_trusted=False,
+            ),
+            make_environ=lambda: environ,
+        )
+        editor = FileEditor(
+            files=self.bench.files,
+            stamps=self.bench.stamps,
+            permission=self.bench.permission,
+            format_edit=formatters.format,
+        )
+        self.edit, self.write = EditTool(editor=editor), WriteTool(editor=editor)
+        self.patch = ApplyPatchTool(
+            files=self.bench.files,
+            stamps=self.bench.stamps,
+            permission=self.bench.permission,
+            format_edit=formatters.format,
+        )
+        self.file = folder / "a.txt"
+
+
+@pytest.mark.parametrize("arguments", [(), ("$FILE",)])
+async def test_an_edit_is_formatted_and_the_next_one_is_not_refused(
+    tmp_path: Path, environ: dict[str, str], arguments: tuple[str, ...]
+) -> None:
+    world = World(tmp_path, environ, *arguments)
+    world.file.write_text("one\ntwo\n")
+    await world.bench.read("a.txt")
+    done = await world.bench.call(world.edit, filePath="a.txt", oldString="two", newString="deux   ")
+    assert world.file.read_text() == "one\ndeux\n"
+    assert done.output == "Edited a.txt.\nfmt formatted it; line 2 now:\ndeux"
+    assert "+deux\n" in done.metadata["diff"] and done.metadata["diff"] == world.bench.asked[-1].metadata["diff"]
+    await world.bench.call(world.edit, filePath="a.txt", oldString="deux", newString="drei")
+    assert world.file.read_text() == "one\ndrei\n"
+    assert [path.name for path in world.bench.edited] == ["a.txt", "a.txt"]
+
+
+async def test_what_would_change_other_lines_is_dropped(tmp_path: Path, environ: dict[str, str]) -> None:
+    world = World(tmp_path, environ)
+    world.file.write_text("far   \n\n\n\n\ntwo\n")
+    await world.bench.read("a.txt")
+    done = await world.bench.call(world.edit, filePath="a.txt", oldString="two", newString="deux   ")
+    assert (world.file.read_text(), done.output) == ("far   \n\n\n\n\ndeux   \n", "Edited a.txt.")
+
+
+async def test_the_whole_file_may_change_where_the_settings_say_so(tmp_path: Path, environ: dict[str, str]) -> None:
+    world = World(tmp_path, environ, whole=True)
+    world.file.write_text("far   \n\n\n\n\ntwo\n")
+    await world.bench.read("a.txt")
+    await world.bench.call(world.edit, filePath="a.txt", oldString="two", newString="deux   ")
+    assert world.file.read_text() == "far\n\n\n\n\ndeux\n"
+
+
+async def test_a_formatter_that_fails_changes_nothing(tmp_path: Path, environ: dict[str, str]) -> None:
+    world = World(tmp_path, environ)
+    done = await world.bench.call(world.write, filePath="a.txt", content="BROKEN   \n")
+    assert (world.file.read_text(), done.output) == ("BROKEN   \n", "Wrote a.txt (new file).")
+
+
+async def test_line_ends_stay_and_patches_are_formatted(tmp_path: Path, environ: dict[str, str]) -> None:
+    world = World(tmp_path, environ)
+    world.file.write_bytes(b"one\r\ntwo\r\n")
+    patch = "*** Begin Patch\n*** Update File: a.txt\n@@\n-two\n+deux   \n*** Add File: b.txt\n+new   \n*** End Patch"
+    done = await world.bench.call(world.patch, patchText=patch)
+    assert world.file.read_bytes() == b"one\r\ndeux\r\n"
+    assert (world.bench.folder / "b.txt").read_text() == "new\n"
+    assert done.output.endswith(
+        "\na.txt:\nfmt formatted it; line 2 now:\ndeux\nb.txt:\nfmt formatted it; read it before you edit it again."
+    )
+
+
+def test_only_lines_next_to_an_edit_are_near() -> None:
+    text = "\n".join(str(number) for number in range(20))
+    assert changed_lines("a\nb\nc", "a\nB\nc\nd") == [((1, 2), (1, 2)), ((3, 3), (3, 4))]
+    assert is_near(text, text.replace("\n7\n", "\nseven\n"), [(10, 11)])
+    assert not is_near(text, text.replace("\n6\n", "\nsix\n"), [(10, 11)])
+
+
+def test_without_settings_and_without_trust_nothing_runs(tmp_path: Path, environ: dict[str, str]) -> None:
+    program = tmp_path / "node_modules/.bin/prettier"
+    program.parent.mkdir(parents=True)
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    (tmp_path / ".prettierrc").write_text("{}")
+
+    def enabled(settings: Any, *, is_trusted: bool) -> bool:
+        table = FormatterTable(settings, environ=environ, directory=tmp_path, worktree=tmp_path, is_trusted=is_trusted)
+        return next(one.enabled for one in table.states() if one.name == "prettier")
+
+    assert not enabled(None, is_trusted=True)
+    assert not enabled(True, is_trusted=False)
+    assert enabled(True, is_trusted=True)
+    assert enabled({"prettier": FormatterSettings()}, is_trusted=True)
+    assert not enabled({"prettier": FormatterSettings(disabled=True)}, is_trusted=True)

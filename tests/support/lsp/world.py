@@ -1,0 +1,87 @@
+"""A folder with the scripted language server."""
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from opencode_tui.config.settings.settings import LspSettings
+from opencode_tui.engine.lsp.change import EditReport, FileChange
+from opencode_tui.engine.lsp.known_servers import ServerTable
+from opencode_tui.engine.lsp.language_servers import LanguageServers
+
+SERVER = Path(__file__).with_name("scripted_server.py")
+
+
+def command(log: Path, *modes: str) -> list[str]:
+    """Return the command of a scripted server."""
+    return [sys.executable, "-S", str(SERVER), str(log), *modes]
+
+
+def settings(log: Path, *modes: str) -> dict[str, Any]:
+    """Return the settings that use the scripted server, for files `*.bug`."""
+    return {"lsp": {"scripted": {"command": command(log, *modes), "extensions": [".bug"]}}}
+
+
+@dataclass
+class Bench:
+    """The language servers of a folder with one scripted server for `*.bug`."""
+
+    folder: Path
+    environ: dict[str, str]
+    modes: tuple[str, ...] = ("pull",)
+
+    def __post_init__(self) -> None:
+        self.log = self.folder.parent / "server.log"
+        self.clock = 0.0
+        self.heard: list[Path] = []
+        self.updates = 0
+        entry = LspSettings.model_validate(settings(self.log, *self.modes)["lsp"]["scripted"])
+        self.servers = LanguageServers(
+            make_table=lambda: ServerTable(
+                {"scripted": entry},
+                environ=self.environ,
+                directory=self.folder,
+                worktree=self.folder,
+                is_trusted=False,
+            ),
+            make_environ=lambda: self.environ,
+            publish_updated=self._updated,
+            publish_diagnostics=lambda _, path: self.heard.append(path),
+            clock_s=lambda: self.clock,
+        )
+
+    def _updated(self) -> None:
+        self.updates += 1
+
+    def write(self, name: str, text: str) -> Path:
+        path = self.folder / name
+        path.write_text(text)
+        return path
+
+    async def read(self, name: str) -> None:
+        """Read a file, and wait until its server has worked on it."""
+        self.servers.after_read(self.folder / name)
+        await self.idle()
+
+    async def idle(self) -> None:
+        """Wait until nothing works in the background."""
+        import asyncio
+
+        while tasks := [*self.servers._tasks, *(task for one in self.servers.running() for task in one._tasks)]:
+            await asyncio.wait(tasks)
+
+    async def edit(self, name: str, text: str, *, limit_s: float = 60) -> EditReport:
+        """Change a file; a loaded machine may take long."""
+        path = self.folder / name
+        before = path.read_text() if path.exists() else None
+        path.write_text(text)
+        return await self.servers.after_edit([FileChange(path, before, text)], limit_s=limit_s)
+
+    def messages(self, method: str) -> int:
+        """Return how many messages of a method the servers got."""
+        return sum(line.split(" ")[1] == method for line in self.log.read_text().splitlines())
+
+    def pids(self) -> list[int]:
+        """Return the processes of all servers that were ever started."""
+        return list(dict.fromkeys(int(line.split(" ")[0]) for line in self.log.read_text().splitlines()))

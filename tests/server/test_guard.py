@@ -42,6 +42,7 @@ WELL_FORMED = {
     "projectID": "global",
     "commandID": "bg1",
     "ptyID": "pty_1",
+    "serverID": "pyright",
     "name": "files",
 }
 

@@ -87,7 +87,7 @@ async def _serve(environment: Environment, listening: Listening, *, has_terminal
             clients, opened, listening=listening, credentials=credentials, terminals=terminals
         ) as address:
             if has_terminals:
-                say("server.pty is on: whoever has the password can start unconfined shells")
+                say("server.pty is on: a client that has the password can start unconfined shells")
             print_result(f"opencode server listening on {address.url}")
             sys.stdout.flush()
             return await ended

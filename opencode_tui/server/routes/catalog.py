@@ -5,9 +5,9 @@ Providers and models have the shape of OpenCode's API. Source: reference, `http.
 
 import asyncio
 from collections.abc import Iterable, Sequence
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from fastapi import Response
+from fastapi import Path, Response
 
 from opencode_tui.schema.api.catalog import AgentSummary, CommandSummary, ProviderSummary, SkillSummary, ToolSummary
 from opencode_tui.schema.api.language import FormatterState, LanguageServerState
@@ -145,8 +145,8 @@ async def list_all_language_servers(client: FolderClient) -> Response:
     return answer_records(await client.languages.servers())
 
 
-@extension_router.post(f"{OWN}/lsp/{{server_id}}/restart", response_model=bool)
-async def restart_language_server(client: FolderClient, server_id: str) -> Response:
+@extension_router.post(f"{OWN}/lsp/{{serverID}}/restart", response_model=bool)
+async def restart_language_server(client: FolderClient, server_id: Annotated[str, Path(alias="serverID")]) -> Response:
     """Restart the language servers of an id; return whether there were any."""
     return answer_value(await client.languages.restart(server_id))
 

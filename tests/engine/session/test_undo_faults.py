@@ -116,6 +116,7 @@ async def test_a_call_on_the_records_that_fails_leaves_files_and_record_in_step(
         at = calls = 1
         while at <= calls:
             files.log.clear()
+            files.calls = 0
             files.at, files.error = at, code
             await attempt(turn.revert)
             calls = files.calls

@@ -39,7 +39,7 @@ def describe_override(
     source = sources.get(setting, "your settings")
     variable = next((name for name in _variables_in(source) if environ.get(name) == found), "")
     named = f" (from the variable {variable})" if variable else ""
-    return f"{source}: {setting}{named} is used instead of the stored key; remove it there to use the stored one"
+    return f"{setting}{named} is used instead of the stored key; remove it from {source} to use the stored one"
 
 
 def _variables_in(source: str) -> list[str]:

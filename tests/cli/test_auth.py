@@ -43,8 +43,8 @@ def test_a_login_names_the_setting_and_the_variable_that_come_before_the_stored_
     environ["TEAM_KEY"] = "sk-canary"
     shadowed = line.run("auth", "login", "openai", stdin="sk-mine\n")
     assert (
-        f"{settings}: provider.openai.options.apiKey (from the variable TEAM_KEY) is used instead of the stored key; "
-        "remove it there to use the stored one" in shadowed.stderr
+        "provider.openai.options.apiKey (from the variable TEAM_KEY) is used instead of the stored key; "
+        f"remove it from {settings} to use the stored one" in shadowed.stderr
     )
     assert (shadowed.code, "canary" in shadowed.stderr) == (0, False)
     assert "is used instead" not in line.run("auth", "login", "groq", stdin="k\n").stderr

@@ -70,6 +70,37 @@ async def test_a_reset_keeps_commits_that_would_be_lost_under_a_branch(serve, pr
     assert project.git("show", "opencode-tui/one-before-reset:new.txt") == "mine"
 
 
+async def test_staged_work_and_ignored_files_are_never_overwritten(serve, project):
+    async with serve() as face:
+        folder = Path((await made(face, name="one"))["directory"])
+        (project.path / ".git" / "info" / "exclude").write_text("*.env\nout\n")
+        (project.path / "out").mkdir()
+        for name in ("mine.env", "out/result"):
+            (project.path / name).write_text("of the default branch\n")
+        project.git("add", "-f", "mine.env", "out/result")
+        project.git("commit", "-qm", "tracks ignored files")
+        for name in ("mine.env", "other.env", "out"):
+            (folder / name).write_text("mine\n")
+        body = {"directory": str(folder)}
+        ignored = await face.http.post(f"{ROUTE}/reset", json=body)
+        kept = [(folder / name).read_text() for name in ("mine.env", "out")]
+        (folder / "a.py").write_text("x = 2\n")
+        project.git("-C", str(folder), "add", "a.py")
+        (folder / "a.py").write_text("x = 1\n")
+        staged = await face.http.post(f"{ROUTE}/reset", json=body)
+        not_removed = await face.http.request("DELETE", ROUTE, json=body)
+        content = project.git("-C", str(folder), "show", ":a.py")
+        project.git("-C", str(folder), "reset", "-q")
+        for name in ("mine.env", "out"):
+            (folder / name).unlink()
+        reset = await face.http.post(f"{ROUTE}/reset", json=body)
+    assert ignored.status_code == 400 and "(mine.env, out)" in ignored.json()["data"]["message"]
+    assert kept == ["mine\n", "mine\n"] and content == "x = 2"
+    for answer in (staged, not_removed):
+        assert answer.status_code == 400 and "(a.py)" in answer.json()["data"]["message"]
+    assert reset.json() is True and (folder / "other.env").read_text() == "mine\n"
+
+
 @pytest.mark.skipif(shutil.which("bwrap") is None, reason="needs a sandbox")
 async def test_start_commands_run_in_the_sandbox_of_the_new_folder_once_the_project_is_trusted(serve, project):
     async with serve() as face:

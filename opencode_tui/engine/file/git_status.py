@@ -52,6 +52,16 @@ async def changed_files(git: SafeGit, repository: Repository, *, directory: Path
     return sorted((_seen_from(directory, worktree, file) for file in found), key=lambda file: file.path)
 
 
+async def staged_files(git: SafeGit, repository: Repository) -> list[str]:
+    """Return the files whose staged content differs from the last commit, relative to the work tree; all before the first one.
+
+    Raises GitUnavailableError.
+    """
+    where, variables = repository.worktree, await git.without_filters(repository)
+    listed = await git.run("diff", "--cached", "--name-only", "-z", "--no-renames", folder=where, more=variables)
+    return [name for name in listed.split("\0") if name]
+
+
 async def _compare(git: SafeGit, repository: Repository) -> tuple[list[ChangedFile], set[str]]:
     """Return the changes of tracked files and the names of untracked ones; before the first commit all are untracked."""
     where, variables = repository.worktree, await git.without_filters(repository)

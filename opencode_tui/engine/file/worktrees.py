@@ -1,4 +1,4 @@
-"""Worktrees that clients of the server make for a project, remove and reset; no uncommitted file and no commit is lost.
+"""Worktrees that clients of the server make for a project, remove and reset; no uncommitted work and no commit is lost.
 
 A worktree is listed when the call returns; its files are checked out after that, then the start commands run, inside the sandbox of
 the new folder. `worktree.ready` and `worktree.failed` report it, as events of the new folder. Source: OpenCode's API, 1.1.65.
@@ -13,10 +13,10 @@ from pathlib import Path
 from msgspec import Struct
 
 from opencode_tui.config.trust.inspection import inspect_folder
-from opencode_tui.engine.file.git_status import changed_files
+from opencode_tui.engine.file.git_status import changed_files, staged_files
 from opencode_tui.engine.project.discover import Project
 from opencode_tui.engine.project.git import SafeGit
-from opencode_tui.engine.project.linked_worktree import BRANCHES, LinkedWorktree, LinkedWorktrees
+from opencode_tui.engine.project.linked_worktree import BRANCHES, LinkedWorktree, LinkedWorktrees, shorten_names
 from opencode_tui.engine.project.projects import Projects
 from opencode_tui.engine.project.repository import find_repository
 from opencode_tui.schema.api.worktree import CreateWorktree, WorktreeInfo
@@ -24,7 +24,6 @@ from opencode_tui.schema.error import ConfigError, NotFoundError, OpencodeError
 from opencode_tui.schema.event.event import WorktreeFailed, WorktreeReady
 from opencode_tui.storage.paths import Paths
 
-_SHOWN = 5
 _NAME_LENGTH = 60
 
 Run = Callable[[Path, str], Awaitable[str | None]]
@@ -82,7 +81,7 @@ class Worktrees(Struct, frozen=True):
 
         Commits that would exist nowhere else keep a branch of their own; ignored files stay. Nothing is fetched.
 
-        Raises as `remove`.
+        Raises as `remove`, and ConfigError when ignored files are where the default branch has files.
         """
         found = await self._find(directory)
         await self._refuse_changes(found.path, "reset")
@@ -125,12 +124,13 @@ class Worktrees(Struct, frozen=True):
         repository = await asyncio.to_thread(find_repository, path)
         if repository is None:
             raise NotFoundError(f"{path} is not a worktree any more")
-        changed = await changed_files(SafeGit(path, environ=self.environ), repository, directory=path)
-        if changed:
-            names = ", ".join(one.path for one in changed[:_SHOWN])
-            more = f" and {len(changed) - _SHOWN} more" if len(changed) > _SHOWN else ""
+        git = SafeGit(path, environ=self.environ)
+        changed = [one.path for one in await changed_files(git, repository, directory=path)]
+        names = sorted({*changed, *await staged_files(git, repository)})
+        if names:
             raise ConfigError(
-                f"{path} has uncommitted work ({names}{more}); commit or move it, then {verb} the worktree again"
+                f"{path} has uncommitted work ({shorten_names(names)}); "
+                f"commit or move it, then {verb} the worktree again"
             )
 
     def _linked(self) -> LinkedWorktrees:

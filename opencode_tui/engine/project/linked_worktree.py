@@ -7,7 +7,7 @@ repository's settings do not change. Nothing is fetched. No commit is lost: a br
 import asyncio
 import itertools
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from opencode_tui.engine.project.repository import Repository, find_repository
 from opencode_tui.schema.error import ConfigError, GitUnavailableError
 
 BRANCHES = "opencode-tui/"
+_SHOWN = 5
 
 
 class LinkedWorktree(Struct, frozen=True):
@@ -75,10 +76,11 @@ class LinkedWorktrees:
         return await asyncio.to_thread(lambda: list(self._read(listing)))
 
     def _read(self, listing: str) -> Iterator[LinkedWorktree]:
-        for entry in listing.split("\n\n"):
+        for entry in listing.split("\n\n")[1:]:  # the first is the main one, or its git folder when that is elsewhere
             facts = dict(line.split(" ", 1) for line in entry.splitlines() if " " in line)
             path = Path(os.path.realpath(facts.get("worktree", "")))
-            if "branch" in facts and path.is_dir() and path != self._repository.main_worktree:
+            found = find_repository(path) if "branch" in facts else None
+            if found and found.worktree == path and found.common_dir == self._repository.common_dir:
                 yield LinkedWorktree(path, facts["branch"].removeprefix("refs/heads/"), facts.get("HEAD", ""))
 
     async def remove_clean(self, made: LinkedWorktree) -> None:
@@ -88,18 +90,21 @@ class LinkedWorktrees:
         """
         variables = await self._plain(made.path)
         settings = {name: value for name, value in variables.items() if name.startswith("GIT_CONFIG_")}
+        settings["GIT_DIR"] = str(self._repository.common_dir)  # git enters no bare repository that is not named
         top = self._repository.main_worktree
         await self._git.run("worktree", "remove", str(made.path), folder=top, more=settings)
         if made.branch.startswith(BRANCHES):
             with suppress(GitUnavailableError):  # it has commits that are in no other branch
-                await self._git.run("branch", "--quiet", "-d", made.branch, folder=top)
+                await self._git.run("branch", "--quiet", "-d", made.branch, folder=top, more=settings)
 
     async def reset(self, made: LinkedWorktree) -> None:
         """Move a worktree without changes to the default branch; commits that are nowhere else get a branch of their own.
 
-        Raises ConfigError without a default branch.
+        Raises ConfigError without a default branch, and when ignored files are where the default branch has files.
         """
         target = await self._default_branch()
+        variables = await self._plain(made.path)
+        await self._refuse_overwriting(made.path, target, variables)
         others = await self._git.run(
             "for-each-ref", "--format=%(refname:short)", "--contains", made.start, "refs/heads", "refs/remotes"
         )
@@ -107,12 +112,28 @@ class LinkedWorktrees:
             await self._git.run(
                 "branch", "--no-track", await self._free_branch(f"{made.branch}-before-reset"), made.start
             )
-        await self._git.run("reset", "--hard", "--quiet", target, folder=made.path, more=await self._plain(made.path))
+        await self._git.run("reset", "--hard", "--quiet", target, folder=made.path, more=variables)
+
+    async def _refuse_overwriting(self, path: Path, target: str, variables: Mapping[str, str]) -> None:
+        """Raise ConfigError when files of a commit would replace ignored ones of a worktree, which git does without asking."""
+        options = ("-z", "--others", "--ignored", "--exclude-standard")
+        ignored = _names(await self._git.run("ls-files", *options, folder=path, more=variables))
+        if not ignored:
+            return
+        listed = await self._git.run("ls-tree", "-r", "-z", "--name-only", target, folder=path, more=variables)
+        files = set(_names(listed))
+        occupied = files.union(*map(_folders, files))
+        lost = [name for name in ignored if name in occupied or files.intersection(_folders(name))]
+        if lost:
+            raise ConfigError(
+                f"{path} has ignored files that a reset would replace ({shorten_names(lost)}); "
+                "move them, then reset the worktree again"
+            )
 
     async def _free_branch(self, wanted: str) -> str:
-        taken = set((await self._git.run("for-each-ref", "--format=%(refname:short)", "refs/heads")).split())
+        existing = set((await self._git.run("for-each-ref", "--format=%(refname:short)", "refs/heads")).split())
         numbers = (wanted if number == 1 else f"{wanted}-{number}" for number in itertools.count(1))
-        return next(name for name in numbers if name not in taken)
+        return next(name for name in numbers if name not in existing)
 
     async def _default_branch(self) -> str:
         """Return the commit of the remote's default branch as it was fetched last, else of `main` or `master`."""
@@ -140,3 +161,21 @@ class LinkedWorktrees:
             return (await self._git.run("rev-parse", "--verify", "--quiet", "HEAD^{commit}")).strip()
         except GitUnavailableError as error:
             raise ConfigError(f"{self._repository.worktree} has no commits; commit something first") from error
+
+
+def shorten_names(names: Sequence[str]) -> str:
+    """Return the first names, and how many there are beyond them."""
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return ", ".join(names[:_SHOWN]) + more
+
+
+def _names(listing: str) -> list[str]:
+    """Return the names in a list of git; a nested repository is listed as a folder with a slash at its end."""
+    return [name.rstrip("/") for name in listing.split("\0") if name]
+
+
+def _folders(name: str) -> Iterator[str]:
+    """Yield the folders above a file, from the innermost."""
+    while "/" in name:
+        name = name.rpartition("/")[0]
+        yield name

@@ -48,7 +48,9 @@ async def measure(name: str, folder: Path, environ: dict[str, str]) -> list[Figu
     project = folder / name
     project.mkdir()
     settings = {name: FormatterSettings()}
-    table = FormatterTable(settings, environ=environ, directory=project, worktree=project, is_trusted=True)
+    table = FormatterTable(
+        settings, environ=environ, directory=project, worktree=project, is_trusted=True, is_sandboxed=False
+    )
     if table.find(project / file) is None:
         print(f"{name} is not installed")
         return []

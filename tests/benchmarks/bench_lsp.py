@@ -31,7 +31,7 @@ async def measure(name: str, folder: Path, environ: dict[str, str]) -> list[Figu
     folder.mkdir()
     path = folder / file
     path.write_text(text)
-    table = ServerTable(None, environ=environ, directory=folder, worktree=folder, is_trusted=True)
+    table = ServerTable(None, environ=environ, directory=folder, worktree=folder, is_trusted=True, is_sandboxed=False)
     if not any(isinstance(table.find(one), Found) for one in table.servers if one.id == name):
         print(f"{name} is not installed")
         return []

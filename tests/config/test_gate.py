@@ -36,6 +36,8 @@ INERT: list[tuple[Any, list[str], Any]] = [
     ({"enterprise": {"url": "http://x.example"}}, ["enterprise"], {}),
     ({"autoupdate": True}, ["autoupdate"], {}),
     ({"snapshot": False}, ["snapshot"], {}),
+    ({"experimental": {"lsp_diagnostics": "edit"}}, ["experimental.lsp_diagnostics"], {}),
+    ({"experimental": {"lsp_diagnostics": "off"}}, [], {"experimental": {"lsp_diagnostics": "off"}}),
     ({"experimental": {"openTelemetry": True}}, ["experimental.openTelemetry"], {}),
     ({"experimental": {"hook": {"session_completed": []}}}, ["experimental.hook"], {}),
     ({"skills": {"paths": ["/x"], "urls": ["http://x.example"]}}, ["skills.paths", "skills.urls"], {}),

@@ -119,7 +119,7 @@ class FormatterSettings(Section):
     disabled: bool | None = None
     """Do not use it."""
     command: Words | None = None
-    """The program and its arguments; it formats its standard input, or with $FILE a copy of the file."""
+    """The program; it formats its input, or a copy ($FILE) outside the project, where its settings are not found by path."""
     environment: Variables | None = Field(default=None, repr=False)
     """Its environment variables."""
     extensions: list[Text] | None = None

@@ -37,7 +37,7 @@ _AGENT_HARMLESS = {
     "name", "description", "mode", "model", "variant", "prompt", "temperature", "top_p", "steps", "maxSteps", "disable",
     "hidden", "color", "permission", "tools",
 }  # fmt: skip
-_EXPERIMENTAL_HARMLESS = {"disable_paste_summary", "batch_tool", "primary_tools", "mcp_timeout", "lsp_diagnostics"}
+_EXPERIMENTAL_HARMLESS = {"disable_paste_summary", "batch_tool", "primary_tools", "mcp_timeout"}
 _SANDBOX_TIGHTER: dict[str, Any] = {
     "mode": "read-only",
     "network": "off",
@@ -279,6 +279,8 @@ def _experimental(value: Any, path: KeyPath, place: RepositoryFolder) -> Iterato
             yield from _sandbox(entry, (*path, key))
         elif key == "approvals":
             yield from () if entry == "ask" else (Gated((*path, key), WEAKENS, entry),)
+        elif key == "lsp_diagnostics":
+            yield from () if entry == "off" else (Gated((*path, key), WEAKENS, entry),)
         elif key not in _EXPERIMENTAL_HARMLESS and entry is not False:
             yield Gated((*path, key), SENDS if key == "openTelemetry" else WEAKENS, entry)
 

@@ -7,10 +7,10 @@ from msgspec import Struct
 
 
 class Formatted(Struct, frozen=True):
-    """A text after formatting, and what the model must know about it; an empty note when nothing changed."""
+    """A text after formatting, and what the model must know about it; an empty message when nothing changed."""
 
     text: str
-    note: str = ""
+    message: str = ""
 
 
 class FormatEdit(Protocol):

@@ -17,6 +17,7 @@ from pathlib import Path
 from opencode_tui.engine.format.formatted import Formatted
 from opencode_tui.engine.format.known_formatters import FILE, FormatterTable, KnownFormatter, Lines
 from opencode_tui.schema.api.language import FormatterState
+from opencode_tui.schema.error import OpencodeError
 
 MARGIN = 3
 """Lines before and after an edit that its formatting may change."""
@@ -36,6 +37,10 @@ class FormatError(Exception):
     """A formatter failed; the text is its reason."""
 
 
+class _LateError(FormatError):
+    """A formatter took longer than its limit."""
+
+
 class Formatters:
     """The formatters of a folder. `make_table` looks for programs, in a thread; `make_environ` returns their environment."""
 
@@ -45,29 +50,31 @@ class Formatters:
         self._make_table = make_table
         self._make_environ = make_environ
         self._table: FormatterTable | None = None
+        self._late: set[str] = set()
+        """The formatters that once took too long; they do not run again in this session of the program."""
 
     async def states(self) -> list[FormatterState]:
         """Return all formatters, and which of them run."""
         return await asyncio.to_thread((await self._found_table()).states)
 
     async def format(self, path: Path, before: str | None, after: str) -> Formatted:
-        """Return the text of a file after an edit, formatted where it was edited; unchanged when that fails."""
+        """Return the text of a file after an edit, formatted where it was edited; unchanged when that fails. Never raises."""
         try:
             found = await asyncio.to_thread((await self._found_table()).find, path)
-            if found is None or before == after or len(after) > _MOST_BYTES:
+            if found is None or found[0].name in self._late or before == after or len(after) > _MOST_BYTES:
                 return Formatted(after)
             plain, is_crlf = after.replace("\r\n", "\n"), "\r\n" in after
             if "\r" in plain or (is_crlf and after.count("\r\n") != after.count("\n")):
                 return Formatted(after)  # mixed line ends would not survive
             old = None if before is None else before.replace("\r\n", "\n")
             result, lines = await self._run(*found, path, old, plain)
-        except (OSError, UnicodeError, FormatError) as error:
+            if result == plain:
+                return Formatted(after)
+            message = await asyncio.to_thread(_describe, found[0].name, plain, result, is_new=lines is None)
+        except (OSError, ValueError, FormatError, OpencodeError) as error:
             logger.info("%s was not formatted: %s", path, error)
             return Formatted(after)
-        if result == plain:
-            return Formatted(after)
-        note = await asyncio.to_thread(_describe, found[0].name, plain, result, is_new=lines is None)
-        return Formatted(result.replace("\n", "\r\n") if is_crlf else result, note)
+        return Formatted(result.replace("\n", "\r\n") if is_crlf else result, message)
 
     async def _found_table(self) -> FormatterTable:
         if self._table is None:
@@ -97,14 +104,24 @@ class Formatters:
     async def _start(
         self, formatter: KnownFormatter, program: str, path: Path, text: str, arguments: Sequence[str]
     ) -> str:
+        try:
+            return await self._start_once(formatter, program, path, text, arguments)
+        except _LateError:
+            self._late.add(formatter.name)
+            raise
+
+    async def _start_once(
+        self, formatter: KnownFormatter, program: str, path: Path, text: str, arguments: Sequence[str]
+    ) -> str:
         command = formatter.command[1:]
         environ = {**await asyncio.to_thread(self._make_environ), **formatter.environ}
-        if formatter.is_custom and FILE in command:
+        if formatter.is_custom and any(FILE in part for part in command):
             return await self._start_on_copy((program, *command), path, text, environ)
         argv = (program, *(part.replace(FILE, str(path)) for part in command))
         at = len(argv) - 1 if argv[-1] == "-" else len(argv)
         data = text.encode()
-        folder = await asyncio.to_thread(_existing, path.parent)
+        worktree = (await self._found_table()).worktree
+        folder = await asyncio.to_thread(_folder_of, path, formatter.root_marker, worktree)
         out = await _communicate((*argv[:at], *arguments, *argv[at:]), data, folder, environ)
         result = out.decode()
         if not result.strip() and text.strip():
@@ -112,9 +129,13 @@ class Formatters:
         return result
 
     async def _start_on_copy(self, argv: Sequence[str], path: Path, text: str, environ: Mapping[str, str]) -> str:
-        """Run a command of the settings that changes the file that it names: on a copy outside of the project."""
+        """Run a command of the settings that changes the file that it names: on a copy outside of the project.
+
+        Where the path is part of an argument, which may be for a shell, the copy gets a name without the characters of the file's.
+        """
         folder = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="opencode-format-"))
-        copy = folder / path.name
+        is_part = any(FILE in part and part != FILE for part in argv)
+        copy = folder / (f"file{path.suffix}" if is_part else path.name)
         try:
             await asyncio.to_thread(copy.write_bytes, text.encode())
             working = await asyncio.to_thread(_existing, path.parent)
@@ -131,6 +152,12 @@ def _existing(folder: Path) -> Path:
     return folder
 
 
+def _folder_of(path: Path, marker: str, worktree: Path) -> Path:
+    """Return where a program starts: the nearest folder above with the marker, in the worktree, else that of the file. Blocks."""
+    above = [one for one in path.parents if marker and one.is_relative_to(worktree)]
+    return next((one for one in above if (one / marker).exists()), None) or _existing(path.parent)
+
+
 async def _communicate(argv: Sequence[str], data: bytes, folder: Path, environ: Mapping[str, str]) -> bytes:
     """Return the output of a program. Raises FormatError when it fails or takes too long, OSError when it cannot start."""
     process = await asyncio.create_subprocess_exec(
@@ -145,12 +172,12 @@ async def _communicate(argv: Sequence[str], data: bytes, folder: Path, environ: 
     try:
         async with asyncio.timeout(TIMEOUT_S):
             out, errors = await process.communicate(data)
-    except TimeoutError:
-        raise FormatError(f"{argv[0]} took longer than {TIMEOUT_S:g} s") from None
-    finally:
-        if process.returncode is None:  # too late, or canceled
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
+    except (TimeoutError, asyncio.CancelledError) as error:
+        with suppress(ProcessLookupError, PermissionError):  # it may have ended and left children that hold its output
+            os.killpg(process.pid, signal.SIGKILL)
+        if isinstance(error, asyncio.CancelledError):
+            raise
+        raise _LateError(f"{argv[0]} took longer than {TIMEOUT_S:g} s") from None
     if process.returncode:
         raise FormatError(
             f"{argv[0]} failed with exit code {process.returncode}: {errors[:300].decode('utf-8', 'replace')}"
@@ -188,11 +215,11 @@ def is_near(before: str, after: str, edited: Sequence[Lines]) -> bool:
 
 
 def _describe(name: str, before: str, after: str, *, is_new: bool) -> str:
-    """Return the note for the model: the lines that the formatter changed, as they are now."""
+    """Return the message for the model: the lines that the formatter changed, as they are now."""
     blocks = [new for _, new in changed_lines(before, after)]
     first, last = blocks[0][0], max(blocks[-1][1], blocks[0][0] + 1)
     if is_new or last - first > _SHOWN_LINES:
         return f"\n{name} formatted it; read it before you edit it again."
     shown = "\n".join(after.split("\n")[first:last])
-    place = f"line {first + 1}" if last == first + 1 else f"lines {first + 1} to {last}"
-    return f"\n{name} formatted it; {place} now:\n{shown}"
+    location = f"line {first + 1}" if last == first + 1 else f"lines {first + 1} to {last}"
+    return f"\n{name} formatted it; {location} now:\n{shown}"

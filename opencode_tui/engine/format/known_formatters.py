@@ -1,4 +1,8 @@
-"""The formatters that are known, as programs from standard input to standard output; the names are OpenCode's."""
+"""The formatters that are known, as programs from standard input to standard output; the names are OpenCode's.
+
+They run outside the sandbox. Where commands run inside one, a formatter must not be a way out for them: no program in the
+project starts then, and none that runs code of the project.
+"""
 
 import os
 import shutil
@@ -8,7 +12,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from opencode_tui.config.settings.settings import FormatterSettings
-from opencode_tui.engine.project.programs import find_program
+from opencode_tui.engine.project.programs import find_program, is_below
 from opencode_tui.schema.api.language import FormatterState
 
 FILE = "$FILE"
@@ -24,14 +28,16 @@ RangeArguments = Callable[[str, Sequence[Lines]], tuple[str, ...]]
 class KnownFormatter(Struct, frozen=True):
     """A formatter. With `markers` it runs by itself only where the project has one of these files.
 
-    `runs_project_code`: its settings are programs, so it runs in trusted folders only. `ranges` are the endings for which `range`
-    works; `is_single` when it accepts one range only. `is_chosen`: the settings name it; `is_custom`: its command, too, is theirs.
+    `runs_project_code`: its settings are programs, so it runs only in trusted folders without a sandbox. `ranges` are the endings
+    for which `range` works; `is_single` when it accepts one range only. `is_chosen`: the settings name it; `is_custom`: the
+    command, too, is theirs. With `root_marker` it starts in the nearest folder above the file that has one of this name.
     """
 
     name: str
     extensions: tuple[str, ...]
     command: tuple[str, ...]
     markers: tuple[str, ...] = ()
+    root_marker: str = ""
     runs_project_code: bool = False
     range: RangeArguments | None = None
     ranges: tuple[str, ...] = ()
@@ -82,7 +88,9 @@ _PRETTIER = (".prettierrc", ".prettierrc.json", ".prettierrc.yaml", ".prettierrc
 
 KNOWN: tuple[KnownFormatter, ...] = (
     KnownFormatter("gofmt", (".go",), ("gofmt",)),
-    KnownFormatter("mix", (".ex", ".exs", ".heex"), ("mix", "format", "-"), runs_project_code=True),
+    KnownFormatter(
+        "mix", (".ex", ".exs", ".heex"), ("mix", "format", "-"), root_marker="mix.exs", runs_project_code=True
+    ),
     KnownFormatter("biome", _WEB, ("biome", "format", f"--stdin-file-path={FILE}"), ("biome.json", "biome.jsonc")),
     KnownFormatter("oxfmt", _SCRIPTS, ("oxfmt", "--stdin-filepath", FILE), (".oxfmtrc.json", ".oxfmtrc.jsonc")),
     KnownFormatter(
@@ -129,7 +137,7 @@ KNOWN: tuple[KnownFormatter, ...] = (
     KnownFormatter("gleam", (".gleam",), ("gleam", "format", "--stdin")),
     KnownFormatter("shfmt", (".sh", ".bash"), ("shfmt", "--filename", FILE)),
     KnownFormatter("nixfmt", (".nix",), ("nixfmt",)),
-    KnownFormatter("rustfmt", (".rs",), ("rustfmt", "--edition=2021")),
+    KnownFormatter("rustfmt", (".rs",), ("rustfmt", "--edition=2021"), runs_project_code=True),
     KnownFormatter("pint", (".php",), ()),  # it cannot read its standard input
     KnownFormatter("ormolu", (".hs",), ("ormolu", "--stdin-input-file", FILE)),
 )
@@ -137,7 +145,10 @@ _PROJECT_FOLDERS = ("node_modules/.bin", ".venv/bin", "venv/bin", "vendor/bin")
 
 
 class FormatterTable:
-    """The formatters of a folder by its settings, and their programs; `is_trusted`: those in the project, too, may run."""
+    """The formatters of a folder by its settings, and their programs.
+
+    `is_trusted` and not `is_sandboxed`: programs in the worktree, and formatters that run the project's code, may run.
+    """
 
     def __init__(
         self,
@@ -147,17 +158,18 @@ class FormatterTable:
         directory: Path,
         worktree: Path,
         is_trusted: bool,
+        is_sandboxed: bool,
     ) -> None:
         self.directory = directory
-        self._worktree = directory if str(worktree) == "/" else worktree
+        self.worktree = directory if str(worktree) == "/" else worktree
         self._environ = environ
-        self._is_trusted = is_trusted
+        self._runs_project = is_trusted and not is_sandboxed
         self._formatters = _chosen(settings)
         self._programs: dict[str, str | None] = {}
 
     def find(self, path: Path) -> tuple[KnownFormatter, str] | None:
-        """Return the first formatter for a file, and its program; None without one. Blocks for a few lookups."""
-        for formatter in self._formatters:
+        """Return the first formatter for a file in the worktree, and its program; None without one. Blocks for a few lookups."""
+        for formatter in self._formatters if path.is_relative_to(self.worktree) else ():
             if path.suffix in formatter.extensions and self._is_enabled(formatter, path):
                 program = self._program(formatter)
                 if program is not None:
@@ -180,11 +192,11 @@ class FormatterTable:
         ]
 
     def _is_enabled(self, formatter: KnownFormatter, path: Path) -> bool:
-        if not formatter.command or (formatter.runs_project_code and not self._is_trusted):
+        if not formatter.command or (formatter.runs_project_code and not self._runs_project):
             return False
         if formatter.is_chosen or not formatter.markers:
             return True
-        folders = [folder for folder in path.parents if folder.is_relative_to(self._worktree)]
+        folders = [folder for folder in path.parents if folder.is_relative_to(self.worktree)]
         return any((folder / name).exists() for folder in folders for name in formatter.markers)
 
     def _program(self, formatter: KnownFormatter) -> str | None:
@@ -195,17 +207,16 @@ class FormatterTable:
 
     def _look_for(self, program: str) -> str | None:
         if os.sep in program:
-            path = self.directory / program
-            is_own = path.is_relative_to(self._worktree)
-            return shutil.which(str(path)) if self._is_trusted or not is_own else None
-        if self._is_trusted:
-            tops = (self.directory, self._worktree)
+            path = str(self.directory / program)
+            return shutil.which(path) if self._runs_project or not is_below(path, self.worktree) else None
+        if self._runs_project:
+            tops = (self.directory, self.worktree)
             found = shutil.which(
                 program, path=os.pathsep.join(str(top / one) for top in tops for one in _PROJECT_FOLDERS)
             )
             if found is not None:
                 return found
-        return find_program(program, self._environ, self._worktree)
+        return find_program(program, self._environ, self.worktree)
 
 
 def _chosen(settings: bool | Mapping[str, FormatterSettings] | None) -> list[KnownFormatter]:
@@ -226,7 +237,8 @@ def _chosen(settings: bool | Mapping[str, FormatterSettings] | None) -> list[Kno
                 name=name,
                 extensions=extensions or base.extensions,
                 command=tuple(entry.command) if entry.command else base.command,
-                runs_project_code=base.runs_project_code and not entry.command,
+                root_marker=base.root_marker,
+                runs_project_code=base.runs_project_code,
                 range=None if entry.command else base.range,
                 ranges=base.ranges,
                 is_single=base.is_single,

@@ -24,7 +24,7 @@ class EditReport(Struct, frozen=True):
     diagnostics: dict[str, list[JsonObject]] = field(default_factory=dict[str, list[JsonObject]])
 
     @property
-    def note(self) -> str:
+    def message(self) -> str:
         """The text as the end of a tool's output."""
         return f"\n\nThis change brought new errors:\n{self.text}" if self.text else ""
 

@@ -1,6 +1,9 @@
 """The language servers that are known, and where each is found. Nothing is ever downloaded.
 
 Servers with the same `group` are alternatives: the first that is installed is used. The ids are OpenCode's where it has the server.
+
+Servers run outside the sandbox. Where commands run inside one, a server must not be a way out for them: no program in the
+project starts then, and none that runs code of the project.
 """
 
 import json
@@ -15,7 +18,7 @@ from typing import Any, cast
 from msgspec import Struct, field
 
 from opencode_tui.config.settings.settings import LspSettings
-from opencode_tui.engine.project.programs import find_program
+from opencode_tui.engine.project.programs import find_program, is_below
 
 _LANGUAGES = {
     ".bash": "shellscript", ".c": "c", ".cc": "cpp", ".cjs": "javascript", ".cpp": "cpp", ".cs": "csharp", ".cts": "typescript",
@@ -43,8 +46,8 @@ _PROJECT_FOLDERS = ("node_modules/.bin", ".venv/bin", "venv/bin", "vendor/bin")
 class KnownServer(Struct, frozen=True):
     """A language server: its command, the files that it is for, and how it is installed.
 
-    `runs_project_code`: it may run programs of the project, so it starts in trusted folders only. `navigates`: it finds
-    definitions. `least_version` is the major version of the npm package that must contain the program.
+    `runs_project_code`: it may run programs of the project, so it starts only in trusted folders without a sandbox.
+    `navigates`: it finds definitions. `least_version` is the major version of the npm package that must contain the program.
     """
 
     id: str
@@ -70,7 +73,7 @@ KNOWN: tuple[KnownServer, ...] = (
     _python(id="ty", command=("ty", "server"), install="uv tool install ty"),
     _python(id="basedpyright", command=("basedpyright-langserver", "--stdio"), install="uv tool install basedpyright"),
     _python(id="pyright", command=("pyright-langserver", "--stdio"), install="npm install -g pyright"),
-    _python(id="pyrefly", command=("pyrefly", "lsp"), install="uv tool install pyrefly"),
+    _python(id="pyrefly", command=("pyrefly", "lsp"), install="uv tool install pyrefly", runs_project_code=True),
     _python(id="pylsp", command=("pylsp",), install="uv tool install python-lsp-server", runs_project_code=True),
     _python(id="ruff", command=("ruff", "server"), install="uv tool install ruff", navigates=False),
     KnownServer("deno", _TS, ("deno.json", "deno.jsonc"), ("deno", "lsp"), "npm install -g deno", group="script"),
@@ -113,7 +116,10 @@ KNOWN: tuple[KnownServer, ...] = (
     KnownServer(
         *("elixir-ls", (".ex", ".exs"), ("mix.exs",), ("elixir-ls",), "brew install elixir-ls"), runs_project_code=True
     ),
-    KnownServer("dart", (".dart",), ("pubspec.yaml",), ("dart", "language-server"), "see dart.dev/get-dart"),
+    KnownServer(
+        *("dart", (".dart",), ("pubspec.yaml",), ("dart", "language-server"), "see dart.dev/get-dart"),
+        runs_project_code=True,
+    ),
     KnownServer(
         *("sourcekit-lsp", (".swift",), ("Package.swift",), ("sourcekit-lsp",), "see swift.org/install"),
         runs_project_code=True,
@@ -134,7 +140,8 @@ KNOWN: tuple[KnownServer, ...] = (
         runs_project_code=True,
     ),
     KnownServer(
-        "terraform", (".tf",), (".terraform.lock.hcl",), ("terraform-ls", "serve"), "brew install terraform-ls"
+        *("terraform", (".tf",), (".terraform.lock.hcl",), ("terraform-ls", "serve"), "brew install terraform-ls"),
+        runs_project_code=True,
     ),
 )
 """In the order of precedence. Servers without diagnostics of errors, or that need many processes, are left out."""
@@ -150,7 +157,7 @@ class Found(Struct, frozen=True):
 class ServerTable:
     """The servers of a folder: the known ones changed by the settings, and the programs that were found for them.
 
-    `is_trusted`: programs in the worktree, and servers that run the project's code, may start.
+    `is_trusted` and not `is_sandboxed`: programs in the worktree, and servers that run the project's code, may start.
     """
 
     def __init__(
@@ -161,11 +168,13 @@ class ServerTable:
         directory: Path,
         worktree: Path,
         is_trusted: bool,
+        is_sandboxed: bool,
     ) -> None:
         self.directory = directory
         self.worktree = directory if str(worktree) == "/" else worktree
         self._environ = environ
         self._is_trusted = is_trusted
+        self._runs_project = is_trusted and not is_sandboxed
         self.servers: Sequence[KnownServer] = [] if settings is False else _with_settings(settings)
         self._found: dict[str, Found | str] = {}
 
@@ -217,25 +226,26 @@ class ServerTable:
         return any((root / name).exists() for name in server.markers)
 
     def _look_for(self, server: KnownServer) -> Found | str:
-        if server.runs_project_code and not self._is_trusted and not server.is_configured:
+        if server.runs_project_code and not self._runs_project:
+            if self._is_trusted:
+                return "off where commands are sandboxed: it would run code of the project outside the sandbox"
             return "runs code of the project; trust the folder with `opencode-tui trust`"
         program, *arguments = server.command
-        path = self._in_project(program) or find_program(program, self._environ, self.worktree)
+        path = self._at_path(program) if os.sep in program else self._by_name(program)
         if path is None:
             return f"not installed; {server.install}" if server.install else f"{program} was not found"
         if server.least_version and _npm_version(path) < server.least_version:
             return f"{path} is older than version {server.least_version}; {server.install}"
         return Found(server, (path, *arguments))
 
-    def _in_project(self, program: str) -> str | None:
-        if os.path.isabs(program):
-            return program if os.access(program, os.X_OK) else None
-        if not self._is_trusted:
-            return None
-        if os.sep in program:
-            return shutil.which(str(self.directory / program))
+    def _at_path(self, program: str) -> str | None:
+        path = str(self.directory / program)
+        return shutil.which(path) if self._runs_project or not is_below(path, self.worktree) else None
+
+    def _by_name(self, program: str) -> str | None:
         folders = [str(top / name) for top in (self.directory, self.worktree) for name in _PROJECT_FOLDERS]
-        return shutil.which(program, path=os.pathsep.join(folders))
+        own = shutil.which(program, path=os.pathsep.join(folders)) if self._runs_project else None
+        return own or find_program(program, self._environ, self.worktree)
 
 
 def language_of(path: Path) -> str:

@@ -191,12 +191,12 @@ async def _run_shell(
     try:
         async with asyncio.timeout(limit_s):
             out, err = await process.communicate(data)
-    except TimeoutError:
+    except (TimeoutError, asyncio.CancelledError) as error:
+        with suppress(ProcessLookupError, PermissionError):  # it may have ended and left children that hold its output
+            os.killpg(process.pid, signal.SIGKILL)
+        if isinstance(error, asyncio.CancelledError):
+            raise
         raise HookError(f"`{command}` took longer than {limit_s:g} s") from None
-    finally:
-        if process.returncode is None:  # too late, or canceled
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
     return process.returncode or 0, _text(out), _text(err)
 
 

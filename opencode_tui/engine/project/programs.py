@@ -28,6 +28,12 @@ def safe_path(path: str, folder: Path) -> str:
     )
 
 
+def is_below(program: str, folder: Path) -> bool:
+    """Return whether an absolute path, or what it links to, is in the work tree that contains the folder."""
+    root = _work_tree(folder)
+    return root.parent != root and _is_in(program, (root, Path(os.path.realpath(root))))
+
+
 def _work_tree(folder: Path) -> Path:
     """Return the nearest folder above with an entry `.git`, else the folder."""
     return next((path for path in (folder, *folder.parents) if os.path.lexists(path / ".git")), folder)

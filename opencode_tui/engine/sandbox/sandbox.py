@@ -109,8 +109,12 @@ class Sandbox:
 
     async def status(self) -> SandboxStatus:
         """Return how commands are confined; the first call tries it out."""
+        return self._status or await asyncio.to_thread(self.find_status)
+
+    def find_status(self) -> SandboxStatus:
+        """Return how commands are confined. Blocks at first, for a trial."""
         if self._status is None:
-            self._status = await asyncio.to_thread(self._find_status)
+            self._status = self._find_status()
         return self._status
 
     async def confine(

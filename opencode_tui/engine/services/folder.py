@@ -424,6 +424,7 @@ class FolderServices:
             directory=self.project.directory,
             worktree=self.project.worktree,
             is_trusted=self.is_trusted(),
+            is_sandboxed=self._is_sandboxed(),
         )
 
     def _make_languages(self) -> "LanguageServers":
@@ -455,6 +456,7 @@ class FolderServices:
                 directory=self.project.directory,
                 worktree=self.project.worktree,
                 is_trusted=self.is_trusted(),
+                is_sandboxed=self._is_sandboxed(),
             )
 
         return Formatters(make_table=make_table, make_environ=self._program_environment)
@@ -466,11 +468,20 @@ class FolderServices:
         except TrustError:
             return False
 
+    def _is_sandboxed(self) -> bool:
+        """Return whether commands are confined here. Blocks at first."""
+        return self.sandbox.get().find_status().tier != "none"
+
     def _program_environment(self) -> dict[str, str]:
-        """Return the environment of programs that work on the project's files: without keys, PATH without the project."""
+        """Return the environment of programs that work on the project's files: without keys, PATH without the project.
+
+        In a trusted folder where nothing confines commands, PATH is that of the user. Blocks.
+        """
         environ = self.secrets.get().without_keys(self.core.environ)
         path = environ.get("PATH", "")
-        return environ if self.is_trusted() else {**environ, "PATH": safe_path(path, self.project.directory)}
+        if self.is_trusted() and not self._is_sandboxed():
+            return environ
+        return {**environ, "PATH": safe_path(path, self.project.directory)}
 
     def _make_snapshots(self) -> "Snapshots":
         from opencode_tui.engine.snapshot.objects.quota import SnapshotSettings

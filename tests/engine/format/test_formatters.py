@@ -1,5 +1,6 @@
 """Formatters inside edits: what they may change, what the model hears, the next edit. With a tiny formatter."""
 
+import asyncio
 import sys
 from pathlib import Path
 from typing import Any
@@ -7,12 +8,14 @@ from typing import Any
 import pytest
 
 from opencode_tui.config.settings.settings import FormatterSettings
+from opencode_tui.engine.format import formatters as formatters_module
 from opencode_tui.engine.format.formatters import Formatters, changed_lines, is_near
 from opencode_tui.engine.format.known_formatters import FormatterTable
 from opencode_tui.engine.tool.builtin.apply_patch import ApplyPatchTool
 from opencode_tui.engine.tool.builtin.edit import EditTool
 from opencode_tui.engine.tool.builtin.write import WriteTool
 from opencode_tui.engine.tool.edit.file_editor import FileEditor
+from opencode_tui.schema.error import ConfigError
 from tests.support.world.tools import Workbench
 
 PROGRAM = """
@@ -35,13 +38,14 @@ class World:
         folder.mkdir()
         entry = {"command": [sys.executable, "-S", str(script), *arguments], "extensions": ["txt"], **fields}
         self.bench = Workbench(folder)
-        formatters = Formatters(
+        self.formatters = formatters = Formatters(
             make_table=lambda: FormatterTable(
                 {"fmt": FormatterSettings.model_validate(entry)},
                 environ=environ,
                 directory=folder,
                 worktree=folder,
                 is_trusted=False,
+                is_sandboxed=False,
             ),
             make_environ=lambda: environ,
         )
@@ -75,6 +79,44 @@ async def test_an_edit_is_formatted_and_the_next_one_is_not_refused(
     await world.bench.call(world.edit, filePath="a.txt", oldString="deux", newString="drei")
     assert world.file.read_text() == "one\ndrei\n"
     assert [path.name for path in world.bench.edited] == ["a.txt", "a.txt"]
+
+
+_REPLACE = 'echo "$f" >> ../log; echo new > "$f"'
+
+
+@pytest.mark.parametrize("rest", [("f=$FILE; " + _REPLACE,), ("f=${1#--write=}; " + _REPLACE, "fmt", "--write=$FILE")])
+async def test_a_command_with_the_file_in_an_argument_gets_a_copy_too(
+    tmp_path: Path, environ: dict[str, str], rest: tuple[str, ...]
+) -> None:
+    world = World(tmp_path, environ, command=["sh", "-c", *rest])
+    world.file.write_text("old\n")
+    formatted = await world.formatters.format(world.file, "older\n", "old\n")
+    assert (formatted.text, world.file.read_text()) == ("new\n", "old\n")
+    assert str(world.bench.folder) not in (tmp_path / "log").read_text()
+
+
+async def test_a_formatter_that_was_late_is_killed_with_its_children_and_stays_off(
+    tmp_path: Path, environ: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(formatters_module, "TIMEOUT_S", 0.5)
+    world = World(tmp_path, environ, command=["sh", "-c", "sleep 1000 & echo $! >> ../log"])
+    assert (await world.formatters.format(world.file, None, "a\n")).text == "a\n"
+    [pid] = (tmp_path / "log").read_text().split()
+    status = Path(f"/proc/{pid}/cmdline")
+    async with asyncio.timeout(30):
+        while status.exists() and status.read_bytes():
+            await asyncio.sleep(0.01)
+    await world.formatters.format(world.file, None, "b\n")
+    assert (tmp_path / "log").read_text().split() == [pid]
+
+
+async def test_an_edit_is_written_even_when_settings_cannot_be_read(tmp_path: Path, environ: dict[str, str]) -> None:
+    def fail() -> dict[str, str]:
+        raise ConfigError("broken")
+
+    world = World(tmp_path, environ)
+    formatters = Formatters(make_table=world.formatters._make_table, make_environ=fail)
+    assert (await formatters.format(world.file, None, "a   \n")).text == "a   \n"
 
 
 async def test_what_would_change_other_lines_is_dropped(tmp_path: Path, environ: dict[str, str]) -> None:
@@ -125,12 +167,25 @@ def test_without_settings_and_without_trust_nothing_runs(tmp_path: Path, environ
     program.chmod(0o755)
     (tmp_path / ".prettierrc").write_text("{}")
 
-    def enabled(settings: Any, *, is_trusted: bool) -> bool:
-        table = FormatterTable(settings, environ=environ, directory=tmp_path, worktree=tmp_path, is_trusted=is_trusted)
+    def enabled(settings: Any, *, is_trusted: bool, is_sandboxed: bool = False) -> bool:
+        table = FormatterTable(
+            settings,
+            environ=environ,
+            directory=tmp_path,
+            worktree=tmp_path,
+            is_trusted=is_trusted,
+            is_sandboxed=is_sandboxed,
+        )
+        assert table.find(tmp_path.parent / "other.js") is None
         return next(one.enabled for one in table.states() if one.name == "prettier")
 
     assert not enabled(None, is_trusted=True)
     assert not enabled(True, is_trusted=False)
     assert enabled(True, is_trusted=True)
     assert enabled({"prettier": FormatterSettings()}, is_trusted=True)
+    own = {"prettier": FormatterSettings(command=[str(program)])}
+    assert enabled(own, is_trusted=True)
+    assert not enabled(own, is_trusted=False)
+    assert not enabled(own, is_trusted=True, is_sandboxed=True)
+    assert not enabled(True, is_trusted=True, is_sandboxed=True)
     assert not enabled({"prettier": FormatterSettings(disabled=True)}, is_trusted=True)

@@ -44,6 +44,7 @@ class Bench:
                 directory=self.folder,
                 worktree=self.folder,
                 is_trusted=False,
+                is_sandboxed=False,
             ),
             make_environ=lambda: self.environ,
             publish_updated=self._updated,

@@ -113,7 +113,7 @@ class ApplyPatchTool:
         title = f"{len(steps)} {'file' if len(steps) == 1 else 'files'}"
         report = await self._check([change for step in steps for change in step.file_changes])
         shown = {**shown, "diagnostics": report.diagnostics}
-        return ToolResult(title, f"Patch applied.\n{listed}{report.note}", shown)
+        return ToolResult(title, f"Patch applied.\n{listed}{report.message}", shown)
 
     async def _locate(self, sections: Sequence[Section], context: ToolContext) -> list[tuple[Location, Location]]:
         """Return each section's file and its target; raises ToolError when a file is named twice."""
@@ -159,7 +159,7 @@ class ApplyPatchTool:
 
     async def _formatted(self, target: Location, before: str | None, after: str) -> tuple[str, str]:
         done = await self._format(target.real, before, after)
-        return done.text, f"\n{target.relative}:{done.note}" if done.note else ""
+        return done.text, f"\n{target.relative}:{done.message}" if done.message else ""
 
     async def _state(self, source: Location) -> tuple[TextFile | None, Stamp | None]:
         """Return a file's text, if it has one, and its stamp, if it exists."""

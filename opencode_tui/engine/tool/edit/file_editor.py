@@ -105,7 +105,7 @@ class FileEditor:
             new = await asyncio.to_thread(rewrite, location.path, old)
             before = old.text if old else ""
             formatted = await self._format(location.real, before if old else None, new.text)
-            new = Rewrite(formatted.text, new.format, new.note + formatted.note)
+            new = Rewrite(formatted.text, new.format, new.note + formatted.message)
             diff = await asyncio.to_thread(compare, location.relative, before, new.text)
             change = Change(location.real, new.format.encode(new.text), old.stamp if old else None)
             await self._permission.ask(
@@ -116,5 +116,5 @@ class FileEditor:
                 self._stamps.mark(context.session_id, location.real, stamp)
         through = f"\nNote: {location.relative} is a link; {location.real} was written." if location.is_alias else ""
         report = await self._check([FileChange(location.real, before if old else None, new.text)])
-        note = new.note + (old.note if old else "") + through + report.note
+        note = new.note + (old.note if old else "") + through + report.message
         return Edited(location, before, new.text, diff, old is not None, note, report)

@@ -295,7 +295,7 @@ class Agent:
     async def _open(
         self, cwd: str, session_id: str, mcp_servers: McpServers | None, *, is_shown: bool
     ) -> "OpenSession":
-        """Open a stored session, in its own folder where that exists."""
+        """Open a stored session, in its own folder where that exists; one that is open goes on as it is."""
         folder = await self._folder(cwd)
         from opencode_tui.acp.errors import reporting
 
@@ -303,13 +303,16 @@ class Agent:
             info = await (await folder.client()).sessions.get(session_id)
             if await asyncio.to_thread(Path(info.directory).is_dir):
                 folder = await self._folder(info.directory)
-            session = await folder.session(info)
-            loading = asyncio.create_task(session.load(is_shown=is_shown))
-            folder.sessions[session.id] = session  # its events wait for the history
+            created = None if info.id in folder.sessions else await folder.session(info)
+            session = folder.sessions.get(info.id) or created
+            assert session is not None
+            folder.sessions[session.id] = session
             try:
-                await loading
+                if session is created or is_shown:
+                    await session.load(is_shown=is_shown)  # its events wait for the history
             except BaseException:
-                del folder.sessions[session.id]
+                if session is created:
+                    del folder.sessions[session.id]
                 raise
         self._after_answer(folder, session, mcp_servers)
         return session
@@ -317,7 +320,7 @@ class Agent:
     def _find(self, session_id: str) -> "tuple[Folder, OpenSession]":
         """Return an open session with its folder. Raises RequestError."""
         for folder in self._folders.values():
-            if session_id in folder.sessions:
+            if session_id in folder.sessions and not folder.has_ended:
                 return folder, folder.sessions[session_id]
         raise RequestError(-32602, f"session {session_id!r} is not open; use session/new or session/load")
 

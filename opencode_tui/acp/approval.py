@@ -22,8 +22,9 @@ from opencode_tui.acp.tool_call import (
     text_content,
     title_of,
 )
-from opencode_tui.schema.api.question import Question
-from opencode_tui.schema.permission import PermissionRequest, Reply
+from opencode_tui.schema.api.question import Question, QuestionRequest
+from opencode_tui.schema.event.event import QuestionAsked
+from opencode_tui.schema.permission import PermissionRequest, Reply, ToolCallRef
 from opencode_tui.schema.session.part import ToolPart
 from opencode_tui.text.permission import Act, always_of, choices_of, reasons_of, subject_of
 from opencode_tui.text.permission import title_of as question_of
@@ -51,6 +52,16 @@ class Answer(Struct, frozen=True):
 
     reply: Reply
     host: bool = False
+
+
+def request_of(event: QuestionAsked) -> QuestionRequest:
+    """Return the request of an event."""
+    return QuestionRequest(
+        id=event.id,
+        session_id=event.session_id,
+        questions=[Question.model_validate(one) for one in event.questions],
+        tool=ToolCallRef.model_validate(event.tool) if event.tool is not None else None,
+    )
 
 
 def options_of(request: PermissionRequest) -> list[PermissionOption]:

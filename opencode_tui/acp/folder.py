@@ -94,6 +94,9 @@ class Folder:
                 failed = await self._servers.add(client, session.id, servers)
             finally:
                 session.ready.set()
+            if session.id not in self.sessions:  # it was closed meanwhile
+                await self._servers.release(client, session.id)
+                return
             await self._send_commands(client, session)  # with the prompts of the servers
             lines += ["MCP servers of this client that are not used:", *failed] if failed else []
         if lines:
@@ -123,7 +126,11 @@ class Folder:
                 with client.events() as events:
                     self._opened.set_result(client)
                     async for envelope in events:
-                        await self._receive(envelope)
+                        try:
+                            await self._receive(envelope)
+                        except Exception:  # one event must not end all sessions
+                            name = type(envelope.event).__name__
+                            logger.exception("%s: %s could not be sent to the client", directory, name)
         except Exception as error:
             if self._opened.done():
                 logger.exception("%s: the engine has ended", directory)
@@ -134,11 +141,7 @@ class Folder:
     async def _receive(self, envelope: Envelope) -> None:
         event = envelope.event
         if isinstance(event, BusLagged):
-            for session in tuple(self.sessions.values()):
-                try:
-                    await session.read_again()
-                except OpencodeError as error:
-                    logger.warning("session %s cannot be read again: %s", session.id, error)
+            await self._read_again()
             return
         if isinstance(event, SessionCreated):
             self._parents[event.info.id] = event.info.parent_id
@@ -146,6 +149,22 @@ class Folder:
         session = None if session_id is None else await self._root(session_id)
         if session is not None:
             await session.receive(event)
+
+    async def _read_again(self) -> None:
+        """Read all sessions after events were lost; ask what waits for an answer, and end the questions that do not any more."""
+        for session in tuple(self.sessions.values()):
+            try:
+                await session.read_again()
+            except OpencodeError as error:
+                logger.warning("session %s cannot be read again: %s", session.id, error)
+        client = await self.client()
+        requests = [*await client.permissions.pending(), *await client.questions.pending()]
+        waiting = {request.id for request in requests}
+        for session in tuple(self.sessions.values()):
+            session.keep_asking(waiting)
+        for request in requests:
+            if (session := await self._root(request.session_id)) is not None:
+                session.ask(request)
 
     async def _root(self, session_id: str) -> OpenSession | None:
         """Return the open session that this is, or whose subagent it is."""

@@ -1,7 +1,7 @@
 """One session of a client: its turns one after the other, the updates about it, the questions in it."""
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from contextlib import suppress
 
 from acp.agent.connection import AgentSideConnection
@@ -16,6 +16,7 @@ from opencode_tui.acp.approval import (
     label_of,
     options_of,
     plan_file,
+    request_of,
 )
 from opencode_tui.acp.choices import COMPACT
 from opencode_tui.acp.content import Block, Prompt, read_prompt
@@ -23,7 +24,7 @@ from opencode_tui.acp.errors import invalid, refused
 from opencode_tui.acp.updates import SessionState, Update, message, replay, session_of, updates_of
 from opencode_tui.client.client import Client
 from opencode_tui.schema.api.context import CompactSession
-from opencode_tui.schema.api.question import Question
+from opencode_tui.schema.api.question import Question, QuestionRequest
 from opencode_tui.schema.api.request import CommandInput, PromptInput, PromptPart, TextInput
 from opencode_tui.schema.error import OpencodeError, RunAborted, StorageError
 from opencode_tui.schema.event.event import (
@@ -40,6 +41,7 @@ from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.message import AssistantMessage
 from opencode_tui.schema.session.part import ToolPart
 from opencode_tui.schema.session.stored_error import StoredAbortedError, StoredOutputLengthError
+from opencode_tui.text.permission import sandbox_of
 
 SHOWN_LIMIT_S = 2.0
 """Seconds that the answer to a prompt waits for the last events of its turn: they come another way."""
@@ -101,7 +103,10 @@ class OpenSession:
         self.state.model = model
 
     async def load(self, *, is_shown: bool) -> None:
-        """Read the stored messages; send them with `is_shown`. Raises NotFoundError."""
+        """Read the stored messages; with `is_shown` send all of them, also those that were sent before. Raises NotFoundError."""
+        await self._read(is_shown=is_shown, is_whole=is_shown)
+
+    async def _read(self, *, is_shown: bool, is_whole: bool) -> None:
         async with self._sending:
             info = await self._client.sessions.get(self.id)
             messages = await self._client.messages.list(self.id)
@@ -109,7 +114,9 @@ class OpenSession:
             if boundary is not None:
                 messages = [one for one in messages if one.info.id < boundary]
             self.state.title = info.title
-            for update in replay(messages, self.state):
+            if is_whole:
+                self.state.clear_sent()
+            for update in replay(messages, self.state, is_whole=is_whole):
                 if is_shown:
                     await self.send([update])
             if is_shown:
@@ -122,9 +129,9 @@ class OpenSession:
                 await self.send(updates_of(event, self.state))
         match event:
             case PermissionAsked():
-                self._ask(event.id, self._ask_permission(event))
+                self.ask(event)
             case QuestionAsked():
-                self._ask(event.id, self._ask_questions(event))
+                self.ask(request_of(event))
             case PermissionReplied() | QuestionReplied() | QuestionRejected():
                 if (task := self._asking.pop(event.request_id, None)) is not None:
                     task.cancel()
@@ -133,11 +140,8 @@ class OpenSession:
         self._moved.set()
 
     async def read_again(self) -> None:
-        """Read everything after events were lost, and send what is new."""
-        await self.load(is_shown=True)
-        for request in await self._client.permissions.pending():
-            if request.session_id == self.id and request.id not in self._asking:
-                self._ask(request.id, self._ask_permission(request))
+        """Read everything after events were lost, and send what is new. The requests that wait are the caller's to pass on."""
+        await self._read(is_shown=True, is_whole=False)
         if self.id not in await self._client.prompts.status():
             self.state.is_busy = False
         self._moved.set()
@@ -189,7 +193,7 @@ class OpenSession:
             task.cancel()
 
     async def _send_request(self, given: Prompt) -> MessageWithParts | None:
-        """Send a prompt or a command; return the last message of its answer, None for a command of this face."""
+        """Send a prompt or a command; return the last message of its answer, None for a command of this client."""
         state = self.state
         if given.command:
             known = [one.name for one in await self._client.catalog.commands()]
@@ -279,18 +283,30 @@ class OpenSession:
 
     # Questions.
 
-    def _ask(self, request_id: str, asking: Coroutine[object, object, None]) -> None:
-        """Ask in a task of its own. A turn of another client is its business."""
-        if self._turn is None or self._turn.done() or request_id in self._asking:
-            asking.close()
+    def ask(self, request: PermissionRequest | QuestionRequest) -> None:
+        """Ask the client in a task of its own, unless it is asked already.
+
+        What a turn of another client asks is for that client. A background command asks without a turn when it has written
+        protected files; the first answer counts.
+        """
+        is_running = self._turn is not None and not self._turn.done()
+        is_permission = isinstance(request, PermissionRequest)
+        is_for_this = is_running or (is_permission and sandbox_of(request).kind == "protected")
+        if request.id in self._asking or not is_for_this:
             return
-        task = asyncio.create_task(asking)
-        self._asking[request_id] = task
+        task = asyncio.create_task(self._ask_permission(request) if is_permission else self._ask_questions(request))
+        self._asking[request.id] = task
 
         def remove(_: "asyncio.Task[None]") -> None:
-            self._asking.pop(request_id, None)
+            self._asking.pop(request.id, None)
 
         task.add_done_callback(remove)
+
+    def keep_asking(self, waiting: Container[str]) -> None:
+        """End the questions to the client whose requests do not wait any more."""
+        for request_id, task in tuple(self._asking.items()):
+            if request_id not in waiting:
+                task.cancel()
 
     async def _ask_permission(self, request: PermissionRequest) -> None:
         part = await self._find_call(request.session_id, request.tool)
@@ -313,21 +329,19 @@ class OpenSession:
         except OpencodeError:
             await self._client.permissions.reply(request.id, "reject")
 
-    async def _ask_questions(self, event: QuestionAsked) -> None:
+    async def _ask_questions(self, request: QuestionRequest) -> None:
         """Ask one question after the other; without an answer to one of them they are dismissed, which ends the turn."""
-        call_ref = ToolCallRef.model_validate(event.tool) if event.tool is not None else None
-        part = await self._find_call(event.session_id, call_ref)
+        part = await self._find_call(request.session_id, request.tool)
         answers: list[list[str]] = []
-        for asked in event.questions:
-            question = Question.model_validate(asked)
-            label = await self._ask_question(question, part, event.id)
+        for question in request.questions:
+            label = await self._ask_question(question, part, request.id)
             if label is None:
-                await self._client.questions.reject(event.id)
+                await self._client.questions.reject(request.id)
                 return
             answers.append([label])
-        await self._client.questions.reply(event.id, answers)
+        await self._client.questions.reply(request.id, answers)
 
-    async def _ask_question(self, question: Question, part: ToolPart | None, event_id: str) -> str | None:
+    async def _ask_question(self, question: Question, part: ToolPart | None, request_id: str) -> str | None:
         """Return the chosen label; None when the client gave none. A question without options is only shown."""
         if not question.options:
             await self.send([message(f"{question.question}\n")])
@@ -335,7 +349,7 @@ class OpenSession:
         is_plan = part is not None and part.tool == "plan_exit"
         asked = ask_question(
             question,
-            part.call_id if part is not None else event_id,
+            part.call_id if part is not None else request_id,
             plan=await self._plan(question) if is_plan else None,
         )
         try:

@@ -83,7 +83,7 @@ Update = (
     | SessionInfoUpdate
     | UsageUpdate
 )
-"""An update that this face sends."""
+"""An update that the agent sends."""
 
 PIECE = 64 * 1024
 """Characters of a text that one update has at most."""
@@ -92,7 +92,8 @@ PIECE = 64 * 1024
 class SessionState:
     """What a client was sent of one session.
 
-    `root` is its folder. `expects_own`: the next request is one of this client, which shows it itself. `adopted` are the calls of
+    `root` is its folder. `expects_own`: the next request is one of this client, which shows it itself; with `shows_own` it is
+    sent as well: the whole history is. `adopted` are the calls of
     subagents that the client knows, because they asked for permission.
     """
 
@@ -106,6 +107,7 @@ class SessionState:
         self.cost = 0.0
         self.used = 0
         self.is_replaying = False
+        self.shows_own = False
         self.is_busy = False
         self.expects_own = False
         self.own_text = ""
@@ -136,6 +138,13 @@ class SessionState:
         return (
             isinstance(event, PartUpdated) and isinstance(event.part, ToolPart) and event.part.call_id in self.adopted
         )
+
+    def clear_sent(self) -> None:
+        """Let a replay send everything again; what was counted stays counted."""
+        self._sent.clear()
+        self._partial.clear()
+        self._thoughts.clear()
+        self._calls = {call_id: shown for call_id, shown in self._calls.items() if call_id in self.adopted}
 
     def waiting_own(self) -> str | None:
         """Return the request of this client that waits for the turn of another one; None without one."""
@@ -274,7 +283,7 @@ class SessionState:
             self.expects_own = False
             self._waiting -= self.own
             self.own.add(message_id)
-        return message_id in self.own
+        return message_id in self.own and not self.shows_own
 
     def _call(self, part: ToolPart) -> Iterator[Update]:
         state = part.state
@@ -290,8 +299,8 @@ class SessionState:
                 raw_input={},
             )
         output = running_content(part) if isinstance(state, ToolStateRunning) else ()
-        print_size = hash(str(output)) if output else 0
-        now = (state.status, print_size)
+        output_hash = hash(str(output)) if output else 0
+        now = (state.status, output_hash)
         if now == shown or (shown is not None and shown[0] in ("completed", "error")):
             return
         self._calls[part.call_id] = now
@@ -398,9 +407,12 @@ def session_of(event: Event) -> str | None:
             return found if isinstance(found, str) else None
 
 
-def replay(messages: Sequence[MessageWithParts], state: SessionState) -> Iterator[Update]:
-    """Yield the updates of stored messages, oldest first, from before an undo only; what was sent already is left out."""
-    state.is_replaying = True
+def replay(messages: Sequence[MessageWithParts], state: SessionState, *, is_whole: bool = False) -> Iterator[Update]:
+    """Yield the updates of stored messages, oldest first, from before an undo only.
+
+    What was sent already is left out, and so are the requests of this client, those with `is_whole` excepted.
+    """
+    state.is_replaying, state.shows_own = True, is_whole
     try:
         for message in messages:
             for _ in state.on_message(message.info):
@@ -409,7 +421,7 @@ def replay(messages: Sequence[MessageWithParts], state: SessionState) -> Iterato
                 yield from state.on_part(part)
         state.finished |= state.ended
     finally:
-        state.is_replaying = False
+        state.is_replaying = state.shows_own = False
 
 
 def plan_of(todos: Sequence[JsonObject]) -> AgentPlanUpdate:

@@ -4,8 +4,8 @@ import asyncio
 import json
 import os
 import sys
-from collections.abc import AsyncGenerator, Iterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterable, Callable, Generator, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any, cast
 
@@ -31,7 +31,9 @@ from acp.schema import (
 from opencode_tui.acp.serve import serve
 from opencode_tui.cli.engine_access import serve_terminals
 from opencode_tui.client.shared import open_shared
+from opencode_tui.engine.sandbox.tier import Tier, probe
 from opencode_tui.schema.api.request import PromptInput, TextInput
+from opencode_tui.schema.event.event import BusLagged, Envelope, PermissionAsked, QuestionAsked
 from opencode_tui.schema.model import parse_model_ref
 from opencode_tui.schema.session.stored_error import StoredAbortedError
 from opencode_tui.storage.paths import find_paths
@@ -119,13 +121,15 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Repo:
 
 
 @asynccontextmanager
-async def connected(folder: Path, variables: dict[str, str]) -> AsyncGenerator[Editor]:
+async def connected(
+    folder: Path, variables: dict[str, str], opening: Callable[[Path], AbstractAsyncContextManager[Any]] | None = None
+) -> AsyncGenerator[Editor]:
     """Yield a client that has called `initialize`; then close its end and wait for the agent."""
     editor, loop = Editor(), asyncio.get_running_loop()
     given, to_agent = os.pipe()
     from_agent, answers = os.pipe()
     agent = asyncio.create_task(
-        serve(folder, lambda path: open_shared(variables, path, serve=serve_terminals), (given, answers))
+        serve(folder, opening or (lambda path: open_shared(variables, path, serve=serve_terminals)), (given, answers))
     )
     reader = asyncio.StreamReader(limit=1 << 24)
     incoming, _ = await loop.connect_read_pipe(
@@ -243,6 +247,20 @@ async def test_a_canceled_turn_and_the_prompt_behind_it_end_as_canceled(editor: 
     assert "Echo: third" in editor.text() and "word99" not in editor.text() and "second" not in editor.text()
 
 
+async def test_an_open_session_that_is_loaded_again_keeps_its_turn(editor: Editor, project: Repo):
+    session = await new_session(editor, project.path)
+    turn = asyncio.create_task(editor.prompt(session, "<<slow 100>> <<words 100>>"))
+    await editor.until_text("word2")
+    editor.updates.clear()
+    await editor.conn.load_session(cwd=str(project.path), session_id=session, mcp_servers=[])
+    words = editor.text().split()
+    assert "word2" in words and len(words) == len(set(words))
+    assert "<<words 100>>" in editor.text("user_message_chunk")
+    await editor.conn.resume_session(cwd=str(project.path), session_id=session, mcp_servers=[])
+    await editor.conn.cancel(session_id=session)
+    assert (await turn).stop_reason == "cancelled"
+
+
 async def test_two_prompts_are_answered_one_after_the_other(editor: Editor, project: Repo, model: ModelServer):
     session = await new_session(editor, project.path)
     await asyncio.gather(editor.prompt(session, "one"), editor.prompt(session, "two"))
@@ -315,6 +333,24 @@ async def test_an_approved_plan_is_built_in_the_other_mode(editor: Editor, proje
     assert "Echo:" in editor.text() or "Done:" in editor.text()
 
 
+async def test_a_background_command_asks_without_a_turn(editor: Editor, project: Repo):
+    tiers: tuple[Tier, ...] = ("bubblewrap", "landlock")
+    if not any(probe(one, os.environ).works for one in tiers):
+        pytest.skip("commands cannot be confined on this machine")
+    session = await new_session(editor, project.path)
+    editor.kinds = ["reject_once"]
+    go, file = project.path / "go", project.path / ".envrc"
+    project.write("late.sh", "until test -e go; do sleep 0.02; done; echo x > .envrc\n")
+    command = "bash late.sh"
+    await editor.prompt(session, tool("bash", command=command, description="waits", background=True))
+    assert editor.asked == []
+    go.touch()
+    async with asyncio.timeout(10):
+        while not editor.asked or file.exists():
+            await asyncio.sleep(0.02)
+    assert ".envrc" in str(editor.asked[0][0].content)
+
+
 async def test_a_question_of_the_agent_is_a_choice_of_its_labels(editor: Editor, project: Repo, model: ModelServer):
     session = await new_session(editor, project.path)
     editor.kinds = ["allow_once"]
@@ -344,6 +380,56 @@ async def test_a_call_of_a_subagent_is_announced_before_it_asks(editor: Editor, 
     assert [one.title for one in shown] == ["subagent: bash: echo ask within"]
     states = [one.status for one in editor.of("tool_call_update") if one.tool_call_id == call.tool_call_id]
     assert states[-1] == "completed" and editor.text() == "done"
+
+
+class Losing:
+    """A client of the engine that loses the events of requests; before each an event comes that cannot be sent."""
+
+    def __init__(self, client: Any) -> None:
+        self._client = client
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._client, name)
+
+    @contextmanager
+    def events(self) -> Generator[AsyncIterable[Envelope]]:
+        with self._client.events() as events:
+            yield self._kept(events)
+
+    async def _kept(self, events: AsyncIterable[Envelope]) -> AsyncGenerator[Envelope]:
+        async for envelope in events:
+            event = envelope.event
+            if isinstance(event, PermissionAsked | QuestionAsked):
+                yield Envelope("", QuestionAsked(id="q", session_id=event.session_id, questions=[{"unknown": 1}]))
+                yield Envelope("", BusLagged())
+            else:
+                yield envelope
+
+
+async def test_requests_are_asked_after_lost_events(tmp_path: Path, variables: dict[str, str], model: ModelServer):
+    @asynccontextmanager
+    async def opening(folder: Path) -> AsyncGenerator[Any]:
+        async with open_shared(variables, folder, serve=serve_terminals) as client:
+            yield Losing(client)
+
+    project = make_project(tmp_path / "project")
+    async with connected(project.path, variables, opening) as editor:
+        session = await new_session(editor, project.path)
+        editor.kinds = ["allow_once"]
+        task = {"description": "look", "prompt": "look around", "subagent_type": "general"}
+        ask = Call("bash", {"command": "echo ask within", "description": "asks"}, id="inner")
+        asked = {"question": "Which one?", "header": "Pick", "options": [{"label": "A"}, {"label": "B"}]}
+        model.script(
+            Answer(calls=(Call("task", task),)),
+            Answer(calls=(ask,)),
+            Answer(text="looked"),
+            Answer(calls=(Call("question", {"questions": [asked]}),)),
+            Answer(text="done"),
+        )
+        async with asyncio.timeout(20):
+            assert (await editor.prompt(session, "go")).stop_reason == "end_turn"
+        titles = [call.title for call, _ in editor.asked]
+        assert titles == ["bash: echo ask within", "Pick: Which one?"] and editor.text() == "done"
 
 
 async def test_todos_are_a_plan(editor: Editor, project: Repo):
@@ -390,10 +476,22 @@ async def test_mcp_servers_of_the_client_are_used_while_its_session_is_open(edit
     await editor.prompt(answer.session_id, tool("tickets_echo", text="from the server"))
     assert "from the server" in editor.of("tool_call_update", answer.session_id)[-1].raw_output["output"]
     assert "- broken: " in editor.text(session_id=answer.session_id) and "- tickets" not in editor.text()
+    again = await editor.conn.new_session(cwd=str(project.path), mcp_servers=[broken])
     await editor.conn.close_session(session_id=answer.session_id)
-    other = await new_session(editor, project.path)
-    await editor.prompt(other, tool("tickets_echo", text="again"))
-    assert editor.of("tool_call_update", other)[-1].status == "failed"
+    await editor.prompt(again.session_id, tool("tickets_echo", text="again"))
+    assert editor.of("tool_call_update", again.session_id)[-1].status == "failed"
+    assert "- broken: " in editor.text(session_id=again.session_id)
+
+
+async def test_an_mcp_server_that_starts_ends_with_its_session(
+    editor: Editor, project: Repo, variables: dict[str, str]
+):
+    given = McpServerStdio(name="late", command=sys.executable, args=[str(Path(mcp_server.__file__))], env=[])
+    session = (await editor.conn.new_session(cwd=str(project.path), mcp_servers=[given])).session_id
+    await editor.conn.close_session(session_id=session)
+    async with open_shared(variables, project.path, serve=serve_terminals) as screen, asyncio.timeout(10):
+        while ("late", "disabled") not in [(one.name, one.state) for one in await screen.mcp.servers()]:
+            await asyncio.sleep(0.02)
 
 
 async def test_a_turn_is_interrupted_when_the_client_goes(tmp_path: Path, variables: dict[str, str]):

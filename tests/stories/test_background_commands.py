@@ -105,15 +105,24 @@ async def test_a_command_that_ends_while_another_call_runs_is_in_its_result(worl
 
 
 async def test_undo_is_refused_while_it_runs_and_then_reverts_its_files(world: World, folder: Path) -> None:
-    session = await world.prompt(f"go {start('echo 2 > a.py; echo new > made; sleep 4002')}")
-    async with asyncio.timeout(20):
-        while not (folder / "made").exists():
-            await asyncio.sleep(0.02)
+    wait = call("bash_output", id="bg1", wait=20, filter="ready")
+    session = await world.prompt(f"go {start('echo 2 > a.py; echo new > made; echo ready; sleep 4002')} {wait}")
     with pytest.raises(BusyError, match=r"bg1 .* still runs; stop it first"):
         await world.client.undo.revert(session.id)
     await world.client.background.stop("bg1")
     report = await world.client.undo.revert(session.id)
     assert (report.kept, (folder / "a.py").read_text(), (folder / "made").exists()) == ([], "x = 1\n", False)
+
+
+async def test_undo_keeps_what_changes_while_it_runs_after_the_turn(world: World, folder: Path) -> None:
+    wait = call("bash_output", id="bg1", wait=20, filter="ready")
+    session = await world.prompt(f"go {start('echo new > made; echo ready; ' + UNTIL_GO)} {wait}")
+    (folder / "a.py").write_text("by the user\n")
+    (folder / "go").touch()
+    await until_ended(world)
+    report = await world.client.undo.revert(session.id)
+    assert ((folder / "a.py").read_text(), (folder / "made").exists()) == ("by the user\n", False)
+    assert {os.path.basename(one.path) for one in report.kept} == {"a.py", "go"}
 
 
 async def test_changes_of_other_calls_while_it_runs_stay_theirs(world: World, folder: Path) -> None:
@@ -125,7 +134,8 @@ async def test_changes_of_other_calls_while_it_runs_stay_theirs(world: World, fo
     assert ((folder / "written").exists(), (folder / "mine").read_text(), report.kept) == (False, "1\n2\n", [])
     first = (await world.messages(session))[0].info.id
     report = await world.client.undo.revert(session.id, first)
-    assert (sorted(os.listdir(folder)), report.kept) == ([".git", "a.py"], [])
+    assert sorted(os.listdir(folder)) == [".git", "a.py", "mine"]
+    assert [os.path.basename(one.path) for one in report.kept] == ["mine"]
 
 
 async def test_deleting_the_session_ends_its_commands(world: World) -> None:

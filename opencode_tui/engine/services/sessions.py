@@ -111,6 +111,7 @@ class SessionServices:
             store=self._core.store,
             clock=self._core.clock,
             recover_files=self._recorder.recover,
+            end_run=self._recorder.end_run,
             revert=self.revert,
             summaries=self.summaries,
         )

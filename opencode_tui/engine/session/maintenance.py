@@ -90,12 +90,13 @@ def _is_open(part: AnyPart) -> bool:
 class SessionMaintenance(Struct, frozen=True):
     """Recovers, prepares and summarizes sessions of one folder. Each method needs the session's run lock.
 
-    `recover_files` records the changes of files by commands of a dead process.
+    `recover_files` records the changes of files by commands of a dead process, `end_run` those of background commands.
     """
 
     store: SessionStore
     clock: Clock
     recover_files: Callable[[str], Awaitable[None]]
+    end_run: Callable[[str], Awaitable[None]]
     revert: "Lazy[SessionRevert]"
     summaries: "Lazy[SessionSummaries]"
 

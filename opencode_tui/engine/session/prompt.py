@@ -160,8 +160,11 @@ class SessionPrompt(Struct, frozen=True):
             stored = await begin() if begin is not None else None
             if stored is not None:
                 return stored
+            run.end_changes = partial(self.maintenance.end_run, session_id)
             run.after_run = partial(self.maintenance.summarize, session_id)
-            return await self.loop.run(run, await self.store.get(session_id), self)
+            answer = await self.loop.run(run, await self.store.get(session_id), self)
+            await self.maintenance.end_run(session_id)  # before the user sees its end, and edits files
+            return answer
 
         return self.runs.start(session_id, body, policy=policy or AskPerson())
 

@@ -9,7 +9,8 @@ it. Source: design, "Cancellation".
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Generator, Sequence
+from contextlib import contextmanager
 
 from opencode_tui.engine.permission.policy import Policy
 from opencode_tui.engine.session.records.fork_copy import ForkQueue
@@ -73,7 +74,8 @@ Body = Callable[["Run"], Awaitable[MessageWithParts]]
 class Run:
     """The work on one session from a prompt to idle.
 
-    `finalize` closes open records after an interruption or a failure and returns the `cleanup`; `after_run` always follows.
+    `finalize` closes open records after an interruption or a failure and returns the `cleanup`; `end_changes`, which records
+    what its background commands have changed, and `after_run` always follow.
     """
 
     def __init__(self, session_id: str, policy: Policy) -> None:
@@ -81,6 +83,7 @@ class Run:
         self.policy = policy
         self.finalize: Finalizer | None = None
         self.cleanup: Cleanup | None = None
+        self.end_changes: Cleanup | None = None
         self.after_run: Cleanup | None = None
         self.is_followed = False
         self.read_up_to = ""
@@ -205,6 +208,15 @@ class RunRegistry:
         while (earlier := self._releasing.get(session_id)) is not None:
             await asyncio.wait({earlier})
 
+    @contextmanager
+    def awaited(self, session_id: str) -> Generator[None]:
+        """Let the session's next run wait for the end of the context, which holds its lock, and not fail."""
+        self._releasing[session_id] = asyncio.get_running_loop().create_future()
+        try:
+            yield
+        finally:
+            self._releasing.pop(session_id).set_result(None)
+
     def abort(self, session_id: str) -> bool:
         """Interrupt the session's run; returns whether there was one."""
         run = self._runs.get(session_id)
@@ -254,7 +266,7 @@ class RunRegistry:
             await self._copies.store_ends(run.session_id)
             await run.supervise(body, publisher=self._publisher)
             await self._store.flush()
-            left = [work for work in (run.cleanup, run.after_run) if work is not None]
+            left = [work for work in (run.cleanup, run.end_changes, run.after_run) if work is not None]
             if left:
                 await self._run_cleanup(run, left)
         finally:

@@ -9,7 +9,8 @@ import asyncio
 import logging
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,8 +33,6 @@ logger = logging.getLogger(__name__)
 
 LOCK_WAIT_S = 5.0
 LOCK_RETRY_S = 0.05
-CONTESTED_AFTER_S = 600.0
-"""A background command that ran longer than a foreground one may: the user has probably edited files meanwhile."""
 
 
 class StepRecorder:
@@ -54,6 +53,8 @@ class StepRecorder:
         self.identifier = identifier
         self._retention = retention
         self._families: dict[str, CommandWindow] = {}
+        self.background: dict[BackgroundWindow, StepChanges] = {}
+        """The background commands whose changes are not stored, with their steps."""
 
     def begin(self, message: AssistantMessage) -> "StepChanges":
         """Return an empty record for a step."""
@@ -80,16 +81,26 @@ class StepRecorder:
         Raises BusyError when another process keeps it, NotFoundError when it is deleted.
         """
         deadline = time.monotonic() + LOCK_WAIT_S
-        while self._session_lock.runs.get(session_id) is None:
-            try:
-                async with self._session_lock.hold(session_id):
-                    yield
-                return
-            except BusyError:
-                if time.monotonic() > deadline:
-                    raise
-                await asyncio.sleep(LOCK_RETRY_S)
-        yield
+        async with AsyncExitStack() as stack:
+            while self._session_lock.runs.get(session_id) is None:
+                try:
+                    await stack.enter_async_context(self._session_lock.hold(session_id))
+                    stack.enter_context(self._session_lock.runs.awaited(session_id))
+                    break
+                except BusyError:
+                    if time.monotonic() > deadline:
+                        raise
+                    await asyncio.sleep(LOCK_RETRY_S)
+            yield
+
+    async def end_run(self, session_id: str) -> None:
+        """Record what background commands have changed by the end of the run that started them. Needs the session's run lock.
+
+        What changes later may be the user's: undo lists it and does not change it. A failure is logged.
+        """
+        for window, changes in list(self.background.items()):
+            if window.session == session_id:
+                await changes.end_run(window)
 
     async def recover(self, session_id: str) -> None:
         """Record the changes of commands whose process died, in this session or its child sessions. Needs its run lock.
@@ -194,20 +205,34 @@ class StepChanges:
 
     async def end_background(self, window: "BackgroundWindow") -> None:
         """Record and store the changes of a background command that has ended, maybe long after the step."""
-        recording, message = await self.open(), self._message
-        is_contested = time.monotonic() - window.begun > CONTESTED_AFTER_S
+        recording, message, is_stored = await self.open(), self._message, False
         try:
-            await recording.end_background(window, is_contested=is_contested)
-            async with self._recorder.late_access(message.session_id):
-                stored = await self._recorder.store.messages(message.session_id)
-                if any(one.info.id == message.id for one in stored):
-                    async with self._writing:
-                        await self._store_start(recording)
-                        await self._store_patch(recording)
-                    await self._recorder.store.sync()
-            await recording.close_background(window)
+            try:
+                await recording.end_background(window)
+                async with self._recorder.late_access(message.session_id):
+                    stored = await self._recorder.store.messages(message.session_id)
+                    if any(one.info.id == message.id for one in stored):
+                        async with self._writing:
+                            await self._store_start(recording)
+                            await self._store_patch(recording)
+                        await self._recorder.store.sync()
+                is_stored = True
+            finally:
+                self._recorder.background.pop(window, None)
+                await recording.close_background(window, is_stored=is_stored)
         except OpencodeError as error:
             logger.warning("undo will not cover all changes of message %s: %s", message.id, error)
+
+    async def begin_background(self) -> "BackgroundWindow":
+        """Record all files before a background command; raises SnapshotError, StorageError."""
+        window = await (await self.open()).begin_background()
+        self._recorder.background[window] = self
+        return window
+
+    async def end_run(self, window: "BackgroundWindow") -> None:
+        """Record and store what a background command has changed by the end of the run that started it."""
+        recording = await self.open()
+        await self.attempt(partial(recording.end_run, window))
 
     async def _store_start(self, recording: "StepRecording") -> None:
         start = self._start
@@ -300,10 +325,10 @@ class FileChangeRecorder:
 
         async def begin() -> None:
             nonlocal window
-            window = await (await self._changes.open()).begin_background()
+            window = await self._changes.begin_background()
 
-        await self._attempt(begin)
         try:
+            await self._attempt(begin)
             yield
         finally:
             if window is not None:

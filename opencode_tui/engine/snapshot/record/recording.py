@@ -4,9 +4,9 @@ Commands of the agents that work for one request (a session and its children) ma
 a scan before the first of them, and each step whose last command ends records the changes since the last scan. Writes of other
 sessions' file tools are left out; where a command of another request ran, the rest is contested.
 
-A background command has a scan of its own before it and one after it: its step gets what changed in between, without what file
-tools wrote and what other commands of the same request were found to change. Where it ran for long, that is contested, because the
-user may have changed it. Source: SPEC, section 5.
+A background command has a scan of its own before it, one when the run that started it ends, and one after it: its step gets what
+changed in between, without what file tools wrote and what other commands of the same request were found to change. What changes
+after the run is contested, because the user may have changed it. Source: SPEC, section 5.
 """
 
 import asyncio
@@ -16,6 +16,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from opencode_tui.cancellation import run_to_completion
 from opencode_tui.engine.snapshot.change_log import ChangeHistory, ChangeLog, OpenStep
 from opencode_tui.engine.snapshot.entry import NOT_LOOKED, OVER_QUOTA, Entry, State, Unknown, parents, permission_bits
 from opencode_tui.engine.snapshot.objects.changes import Change, is_certain, is_partial
@@ -192,16 +193,20 @@ class _ActiveWindow:
 
 @dataclass(eq=False, slots=True)
 class BackgroundWindow:
-    """The time in which a background command of a step runs: the scan before it, and what others were found to change since."""
+    """The time in which a background command of a step runs: the last scan, and what others were found to change since.
+
+    `is_contested` is set when the run that started it has ended, `is_ended` when the changes are recorded.
+    """
 
     session: str
     message: str
     shell: str
     base: str
     since: int
-    begun: float
     stamps: Stamps
     others: set[str] = field(default_factory=set[str])
+    is_contested: bool = False
+    is_ended: bool = False
 
 
 @dataclass(slots=True)
@@ -343,24 +348,56 @@ class StepRecording:
     async def begin_background(self) -> BackgroundWindow:
         """Record all files directly before a background command of the step starts; returns its window for `end_background`."""
 
+        made: list[BackgroundWindow] = []
+
         def work(opened: LockedWorktree, stop: threading.Event) -> BackgroundWindow:
             opened.change_log.trim(now=opened.clock())
-            since, begun = opened.clock(), time.monotonic()
+            since = opened.clock()
             view = _whole(opened.worktree.scan(stop=stop))
-            opened.change_log.begin_step(self._message, view.id, session=self.session, time=since)
             opened.snapshot_log.add(view.id, since)
             stamps = stamp_skipped(opened.worktree.root, view.manifest.skipped)
             shell = opened.change_log.begin_shell(self._window.name, time=since)
-            return BackgroundWindow(self.session, self._message, shell, view.id, since, begun, stamps)
+            window = BackgroundWindow(self.session, self._message, shell, view.id, since, stamps)
+            made.append(window)
+            opened.change_log.begin_step(self._message, view.id, session=self.session, time=since)
+            return window
 
         async with self._window.lock:
-            window = await self._lock.run(work)
+            try:
+                window = await self._lock.run(work)
+            except BaseException:
+                # The command will not start, so there are no changes to record.
+                for window in made:
+                    await run_to_completion(self.close_background(window, is_stored=True))
+                raise
             self._window.background.append(window)
         self._first = self._first or window.base
         return window
 
-    async def end_background(self, window: BackgroundWindow, *, is_contested: bool) -> None:
-        """Record the changes of a background command that has ended; with `is_contested` an undo only reports them."""
+    async def end_run(self, window: BackgroundWindow) -> None:
+        """Record what a background command has changed when the run that started it ends; what changes later is contested.
+
+        Does nothing once the run or the command has ended. A failure makes all changes of the command contested.
+        """
+        if window.is_contested or window.is_ended:
+            return
+        try:
+            await self._record_background(window)
+        finally:
+            window.is_contested = True
+
+    async def end_background(self, window: BackgroundWindow) -> None:
+        """Record the changes of a background command that has ended."""
+        try:
+            await self._record_background(window)
+        except BaseException:
+            self._has_missed = True
+            raise
+        finally:
+            window.is_ended = True
+
+    async def _record_background(self, window: BackgroundWindow) -> None:
+        """Record the changes since the last scan of the window, which then begins with the new one."""
 
         def work(opened: LockedWorktree, stop: threading.Event) -> None:
             tree, now = opened.worktree, opened.clock()
@@ -373,7 +410,7 @@ class StepRecording:
             stamps = stamp_skipped(tree.root, after.manifest.skipped)
             touched = find_touched(base.manifest.skipped, after.manifest.skipped, window.stamps, stamps)
             touched = {path: reason for path, reason in touched.items() if path not in others}
-            is_doubtful = is_contested or history.has_other_shell(self._window.name, since=window.since)
+            is_doubtful = window.is_contested or history.has_other_shell(self._window.name, since=window.since)
             self._accumulator.add(
                 ChangeSet(
                     changes,
@@ -387,23 +424,21 @@ class StepRecording:
             opened.snapshot_log.add(after.id, now)
             self.result = store_changes(opened, self._accumulator, ObjectWriter(tree.store))
             self._window.exclude(changes)
+            window.base, window.since, window.stamps, window.others = after.id, now, stamps, set()
 
-        try:
-            async with self._window.lock, self._acting:
+        async with self._window.lock, self._acting:
+            if not window.is_ended:
                 await self._lock.run(work)
-        except BaseException:
-            self._has_missed = True
-            raise
-        finally:
-            self._window.background.remove(window)
 
-    async def close_background(self, window: BackgroundWindow) -> None:
-        """Record that the changes of a background command are stored; without it they count as those of a killed program."""
+    async def close_background(self, window: BackgroundWindow, *, is_stored: bool) -> None:
+        """Record that a background command has ended; changes that are not stored count as those of a killed program."""
         now = self._lock.clock()
+        if window in self._window.background:
+            self._window.background.remove(window)
 
         def close(changes: ChangeLog) -> None:
             changes.end_shell(window.shell, time=now)
-            if not self._has_background:
+            if is_stored and not self._has_background and self._current_window() is None:
                 changes.end_step(self._message, time=now)
 
         await self._lock.append(close)

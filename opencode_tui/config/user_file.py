@@ -14,7 +14,7 @@ from opencode_tui.config.check.types import SettingsCheck, describe_unknown, fin
 from opencode_tui.config.flags import Flags
 from opencode_tui.config.load import LoadedConfig, load_config
 from opencode_tui.config.merge import Merged
-from opencode_tui.config.redact import COVER
+from opencode_tui.config.redact import COVER, redact_settings
 from opencode_tui.config.sources.jsonc import JsoncError
 from opencode_tui.config.sources.jsonc_edit import merge_into
 from opencode_tui.config.sources.layer import Layer, parse_layer, read_layer, visit
@@ -43,12 +43,15 @@ def read_user_settings(paths: Paths) -> JsonObject:
 
 
 def change_user_settings(
-    change: JsonObject, *, paths: Paths, flags: Flags, directory: Path, environ: Mapping[str, str]
+    change: JsonObject, *, shown: JsonObject, paths: Paths, flags: Flags, directory: Path, environ: Mapping[str, str]
 ) -> LoadedConfig:
     """Merge values into the user's file and return the settings of a directory with them.
 
-    Values that a response covered (`[hidden]`) keep what the file has. Raises ConfigError, with the file unchanged, when the
-    change or the settings with it are not valid; StorageError when the file cannot be written. Blocks.
+    Values that a response covered (`[hidden]`) or that are in effect already, in the directory or in `shown`, keep what the file
+    has: a client that sends back what it read neither replaces `{env:…}` by its value nor copies settings of a repository.
+
+    Raises ConfigError, with the file unchanged, when the change or the settings with it are not valid; StorageError when the file
+    cannot be written. Blocks.
     """
     from opencode_tui.storage.locks import Locks  # only needed for writing
 
@@ -57,6 +60,14 @@ def change_user_settings(
     with Locks(paths).store():
         path = find_user_file(paths)
         before = _read(path)
+        try:
+            present = load_config(paths=paths, flags=flags, directory=directory, environ=environ)
+            shown = _overlay(shown, present.effective)
+        except ConfigError:  # the change may repair it
+            present = None
+        wanted = without_equal(wanted, redact_settings(shown))
+        if present is not None and not wanted:
+            return present
         try:
             after = merge_into(before, wanted)
         except JsoncError as error:
@@ -78,6 +89,29 @@ def without_covered(change: JsonObject) -> JsonObject:
         elif not _is_covered(value):
             kept[key] = value
     return kept
+
+
+def without_equal(change: JsonObject, present: JsonObject) -> JsonObject:
+    """Return a change without the values that are present, and without objects of nothing else."""
+    kept: JsonObject = {}
+    for key, value in change.items():
+        before = present.get(key)
+        if isinstance(value, dict) and isinstance(before, dict) and value:
+            inner = without_equal(cast("JsonObject", value), cast("JsonObject", before))
+            if inner:
+                kept[key] = inner
+        elif key not in present or value != before or isinstance(value, bool) != isinstance(before, bool):
+            kept[key] = value
+    return kept
+
+
+def _overlay(earlier: JsonObject, later: JsonObject) -> JsonObject:
+    merged = dict(earlier)
+    for key, value in later.items():
+        before = merged.get(key)
+        is_both = isinstance(before, dict) and isinstance(value, dict)
+        merged[key] = _overlay(cast("JsonObject", before), cast("JsonObject", value)) if is_both else value
+    return merged
 
 
 def _is_covered(value: Any) -> bool:

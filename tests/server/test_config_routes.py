@@ -53,6 +53,26 @@ async def test_what_a_client_read_can_be_sent_back(serve, user_file):
     assert user_file.read_text() == TEXT.replace("}}}\n", '}}},\n  "theme": "nord"\n')
 
 
+async def test_effective_settings_that_are_sent_back_do_not_become_the_users_own(serve, project, paths, user_file):
+    text = '{"username": "{file:name.txt}", "command": {"mine": {"template": "x"}}}'
+    (paths.config / "name.txt").write_text("canary")
+    user_file.write_text(text)
+    of_repository = {"theme": "nord", "permission": {"bash": "deny"}, "command": {"theirs": {"template": "y"}}}
+    (project.path / "opencode.json").write_text(json.dumps(of_repository))
+    async with serve() as face:
+        read = (await face.http.get("/config")).json()
+        same = await face.http.patch("/config", json=read)
+        unchanged = user_file.read_text()
+        sent = {**read, "share": "disabled", "permission": {**read["permission"], "webfetch": "ask"}}
+        changed = (await face.http.patch("/config", json=sent)).json()
+        back = await face.http.patch("/config", json={"share": "manual"})
+    assert read["username"] == "canary" and read["theme"] == "nord" and same.json() == read and unchanged == text
+    assert changed == sent and back.json()["share"] == "manual"
+    assert json.loads(user_file.read_text()) == {
+        **json.loads(text), "share": "manual", "permission": {"webfetch": "ask"}
+    }  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

@@ -175,8 +175,9 @@ class SettingsFacet(Protocol):
     async def change(self, change: JsonObject) -> JsonObject:
         """Merge values into the user's own settings file; return the effective settings with them, secrets redacted.
 
-        They are used from the next time the folder is opened. Raises ConfigError when they are not valid, StorageError; then the
-        file is unchanged.
+        Values that are in effect already are not written, whatever source they are from. The others are used from the next time
+        the folder is opened. Raises ConfigError when they are not valid, StorageError; then the file is
+        unchanged.
         """
         ...
 

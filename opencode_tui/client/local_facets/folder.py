@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -180,10 +180,9 @@ class _Settings:
     async def change(self, change: JsonObject) -> JsonObject:
         from opencode_tui.config.user_file import change_user_settings
 
-        core, directory = self._core, self._instance.directory
-        loaded = await asyncio.to_thread(
-            change_user_settings, change, paths=core.paths, flags=core.flags, directory=directory, environ=core.environ
-        )
+        core, directory, shown = self._core, self._instance.directory, self._instance.folder.config.effective
+        apply = partial(change_user_settings, change, shown=shown, paths=core.paths, flags=core.flags)
+        loaded = await asyncio.to_thread(apply, directory=directory, environ=core.environ)
         return redact_settings(loaded.effective)
 
     async def trust_report(self) -> "TrustReport":

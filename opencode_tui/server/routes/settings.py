@@ -46,7 +46,8 @@ async def get_config(client: FolderClient) -> Response:
 async def change_config(client: FolderClient, services: ServerServices, change: dict[str, Any]) -> Response:
     """Merge values into the user's own settings file, never into one of the repository; return the effective settings.
 
-    Folders in which something runs use them after that.
+    Values that `GET /config` returns are not written, so a client may send all of them back. Folders in which
+    something runs use the others after that.
     """
     effective = await client.settings.change(_without_default_keys(change))
     await services.clients.reload()

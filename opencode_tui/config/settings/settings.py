@@ -55,7 +55,7 @@ class McpLocalSettings(Section):
     enabled: bool | None = None
     """Start it."""
     timeout: Milliseconds | None = None
-    """Milliseconds to wait for its list of tools."""
+    """Milliseconds to wait for each answer, from its last progress on; the start may take 30 seconds, or this if it is longer."""
 
 
 class McpRemoteSettings(Section):
@@ -72,7 +72,7 @@ class McpRemoteSettings(Section):
     enabled: bool | None = None
     """Connect to it."""
     timeout: Milliseconds | None = None
-    """Milliseconds to wait for its list of tools."""
+    """Milliseconds to wait for each answer, from its last progress on; the start may take 30 seconds, or this if it is longer."""
 
 
 class McpSwitch(Section):
@@ -360,7 +360,7 @@ class ExperimentalSettings(Section):
     continue_loop_on_deny: bool | None = None
     """Continue the turn after a rejected call."""
     mcp_timeout: Milliseconds | None = None
-    """Milliseconds to wait for an MCP server."""
+    """Milliseconds to wait for each answer of an MCP server without a `timeout` of its own."""
     approvals: Literal["ask", "normal", "auto"] | None = None
     """How sessions ask at first: for every edit and command, by the rules (`normal`), or `auto`, not at all inside the sandbox."""
     sandbox: SandboxSettings | None = None

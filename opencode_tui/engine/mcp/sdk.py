@@ -51,11 +51,10 @@ class Handlers(Struct, frozen=True):
 
 
 class RemoteAddress(Struct, frozen=True):
-    """The address of a remote server; `auth` signs requests in."""
+    """The address of a remote server."""
 
     url: str
     headers: Mapping[str, str]
-    auth: httpx2.Auth | None = None
 
 
 class Connection:
@@ -161,7 +160,7 @@ async def connect_remote(address: RemoteAddress, handlers: Handlers) -> AsyncGen
         """Return the client of either transport; the parameters are those of the SDK, and not used."""
         return httpx2.AsyncClient(
             headers=dict(address.headers),
-            auth=address.auth,
+            auth=auth,
             follow_redirects=True,
             timeout=httpx2.Timeout(_HTTP_TIMEOUT_S, read=_READ_TIMEOUT_S),
             event_hooks={"response": [record]},

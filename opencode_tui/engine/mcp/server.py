@@ -8,7 +8,9 @@ most `START_S` for its start, and the entry's timeout for each answer, from the 
 import asyncio
 import importlib
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+import os
+import shutil
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,12 +20,11 @@ from msgspec import Struct
 from opencode_tui.config.settings.settings import McpLocalSettings, McpRemoteSettings
 from opencode_tui.engine.mcp.lists import ConnectionLost, ListCache, McpError, McpSignInError, ServerLists
 from opencode_tui.engine.mcp.process import ServerProcess, server_environment
+from opencode_tui.engine.project.programs import safe_path
 from opencode_tui.schema.api.mcp import McpState
 from opencode_tui.schema.record import JsonObject
 
 if TYPE_CHECKING:
-    from httpx2 import Auth
-
     from opencode_tui.engine.mcp.sdk import Connection
 
 logger = logging.getLogger(__name__)
@@ -44,47 +45,79 @@ SHOWN_LINES = 5
 """Lines of a server's standard error in the message about its end."""
 
 McpEntry = McpLocalSettings | McpRemoteSettings
-Elicit = Callable[[JsonObject], Awaitable[JsonObject]]
+Elicit = Callable[[JsonObject], Coroutine[Any, Any, JsonObject]]
 """Asks the user for what a server requests; returns the protocol's result of an elicitation."""
 
 Report = Callable[[str | None, float | None], None]
 """Called with the text of a call's progress and its share from 0 to 1."""
 
 DECLINED: JsonObject = {"action": "decline"}
+CANCELED: JsonObject = {"action": "cancel"}
 
 
 class ServerWorld(Struct, frozen=True):
     """What all servers of a folder share: its path and roots, our environment, the cached lists, and what to call.
 
-    `changed` is called with a name when the lists of that server differ from those known before, `sign_in` returns how requests to
-    a remote server are signed in; both run on the event loop.
+    `changed` is called on the event loop with a name when the lists of that server differ from those known before. `is_trusted`
+    returns whether the user trusts the folder, and may block for a file; until then servers start in `home`.
     """
 
     folder: Path
+    home: Path
+    is_trusted: Callable[[], bool]
     roots: Sequence[Path]
     environ: Mapping[str, str]
     cache: ListCache
     changed: Callable[[str], None]
     default_timeout_s: float | None = None
-    sign_in: "Callable[[str, McpRemoteSettings], Auth | None] | None" = None
+
+
+class McpStopped(McpError):
+    """A server was stopped while something waited for its start, or its folder was closed."""
+
+
+class _Live(Struct, frozen=True):
+    """An open connection, with the task that keeps it open and the process of a local server."""
+
+    connection: "Connection"
+    task: asyncio.Task[None]
+    process: ServerProcess | None
 
 
 class _Call:
     """A call in flight, with its timer and the way to ask the user."""
 
     def __init__(self, limit_s: float, elicit: Elicit | None) -> None:
-        self.timer = asyncio.timeout(limit_s)
+        self.timer = asyncio.timeout(None)
         self.elicit = elicit
+        self.asking: set[asyncio.Task[JsonObject]] = set()
+        """The questions to the user that it waits for."""
         self._limit_s = limit_s
 
     def extend(self) -> None:
-        """Start the timer anew, unless it is over."""
-        with suppress(RuntimeError):
-            self.timer.reschedule(asyncio.get_running_loop().time() + self._limit_s)
+        """Start the timer anew, unless it is over or the user is asked."""
+        if not self.asking:
+            with suppress(RuntimeError):
+                self.timer.reschedule(asyncio.get_running_loop().time() + self._limit_s)
 
-    def pause(self) -> None:
-        """Stop the timer, while the user is asked."""
-        self.timer.reschedule(None)
+    async def ask(self, elicit: Elicit, params: JsonObject) -> JsonObject:
+        """Return the answer of the user; the timer rests meanwhile, and the end of the call cancels the question."""
+        task = asyncio.create_task(elicit(params), name="a question of an MCP server")
+        self.asking.add(task)
+        with suppress(RuntimeError):
+            self.timer.reschedule(None)
+        try:
+            await asyncio.wait({task})
+            return CANCELED if task.cancelled() else task.result()
+        finally:
+            task.cancel()
+            self.asking.discard(task)
+            self.extend()
+
+    def end(self) -> None:
+        """Cancel its questions."""
+        for task in self.asking:
+            task.cancel()
 
 
 class McpServer:
@@ -104,8 +137,10 @@ class McpServer:
         self._output: list[str] = []
         self._process: ServerProcess | None = None
         self._task: asyncio.Task[None] | None = None
-        self._opening: asyncio.Future[Connection] | None = None
+        self._opening: asyncio.Future[_Live] | None = None
         self._refresh: asyncio.Task[None] | None = None
+        self._is_stale = False
+        self._is_closed = False
         self._calls: list[_Call] = []
         self._failures = 0
         self._not_before = 0.0
@@ -141,16 +176,16 @@ class McpServer:
         """Start it unless it runs, and wait for its lists. Raises McpError."""
         await self._connection()
 
-    async def stop(self, *, disable: bool = False) -> None:
-        """End it with its processes; with `disable` it starts only after `enable`."""
-        for task in (self._refresh, self._task):
-            if task is not None and not task.done():
-                task.cancel()
-                await asyncio.wait({task})
-        self._task = self._refresh = None
+    async def stop(self, *, disable: bool = False, close: bool = False) -> None:
+        """End it with its processes; with `disable` it starts only after `enable`, with `close` never again."""
+        self._is_closed = self._is_closed or close
         if disable:
             self.state, self.error = "disabled", None
-        elif self.state in ("connected", "starting"):
+        while running := {task for task in (self._refresh, self._task) if task is not None and not task.done()}:
+            for task in running:
+                task.cancel()
+            await asyncio.wait(running)
+        if self.state in ("connected", "starting"):
             self.state = "known"
 
     async def call(
@@ -179,11 +214,12 @@ class McpServer:
         return _Call(own / 1000 if own else self._world.default_timeout_s or CALL_S, elicit)
 
     async def _request(self, ask: "Callable[[Connection], Awaitable[JsonObject]]", call: _Call) -> JsonObject:
-        connection = await self._connection()
+        live = await self._connection()
         self._calls.append(call)
         try:
             async with call.timer:
-                result = await ask(connection)
+                call.extend()
+                result = await ask(live.connection)
             self._failures = 0
             return result
         except TimeoutError:
@@ -191,28 +227,31 @@ class McpServer:
                 f"the MCP server {self.name} did not answer in time; set a longer `timeout` in its settings or restart it"
             ) from None
         except ConnectionLost as lost:
-            raise McpError(await self._describe_loss(str(lost))) from None
+            raise McpError(await self._describe_loss(live, str(lost))) from None
         except McpError as error:
             raise McpError(f"the MCP server {self.name} reports: {error}") from error
         finally:
             self._calls.remove(call)
+            call.end()
 
-    async def _describe_loss(self, reason: str) -> str:
-        """Return the message for a call during which the connection ended; ends what is left of it."""
-        process = self._process
-        if process is not None:
-            await process.wait_exit(0.2)
-            reason = process.exit_text
-        if (task := self._task) is not None:
-            await asyncio.wait({task}, timeout=0.3 if process is not None else 0)
-            task.cancel()
-            await asyncio.wait({task})
+    async def _describe_loss(self, live: _Live, reason: str) -> str:
+        """Return the message for a call during which its connection ended; ends what is left of that."""
+        if live.process is not None:
+            await live.process.wait_exit(0.2)
+            reason = live.process.exit_text
+        await asyncio.wait({live.task}, timeout=0.3 if live.process is not None else 0)
+        live.task.cancel()
+        await asyncio.wait({live.task})
+        if self._task is live.task and self.state == "connected":  # no other call or command has changed it
+            self._back_off("the connection was lost")
         output = self.output[-SHOWN_LINES:]
         lines = f" Its last output:\n{chr(10).join(output)}" if output else ""
         return f"the MCP server {self.name} {reason} during the call; the next call starts it again.{lines}"
 
-    async def _connection(self) -> "Connection":
+    async def _connection(self) -> _Live:
         """Return the open connection, or that of a new start. Raises McpError."""
+        if self._is_closed:
+            raise McpStopped(f"the MCP server {self.name} cannot start: its folder was closed")
         if self.state == "disabled":
             raise McpError(f"the MCP server {self.name} is switched off; switch it on with /mcps or in the settings")
         if self.state in ("failed", "needs_auth", "needs_client_registration"):
@@ -223,8 +262,10 @@ class McpServer:
             self._task = asyncio.create_task(self._run(self._opening), name=f"MCP server {self.name}")
         return await asyncio.shield(self._opening)
 
-    async def _run(self, opening: "asyncio.Future[Connection]") -> None:
+    async def _run(self, opening: asyncio.Future[_Live]) -> None:
         """Start the server, hand its connection over, and keep it open until it ends or the task is canceled."""
+        task = asyncio.current_task()
+        assert task is not None
         is_lost = False
         try:
             if (wait := self._not_before - asyncio.get_running_loop().time()) > 0:
@@ -235,11 +276,14 @@ class McpServer:
                 try:
                     async with asyncio.timeout(seconds):
                         connection = await self._open(stack)
+                        self._is_stale = False
                         await self._accept(await connection.lists())
                 except TimeoutError:
                     raise McpError(f"it did not start within {seconds:g} s") from None
                 self.state, self.error = "connected", None
-                opening.set_result(connection)
+                opening.set_result(_Live(connection, task, self._process))
+                if self._is_stale:
+                    self._schedule_refresh()
                 if self._process is None:
                     await asyncio.Event().wait()  # a remote server, until a request fails
                 else:
@@ -250,7 +294,7 @@ class McpServer:
         finally:
             self._opening = self._opening if self._opening is not opening else None
             if not opening.done():
-                opening.set_exception(McpError(f"the MCP server {self.name} was stopped"))
+                opening.set_exception(McpStopped(f"the MCP server {self.name} was stopped"))
             if is_lost:
                 self._back_off("it ended unexpectedly")
 
@@ -259,19 +303,38 @@ class McpServer:
         handlers = sdk.Handlers(elicit=self._elicit, roots=self._world.roots, changed=self._schedule_refresh)
         try:
             if isinstance(self.entry, McpLocalSettings):
-                environ = server_environment(self._world.environ, self.entry.environment)
-                process = await ServerProcess.start(self.entry.command, self._world.folder, environ)
+                command, folder, environ = await asyncio.to_thread(self._find_program, self.entry)
+                process = await ServerProcess.start(command, folder, environ)
                 self._process = process
                 stack.push_async_callback(self._end_process, process)
                 return await stack.enter_async_context(sdk.connect_local(process, handlers))
-            auth = self._world.sign_in(self.name, self.entry) if self._world.sign_in is not None else None
-            address = sdk.RemoteAddress(self.entry.url, self.entry.headers or {}, auth)
+            address = sdk.RemoteAddress(self.entry.url, self.entry.headers or {})
             return await stack.enter_async_context(sdk.connect_remote(address, handlers))
         except ConnectionLost as lost:
             process = self._process
             if process is not None and await process.wait_exit(0.2):
                 raise McpError(f"it {process.exit_text} while it started") from None
             raise McpError(f"it cannot be reached: {lost}") from None
+
+    def _find_program(self, entry: McpLocalSettings) -> tuple[list[str], Path, dict[str, str]]:
+        """Return the command, the folder and the environment of a local server. Raises McpError. Blocks.
+
+        A server is not confined, so its program must not be one that a confined command may have written: PATH is used without
+        the folders of the project. Where the user does not trust the folder, nothing in it may become a module of the server.
+        """
+        folder = self._world.folder
+        given = dict(self._world.environ)
+        given["PATH"] = safe_path(given.get("PATH", os.defpath), folder)
+        if (active := given.get("VIRTUAL_ENV")) and not safe_path(active, folder):
+            del given["VIRTUAL_ENV"]
+        environ = server_environment(given, entry.environment)
+        program, *arguments = entry.command
+        found = program if os.path.dirname(program) else shutil.which(program, path=environ["PATH"])
+        if found is None:
+            raise McpError(
+                f"`{program}` is not on PATH, without the folders of the project; install it, or give its absolute path"
+            )
+        return [found, *arguments], folder if self._world.is_trusted() else self._world.home, environ
 
     async def _end_process(self, process: ServerProcess) -> None:
         self._output = process.output
@@ -284,7 +347,8 @@ class McpServer:
             logger.exception("the MCP server %s failed", self.name, exc_info=error)
         text = str(error) if isinstance(error, McpError) else f"{type(error).__name__}: {error}"
         if isinstance(error, McpSignInError):
-            self.state, self.error = "needs_auth", f"{text}; sign in with `opencode-tui mcp auth {self.name}`"
+            if self.state != "disabled":
+                self.state, self.error = "needs_auth", f"{text}; give its token in `headers` in the settings"
         else:
             self._back_off(text)
         if not opening.done():
@@ -294,6 +358,8 @@ class McpServer:
 
     def _back_off(self, reason: str) -> None:
         """Record a crash or a failed start: the next start waits, after too many there is none."""
+        if self.state == "disabled":
+            return
         self.error = reason
         if self._failures >= len(BACKOFF_S):
             self.state = "failed"
@@ -311,28 +377,26 @@ class McpServer:
             self._world.changed(self.name)
 
     def _schedule_refresh(self) -> None:
+        self._is_stale = True
         if self.state == "connected" and (self._refresh is None or self._refresh.done()):
             self._refresh = asyncio.create_task(self._refresh_lists(), name=f"lists of the MCP server {self.name}")
 
     async def _refresh_lists(self) -> None:
-        await asyncio.sleep(GATHER_S)
-        if self._opening is None:
-            return
-        with suppress(ConnectionLost, McpError, TimeoutError):
-            async with asyncio.timeout(START_S):
-                await self._accept(await (await self._opening).lists())
+        while self._is_stale:  # also after a change that is announced while the lists are read
+            await asyncio.sleep(GATHER_S)
+            self._is_stale = False
+            if self._opening is None:
+                return
+            with suppress(ConnectionLost, McpError, TimeoutError):
+                async with asyncio.timeout(START_S):
+                    await self._accept(await (await self._opening).connection.lists())
 
     async def _elicit(self, params: JsonObject) -> JsonObject:
         """Ask the user through the newest call in flight; a request without one is declined."""
         call = next((one for one in reversed(self._calls) if one.elicit is not None), None)
         if call is None or call.elicit is None:
             return DECLINED
-        call.pause()
-        try:
-            return await call.elicit(params)
-        finally:
-            if call in self._calls:
-                call.extend()
+        return await call.ask(call.elicit, params)
 
 
 def _consume(future: "asyncio.Future[Any]") -> None:

@@ -10,7 +10,6 @@ import logging
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
 
 from msgspec import Struct
 from pydantic import ConfigDict, TypeAdapter, ValidationError
@@ -24,16 +23,13 @@ from opencode_tui.config.settings.settings import (
 )
 from opencode_tui.engine.mcp.lists import ListCache, McpError
 from opencode_tui.engine.mcp.names import tool_ids
-from opencode_tui.engine.mcp.server import BACKOFF_S, Elicit, McpServer, Report, ServerWorld
+from opencode_tui.engine.mcp.server import BACKOFF_S, Elicit, McpServer, McpStopped, Report, ServerWorld
 from opencode_tui.schema.api.mcp import McpArgument, McpPrompt, McpResource, McpServerStatus, McpTool
 from opencode_tui.schema.error import ConfigError, NotFoundError
 from opencode_tui.schema.event.event import McpToolsChanged
 from opencode_tui.schema.event.screen_event import ScreenToastShown
 from opencode_tui.schema.ids import Clock
 from opencode_tui.schema.record import JsonObject
-
-if TYPE_CHECKING:
-    from httpx2 import Auth
 
 logger = logging.getLogger(__name__)
 
@@ -44,25 +40,21 @@ _CHARACTERS = 4
 """Characters of a token, roughly."""
 
 
-class SignIn(Protocol):
-    """Signs requests to remote servers in."""
-
-    def auth(self, name: str, entry: McpRemoteSettings) -> "Auth | None":
-        """Return what signs the requests to a server in, None for nothing. Called on the event loop before each start."""
-        ...
-
-
 class McpOptions(Struct, frozen=True):
-    """The collaborators of the servers of a folder. `reserved` are names that no tool of a server may have."""
+    """The collaborators of the servers of a folder. `reserved` are names that no tool of a server may have.
+
+    `is_trusted` returns whether the user trusts the folder, and may block for a file.
+    """
 
     folder: Path
     worktree: Path
+    home: Path
+    is_trusted: Callable[[], bool]
     environ: Mapping[str, str]
     cache: Path
     clock: Clock
     publish: Callable[[McpToolsChanged | ScreenToastShown], None]
     reserved: frozenset[str] = frozenset()
-    sign_in: SignIn | None = None
 
 
 class McpServers:
@@ -76,12 +68,13 @@ class McpServers:
         self._options = options
         self._world = ServerWorld(
             folder=options.folder,
+            home=options.home,
+            is_trusted=options.is_trusted,
             roots=[options.worktree],
             environ=options.environ,
             cache=ListCache(options.cache / "mcp", options.clock),
             changed=self._on_changed,
             default_timeout_s=timeout / 1000 if timeout else None,
-            sign_in=options.sign_in.auth if options.sign_in is not None else None,
         )
         self._servers: dict[str, McpServer] = {}
         for name, entry in entries.items():
@@ -228,7 +221,7 @@ class McpServers:
 
     async def close(self) -> None:
         """End all servers with their processes."""
-        await asyncio.gather(*(server.stop() for server in self._servers.values()))
+        await asyncio.gather(*(server.stop(close=True) for server in self._servers.values()))
 
     def _on_changed(self, name: str, *, is_shown: bool = True) -> None:
         self.version += 1
@@ -250,7 +243,12 @@ async def _try_start(server: McpServer) -> None:
 
 async def _start_often(server: McpServer) -> None:
     for _ in range(len(BACKOFF_S) + 1):
-        await _try_start(server)
+        try:
+            await server.start()
+        except McpStopped:
+            return
+        except McpError:
+            pass
         if server.state != "known":
             return
 

@@ -4,20 +4,23 @@ A call asks for permission under the tool's own name, also behind `mcp_call`. Un
 before and after a call.
 """
 
+import asyncio
 import json
 import re
 from collections.abc import Callable, Collection, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from pydantic import ConfigDict, Field
 
 from opencode_tui.engine.mcp.content import read_result
 from opencode_tui.engine.mcp.elicitation import ask_user
 from opencode_tui.engine.mcp.lists import McpError
-from opencode_tui.engine.permission.ruleset import disabled
+from opencode_tui.engine.permission.decision import Query
+from opencode_tui.engine.permission.ruleset import BuiltInRule, disabled, evaluate
 from opencode_tui.engine.tool.tool import Parameters, ToolContext, ToolResult
 from opencode_tui.schema.api.mcp import McpTool
 from opencode_tui.schema.error import NotFoundError, ToolError
+from opencode_tui.schema.permission import Ruleset
 from opencode_tui.schema.record import JsonObject
 
 if TYPE_CHECKING:
@@ -80,11 +83,21 @@ class ServerTool:
 
 async def call_tool(servers: "McpServers", tool: McpTool, arguments: JsonObject, context: ToolContext) -> ToolResult:
     """Return the result of a tool. Raises ToolError, PermissionRefused."""
-    if problem := check_arguments(tool.parameters, arguments):
+    if problem := await asyncio.to_thread(check_arguments, tool.parameters, arguments):
         schema = json.dumps(tool.parameters, ensure_ascii=False)
         raise ToolError(f"The input of {tool.id} does not fit: {problem}. Its schema: {schema}")
     about: JsonObject = {"server": tool.server, "tool": tool.name}
-    await context.ask(tool.id, ["*"], always=["*"], metadata={**about, "input": arguments})
+    await context.ask.query(
+        Query(
+            session_id=context.session_id,
+            permission=tool.id,
+            patterns=["*"],
+            always=["*"],
+            metadata={**about, "input": arguments},
+            by_user=["*"] if _is_for_reading(context.ask.rules()) else (),
+            is_foreign=True,
+        )
+    )
 
     def report(text: str | None, share: float | None) -> None:
         shown = text or "working"
@@ -104,12 +117,22 @@ async def call_tool(servers: "McpServers", tool: McpTool, arguments: JsonObject,
     return ToolResult(tool.id, content.text, about, content.attachments)
 
 
+def _is_for_reading(layers: Sequence[Ruleset]) -> bool:
+    """Return whether an agent or one above it edits nothing by itself, such as `plan`: a tool may change anything."""
+    decisive = [evaluate("edit", "*", layer) for layer in layers]
+    return any(rule.action == "deny" and isinstance(rule, BuiltInRule) for rule in decisive)
+
+
 def check_arguments(schema: JsonObject, arguments: JsonObject) -> str | None:
-    """Return what is wrong with the arguments of a tool, None where nothing is or the schema itself is wrong."""
+    """Return what is wrong with the arguments of a tool, None where nothing is or the schema itself is wrong. Blocks.
+
+    The schema is the server's: nothing that it refers to is fetched, and its patterns, which may take any time, are not compared.
+    """
     import jsonschema  # takes 30 ms
+    import referencing
 
     try:
-        validator = jsonschema.Draft202012Validator(schema)
+        validator = jsonschema.Draft202012Validator(_without_patterns(schema), registry=referencing.Registry())
         errors = sorted(validator.iter_errors(arguments), key=lambda error: list(map(str, error.absolute_path)))
     except Exception:  # noqa: BLE001 - a wrong schema of a server must not keep its tool from being called
         return None
@@ -118,6 +141,29 @@ def check_arguments(schema: JsonObject, arguments: JsonObject) -> str | None:
     return "; ".join(
         f"{'.'.join(map(str, error.absolute_path)) or 'input'}: {error.message[:200]}" for error in errors[:5]
     )
+
+
+_NAMED_SCHEMAS = frozenset({"properties", "$defs", "definitions", "dependentSchemas"})
+_VALUES = frozenset({"const", "enum", "default", "examples"})
+
+
+def _without_patterns(schema: Any) -> Any:
+    """Return a schema without regular expressions."""
+    if isinstance(schema, list):
+        return [_without_patterns(one) for one in cast("list[Any]", schema)]
+    if not isinstance(schema, dict):
+        return schema
+    members = cast(JsonObject, schema)
+    left_out = {"pattern", "patternProperties"}
+    if "patternProperties" in members:  # else what these allow would be refused
+        left_out |= {"additionalProperties", "unevaluatedProperties"}
+    kept: JsonObject = {}
+    for name, value in members.items():
+        if name in _NAMED_SCHEMAS and isinstance(value, dict):
+            kept[name] = {one: _without_patterns(inner) for one, inner in cast(JsonObject, value).items()}
+        elif name not in left_out:
+            kept[name] = value if name in _VALUES else _without_patterns(value)
+    return kept
 
 
 class SearchParameters(Parameters):
@@ -141,7 +187,7 @@ class SearchTool:
         """Return the best matches first, without tools that rules deny; waits some seconds for servers that start."""
         unknown = await self._servers.wait_listed(WAIT_S)
         tools = self._servers.all_tools()
-        denied: set[str] = set()
+        denied = {tool.id for tool in tools} & set(context.switched_off)
         for rules in context.ask.rules():
             denied |= disabled([tool.id for tool in tools], rules)
         found = rank([tool for tool in tools if tool.id not in denied], arguments.query)[: arguments.limit]
@@ -194,18 +240,9 @@ class CallTool:
     parameters = CallParameters
     description = f"Calls a tool of an MCP server. Find it and its schema with {SEARCH} first."
 
-    def __init__(self, servers: "McpServers") -> None:
-        self._servers = servers
-
     async def run(self, arguments: CallParameters, context: ToolContext) -> ToolResult:
-        """Call it as if the model had called it by name. Raises ToolError, PermissionRefused."""
-        tool = find_tool(self._servers, arguments.tool)
-        if tool is None:
-            await self._servers.wait_listed(WAIT_S)
-            tool = find_tool(self._servers, arguments.tool)
-        if tool is None:
-            raise ToolError(f"There is no MCP tool {arguments.tool!r}; find one with {SEARCH}.")
-        return await call_tool(self._servers, tool, arguments.arguments, context)
+        """Raise ToolError: a call of a tool that exists is run as a call of that tool (`McpTurns.find_inner`)."""
+        raise ToolError(f"There is no MCP tool {arguments.tool!r}; find one with {SEARCH}.")
 
 
 def find_tool(servers: "McpServers", name: str) -> McpTool | None:

@@ -1,6 +1,8 @@
 """The tools of MCP servers that a turn has: frozen with its user message, so that its requests stay equal from the start."""
 
-from collections.abc import Callable, Sequence
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, cast
 
 from msgspec import Struct, field
 
@@ -11,13 +13,15 @@ from opencode_tui.engine.mcp.tools import (
     CALL_SCHEMA,
     SEARCH,
     SEARCH_SCHEMA,
+    WAIT_S,
     CallTool,
     SearchTool,
     ServerTool,
     describe_search,
+    find_tool,
 )
 from opencode_tui.engine.provider.llm import ToolSpec
-from opencode_tui.engine.tool.registry import AnyTool
+from opencode_tui.engine.tool.registry import AnyTool, InnerCall
 from opencode_tui.schema.api.mcp import McpTool
 from opencode_tui.schema.model import Model
 
@@ -70,12 +74,12 @@ class McpTurns(Struct, frozen=True):
     usable: Callable[[Model], int | None]
     _turns: dict[str, _Turn] = field(default_factory=dict[str, _Turn])
 
-    def of_turn(self, session_id: str, message_id: str, model: Model) -> TurnTools:
-        """Return the tools of the turn that a user message started: those known at its first request. Blocks at the first call."""
+    async def of_turn(self, session_id: str, message_id: str, model: Model) -> TurnTools:
+        """Return the tools of the turn that a user message started: those known at its first request."""
         known = self._turns.get(session_id)
         if known is not None and (known.message_id, known.model) == (message_id, str(model.ref)):
             return known.tools
-        servers = self.servers.get()
+        servers = await asyncio.to_thread(self.servers.get)
         tools = servers.all_tools()
         unknown = [server.name for server in servers.enabled() if not server.is_listed and server.error is None]
         room = self.usable(model)
@@ -96,7 +100,19 @@ class McpTurns(Struct, frozen=True):
             case "mcp_search":
                 return SearchTool(servers)
             case "mcp_call":
-                return CallTool(servers)
+                return CallTool()
             case _:
-                tool = next((one for one in servers.all_tools() if one.id == name), None)
+                tool = find_tool(servers, name)
                 return None if tool is None else ServerTool(tool, servers)
+
+    async def find_inner(self, name: str, arguments: Mapping[str, Any]) -> InnerCall | None:
+        """Return the tool that a call of `mcp_call` names; waits some seconds for servers whose tools are not known yet."""
+        servers = self.servers.made
+        wanted, given = arguments.get("tool"), arguments.get("arguments", {})
+        if name != CALL or servers is None or not isinstance(wanted, str) or not isinstance(given, dict):
+            return None
+        tool = find_tool(servers, wanted)
+        if tool is None:
+            await servers.wait_listed(WAIT_S)
+            tool = find_tool(servers, wanted)
+        return None if tool is None else InnerCall(ServerTool(tool, servers), cast("dict[str, Any]", given))

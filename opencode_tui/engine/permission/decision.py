@@ -19,7 +19,7 @@ class Query(Struct, frozen=True):
     user must allow. A pattern in `by_user` is allowed only by a rule or a grant of the user, not by a built-in rule. One in
     `must_ask` is granted only by exactly this pattern, and unless it is in `by_user` too, also only allowed by such a rule.
     `also` are further permissions that the call needs and that the same question asks for. A rejection of an `is_optional`
-    question concerns this question alone.
+    question concerns this question alone. `is_foreign`: the call runs a program of others (an MCP server), like a command.
     """
 
     session_id: str
@@ -33,6 +33,7 @@ class Query(Struct, frozen=True):
     always_for: Mapping[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])
     also: "Sequence[Query]" = ()
     is_optional: bool = False
+    is_foreign: bool = False
 
 
 def open_patterns(query: Query, layers: Sequence[Ruleset]) -> list[str]:
@@ -88,11 +89,11 @@ def always_of(query: Query, undecided: Sequence[str]) -> list[str]:
 
 
 def with_approvals(query: Query, approvals: Approvals) -> Query:
-    """Return the query as the mode of approvals needs it: in the mode ask built-in rules allow no edit and no command."""
+    """Return the query as the mode of approvals needs it: in the mode ask built-in rules allow no edit, no command, no MCP tool."""
     if approvals != "ask":
         return query
     asked = replace(query, also=[with_approvals(one, approvals) for one in query.also])
-    if query.permission not in ("bash", "edit"):
+    if query.permission not in ("bash", "edit") and not query.is_foreign:
         return asked
     return replace(asked, by_user=[*query.by_user, *(p for p in query.patterns if p not in query.must_ask)])
 

@@ -400,6 +400,8 @@ class FolderServices:
             McpOptions(
                 folder=self.project.directory,
                 worktree=self.project.worktree,
+                home=core.paths.home,
+                is_trusted=self.is_trusted,
                 environ=core.environ,
                 cache=core.paths.cache,
                 clock=core.clock,

@@ -201,7 +201,9 @@ class SessionLoop(Struct, frozen=True):
             form=task.form,
             is_last=task.is_last,
             hand_over=partial(_hand_over, task),
-            switched_off=[name for name, is_on in (request_of(task.messages).tools or {}).items() if not is_on],
+            switched_off=frozenset(
+                name for name, is_on in (request_of(task.messages).tools or {}).items() if not is_on
+            ),
         )
 
     def _subagents(self, task: _Task, last_user: int | None) -> SessionSubagents | None:

@@ -72,6 +72,13 @@ AnyTool = Tool[Any]
 """A tool with its own type of parameters, which `validate` returns."""
 
 
+class InnerCall(Struct, frozen=True):
+    """The tool that another one calls, and its arguments, which the outer call has as its argument `arguments`."""
+
+    tool: AnyTool
+    arguments: dict[str, Any]
+
+
 class LateTools(Protocol):
     """Tools of a turn that come and go with other programs."""
 
@@ -88,12 +95,16 @@ class LateTools(Protocol):
 class LateToolSource(Protocol):
     """Finds tools that come and go with other programs."""
 
-    def of_turn(self, session_id: str, message_id: str, model: Model) -> LateTools:
-        """Return those of the turn that a user message started; the same ones until its end. Blocks at the first call."""
+    async def of_turn(self, session_id: str, message_id: str, model: Model) -> LateTools:
+        """Return those of the turn that a user message started; the same ones until its end."""
         ...
 
     def get(self, name: str) -> AnyTool | None:
         """Return the tool of this name, None for an unknown one."""
+        ...
+
+    async def find_inner(self, name: str, arguments: Mapping[str, Any]) -> "InnerCall | None":
+        """Return the call that a call of this name makes, None where it makes none; may wait."""
         ...
 
 
@@ -128,6 +139,11 @@ class ToolRegistry:
         found = self._tools.get(name) or self._tools.get(name.lower())
         late = self._find_late() if found is None else None
         return found if late is None else late.get(name)
+
+    async def find_inner(self, name: str, arguments: Mapping[str, Any]) -> InnerCall | None:
+        """Return the call that a call of this name makes, None where it makes none. May wait for seconds."""
+        late = None if name in self._tools else self._find_late()
+        return None if late is None else await late.find_inner(name, arguments)
 
     def late(self) -> LateToolSource | None:
         """Return the source of tools that come and go, None where there is none."""

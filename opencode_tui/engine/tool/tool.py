@@ -135,7 +135,7 @@ class ToolContext(Struct, frozen=True):
 
     `subagents` is None where no agent can be started, `inquire` where the user cannot be asked, `watch` where no file is changed.
     `hand_over` stores a request (a text) for another agent (by name), which continues the session after this step; None where
-    that is not possible. `by_user`: the user typed the call, so it needs no approval.
+    that is not possible. `by_user`: the user typed the call, so it needs no approval. Tools in `switched_off` do not run.
     """
 
     session_id: str
@@ -151,6 +151,7 @@ class ToolContext(Struct, frozen=True):
     watch: FileWatch | None = None
     hand_over: Callable[[str, str], Awaitable[None]] | None = None
     by_user: bool = False
+    switched_off: Collection[str] = ()
 
     def commands(self) -> AbstractAsyncContextManager[None]:
         """Return the context in which the call must start programs and foreign code, entered directly before they start."""

@@ -22,19 +22,25 @@ class World:
     def __init__(self, folder: Path, environ: dict[str, str]) -> None:
         self.folder = folder
         self.environ = environ
+        self.home = Path(environ["HOME"])
+        self.is_trusted = True
         self.events: list[Any] = []
         self.now = 1_000
 
     @asynccontextmanager
-    async def servers(self, *, timeout: int | None = None, **variables: dict[str, str]) -> AsyncGenerator[McpServers]:
+    async def servers(
+        self, *, timeout: int | None = None, command: list[str] = COMMAND, **variables: dict[str, str]
+    ) -> AsyncGenerator[McpServers]:
         """Yield the servers of these names, each with its environment, and close them."""
         entries = {
-            name: McpLocalSettings(type="local", command=COMMAND, environment=environment, timeout=timeout)
+            name: McpLocalSettings(type="local", command=command, environment=environment, timeout=timeout)
             for name, environment in variables.items()
         }
         options = McpOptions(
             folder=self.folder,
             worktree=self.folder,
+            home=self.home,
+            is_trusted=lambda: self.is_trusted,
             environ=self.environ,
             cache=self.folder / "cache",
             clock=lambda: self.now,

@@ -1,11 +1,23 @@
 import itertools
 import json
+import socket
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from opencode_tui.engine.mcp.tools import CALL, CALL_SCHEMA, SEARCH, SEARCH_SCHEMA, CallTool, SearchTool, rank
+from opencode_tui.engine.mcp.tools import (
+    CALL,
+    CALL_SCHEMA,
+    SEARCH,
+    SEARCH_SCHEMA,
+    CallTool,
+    SearchTool,
+    check_arguments,
+    rank,
+)
+from opencode_tui.engine.permission.decision import Query, with_approvals
+from opencode_tui.engine.permission.policy import RefuseQuestions
 from opencode_tui.engine.tool.parameter_schema import describe
 from opencode_tui.schema.api.mcp import McpTool
 from opencode_tui.schema.api.request import FileInput, PromptInput, TextInput
@@ -16,6 +28,15 @@ from tests.engine.mcp.conftest import COMMAND
 from tests.support.provider.model_script import Answer, Call
 from tests.support.world.engine import opened, while_reacting
 from tests.support.world.repo import make_repo
+
+HOOKS = """
+def before(given, output):
+    output["args"]["text"] = "of the hook for " + given["tool"]
+
+
+def plugin(context):
+    return {"tool.execute.before": before}
+"""
 
 
 def servers(**variables: dict[str, str]) -> dict[str, Any]:
@@ -76,6 +97,54 @@ async def test_a_rule_for_the_tool_holds_behind_the_search(environ, tmp_path):
         searched, called = await world.calls(await world.prompt("go"))
         assert "one_echo" not in searched.state.output
         assert "denies one_echo" in called.state.error
+
+
+async def test_switches_and_hooks_hold_for_the_tool_behind_the_search(environ, tmp_path):
+    plugin = tmp_path / "plugin.py"
+    plugin.write_text(HOOKS)
+    settings = {"mcp": servers(one={}), "plugin": [f"file://{plugin}"]}
+    off = call(CALL, tool="one_write", arguments={"path": str(tmp_path / "x"), "text": ""})
+    answers = [
+        call(SEARCH, query="write"),
+        off,
+        call(CALL, tool="one_echo", arguments={"text": "x"}),
+        Answer(text="ok"),
+    ]
+    async with opened(environ, tmp_path, *answers, settings=settings) as world:
+        session = await world.new_session()
+        given = PromptInput(tools={"one_write": False}, parts=[TextInput(text="go")])
+        await world.client.prompts.prompt(session.id, given)
+        searched, refused, changed = await world.calls(session)
+        assert "one_write" not in searched.state.output
+        assert refused.state.error == "The tool one_write is switched off for this request."
+        assert (changed.tool, changed.state.output) == (CALL, "of the hook for one_echo")
+        assert changed.state.input == {"tool": "one_echo", "arguments": {"text": "of the hook for one_echo"}}
+
+
+async def test_a_tool_asks_in_plan_and_where_every_command_asks(environ, tmp_path, known):
+    settings = await known(permission={"one_roots": "allow"})
+    calls = tuple(Call(f"one_{name}") for name in ("environment", "roots"))
+    given = PromptInput(agent="plan", parts=[TextInput(text="go")])
+    async with opened(environ, tmp_path, Answer(calls=calls), settings=settings, policy=RefuseQuestions()) as world:
+        session = await world.new_session()
+        await world.client.prompts.prompt(session.id, given)
+        assert [one.state.status for one in await world.calls(session)] == ["error", "completed"]
+    query = Query(session_id="ses_1", permission="one_echo", patterns=["*"], is_foreign=True)
+    assert list(with_approvals(query, "ask").by_user) == ["*"]
+    assert with_approvals(query, "normal") == query
+
+
+def test_the_schema_of_a_tool_reads_no_address_and_compares_no_pattern():
+    slow = {"type": "string", "pattern": "^(a+)+$"}
+    schema = {"type": "object", "properties": {"pattern": slow}, "required": ["pattern"]}
+    assert check_arguments(schema, {"pattern": "a" * 40 + "!"}) is None
+    assert check_arguments(schema, {"pattern": 1}) == "pattern: 1 is not of type 'string'"
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.setblocking(False)
+        address = f"http://127.0.0.1:{server.getsockname()[1]}/schema.json"
+        assert check_arguments({"$ref": address}, {}) is None
+        with pytest.raises(BlockingIOError):
+            server.accept()
 
 
 @pytest.mark.parametrize("model", ["fake/fake-model", "fake-anthropic/fake-model"])

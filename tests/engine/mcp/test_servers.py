@@ -1,16 +1,19 @@
 import asyncio
 import os
 import signal
+import sys
 import time
+from pathlib import Path
 
 import psutil
 import pytest
 
-from opencode_tui.engine.mcp.lists import McpError
+from opencode_tui.engine.mcp.lists import McpError, ServerLists
 from opencode_tui.engine.mcp.names import LONGEST, tool_ids
 from opencode_tui.schema.error import NotFoundError
 from opencode_tui.schema.event.event import McpToolsChanged
-from tests.engine.mcp.conftest import World, until
+from opencode_tui.schema.record import JsonObject
+from tests.engine.mcp.conftest import COMMAND, World, until
 
 
 def text(result):
@@ -120,6 +123,86 @@ async def test_a_server_that_is_switched_off_is_not_used(world: World) -> None:
         assert servers.all_tools() == []
         with pytest.raises(McpError, match="switched off"):
             await servers.call("one", "echo", {"text": "x"})
+
+
+async def test_the_program_of_a_server_is_never_one_that_a_command_may_have_written(
+    world: World, tmp_path: Path
+) -> None:
+    world.folder = tmp_path / "project"
+    planted = world.folder / "bin" / "small"
+    planted.parent.mkdir(parents=True)
+    planted.write_text(f"#!/bin/sh\ntouch {tmp_path}/planted\n")
+    planted.chmod(0o755)
+    (tmp_path / "programs").mkdir()
+    (tmp_path / "programs" / "small").symlink_to(sys.executable)
+    world.environ["PATH"] = f"{planted.parent}:{tmp_path / 'programs'}"
+    world.environ["VIRTUAL_ENV"] = str(world.folder / ".venv")
+    folders: list[str] = []
+    for world.is_trusted in (False, True):
+        async with world.servers(one={}, command=["small", *COMMAND[1:]]) as servers:
+            assert "VIRTUAL_ENV" not in text(await servers.call("one", "environment", {})).split("\n")
+            process = servers.get("one")._process
+            assert process is not None
+            folders.append(psutil.Process(process.pid).cwd())
+    assert folders == [str(world.home), str(world.folder)]
+    assert not (tmp_path / "planted").exists()
+    async with world.servers(one={}, command=["only-here"]) as servers:
+        assert "`only-here` is not on PATH" in str((await servers.connect("one")).error)
+
+
+async def test_a_server_that_is_stopped_while_it_waits_to_start_again_stays_stopped(world: World) -> None:
+    async with world.servers(bad={"CRASH_AT_START": "2"}) as servers:
+        server = servers.get("bad")
+        starting = asyncio.create_task(servers.start_unknown())
+        await until(lambda: server.retry_in is not None and server._opening is not None)
+        assert (await servers.disconnect("bad")).state == "disabled"
+        await starting
+        assert (server.state, server._opening) == ("disabled", None)
+    server.enable()
+    with pytest.raises(McpError, match="its folder was closed"):
+        await server.start()
+
+
+async def test_the_start_of_a_server_is_no_part_of_the_time_for_its_answer(world: World) -> None:
+    async with world.servers(one={"START_S": "0.4"}, timeout=300) as servers:
+        assert text(await servers.call("one", "echo", {"text": "hello"})) == "hello"
+
+
+async def test_a_question_ends_with_the_call_that_it_belongs_to(world: World) -> None:
+    asked, ended = asyncio.Event(), asyncio.Event()
+
+    async def elicit(params: JsonObject) -> JsonObject:
+        asked.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+        return {}
+
+    async with world.servers(one={}) as servers:
+        call = asyncio.create_task(servers.call("one", "ask", {}, elicit=elicit))
+        await asked.wait()
+        call.cancel()
+        await asyncio.wait_for(ended.wait(), 30)
+        assert text(await servers.call("one", "echo", {"text": "still here"})) == "still here"
+
+
+async def test_a_change_that_is_announced_while_lists_are_read_is_read_too(world: World) -> None:
+    flag = world.folder / "flag"
+    async with world.servers(one={"CHANGE": str(flag)}) as servers:
+        await servers.connect("one")
+        server = servers.get("one")
+        accept = server._accept
+
+        async def accept_late(lists: ServerLists) -> None:
+            server._accept = accept
+            flag.touch()
+            server._schedule_refresh()
+            await accept(lists)
+
+        server._accept = accept_late
+        server._schedule_refresh()
+        await until(lambda: any(tool.id == "one_late" for tool in servers.all_tools()))
 
 
 def test_names_of_tools_are_accepted_by_providers_and_unique() -> None:

@@ -1,8 +1,9 @@
 """A small MCP server over standard input and output, without a library: started as a program by the tests.
 
 Variables change it: `TOOLS` is its number of further tools (`tool_1` …), `FREEZE` is the method that is never answered (`all`: none
-is), with `CRASH_AT_START` it exits with that code, `NOISE` is printed to standard error. `CHANGE` names a file: while it exists
-there is a tool `late`; a call of `touch_list` announces changed lists. `LOG` names a file that gets a line for each message.
+is), `START_S` delays the start, with `CRASH_AT_START` it exits with that code, `NOISE` is printed to standard error. `CHANGE` names
+a file: while it exists there is a tool `late`; a call of `touch_list` announces changed lists. `LOG` names a file that gets a line
+for each message.
 
 The tools are in `tools`; `die` exits in the call, `slow` reports progress, `ask` asks the user.
 """
@@ -177,6 +178,7 @@ def main() -> None:
     print(os.environ.get("NOISE", ""), file=sys.stderr, flush=True)
     if code := os.environ.get("CRASH_AT_START"):
         sys.exit(int(code))
+    time.sleep(float(os.environ.get("START_S", "0")))
     for line in sys.stdin:
         message = json.loads(line)
         if log := os.environ.get("LOG"):

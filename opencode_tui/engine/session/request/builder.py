@@ -174,7 +174,7 @@ class RequestBuilder(Struct, frozen=True):
         if not task.model.tool_call:
             return form
         source = self.tools.late()
-        late = None if source is None else await asyncio.to_thread(source.of_turn, user.session_id, user.id, task.model)
+        late = None if source is None else await source.of_turn(user.session_id, user.id, task.model)
         names = (*self.tools.names, *(() if late is None else late.names))
         hidden = {name for name, is_on in (user.tools or {}).items() if not is_on}
         for rules in task.rules:

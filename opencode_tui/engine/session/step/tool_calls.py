@@ -6,7 +6,7 @@ their records are then closed by `StepProcessor.finalize`.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Collection, Generator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -45,6 +45,7 @@ from opencode_tui.schema.error import (
 )
 from opencode_tui.schema.ids import Clock
 from opencode_tui.schema.permission import Ruleset, ToolCallRef
+from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.session import tool_state
 from opencode_tui.schema.session.part import ToolPart
 from opencode_tui.schema.session.tool_state import StopReason, ToolStateCompleted
@@ -92,7 +93,7 @@ class CallScope(Struct, frozen=True):
     subagents: Subagents | None = None
     form: StructuredAnswer | None = None
     is_last: bool = False
-    switched_off: Collection[str] = ()
+    switched_off: frozenset[str] = frozenset()
     changes: StepChanges | None = None
     hand_over: Callable[[str, str], Awaitable[None]] | None = None
     by_user: bool = False
@@ -155,10 +156,14 @@ class ToolCalls(Struct, frozen=True):
             return False
         tool = self.tools.get(call.tool)
         problem = NO_STEP_LEFT if scope.is_last else call.error
+        name, written = call.tool if tool is None else tool.name, call.input
+        inner = await self.tools.find_inner(name, written) if problem is None else None
+        if inner is not None:  # switches, hooks and questions are about the tool that runs
+            tool, call = inner.tool, replace(call, input=inner.arguments)
         arguments = None
         if problem is None and tool is None:
             problem = f"There is no tool {call.tool!r}. Use one of: {', '.join(self.tools.names)}."
-        elif problem is None and tool is not None and tool.name in scope.switched_off:
+        elif problem is None and tool is not None and not scope.switched_off.isdisjoint((name, tool.name)):
             problem = f"The tool {tool.name} is switched off for this request."
         elif problem is None and tool is not None:
             try:
@@ -168,12 +173,15 @@ class ToolCalls(Struct, frozen=True):
                 arguments = f"A hook of the user's settings blocked this call: {blocked}"
             problem = arguments if isinstance(arguments, str) else None
         if tool is None or arguments is None or isinstance(arguments, str):
-            await self._fail(part, call, problem or "The call is not valid.")
+            await self._fail(
+                part, call if inner is None else replace(call, input=written), problem or "The call is not valid."
+            )
             return False
-        running = part.changed(tool=tool.name, state=tool_state.start(part.state, input=call.input, now=self.clock()))
+        shown = call.input if inner is None else {**written, "arguments": call.input}
+        running = part.changed(tool=name, state=tool_state.start(part.state, input=shown, now=self.clock()))
         live = LiveTool(running)
         await self.store.update_part(running)
-        return await self._execute(tool, arguments, live, scope, is_loop=is_loop)
+        return await self._execute(tool, arguments, live, scope, given=call.input, is_loop=is_loop)
 
     async def _changed(self, call: ToolCall, tool: str, scope: CallScope) -> ToolCall:
         changed = await change_arguments(
@@ -191,17 +199,15 @@ class ToolCalls(Struct, frozen=True):
             await self._end_badly(live, problem)
 
     async def _execute(
-        self, tool: Tool[Any], arguments: Any, live: LiveTool, scope: CallScope, *, is_loop: bool
+        self, tool: Tool[Any], arguments: Any, live: LiveTool, scope: CallScope, *, given: JsonObject, is_loop: bool
     ) -> bool:
         watch = scope.changes.watch() if scope.changes is not None else None
         context = self._context(live, scope, watch)
         try:
             if is_loop:
-                await _ask_to_repeat(tool.name, live.part.state.input, context)
+                await _ask_to_repeat(tool.name, given, context)
             result = await tool.run(arguments, context)
-            result = await change_result(
-                self.hooks, result, tool=tool.name, context=context, arguments=live.part.state.input
-            )
+            result = await change_result(self.hooks, result, tool=tool.name, context=context, arguments=given)
             result = await self.results.apply(result, scope.agent)
             result = replace(result, metadata={**result.metadata, **_note(watch)})
         except PermissionRefused as error:
@@ -307,6 +313,7 @@ class ToolCalls(Struct, frozen=True):
             hand_over=scope.hand_over,
             by_user=scope.by_user,
             inquire=inquire,
+            switched_off=scope.switched_off,
         )
 
 

@@ -10,11 +10,15 @@ from opencode_tui.schema.record import JsonObject
 
 
 class FileChange(Struct, frozen=True):
-    """A change of a file: its text before, None for a new file, and after, None for a deleted one."""
+    """A change of a file: its text before, None for a new file, and after, None for a deleted one.
+
+    `source` is the file that was renamed to a new one; its deletion is a change that follows.
+    """
 
     path: Path
     before: str | None
     after: str | None
+    source: Path | None = None
 
 
 class EditReport(Struct, frozen=True):

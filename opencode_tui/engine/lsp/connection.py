@@ -122,6 +122,14 @@ class Connection:
         message: JsonObject = {"jsonrpc": "2.0", "method": method}
         self._send(message if params is None else {**message, "params": params})
 
+    async def drain(self) -> None:
+        """Wait until the server has read most of what was sent. Raises ServerGoneError."""
+        try:
+            if self._process.stdin is not None:
+                await self._process.stdin.drain()
+        except OSError as error:
+            raise ServerGoneError from error
+
     async def close(self, *, grace_s: float = EXIT_GRACE_S) -> None:
         """End the server, and kill all processes of its group that are left."""
         if not self.is_closed:

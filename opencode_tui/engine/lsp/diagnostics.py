@@ -80,7 +80,7 @@ def find_new(before: FileErrors, after: FileErrors) -> list[JsonObject]:
 def new_errors(path: Path, text: str, before: FileErrors, after: FileErrors, encoding: Encoding) -> NewErrors:
     """Return the new errors of a document with this text."""
     errors, lines = find_new(before, after), text.split("\n")
-    rows = [f"{_place(error, lines, encoding)}: {_message(error)}" for error in errors]
+    rows = [f"{_location(error, lines, encoding)}: {_message(error)}" for error in errors]
     return NewErrors(path, errors, rows, older=len(after.errors) - len(errors))
 
 
@@ -105,13 +105,14 @@ def stored(found: Iterable[NewErrors]) -> dict[str, list[JsonObject]]:
     return {str(one.path): list(one.errors[:MOST_ERRORS]) for one in found if one.errors}
 
 
-def _place(error: JsonObject, lines: Sequence[str], encoding: Encoding) -> str:
+def _location(error: JsonObject, lines: Sequence[str], encoding: Encoding) -> str:
     line = line_of(error.get("range"))
     content = lines[line] if line < len(lines) else ""
     try:
-        character = int(error["range"]["start"]["character"])
-    except (KeyError, TypeError, ValueError):
-        character = 0
+        written = error["range"]["start"]["character"]
+    except (KeyError, TypeError):
+        written = 0
+    character = max(written, 0) if isinstance(written, int) else 0
     return f"{line + 1}:{column(content, character, encoding) + 1}"
 
 

@@ -103,9 +103,9 @@ def position(text: str, line: int, character: int, encoding: Encoding) -> JsonOb
 
 
 def line_of(range_: Any) -> int:
-    """Return the first line (0-based) of a range, 0 for another form."""
+    """Return the first line (0-based) of a range, 0 for another form or a negative one."""
     try:
         line = range_["start"]["line"]
     except (KeyError, TypeError):
         return 0
-    return line if isinstance(line, int) else 0
+    return max(line, 0) if isinstance(line, int) else 0

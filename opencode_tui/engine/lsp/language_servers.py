@@ -14,7 +14,7 @@ from typing import Any, Literal, cast
 from opencode_tui.engine.lsp.change import EditReport, FileChange
 from opencode_tui.engine.lsp.connection import RequestError, ServerGoneError, spawn
 from opencode_tui.engine.lsp.diagnostics import MOST_FILES, NewErrors, describe, stored
-from opencode_tui.engine.lsp.document import read_text
+from opencode_tui.engine.lsp.document import MAX_BYTES, read_text
 from opencode_tui.engine.lsp.known_servers import Found, KnownServer, ServerTable
 from opencode_tui.engine.lsp.memory import group_memory
 from opencode_tui.engine.lsp.server import LanguageServer
@@ -112,9 +112,12 @@ class LanguageServers:
             async with asyncio.timeout(limit_s):
                 slots = await self._slots_of(changes)
                 checked = await asyncio.gather(*(self._check(slot, its, limit_s) for slot, its in slots))
+            return self._report([change.path for change in changes], checked)
         except TimeoutError:
             return EditReport()
-        return self._report([path for path in (change.path for change in changes)], checked)
+        except Exception:  # the file is written: its edit has succeeded
+            logger.exception("the errors of an edit are unknown")
+            return EditReport()
 
     async def states(self) -> list[LanguageServerState]:
         """Return the servers that run or ran, then those that fit the project and do not run."""
@@ -164,7 +167,9 @@ class LanguageServers:
         if server is None:
             raise ServerGoneError(f"{slot.found.server.id} is off: {slot.off}")
         async with asyncio.timeout(limit_s):
-            await server.is_ready.wait()
+            await server.start_ended.wait()
+        if not server.is_ready.is_set():
+            raise ServerGoneError(f"{slot.found.server.id} is off: {slot.off or 'it was stopped'}")
         server.last_used = self._clock_s()
         return server
 
@@ -187,6 +192,8 @@ class LanguageServers:
         table = await self.table()
         if not table.is_for(path) or not path.is_relative_to(table.worktree):
             return
+        if not await asyncio.to_thread(table.servers_of, path):
+            return
         read = await asyncio.to_thread(read_text, path)
         if read is None:
             return
@@ -203,6 +210,8 @@ class LanguageServers:
         for change in changes:
             if not table.is_for(change.path) or not change.path.is_relative_to(table.worktree):
                 continue
+            if max(len(change.before or ""), len(change.after or "")) > MAX_BYTES:
+                continue  # as `read_text` does
             for one in await asyncio.to_thread(table.servers_of, change.path):
                 slot = await self._slot(one, change.path, table)
                 found.setdefault((one.server.id, slot.root), (slot, []))[1].append(change)
@@ -221,7 +230,7 @@ class LanguageServers:
         server.last_used = self._clock_s()
         try:
             async with asyncio.timeout(limit_s * 0.95):
-                return await server.check(changes)
+                return await server.check(changes, limit_s=limit_s * 0.85)
         except TimeoutError:
             logger.info("%s was not ready in time", slot.found.server.id)
         except ServerGoneError:
@@ -256,8 +265,7 @@ class LanguageServers:
             server = None
         if server is not None or slot.off or self._is_closed:
             return server
-        if not self._make_room():
-            return None
+        self._make_room()
         environ = await asyncio.to_thread(self._make_environ)
         if slot.server is not None:  # another call was quicker
             return slot.server
@@ -304,14 +312,12 @@ class LanguageServers:
             await server.close()
         self._publish_updated()
 
-    def _make_room(self) -> bool:
-        """Return whether one more server may run; stops the one that was not used for longest."""
+    def _make_room(self) -> None:
+        """Stop the server that was not used for longest, where no more may run."""
         running = [slot for slot in self._slots.values() if slot.server is not None]
-        if len(running) < MOST_SERVERS:
-            return True
-        oldest = min(running, key=lambda slot: slot.server.last_used if slot.server is not None else 0)
-        spawn(self._stop(oldest, ""), self._tasks, name="stop of a language server")
-        return True
+        if len(running) >= MOST_SERVERS:
+            oldest = min(running, key=lambda slot: slot.server.last_used if slot.server is not None else 0)
+            spawn(self._stop(oldest, ""), self._tasks, name="stop of a language server")
 
     async def _watch_servers(self) -> None:
         """Stop servers that are idle or large, and report those that ended."""

@@ -46,6 +46,10 @@ _PULL = "textDocument/diagnostic"
 _CREATED, _CHANGED, _DELETED = 1, 2, 3
 
 
+class _SilentError(TimeoutError):
+    """The server pushed nothing about a document, as after earlier edits."""
+
+
 class LanguageServer:
     """A server that was started, opened by `start`. `noticed` is called when diagnostics of a path arrived."""
 
@@ -55,6 +59,8 @@ class LanguageServer:
         self.found = found
         self.root = root
         self.is_ready = asyncio.Event()
+        self.start_ended = asyncio.Event()
+        """Set with `is_ready`, and when the start failed."""
         self.is_warm = False
         self.encoding: Encoding = "utf-16"
         self.last_used = 0.0
@@ -72,9 +78,17 @@ class LanguageServer:
         self._tasks: set[asyncio.Task[None]] = set()
         self._frozen_at = -1
         self._silent = 0
+        self._must_refresh = False
+        self._is_refreshing = False
 
     async def start(self) -> None:
         """Start the process and agree on capabilities. Raises OSError, ServerGoneError, RequestError, TimeoutError."""
+        try:
+            await self._start()
+        finally:
+            self.start_ended.set()
+
+    async def _start(self) -> None:
         self._connection = await Connection.start(
             self.found.argv, folder=self.root, environ=self._environ, answer=self._answer, notice=self._notice
         )
@@ -125,19 +139,22 @@ class LanguageServer:
         """In the background, learn the errors before a change and then make the change known; the next check reports its errors."""
         spawn(self._warm_up(change), self._tasks, name=f"{self.found.server.id}: {change.path.name}")
 
-    async def check(self, changes: Sequence[FileChange]) -> list[NewErrors]:
+    async def check(self, changes: Sequence[FileChange], *, limit_s: float | None = None) -> list[NewErrors]:
         """Make changes known to the server; return the new errors of these files and of other open ones, in this order.
 
-        When it is canceled, the next check reports them. Raises ServerGoneError, RequestError.
+        After `limit_s` seconds no more of the other files are asked about. When it is canceled, the next check reports them.
+        Raises ServerGoneError, RequestError.
         """
         is_done, heard, waiting = False, self.connection.heard, list(changes)
+        until = None if limit_s is None else asyncio.get_running_loop().time() + limit_s
         try:
             async with self._lock:
                 await self._learn(changes)
-                stale = await self._refresh({change.path for change in changes})
+                await self._refresh({change.path for change in changes})
                 while waiting:
                     self._apply(waiting.pop(0))
-                found = await self._collect([change.path for change in changes if change.after is not None], stale)
+                    await self.connection.drain()
+                found = await self._collect([change.path for change in changes if change.after is not None], until)
             is_done = True
             return found
         finally:
@@ -160,7 +177,10 @@ class LanguageServer:
         return document
 
     async def diagnose(self, document: Document) -> FileErrors:
-        """Return the present errors of a document; these are known from now on. Raises ServerGoneError, RequestError."""
+        """Return the present errors of a document; these are known from now on.
+
+        Raises ServerGoneError, RequestError, TimeoutError.
+        """
         errors = await self._diagnose(document)
         self._known[document.path] = errors
         self._unchecked.discard(document.path)
@@ -176,6 +196,7 @@ class LanguageServer:
                 document.stamp = stamp_of(change.path)
                 return
             self._apply(change)
+            await self.connection.drain()
             document = self._documents.get(change.path)
             if not self.is_warm and document is not None:
                 async with asyncio.timeout(COLD_S):
@@ -195,15 +216,15 @@ class LanguageServer:
                 document = self._open(change.path, before, None)
             elif document.text != before:
                 self._change(document, before, None)
-            async with asyncio.timeout(limit_s):
-                self._known[change.path] = await self._diagnose(document)
-            self.is_warm = True
+            with suppress(_SilentError):
+                async with asyncio.timeout(limit_s):
+                    self._known[change.path] = await self._diagnose(document)
+                self.is_warm = True
 
-    async def _refresh(self, changed: Collection[Path]) -> list[Path]:
-        """Make known what others changed in open files; return the files whose errors so far are of an older text."""
+    async def _refresh(self, changed: Collection[Path]) -> None:
+        """Make known what others changed in open files; the errors there are unknown then, as they are not those of an edit."""
         others = [document for path, document in self._documents.items() if path not in changed and document.stamp]
         stamps = await asyncio.to_thread(lambda: [stamp_of(document.path) for document in others])
-        stale: list[Path] = []
         for document, stamp in zip(others, stamps, strict=True):
             if stamp == document.stamp:
                 continue
@@ -214,10 +235,10 @@ class LanguageServer:
             elif read[0] != document.text:
                 self._change(document, *read)
                 self._announce(document.path, _CHANGED)
-                stale.append(document.path)
+                self._known.pop(document.path, None)
+                await self.connection.drain()
             else:
                 document.stamp = stamp
-        return stale
 
     def _apply(self, change: FileChange) -> None:
         """Make a change known: of a deleted file, of a new one, or the new text."""
@@ -230,8 +251,10 @@ class LanguageServer:
         self._announce(path, _CREATED if change.before is None else _CHANGED)
         if document is None:
             document = self._open(path, text, stamp)
-            if change.before is None:
-                self._known[path] = FileErrors()
+            if change.source is not None and change.source not in self._known:
+                self._known.pop(path, None)
+            elif change.before is None:
+                self._known[path] = FileErrors() if change.source is None else self._known[change.source]
         else:
             self._change(document, text, stamp)
             self._documents.move_to_end(path)
@@ -241,34 +264,45 @@ class LanguageServer:
     def _announce(self, path: Path, kind: int) -> None:
         self.connection.notify("workspace/didChangeWatchedFiles", {"changes": [{"uri": path.as_uri(), "type": kind}]})
 
-    async def _collect(self, edited: Sequence[Path], stale: Collection[Path]) -> list[NewErrors]:
-        """Return the new errors of the edited files, then those of other open ones."""
+    async def _collect(self, edited: Sequence[Path], until: float | None) -> list[NewErrors]:
+        """Return the new errors of the edited files, then those of other open ones that come until a time of the loop."""
         recent = [path for path in reversed(self._documents) if path not in edited]
         late = [path for path in recent if path in self._unchecked]
         others = list(dict.fromkeys([*late, *recent]))[:MOST_FILES]
         if not self._pulls:
             others = [path for path in others if path in late or self._documents[path].uri in self._published]
         found: list[NewErrors] = []
-        for path in (*edited, *others):
-            document = self._documents.get(path)
-            if document is None:
-                continue
-            before = self._known.get(path)
-            is_pushed_other = path not in edited and not self._pulls and path not in late
-            after = self._pushed(document) if is_pushed_other else await self._diagnose(document)
-            self.is_warm = True
-            self._known[path] = after
-            self._unchecked.discard(path)
-            if before is not None and path not in stale:
-                found.append(new_errors(path, document.text, before, after, self.encoding))
+        for path in edited:
+            found += await self._compare(path, is_pushed=False)
+        with suppress(TimeoutError):
+            async with asyncio.timeout_at(until):
+                for path in others:
+                    found += await self._compare(path, is_pushed=not self._pulls and path not in late)
         return found
+
+    async def _compare(self, path: Path, *, is_pushed: bool) -> list[NewErrors]:
+        """Return the new errors of a file, with `is_pushed` from what the server sent so far; all are known from then on."""
+        document, before = self._documents.get(path), self._known.get(path)
+        if document is None:
+            return []
+        try:
+            after = self._pushed(document) if is_pushed else await self._diagnose(document)
+        except _SilentError:
+            return []
+        self.is_warm = True
+        self._known[path] = after
+        self._unchecked.discard(path)
+        return [] if before is None else [new_errors(path, document.text, before, after, self.encoding)]
 
     @property
     def _pulls(self) -> bool:
         return self.can("diagnosticProvider") or _PULL in self._registered.values()
 
     async def _diagnose(self, document: Document) -> FileErrors:
-        """Return the errors of a document's present text. Waits without a limit of its own."""
+        """Return the errors of a document's present text. Waits without a limit of its own.
+
+        Raises _SilentError, ServerGoneError, RequestError, TimeoutError.
+        """
         while not self._pulls:
             if await self._wait_for_push(document):
                 return self._pushed(document)
@@ -290,7 +324,10 @@ class LanguageServer:
         return errors_of(items, document.text)
 
     async def _wait_for_push(self, document: Document) -> bool:
-        """Return when the diagnostics of the present text were pushed, or False when the server wants to be asked."""
+        """Return when the diagnostics of the present text were pushed, or False when the server wants to be asked.
+
+        Raises _SilentError.
+        """
         try:
             async with asyncio.timeout(_SILENT_S if self._silent > 1 and self.is_warm else None):
                 while True:
@@ -309,7 +346,7 @@ class LanguageServer:
                     self._news.clear()
                     await self._news.wait()
         except TimeoutError:
-            return True
+            raise _SilentError from None
         except asyncio.CancelledError:
             self._silent += 1
             raise
@@ -358,6 +395,8 @@ class LanguageServer:
             return
         version = params.get("version")
         self._published[document.uri] = (version if isinstance(version, int) else None, params["diagnostics"])
+        if version == document.version:
+            self._silent = 0
         self._news.set()
         if not self._pulls:
             self._noticed(path)
@@ -375,7 +414,10 @@ class LanguageServer:
                 for one in params.get("unregisterations", params.get("unregistrations", [])):
                     self._registered.pop(one["id"], None)
             case "workspace/diagnostic/refresh":
-                spawn(self._learn_again(), self._tasks, name=f"{self.found.server.id}: refresh")
+                self._must_refresh = True
+                if not self._is_refreshing:
+                    self._is_refreshing = True
+                    spawn(self._learn_again(), self._tasks, name=f"{self.found.server.id}: refresh")
             case "workspace/applyEdit":
                 return {"applied": False}
             case "window/workDoneProgress/create" | "window/showMessageRequest" | "workspace/semanticTokens/refresh":
@@ -387,12 +429,17 @@ class LanguageServer:
         return None
 
     async def _learn_again(self) -> None:
-        """Replace the known errors of the recent documents: the server knows more now."""
-        async with self._lock:
-            for path in list(reversed(self._documents))[: MOST_FILES + 1]:
-                document = self._documents.get(path)
-                if document is not None and path in self._known and path not in self._unchecked and self._pulls:
-                    self._known[path] = await self._diagnose(document)
+        """Replace the known errors of the recent documents: the server knows more now. Edits come between two documents."""
+        try:
+            while self._must_refresh:
+                self._must_refresh = False
+                for path in list(reversed(self._documents))[: MOST_FILES + 1]:
+                    async with self._lock:
+                        document = self._documents.get(path)
+                        if document is not None and path in self._known and path not in self._unchecked and self._pulls:
+                            self._known[path] = await self._diagnose(document)
+        finally:
+            self._is_refreshing = False
 
     def _introduction(self) -> JsonObject:
         root = self.root.as_uri()

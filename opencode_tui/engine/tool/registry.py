@@ -149,10 +149,16 @@ class ToolRegistry:
         """Return the source of tools that come and go, None where there is none."""
         return self._find_late()
 
+    def hide_useless(self) -> None:
+        """Look for the tools that can do nothing here, the first time only. Blocks for a few lookups."""
+        find = self._find_useless
+        if find is not None:
+            self._useless = find()
+            self._find_useless = None
+
     def specs(self, enabled: Callable[[str], bool]) -> tuple[ToolSpec, ...]:
         """Return what the model sees of the tools whose names are enabled, in order; made once per tool."""
-        if self._find_useless is not None:
-            self._useless, self._find_useless = self._find_useless(), None
+        self.hide_useless()
         return tuple(
             self._spec(tool) for name, tool in self._tools.items() if name not in self._useless and enabled(name)
         )

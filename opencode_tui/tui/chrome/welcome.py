@@ -36,8 +36,8 @@ class Welcome(Rows):
         self._groups: Sequence[Group] = ()
         self._recent_ids: Sequence[str] = ()
         """The IDs of the recent sessions, in the order in which they are listed."""
-        self._chosen = -1
-        """The index of the recent session that the keys have chosen; −1 without one."""
+        self._chosen = ""
+        """The ID of the recent session that the keys have chosen; empty without one."""
 
     def show(self, control: SessionController, key: Callable[[str], str]) -> None:
         """Show the text for a run without a key, an untrusted folder, or recent sessions; `key` returns the key of an action."""
@@ -78,19 +78,20 @@ class Welcome(Rows):
 
         `down` enters the list, `up` above its first row leaves it, as any other key does.
         """
-        was, last = self._chosen, len(self._recent_ids) - 1
+        ids = self._recent_ids
+        was = ids.index(self._chosen) if self._chosen in ids else -1
+        self._chosen = ""
         match key:
-            case "down" if last >= 0:
-                self._chosen = min(was + 1, last)
-            case "up" if was >= 0:
-                self._chosen = was - 1
+            case "down" if ids:
+                self._chosen = ids[min(was + 1, len(ids) - 1)]
+            case "up" if was > 0:
+                self._chosen = ids[was - 1]
             case "enter" if was >= 0:
-                self.post_message(Sidebar.Chosen(self._recent_ids[was]))
-                self._chosen = -1
+                self.post_message(Sidebar.Chosen(ids[was]))
             case _:
-                self._chosen = -1
+                pass
         self.redraw()
-        return (was >= 0 and key in ("up", "down", "enter", "escape")) or self._chosen >= 0
+        return (was >= 0 and key in ("up", "down", "enter", "escape")) or bool(self._chosen)
 
     def on_click(self, event: events.Click) -> None:
         """Open the clicked session."""
@@ -101,12 +102,12 @@ class Welcome(Rows):
     def _recent(self, control: SessionController, note: str, *, is_demo: bool) -> list[Group]:
         infos = [one for one in control.folder.sessions.values() if one.parent_id is None and one.time.archived is None]
         if is_demo or not infos:
-            self._recent_ids = ()
+            self._recent_ids, self._chosen = (), ""
             return []
         newest = sorted(infos, key=lambda one: one.time.updated, reverse=True)[:4]
         now = control.now()
         self._recent_ids = [one.id for one in newest]
-        self._chosen = min(self._chosen, len(newest) - 1)
+        self._chosen = self._chosen if self._chosen in self._recent_ids else ""
         return [(RECENT, f"down chooses one{note}", [(name_of(one)[1], age(one.time.updated, now)) for one in newest])]
 
     def rows(self, width: int, height: int) -> Sequence[Strip]:
@@ -142,10 +143,10 @@ class Welcome(Rows):
     def _recent_lines(self, note: str, entries: Sequence[tuple[str, str]], block: int) -> Iterator[Sequence[Piece]]:
         """Yield the heading and a line for each recent session, the chosen one on another background."""
         style = self.look.palette.style
-        note = "enter opens it, esc leaves the list" if self._chosen >= 0 else note
+        note = "enter opens it, esc leaves the list" if self._chosen else note
         yield self._entry(RECENT, note, style("muted"), style("muted"), block)
         for number, (words, aside) in enumerate(entries):
-            area = "selection" if number == self._chosen else "background"
+            area = "selection" if self._recent_ids[number] == self._chosen else "background"
             meta = Style(meta={"session": self._recent_ids[number]})
             text, muted = style("text", area, bold=area == "selection") + meta, style("muted", area) + meta
             pieces = self._entry(words, aside, text, muted, block)

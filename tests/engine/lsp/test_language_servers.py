@@ -10,6 +10,9 @@ from pathlib import Path
 import pytest
 
 from opencode_tui.engine.lsp.change import FileChange
+from opencode_tui.engine.lsp.connection import ServerGoneError
+from opencode_tui.engine.lsp.diagnostics import FileErrors, errors_of, new_errors
+from opencode_tui.engine.lsp.document import MAX_BYTES
 from tests.support.lsp.world import Bench
 
 
@@ -155,3 +158,71 @@ async def test_at_most_four_servers_run(tmp_path: Path, environ: dict[str, str])
             world.write(f"{root.name}/x.bug", "fine\n")
             await world.read(f"{root.name}/x.bug")
         assert sorted(one.root.name for one in world.servers.running()) == ["b", "c", "d", "e"]
+
+
+async def test_the_errors_of_an_edited_file_are_reported_when_another_file_takes_too_long(
+    tmp_path: Path, environ: dict[str, str]
+) -> None:
+    async with bench(tmp_path, environ, "pull", "slow") as world:
+        world.write("a.bug", "fine\n")
+        world.write("b.bug", "SLOW\n")
+        await world.read("a.bug")
+        world.servers.after_read(world.folder / "b.bug")
+        [server] = world.servers.running()
+        while not server.connection._waiting:
+            await asyncio.sleep(0.01)
+        for task in tuple(server._tasks):
+            task.cancel()
+        await world.idle()
+        assert world.folder / "b.bug" in server.documents
+        change = FileChange(world.folder / "a.bug", "fine\n", "BUG\n")
+        [found] = await server.check([change], limit_s=1)
+        assert found.rows == ["1:1: a bug [bug]"]
+
+
+async def test_a_server_that_stays_silent_makes_no_old_error_new(tmp_path: Path, environ: dict[str, str]) -> None:
+    async with bench(tmp_path, environ, "push", "mute") as world:
+        world.write("a.bug", "old BUG\n")
+        await world.read("a.bug")
+        for number in range(2):  # nothing is pushed while the text contains MUTE
+            await world.edit("a.bug", f"old BUG\nMUTE {number}\n", limit_s=0.3)
+        await world.edit("a.bug", "old BUG\nMUTE\n")
+        report = await world.edit("a.bug", "old BUG\nnew BUG\n", limit_s=60)
+        assert "a.bug:1:" not in report.text
+        [server] = world.servers.running()
+        assert [key[1] for key in server._known[world.folder / "a.bug"].keys][:1] == ["old BUG"]
+
+
+async def test_a_renamed_file_has_no_new_errors(tmp_path: Path, environ: dict[str, str]) -> None:
+    async with bench(tmp_path, environ) as world:
+        source, target = world.write("a.bug", "old BUG\n"), world.folder / "b.bug"
+        await world.read("a.bug")
+        source.rename(target)
+        target.write_text("old BUG\nnew BUG\n")
+        moved = FileChange(target, None, "old BUG\nnew BUG\n", source=source)
+        report = await world.servers.after_edit([moved, FileChange(source, "old BUG\n", None)], limit_s=60)
+        assert report.text == "b.bug:2:5: a bug [bug]\n(1 older error in b.bug not shown)"
+
+
+async def test_the_reason_is_known_at_once_where_a_server_dies_at_its_start(
+    tmp_path: Path, environ: dict[str, str]
+) -> None:
+    async with bench(tmp_path, environ, "crash") as world:
+        path = world.write("a.bug", "fine\n")
+        with pytest.raises(ServerGoneError, match="it ended at once"):
+            await world.servers.server_for(path, limit_s=1000)
+
+
+async def test_texts_that_are_too_large_are_not_sent(tmp_path: Path, environ: dict[str, str]) -> None:
+    async with bench(tmp_path, environ) as world:
+        world.write("a.bug", "fine\n")
+        await world.read("a.bug")
+        await world.edit("b.bug", "x" * (MAX_BYTES + 1))
+        [server] = world.servers.running()
+        assert list(server.documents) == [world.folder / "a.bug"]
+
+
+def test_errors_at_impossible_positions_are_kept() -> None:
+    start = {"line": -7, "character": float("inf")}
+    errors = errors_of([{"message": "bad", "range": {"start": start, "end": start}}], "one\ntwo")
+    assert new_errors(Path("/a"), "one\ntwo", FileErrors(), errors, "utf-16").rows == ["1:1: bad"]

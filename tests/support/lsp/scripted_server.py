@@ -1,7 +1,8 @@
 """A tiny language server: each line with `BUG` is an error. `python scripted_server.py LOG MODE...`.
 
 Modes: `pull` (asked) or `push` (with versions), `silent` (no versions), `freeze` (no answer once a document contains FREEZE),
-`crash` (ends at initialize). It writes a line for each message that it gets to LOG.
+`crash` (ends at initialize), `slow` (no answer about a document that contains SLOW), `mute` (pushes nothing about one that contains
+MUTE). It writes a line for each message that it gets to LOG.
 """
 
 import json
@@ -112,12 +113,20 @@ while (message := read()) is not None:
     log.write(f"{os.getpid()} {method}\n")
     if method == "exit":
         break
+    if (
+        "id" in message
+        and "slow" in modes
+        and "SLOW" in documents.get(params.get("textDocument", {}).get("uri"), (0, ""))[1]
+    ):
+        continue
     if "id" in message:
         send({"id": message["id"], "result": answer(method, params)})
     elif method in ("textDocument/didOpen", "textDocument/didChange"):
         item = params["textDocument"]
         text = item["text"] if method.endswith("Open") else params["contentChanges"][0]["text"]
         documents[item["uri"]] = (item["version"], text)
+        if "mute" in modes and "MUTE" in text:
+            continue
         if "freeze" in modes and "FREEZE" in text:
             time.sleep(1000)
         if "pull" not in modes:

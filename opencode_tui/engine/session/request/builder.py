@@ -173,6 +173,7 @@ class RequestBuilder(Struct, frozen=True):
         form = () if task.form is None else (task.form.spec,)
         if not task.model.tool_call:
             return form
+        await asyncio.to_thread(self.tools.hide_useless)
         source = self.tools.late()
         late = None if source is None else await source.of_turn(user.session_id, user.id, task.model)
         names = (*self.tools.names, *(() if late is None else late.names))

@@ -48,10 +48,11 @@ class _Step(Struct, frozen=True):
 
     @property
     def file_changes(self) -> list[FileChange]:
-        """The changes of texts; a move deletes one file and creates another."""
+        """The changes of texts; a move creates one file and deletes another."""
         after = None if self.kind == "delete" else self.after
         if self.kind == "move":
-            return [FileChange(self.source.real, self.before, None), FileChange(self.target.real, None, after)]
+            moved = FileChange(self.target.real, None, after, source=self.source.real)
+            return [moved, FileChange(self.source.real, self.before, None)]
         return [FileChange(self.target.real, None if self.kind == "add" else self.before, after)]
 
     @property

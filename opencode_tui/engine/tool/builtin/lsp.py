@@ -73,27 +73,27 @@ class LspTool:
 
     async def run(self, arguments: LspParameters, context: ToolContext) -> ToolResult:
         """Return the lines that the server found; raises ToolError where there is no server, or it does not answer."""
-        place = await locate(arguments.file_path, context)
-        await ask_outside(place, context)
+        location = await locate(arguments.file_path, context)
+        await ask_outside(location, context)
         await context.ask(
-            "lsp", ["*"], always=["*"], metadata={"operation": arguments.operation, "filePath": str(place.path)}
+            "lsp", ["*"], always=["*"], metadata={"operation": arguments.operation, "filePath": str(location.path)}
         )
         try:
-            server = await self._languages.get().server_for(place.real, limit_s=START_S)
-            document = await server.open(place.real)
+            server = await self._languages.get().server_for(location.real, limit_s=START_S)
+            document = await server.open(location.real)
             if document is None:
-                raise ToolError(f"{place.path} does not exist or is no text; give a source file of the project")
+                raise ToolError(f"{location.path} does not exist or is no text; give a source file of the project")
             async with asyncio.timeout(ANSWER_S):
                 lines = await self._answer(arguments, server, document, context)
         except ServerGoneError as error:
             raise ToolError(
-                str(error) or f"the language server of {place.path} ended; try again, or use grep"
+                str(error) or f"the language server of {location.path} ended; try again, or use grep"
             ) from error
         except RequestError as error:
             raise ToolError(f"the language server refused: {error}; use grep instead") from error
         except TimeoutError as error:
             raise ToolError("the language server did not answer in time; try again later, or use grep") from error
-        return _result(arguments, place, lines)
+        return _result(arguments, location, lines)
 
     async def _answer(
         self, arguments: LspParameters, server: LanguageServer, document: Document, context: ToolContext
@@ -107,7 +107,7 @@ class LspTool:
         if operation == "workspaceSymbol":
             _require(server, "workspaceSymbolProvider", operation)
             found = await _ask(server, "workspace/symbol", {"query": arguments.query or arguments.symbol or ""})
-            return await self._places([one.get("location") for one in _objects(found)], server, context)
+            return await self._locations([one.get("location") for one in _objects(found)], server, context)
         at = {**about, "position": await self._position(arguments, server, document)}
         if operation == "hover":
             _require(server, "hoverProvider", operation)
@@ -116,16 +116,16 @@ class LspTool:
             method, capability = _AT_POSITION[operation]
             _require(server, capability, operation)
             found = await _ask(server, method, {**at, "context": {"includeDeclaration": True}})
-            places = cast("list[Any]", found) if isinstance(found, list) else [found]
-            return await self._places(places, server, context)
+            locations = cast("list[Any]", found) if isinstance(found, list) else [found]
+            return await self._locations(locations, server, context)
         _require(server, "callHierarchyProvider", operation)
         items = _objects(await _ask(server, "textDocument/prepareCallHierarchy", at))
         if operation in _CALLS:
             method, end = _CALLS[operation]
             called = [call for item in items for call in _objects(await _ask(server, method, {"item": item}))]
             items = [cast("JsonObject", call[end]) for call in called if isinstance(call.get(end), dict)]
-        places = [{"uri": item.get("uri"), "range": item.get("selectionRange")} for item in items]
-        return await self._places(places, server, context)
+        locations = [{"uri": item.get("uri"), "range": item.get("selectionRange")} for item in items]
+        return await self._locations(locations, server, context)
 
     async def _position(self, arguments: LspParameters, server: LanguageServer, document: Document) -> JsonObject:
         if arguments.symbol:
@@ -133,10 +133,10 @@ class LspTool:
         elif arguments.line is not None:
             line, character = arguments.line - 1, (arguments.character or 1) - 1
         else:
-            raise ToolError(f"{arguments.operation} needs a place; give symbol, or line and character")
+            raise ToolError(f"{arguments.operation} needs a location; give symbol, or line and character")
         return position(document.text, line, character, server.encoding)
 
-    async def _places(self, given: Sequence[Any], server: LanguageServer, context: ToolContext) -> list[str]:
+    async def _locations(self, given: Sequence[Any], server: LanguageServer, context: ToolContext) -> list[str]:
         """Return `path:line: text` for locations and links of locations."""
         found: dict[tuple[Path, int], None] = {}
         for one in _objects(list(given)):
@@ -145,10 +145,10 @@ class LspTool:
                 found.setdefault((path, line_of(one.get("targetSelectionRange") or one.get("range"))))
         return await asyncio.to_thread(self._show, list(found), context)
 
-    def _show(self, places: Sequence[tuple[Path, int]], context: ToolContext) -> list[str]:
+    def _show(self, locations: Sequence[tuple[Path, int]], context: ToolContext) -> list[str]:
         texts: dict[Path, list[str]] = {}
         shown: list[str] = []
-        for path, line in places[: MOST_LINES + 1]:
+        for path, line in locations[: MOST_LINES + 1]:
             is_inside = path.is_relative_to(context.worktree) or path.is_relative_to(context.directory)
             if path not in texts:
                 read = read_text(path) if is_inside and self._readable(context, path) else None
@@ -239,8 +239,8 @@ def _errors(errors: Sequence[JsonObject], document: Document, server: LanguageSe
     return shown
 
 
-def _result(arguments: LspParameters, place: Location, lines: Sequence[str]) -> ToolResult:
-    title = f"{arguments.operation} {arguments.symbol or arguments.query or place.relative}"
+def _result(arguments: LspParameters, location: Location, lines: Sequence[str]) -> ToolResult:
+    title = f"{arguments.operation} {arguments.symbol or arguments.query or location.relative}"
     if not lines:
         return ToolResult(title, "Nothing found.", {"count": 0})
     more = [f"… more than {MOST_LINES}; ask for something narrower"] if len(lines) > MOST_LINES else []

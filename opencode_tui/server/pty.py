@@ -1,7 +1,7 @@
 """The terminals of a server: a program with a pseudo terminal each, whose output is replayed to whoever connects.
 
-A terminal is a shell of the user: nothing confines it. The program leads a session of its own; removing the terminal ends all
-processes of that session, and the end of this process hangs up the terminal.
+A terminal is a shell of the user: nothing confines it. The program leads a session of its own; removing the terminal while the
+program runs ends all processes of that session, and the end of this process hangs up the terminal.
 """
 
 import asyncio
@@ -36,6 +36,8 @@ QUEUE_BYTES = 4 * 1024 * 1024
 
 _PIECE_BYTES = 64 * 1024
 _GRACE_S = 0.2
+_END_LIMIT_S = 2.0
+"""Seconds to wait for a killed program: one of another user (`sudo`) cannot be killed, only hung up."""
 _HIDDEN = ("OPENCODE_SERVER_PASSWORD",)
 _START = 'exec "$@" 0<>"$0" 1>&0 2>&0'
 """The first terminal that the leader of a session opens controls it."""
@@ -133,9 +135,11 @@ class Terminals:
                 env=environ,
                 start_new_session=True,
             )
-        except (OSError, ValueError) as error:
+        except BaseException as error:
             os.close(master)
-            raise ConfigError(f"the terminal cannot be started in {cwd}: {error}") from error
+            if isinstance(error, OSError | ValueError):
+                raise ConfigError(f"the terminal cannot be started in {cwd}: {error}") from error
+            raise
         finally:
             os.close(slave)
         name = self._identifier.ascending("pty")
@@ -169,15 +173,19 @@ class Terminals:
         return one.info
 
     async def remove(self, name: str) -> None:
-        """End a terminal with all processes of its session. Raises NotFoundError."""
+        """Remove a terminal; returns within 3 s. Raises NotFoundError.
+
+        All processes of its session end, except those of other users, which are hung up. When its program has ended before,
+        nothing ends: what it left behind (`nohup`) goes on.
+        """
         one = self._find(name)
         await self._end(one)
         if self._terminals.pop(name, None) is not None:
             self._publish(one.directory, PtyDeleted(id=name))
 
     async def close(self) -> None:
-        """Remove all terminals."""
-        await asyncio.gather(*(self.remove(name) for name in list(self._terminals)))
+        """Remove all terminals; returns within 3 s."""
+        await asyncio.gather(*(self.remove(name) for name in list(self._terminals)), return_exceptions=True)
 
     @contextmanager
     def connect(self, name: str) -> Generator[Connection]:
@@ -201,7 +209,7 @@ class Terminals:
                 try:
                     data = data[os.write(one.master, data) :]
                 except BlockingIOError:
-                    await _writable(one.master)
+                    await _writable(one)
                 except OSError:
                     return
 
@@ -231,7 +239,8 @@ class Terminals:
     async def _watch(self, one: _Terminal) -> None:
         """Wait for the end of the program, and report it."""
         code = await one.process.wait()
-        self._read(one)
+        if one.master >= 0:
+            self._read(one)
         self._close(one)
         one.info = one.info.changed(status="exited")
         for connection in one.connections:
@@ -255,8 +264,12 @@ class Terminals:
         if one.watcher is not None:
             await asyncio.wait({one.watcher}, timeout=_GRACE_S)
         _send(members, signal.SIGKILL)
-        if one.watcher is not None:
-            await asyncio.wait({one.watcher})
+        if one.watcher is not None and not one.watcher.done():
+            self._close(one)  # hangs up a program that could not be killed
+            await asyncio.wait({one.watcher}, timeout=_END_LIMIT_S)
+            one.watcher.cancel()
+        for connection in one.connections:
+            connection.end()
 
 
 def _folder(directory: str, wanted: str | None) -> str:
@@ -287,14 +300,15 @@ def _resize(master: int, size: PtySize) -> None:
     fcntl.ioctl(master, termios.TIOCSWINSZ, struct.pack("HHHH", size.rows, size.cols, 0, 0))
 
 
-async def _writable(master: int) -> None:
+async def _writable(one: _Terminal) -> None:
     loop = asyncio.get_running_loop()
     ready = loop.create_future()
-    loop.add_writer(master, lambda: ready.done() or ready.set_result(None))
+    loop.add_writer(one.master, lambda: ready.done() or ready.set_result(None))
     try:
         async with asyncio.timeout(1):
             await ready
     except TimeoutError:
         pass
     finally:
-        loop.remove_writer(master)
+        if one.master >= 0:  # else it was closed, and its number may be that of another file
+            loop.remove_writer(one.master)

@@ -2,7 +2,9 @@
 
 import asyncio
 import os
+import signal
 from collections.abc import AsyncGenerator
+from pathlib import Path
 from typing import Any
 
 import psutil
@@ -80,6 +82,39 @@ async def test_removing_a_terminal_ends_all_that_it_started(face: HttpFace) -> N
     assert (alive, psutil.pid_exists(made["pid"])) == ([], False)
 
 
+async def test_a_program_that_cannot_be_killed_is_hung_up(face: HttpFace, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(process: psutil.Process, _: int) -> None:
+        raise psutil.AccessDenied(process.pid)
+
+    made = await start(face, command="/bin/sh", args=["-c", "trap '' HUP; echo on; sleep 4302; sleep 4302"])
+    try:
+        async with joined(face, made["id"]) as socket:
+            await until(socket, "on")
+            monkeypatch.setattr(psutil.Process, "send_signal", refuse)  # as for a program of another user
+            async with asyncio.timeout(20):
+                assert (await face.http.delete(f"/pty/{made['id']}")).json() is True
+                with pytest.raises(ConnectionClosed):
+                    await until(socket, "nothing like this")
+        assert psutil.pid_exists(made["pid"])
+    finally:
+        os.killpg(made["pid"], signal.SIGKILL)
+
+
+async def test_a_page_that_closes_takes_back_what_the_program_did_not_read(face: HttpFace, tmp_path: Path) -> None:
+    go = tmp_path / "go"
+    count = 'while read -r line; do n=$((n+1)); [ "$line" = END ] && break; done; echo got-$n.'
+    script = f"stty -echo; echo on; until test -e {go}; do sleep 0.02; done; {count}; sleep 4303"
+    made = await start(face, command="/bin/sh", args=["-c", script])
+    async with joined(face, made["id"]) as socket:
+        await until(socket, "on")
+        await socket.send("x\n" * 50_000)
+    go.touch()
+    async with joined(face, made["id"]) as socket:
+        await socket.send("END\n")
+        seen = await until(socket, ".")
+    assert 0 < int(seen.rpartition("got-")[2].partition(".")[0]) < 50_000
+
+
 async def test_only_the_password_from_an_allowed_origin_connects(face: HttpFace) -> None:
     made = await start(face, command="/bin/cat")
     for more, status in (({"password": "wrong"}, 401), ({"origin": "https://evil.example"}, 403)):
@@ -108,6 +143,6 @@ async def test_without_the_setting_there_are_no_terminals(serve) -> None:
 
 
 async def test_what_cannot_be_started_or_is_unknown_is_an_error(face: HttpFace) -> None:
-    nowhere = await face.http.post("/pty", json={"cwd": "no such folder"})
+    nowhere = await face.http.post("/pty", content=b'{"cwd": "no such folder"}')  # without a content type
     plain = await face.http.get(f"/pty/{(await start(face, command='/bin/cat'))['id']}/connect")
     assert (nowhere.status_code, (await face.http.get("/pty/pty_1")).status_code, plain.status_code) == (400, 404, 426)

@@ -3,20 +3,24 @@
 import asyncio
 from typing import TYPE_CHECKING, Annotated
 
-from fastapi import APIRouter, Path, Response, WebSocket
+from fastapi import Path, Response, WebSocket
 from starlette.exceptions import HTTPException
 
 from opencode_tui.schema.api.pty import Pty, PtyCreate, PtyUpdate
 from opencode_tui.schema.error import NotFoundError
 from opencode_tui.server.answer import answer_record, answer_records, answer_value
 from opencode_tui.server.request import FolderClient, ServerServices, Services
+from opencode_tui.server.router import new_router
 
 if TYPE_CHECKING:
     from opencode_tui.server.pty import Connection, Terminals
 
-router = APIRouter(prefix="/pty", tags=["pty"])
+router = new_router("pty", prefix="/pty")
 
 OFF = "this server has no terminals; set server.pty to true in your own settings and start it again"
+INPUT_CHARS = 4 * 1024 * 1024
+"""Input that waits until a program reads; a client that sends more is disconnected."""
+
 _TOO_SLOW = 1013
 _UNKNOWN = 4404
 
@@ -82,16 +86,21 @@ async def connect_pty(socket: WebSocket, pty_id: PtyId) -> None:
 
 
 async def _exchange(socket: WebSocket, terminals: "Terminals", pty_id: str, connection: "Connection") -> None:
-    sending = asyncio.create_task(_send(socket, connection))
-    receiving = asyncio.create_task(_receive(socket, terminals, pty_id))
+    given = _Input()
+    receiving = asyncio.create_task(_receive(socket, given))
+    tasks = (
+        receiving,
+        asyncio.create_task(_send(socket, connection)),
+        asyncio.create_task(_write(given, terminals, pty_id)),
+    )
     try:
-        await asyncio.wait({sending, receiving}, return_when=asyncio.FIRST_COMPLETED)
-        if not receiving.done():
-            await socket.close(_TOO_SLOW if connection.is_slow else 1000)
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        if given.is_full or not receiving.done():
+            await socket.close(_TOO_SLOW if given.is_full or connection.is_slow else 1000)
     finally:
-        sending.cancel()
-        receiving.cancel()
-        await asyncio.gather(sending, receiving, return_exceptions=True)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 async def _send(socket: WebSocket, connection: "Connection") -> None:
@@ -99,9 +108,37 @@ async def _send(socket: WebSocket, connection: "Connection") -> None:
         await socket.send_text(text)
 
 
-async def _receive(socket: WebSocket, terminals: "Terminals", pty_id: str) -> None:
-    while True:
+class _Input:
+    """Input of a client that was not written yet."""
+
+    def __init__(self) -> None:
+        self._pieces: asyncio.Queue[str | bytes] = asyncio.Queue()
+        self._size = 0
+        self.is_full = False
+
+    def add(self, piece: str | bytes) -> None:
+        """Add a piece of any size, unless too much waits already."""
+        self.is_full = self._size > INPUT_CHARS
+        if not self.is_full:
+            self._size += len(piece)
+            self._pieces.put_nowait(piece)
+
+    async def next(self) -> str | bytes:
+        """Wait for a piece and return it."""
+        piece = await self._pieces.get()
+        self._size -= len(piece)
+        return piece
+
+
+async def _receive(socket: WebSocket, given: _Input) -> None:
+    """Read until the client disconnects, also while the program does not read, or has sent too much."""
+    while not given.is_full:
         message = await socket.receive()
         if message["type"] == "websocket.disconnect":
             return
-        await terminals.write(pty_id, message.get("text") or message.get("bytes") or b"")
+        given.add(message.get("text") or message.get("bytes") or b"")
+
+
+async def _write(given: _Input, terminals: "Terminals", pty_id: str) -> None:
+    while True:
+        await terminals.write(pty_id, await given.next())

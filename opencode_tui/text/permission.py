@@ -269,6 +269,8 @@ def reasons_of(
     sentences = list(given) or _rule_reasons(request, verdicts, directory, agent=agent, places=places)
     if facts.tier == "none" and (facts.kind != "rule" or request.metadata.get("opaque")):
         sentences.append(f"No sandbox: {no_sandbox or 'none works here'}.")
+    if request.metadata.get("background") is True:
+        sentences.append("It runs in the background, also after the turn.")
     if is_command(request):
         sentences.append(f"Working directory: {_short_folder(facts.folder or str(directory), places)}")
     return sentences

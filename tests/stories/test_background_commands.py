@@ -11,12 +11,15 @@ from typing import Any
 import psutil
 import pytest
 
+from opencode_tui.engine.permission.policy import AskPerson
 from opencode_tui.engine.sandbox.tier import Tier, probe
 from opencode_tui.schema.error import BusyError, NotFoundError
+from opencode_tui.schema.event.event import PermissionAsked
 from opencode_tui.schema.session.session import SessionInfo
+from opencode_tui.text.permission import reasons_of
 from tests.support.provider.model_server import ModelServer
 from tests.support.world.cli import CommandLine, kill_session
-from tests.support.world.engine import World, opened
+from tests.support.world.engine import World, opened, while_reacting
 from tests.support.world.repo import Repo, make_repo
 
 
@@ -143,6 +146,18 @@ async def test_deleting_the_session_ends_its_commands(world: World) -> None:
     assert processes_with("sleep 4003")
     await world.client.sessions.remove(session.id)
     assert (processes_with("sleep 4003"), await world.client.background.list()) == ([], [])
+
+
+async def test_the_question_says_that_a_command_goes_on_after_the_turn(environ: dict[str, str], folder: Path) -> None:
+    settings = {"permission": {"bash": "ask"}}
+    async with opened(environ, folder, settings=settings, policy=AskPerson()) as world:
+
+        async def reply(event: PermissionAsked) -> None:
+            await world.client.permissions.reply(event.id, "reject")
+
+        prompt = world.prompt(f"go {start('sleep 4008')}")
+        _, asked = await while_reacting(world, PermissionAsked, reply, prompt)
+    assert "It runs in the background, also after the turn." in reasons_of(asked, (), folder)
 
 
 async def test_another_session_cannot_read_it_and_a_failed_start_is_an_error(world: World) -> None:

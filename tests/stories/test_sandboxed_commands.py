@@ -17,13 +17,13 @@ from opencode_tui.engine.permission.policy import AskPerson, AutoApprove, Policy
 from opencode_tui.engine.sandbox.temp import temp_folder
 from opencode_tui.engine.sandbox.tier import Tier, probe
 from opencode_tui.schema.api.request import PromptInput, ShellInput, TextInput, UpdateSession
-from opencode_tui.schema.error import BusyError
+from opencode_tui.schema.error import BusyError, RunAborted
 from opencode_tui.schema.event.event import PermissionAsked
 from opencode_tui.schema.permission import Approvals, Reply
 from opencode_tui.schema.session.part import TextPart
 from opencode_tui.schema.session.session import SessionInfo
 from opencode_tui.storage.paths import find_paths
-from tests.support.world.engine import MODEL, World, opened
+from tests.support.world.engine import MODEL, World, opened, react
 from tests.support.world.repo import Repo, make_repo
 
 
@@ -243,6 +243,25 @@ async def test_new_protected_files_are_kept_or_removed(environ, project: Repo, t
     assert story.asked[-1].always == []
     assert (project.path / ".envrc").exists() == kept
     assert ("Undid" in state.output) == (not kept)
+
+
+async def test_a_new_protected_file_is_kept_beside_when_its_question_is_interrupted(environ, project: Repo, tier: Tier):
+    project.write("setup.sh", "echo evil > .envrc\n")
+    async with confined(environ, project, tier) as story:
+        session = await story.world.new_session()
+        text = f"go <<tool bash {json.dumps({'command': 'bash setup.sh', 'description': 'x'})}>>"
+        request = PromptInput(model=MODEL, parts=[TextInput(text=text)])
+        asked = asyncio.create_task(
+            react(story.world, PermissionAsked, lambda event: story.world.client.prompts.abort(session.id))
+        )
+        await asyncio.sleep(0)
+        with pytest.raises(RunAborted):
+            await story.world.client.prompts.prompt(session.id, request)
+        await asked
+        [call] = await story.world.calls(session)
+    assert not (project.path / ".envrc").exists()
+    assert (project.path / ".envrc.not-approved").read_text() == "evil\n"
+    assert call.state.metadata["sandbox"]["undone"] == [".envrc"]
 
 
 async def test_what_discards_work_is_asked_for_and_runs_inside(environ, project: Repo, tier: Tier):

@@ -30,6 +30,9 @@ _FILE_LIMIT = 20_000
 _TICK_NS = 20_000_000
 """A change this soon after another one may leave the same time behind."""
 _ENDINGS = (".json", ".jsonc", ".yml", ".yaml", ".code-workspace", ".", " ")
+NOT_APPROVED = ".not-approved"
+"""The ending of a file that keeps what an undo would destroy without the user's decision."""
+
 _INERT = ".sample"
 """The ending of git's examples of hooks."""
 
@@ -169,22 +172,24 @@ def compare(before: ProtectedState, after: ProtectedState) -> list[Change]:
     return changes
 
 
-def undo(changes: Iterable[Change], before: ProtectedState) -> list[Path]:
+def undo(changes: Iterable[Change], before: ProtectedState, *, keeps_copies: bool = False) -> list[Path]:
     """Delete the files that were created and restore the others; return those for which that failed.
 
-    A large file, a link and anything special that was changed cannot be restored.
+    A large file, a link and anything special that was changed cannot be restored. With `keeps_copies` what would be lost stays
+    beside, as `NAME.not-approved`.
     """
+    remove = _move_aside if keeps_copies else _delete
     left: list[Path] = []
     for change in changes:
         old = before.files.get(str(change.path))
         content = before.contents.get(str(change.path))
         try:
             if old is None:
-                _delete(change.path)
+                remove(change.path)
             elif content is None:
                 left.append(change.path)
             else:
-                _delete(change.path)
+                remove(change.path)
                 change.path.parent.mkdir(parents=True, exist_ok=True)
                 descriptor = os.open(change.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, stat.S_IMODE(old[0]))
                 with open(descriptor, "wb") as file:
@@ -254,6 +259,17 @@ def _files(paths: Sequence[Path]) -> Iterator[str]:
 def _signature(path: str) -> Signature:
     facts = os.lstat(path)
     return facts.st_mode, facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns, facts.st_ino
+
+
+def _move_aside(path: Path) -> None:
+    """Rename a file, or do nothing where there is none; a name is never used twice."""
+    if not os.path.lexists(path):
+        return
+    target, number = path.with_name(f"{path.name}{NOT_APPROVED}"), 1
+    while os.path.lexists(target):
+        number += 1
+        target = path.with_name(f"{path.name}{NOT_APPROVED}-{number}")
+    os.rename(path, target)
 
 
 def _delete(path: Path) -> None:

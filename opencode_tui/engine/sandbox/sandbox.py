@@ -134,15 +134,18 @@ class Sandbox:
         )
 
     async def changes(self, confined: Confined) -> list[Change]:
-        """Return the protected files that differ from those before the command, which has ended."""
+        """Return the protected files that differ from those before the command, which has ended, and that it could write."""
         if confined.access is not None:
             confined.access.close()
         return await asyncio.to_thread(self._compare, confined)
 
-    async def remove(self, paths: Sequence[Path]) -> list[Path]:
-        """Take changes that `changes` returned back: delete new files, restore others. Returns the paths for which that failed."""
+    async def remove(self, paths: Sequence[Path], *, keeps_copies: bool = False) -> list[Path]:
+        """Take changes that `changes` returned back: delete new files, restore others. Returns the paths for which that failed.
+
+        With `keeps_copies` what would be lost stays beside, as `NAME.not-approved`.
+        """
         chosen = [self._undoable.pop(path) for path in paths if path in self._undoable]
-        left = [await asyncio.to_thread(undo, [change], before) for change, before in chosen]
+        left = [await asyncio.to_thread(undo, [change], before, keeps_copies=keeps_copies) for change, before in chosen]
         return [path for one in left for path in one]
 
     async def allows(self, host: str) -> bool:
@@ -320,5 +323,8 @@ class Sandbox:
             found = compare(confined.before, files.record())
         hidden = confined.policy.hidden  # written by others, such as this program: the command cannot reach it
         changes = [one for one in found if not any(one.path.is_relative_to(path) for path in hidden)]
+        if confined.tier == "bubblewrap":  # mounted read-only: changed by the user, as by `git push -u`
+            fixed = confined.policy.read_only
+            changes = [one for one in changes if not any(one.path.is_relative_to(path) for path in fixed)]
         self._undoable.update({change.path: (change, confined.before) for change in changes})
         return changes

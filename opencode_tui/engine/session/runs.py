@@ -210,7 +210,7 @@ class RunRegistry:
 
     @contextmanager
     def awaited(self, session_id: str) -> Generator[None]:
-        """Let the session's next run wait for the end of the context, which holds its lock, and not fail."""
+        """Let the session's next run wait for the end of the context, which holds the lock, where it would fail otherwise."""
         self._releasing[session_id] = asyncio.get_running_loop().create_future()
         try:
             yield

@@ -1,7 +1,7 @@
 """The lock for a change by the user, while the session is not running."""
 
 from collections.abc import AsyncGenerator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 
 from msgspec import Struct
 
@@ -22,9 +22,10 @@ class SessionLock(Struct, frozen=True):
     copies: ForkQueue
 
     @asynccontextmanager
-    async def hold(self, session_id: str) -> AsyncGenerator[None]:
+    async def hold(self, session_id: str, *, is_awaited: bool = False) -> AsyncGenerator[None]:
         """Hold the session's run lock; waits for the cleanup of a run that has ended, and for forks that read the records.
 
+        A run that starts meanwhile fails, or with `is_awaited` waits for the end of the context.
         Raises NotFoundError, StorageError, and BusyError while the session is running in this process or another.
         """
         await self.store.get(session_id)
@@ -34,11 +35,12 @@ class SessionLock(Struct, frozen=True):
         lock = self.locks.session_run(session_id)
         if lock.try_acquire().was_elsewhere:
             self.store.drop(session_id)
-        try:
-            async with self.wait_for_forks(session_id):
-                yield
-        finally:
-            lock.release()
+        with self.runs.awaited(session_id) if is_awaited else nullcontext():
+            try:
+                async with self.wait_for_forks(session_id):
+                    yield
+            finally:
+                lock.release()
 
     def wait_for_forks(self, session_id: str) -> AbstractAsyncContextManager[None]:
         """Wait for forks that still read the records; no new one begins inside the context. Needs the run lock."""

@@ -2,14 +2,15 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Query, Response
+from fastapi import Path, Query, Response
 
 from opencode_tui.schema.api.background import BackgroundCommand, BackgroundText
 from opencode_tui.schema.http_headers import OWN
 from opencode_tui.server.answer import answer_record, answer_records
 from opencode_tui.server.request import FolderClient
+from opencode_tui.server.router import new_router
 
-router = APIRouter(prefix=f"{OWN}/background", tags=["opencode-tui"])
+router = new_router("opencode-tui", prefix=f"{OWN}/background")
 
 CommandId = Annotated[str, Path(alias="commandID", pattern=r"^bg[0-9]{1,9}$")]
 

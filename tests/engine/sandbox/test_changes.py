@@ -183,3 +183,18 @@ def test_a_large_changed_file_cannot_be_restored(repo: Repo) -> None:
     large.write_text("y")
     assert undo(compare(before, files.record()), before) == [large]
     assert large.read_text() == "y"
+
+
+def test_an_undo_without_a_decision_keeps_the_new_content_beside(repo: Repo) -> None:
+    files = ProjectFiles(repo.path)
+    files.refresh()
+    before = files.record()
+    repo.write(".envrc", "new")
+    repo.write(".envrc.not-approved", "older")
+    repo.write(".vscode/settings.json", "made")
+    files.refresh()
+    found = [one for one in compare(before, files.record()) if one.path.name in (".envrc", "settings.json")]
+    assert undo(found, before, keeps_copies=True) == []
+    names = (".envrc", ".envrc.not-approved", ".envrc.not-approved-2", ".vscode/settings.json.not-approved")
+    assert [(repo.path / name).read_text() for name in names] == ["x", "older", "new", "made"]
+    assert not (repo.path / ".vscode/settings.json").exists()

@@ -26,6 +26,11 @@ def test_the_third_round_of_a_short_cycle_is_a_loop(calls, verdict):
     assert is_doom_loop([(letter, "{}") for letter in calls]) is verdict
 
 
+def test_reads_of_a_background_command_are_a_loop_later():
+    read = ("bash_output", "{}")
+    assert not is_doom_loop([read] * 11) and is_doom_loop([read] * 12)
+
+
 def test_equal_inputs_are_equal_whatever_their_order():
     assert call_key("read", {"a": 1, "b": [2]}) == call_key("read", {"b": [2], "a": 1})
     assert call_key("read", {"a": 1}) != call_key("read", {"a": "1"})

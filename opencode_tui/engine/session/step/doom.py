@@ -1,7 +1,7 @@
 """Pure: whether a turn repeats itself. Source: seeds 000 and 002; SPEC row 11.
 
 Checks the calls of the whole turn, across messages: the third equal call in a row, or the third round of a cycle of two
-to four calls.
+to four calls, the twelfth where it reads a background command.
 """
 
 import json
@@ -13,6 +13,9 @@ from opencode_tui.schema.session.part import ToolPart
 from opencode_tui.schema.session.tool_state import ToolStatePending
 
 DOOM_LOOP_THRESHOLD = 3
+POLL_THRESHOLD = 12
+"""The rounds of a cycle that ends with a read of a background command: its results differ."""
+
 LONGEST_CYCLE = 4
 
 CallKey = tuple[str, str]
@@ -34,15 +37,18 @@ def calls_of_turn(messages: Sequence[MessageWithParts], after: int) -> list[Call
     ]
 
 
-def is_doom_loop(calls: Sequence[CallKey]) -> bool:
-    """Return whether the newest call completes the third round of a cycle of one to four calls.
+def threshold_of(tool: str) -> int:
+    """Return how many rounds of a cycle that ends with a call of this tool are a loop."""
+    return POLL_THRESHOLD if tool == "bash_output" else DOOM_LOOP_THRESHOLD
 
-    A call that reads what is new never does.
-    """
-    if calls and calls[-1][0] == "bash_output":
+
+def is_doom_loop(calls: Sequence[CallKey]) -> bool:
+    """Return whether the newest call completes the last allowed round of a cycle of one to four calls."""
+    if not calls:
         return False
+    rounds = threshold_of(calls[-1][0])
     for period in range(1, LONGEST_CYCLE + 1):
-        length = period * DOOM_LOOP_THRESHOLD
+        length = period * rounds
         if len(calls) < length:
             break
         newest = calls[-length:]

@@ -84,8 +84,7 @@ class StepRecorder:
         async with AsyncExitStack() as stack:
             while self._session_lock.runs.get(session_id) is None:
                 try:
-                    await stack.enter_async_context(self._session_lock.hold(session_id))
-                    stack.enter_context(self._session_lock.runs.awaited(session_id))
+                    await stack.enter_async_context(self._session_lock.hold(session_id, is_awaited=True))
                     break
                 except BusyError:
                     if time.monotonic() > deadline:

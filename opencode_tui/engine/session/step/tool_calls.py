@@ -27,7 +27,7 @@ from opencode_tui.engine.session.records.store import LiveTool, SessionStore
 from opencode_tui.engine.session.request.reminder import as_reminder
 from opencode_tui.engine.session.request.structured import TOOL as STRUCTURED
 from opencode_tui.engine.session.request.structured import StructuredAnswer
-from opencode_tui.engine.session.step.doom import DOOM_LOOP_THRESHOLD, CallKey, call_key, is_doom_loop
+from opencode_tui.engine.session.step.doom import CallKey, call_key, is_doom_loop, threshold_of
 from opencode_tui.engine.session.step.file_changes import FileChangeRecorder, StepChanges
 from opencode_tui.engine.tool.builtin.recall import StoredOutput
 from opencode_tui.engine.tool.registry import ToolRegistry
@@ -327,7 +327,7 @@ async def _ask_to_repeat(tool: str, given: dict[str, Any], context: ToolContext)
     try:
         await context.ask("doom_loop", [tool], always=[tool], metadata={"tool": tool, "input": given})
     except RejectedError as error:
-        subject = f"to repeat {tool}: the same calls were made {DOOM_LOOP_THRESHOLD} times in a row"
+        subject = f"to repeat {tool}: the same calls were made {threshold_of(tool)} times in a row"
         raise RejectedError(error.feedback, subject=subject) from error
 
 

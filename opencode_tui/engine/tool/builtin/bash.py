@@ -78,9 +78,10 @@ class BashTool:
         folder = _folder(arguments, context)
         timeout_ms = _timeout_ms(arguments)
         _check_text(arguments.command)
-        plan = await self._approved(arguments.command, folder, context)
+        is_background = bool(arguments.background) and self._shell.background is not None
+        plan = await self._approved(arguments.command, folder, context, is_background=is_background)
         environ = await self._environment(folder, context)
-        if arguments.background and self._shell.background is not None:
+        if is_background:
             return await self._start(arguments, folder, environ, plan, context)
         run = CommandRun(
             Command(arguments.command, folder, environ, timeout_ms, find_shell(environ, folder)),
@@ -117,7 +118,7 @@ class BashTool:
                 is_background=True,
             )
             ran = await run.run()
-            return [*_notes(ran.ended, NO_TIMEOUT_MS), *ran.notes]
+            return [*_messages(ran.ended, NO_TIMEOUT_MS), *ran.messages]
 
         request = BackgroundStart(
             command=arguments.command,
@@ -135,7 +136,7 @@ class BashTool:
             text += " Its ports can be reached only by what it starts itself, because it is confined."
         return ToolResult(title=_title(arguments), output=text, metadata=metadata)
 
-    async def _approved(self, command: str, folder: Path, context: ToolContext) -> CommandPlan:
+    async def _approved(self, command: str, folder: Path, context: ToolContext, *, is_background: bool) -> CommandPlan:
         """Return how the command may run. Raises PermissionRefused."""
         sandbox = self._shell.sandbox
         if context.by_user and (sandbox is None or self._shell.may_edit(context.agent)):
@@ -143,7 +144,9 @@ class BashTool:
         tier = "none" if sandbox is None else (await sandbox.status()).tier
         if context.by_user:
             return replace(ON_HOST, runs="sandbox", read_only=True, tier=tier)
-        return await ask_for_command(command, folder=folder, home=self._shell.home, context=context, tier=tier)
+        return await ask_for_command(
+            command, folder=folder, home=self._shell.home, context=context, tier=tier, is_background=is_background
+        )
 
     async def _environment(self, folder: Path, context: ToolContext) -> Mapping[str, str]:
         extend, environ = self._shell.extend, self._shell.secrets.without_keys(self._shell.environ)
@@ -151,7 +154,7 @@ class BashTool:
 
     def _result(self, ran: Ran, arguments: BashParameters, agent: str) -> ToolResult:
         ended, excerpt = ran.ended, ran.output.excerpt(is_final=True)
-        notes = [*_notes(ended, _timeout_ms(arguments)), *ran.notes]
+        messages = [*_messages(ended, _timeout_ms(arguments)), *ran.messages]
         text = excerpt.for_model(may_delegate=self._may_delegate(agent))
         metadata = {
             "output": excerpt.preview(),
@@ -162,8 +165,8 @@ class BashTool:
         }
         if excerpt.path is not None:
             metadata["outputPath"] = str(excerpt.path)
-        if notes:
-            block = "\n".join(("<bash_metadata>", *notes, "</bash_metadata>"))
+        if messages:
+            block = "\n".join(("<bash_metadata>", *messages, "</bash_metadata>"))
             text = f"{text.rstrip()}\n\n{block}" if text.strip() else block
         return ToolResult(title=_title(arguments), output=text, metadata=metadata)
 
@@ -220,17 +223,17 @@ def _title(arguments: BashParameters) -> str:
     return arguments.description or arguments.command.strip().split("\n")[0]
 
 
-def _notes(ended: Ended, timeout_ms: int) -> list[str]:
-    """Return notes for the model in addition to the output, one line each."""
-    notes: list[str] = []
+def _messages(ended: Ended, timeout_ms: int) -> list[str]:
+    """Return lines for the model in addition to the output, one line each."""
+    messages: list[str] = []
     if ended.reason == "timeout":
-        notes.append(
+        messages.append(
             f"Stopped after its timeout of {timeout_ms} ms; give a longer one if it needs it (at most {MAX_TIMEOUT_MS}), "
             "or run a server or watcher with background."
         )
     elif ended.exit_code:
-        notes.append(f"Exit code {ended.exit_code}.")
+        messages.append(f"Exit code {ended.exit_code}.")
     if ended.leftovers:
         listed = ", ".join(ended.leftovers[:5]) + (", …" if len(ended.leftovers) > 5 else "")
-        notes.append(f"Stopped what was still running when the command ended ({len(ended.leftovers)}): {listed}")
-    return notes
+        messages.append(f"Stopped what was still running when the command ended ({len(ended.leftovers)}): {listed}")
+    return messages

@@ -33,7 +33,7 @@ class BashOutputTool:
         """Return what is new, filtered, and the state. Raises NotFoundError."""
         words = arguments.filter or ""
         context.progress(arguments.id, {})
-        text, notes = await self._background.get().read_new(
+        text, messages = await self._background.get().read_new(
             context.session_id,
             arguments.id,
             wait_s=min(arguments.wait or 0, LONGEST_WAIT_S),
@@ -41,7 +41,7 @@ class BashOutputTool:
             stop=bool(arguments.stop),
         )
         shown = _filtered(text.text, words)
-        facts = "\n".join(("<bash_metadata>", *_facts(text, notes), "</bash_metadata>"))
+        facts = "\n".join(("<bash_metadata>", *_facts(text, messages), "</bash_metadata>"))
         metadata = {
             "output": shown,
             "background": text.command.id,
@@ -60,7 +60,7 @@ def _filtered(text: str, words: str) -> str:
     return "".join(line for line in text.splitlines(keepends=True) if words.casefold() in line.casefold())
 
 
-def _facts(text: BackgroundText, notes: Sequence[str]) -> list[str]:
+def _facts(text: BackgroundText, messages: Sequence[str]) -> list[str]:
     command = text.command
     if command.is_running:
         state = "still runs."
@@ -72,4 +72,4 @@ def _facts(text: BackgroundText, notes: Sequence[str]) -> list[str]:
     if text.skipped:
         where = f"; the full output is in {text.path}" if text.path else ""
         facts.append(f"{text.skipped} bytes before this are not shown{where}.")
-    return [*facts, *(note for note in notes if not note.startswith("Exit code"))]
+    return [*facts, *(message for message in messages if not message.startswith("Exit code"))]

@@ -19,14 +19,24 @@ ON_HOST = CommandPlan(runs="host", kind="rule", reasons=(), query=Query(session_
 
 
 async def ask_for_command(
-    command: str, *, folder: Path, home: Path, context: ToolContext, tier: str = "none"
+    command: str,
+    *,
+    folder: Path,
+    home: Path,
+    context: ToolContext,
+    tier: str = "none",
+    is_background: bool = False,
 ) -> CommandPlan:
-    """Return how the command may run in the folder (a real path); `tier` is the sandbox that works. Raises PermissionRefused."""
+    """Return how the command may run in the folder (a real path); `tier` is the sandbox that works. Raises PermissionRefused.
+
+    The question says when the command goes on after the turn (`is_background`).
+    """
     plan = await make_plan(command, folder=folder, home=home, context=context, tier=tier)
     if plan.refusal:
         raise CommandRefusedError(plan.refusal)
     if plan.query.patterns:
-        await context.ask.query(plan.query)
+        metadata = {**plan.query.metadata, "background": True} if is_background else plan.query.metadata
+        await context.ask.query(replace(plan.query, metadata=metadata))
     if plan.runs == "sandbox" and not plan.read_only and await context.ask.is_always_outside(plan.query):
         return replace(plan, runs="host")
     return plan

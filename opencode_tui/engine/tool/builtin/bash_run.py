@@ -4,8 +4,8 @@ Source: SPEC, section 6.
 """
 
 import asyncio
+import logging
 import os
-import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from opencode_tui.engine.sandbox.changes import Change
     from opencode_tui.engine.sandbox.sandbox import Confined, Sandbox
 
-_OWN_CHANGES_S = 600.0
-"""How long protected files that change while a background command runs count as its changes when the program ends it."""
+logger = logging.getLogger(__name__)
 
 Follow = Callable[[Command, CommandOutput], Awaitable[Ended]]
 """Runs a command to its end while its output shows."""
@@ -38,7 +37,7 @@ class Ran(Struct, frozen=True):
     ended: Ended
     output: CommandOutput
     sandbox: Mapping[str, Any]
-    notes: Sequence[str] = ()
+    messages: Sequence[str] = ()
 
 
 class CommandRun(Struct, frozen=True):
@@ -74,30 +73,28 @@ class CommandRun(Struct, frozen=True):
         except OSError as error:
             raise ToolError(f"the sandbox could not be prepared: {error}") from error
 
-    async def _run_on_host(self, facts: Mapping[str, Any], notes: Sequence[str] = ()) -> Ran:
+    async def _run_on_host(self, facts: Mapping[str, Any], messages: Sequence[str] = ()) -> Ran:
         output = self.make_output()
         async with self.context.commands():
             ended = await self.follow(self.command, output)
-        return Ran(ended, output, facts, notes)
+        return Ran(ended, output, facts, messages)
 
-    async def _run_confined(self, confined: "Confined", sandbox: "Sandbox", notes: Sequence[str] = ()) -> Ran:
+    async def _run_confined(self, confined: "Confined", sandbox: "Sandbox", messages: Sequence[str] = ()) -> Ran:
         output = self.make_output()
         facts: dict[str, Any] = {"runs": "sandbox", "tier": confined.tier}
-        begun = time.monotonic()
-        async with self.context.commands():
-            try:
+        try:
+            async with self.context.commands():
                 ended = await self.follow(replace(self.command, launch=confined.launch), output)
-            except asyncio.CancelledError:
-                if not self.is_background or time.monotonic() - begun < _OWN_CHANGES_S:
-                    await run_to_completion(_undo_changes(confined, sandbox))
-                raise
-        notes = [*notes, *await self._check_changes(confined, sandbox, facts)]
+            messages = [*messages, *await self._check_changes(confined, sandbox, facts)]
+        except asyncio.CancelledError:
+            await run_to_completion(self._undo_changes(confined, sandbox, facts))
+            raise
         refusal = await asyncio.to_thread(_find_refusal, confined, ended, output)
         if refusal is None:
-            return Ran(ended, output, facts, notes)
+            return Ran(ended, output, facts, messages)
         refused = facts["refused"] = {"what": refusal.what, **_known(refusal)}
         if self.is_background:
-            return Ran(ended, output, facts, [*notes, f"Blocked by the sandbox, probably: {refusal.what}"])
+            return Ran(ended, output, facts, [*messages, f"Blocked by the sandbox, probably: {refusal.what}"])
         host = await self._allowable_host(refusal, sandbox)
         try:
             reason = await self._ask_to_leave(refusal, confined.tier, host)
@@ -105,10 +102,10 @@ class CommandRun(Struct, frozen=True):
             reason = f"{error}."
             refused["reason"] = reason
         if reason is not None:
-            return Ran(ended, output, facts, [*notes, f"Blocked by the sandbox, probably: {refusal.what} {reason}"])
+            return Ran(ended, output, facts, [*messages, f"Blocked by the sandbox, probably: {refusal.what} {reason}"])
         if host and await sandbox.allows(host) and (again := await self._confine()) is not None:
-            return await self._run_confined(again, sandbox, [*notes, f"Ran again after the user allowed {host}."])
-        return await self._run_on_host({**facts, "runs": "host"}, [*notes, "Ran again outside the sandbox."])
+            return await self._run_confined(again, sandbox, [*messages, f"Ran again after the user allowed {host}."])
+        return await self._run_on_host({**facts, "runs": "host"}, [*messages, "Ran again outside the sandbox."])
 
     async def _allowable_host(self, refusal: Refusal, sandbox: "Sandbox") -> str:
         """Return the refused host if the sandbox could let the command reach it, else nothing."""
@@ -171,6 +168,21 @@ class CommandRun(Struct, frozen=True):
             return [f"Undid changes of protected files that were not approved: {', '.join(undone) or 'none'}.{left}"]
         return []
 
+    async def _undo_changes(self, confined: "Confined", sandbox: "Sandbox", facts: Mapping[str, Any]) -> None:
+        """Undo the changes of protected files that nobody could decide on; what they replace stays beside."""
+        changes = await sandbox.changes(confined)
+        if not changes:
+            return
+        failed = await sandbox.remove([change.path for change in changes], keeps_copies=True)
+        undone = [_relative(change, self.context) for change in changes if change.path not in failed]
+        logger.warning(
+            "changes of protected files were undone, because %r ended before they were approved; a new content is kept as "
+            "NAME.not-approved: %s",
+            self.command.text,
+            ", ".join(undone) or "none",
+        )
+        self.context.progress(None, {"sandbox": {**facts, "undone": undone}})
+
     def _facts(self, kind: str, tier: str) -> dict[str, Any]:
         return {"kind": kind, "runs": "host", "tier": tier, "folder": str(self.command.folder)}
 
@@ -180,10 +192,6 @@ def _find_refusal(confined: "Confined", ended: Ended, output: CommandOutput) -> 
     text = f"{excerpt.head}\n{excerpt.tail}"
     refused = confined.access.refused if confined.access is not None else ()
     return find_refusal(confined.tier, ended.exit_code, text, confined.policy, refused_hosts=refused)
-
-
-async def _undo_changes(confined: "Confined", sandbox: "Sandbox") -> None:
-    await sandbox.remove([change.path for change in await sandbox.changes(confined)])
 
 
 def _known(refusal: Refusal) -> dict[str, str]:

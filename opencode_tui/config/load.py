@@ -136,7 +136,7 @@ class _Loading:
         """Merge the settings of servers that the user accepted; wrong ones are a warning. Return the addresses."""
         if not os.path.isdir(self._paths.well_known):
             return ()
-        from opencode_tui.config.well_known import AcceptedStore  # few users have one
+        from opencode_tui.config.well_known import AcceptedStore, describe_review  # few users have one
 
         store = AcceptedStore(paths=self._paths)
         records = list(store.all())
@@ -144,12 +144,9 @@ class _Loading:
             tokens = AuthStore(paths=self._paths).read().tokens()
             self._substitution = Substitution(environ={**self._environ, **tokens}, home=self._paths.home)
         for record in records:
-            layer = Layer(record.url, "user", self._paths.well_known, migrate(record.settings))
-            if store.review(record.settings) != record.review:
-                gated = store.gated(record.settings)
-                again = f"changed since you accepted it; review with `opencode-tui auth login {record.url}`"
-                self._ignored += [layer.notice(one.path, f"{one.effect}: {again}") for one in _distinct(gated)]
-                layer = replace(layer, value=without(layer.value, [one.path for one in gated]))
+            layer = Layer(record.url, "user", self._paths.well_known, store.usable(record))
+            if store.needs_review(record):
+                self._ignored.append(layer.notice((), f"its settings {describe_review(record.url)}"))
             try:
                 self._add(layer)
             except ConfigError as error:

@@ -2,20 +2,23 @@
 
 `opencode-tui auth login URL` shows what they set, then stores them, one record an address in `well-known/`; a token for them is in
 auth.json. A start reads the record, never the server: it is fetched again in the background. What starts programs, sends data
-elsewhere or relaxes permissions has an effect only as it was accepted. Source: seed 000; reference, section 31.
+elsewhere or relaxes permissions has an effect only as it was accepted; a change of it waits for a review. Source: seed 000;
+reference, section 31.
 """
 
 import hashlib
 import json
 import os
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, cast
 from urllib.parse import urlsplit
 
 from msgspec import Struct
 
+from opencode_tui.config.merge import Merged, without
 from opencode_tui.config.notice import dotted
 from opencode_tui.config.redact import redact_settings
 from opencode_tui.config.sources.jsonc import JsoncError, KeyPath, parse
@@ -43,11 +46,19 @@ class Provided(Struct, frozen=True):
 
 
 class Accepted(Struct, frozen=True):
-    """The settings of an address that the user accepted, as they were fetched last; `review` identifies what was accepted."""
+    """The settings of an address: as the user accepted them, and as they were fetched last."""
 
     url: str
     settings: JsonObject
-    review: str
+    accepted: JsonObject
+
+
+def describe_review(url: str) -> str:
+    """Return what is to be done about changed settings of an address."""
+    return (
+        "have changed; what starts programs, sends data elsewhere or relaxes permissions is used as you accepted it "
+        f"until you review the change with `opencode-tui auth login {url}`"
+    )
 
 
 def clean_address(text: str) -> str:
@@ -134,13 +145,13 @@ class AcceptedStore:
 
     def accept(self, url: str, settings: JsonObject) -> None:
         """Store the settings of an address as accepted by the user. Raises StorageError. Blocks."""
-        self._write(Accepted(url, settings, self.review(settings)))
+        self._write(Accepted(url, settings, settings))
 
     def refresh(self, known: Accepted, settings: JsonObject) -> bool:
         """Store newer settings of an accepted address; return whether they differ. Raises StorageError. Blocks."""
         if settings == known.settings or self.find(known.url) is None:
             return False
-        self._write(Accepted(known.url, settings, known.review))
+        self._write(Accepted(known.url, settings, known.accepted))
         return True
 
     def remove(self, url: str) -> bool:
@@ -170,10 +181,24 @@ class AcceptedStore:
         if provided.command:
             yield f"The variable {provided.variable} gets what this command prints: {shlex.join(provided.command)}"
 
-    def review(self, settings: JsonObject) -> str:
-        """Return a fingerprint of those settings."""
-        described = [[dotted(one.path), one.effect, one.value] for one in self.gated(settings)]
-        return hashlib.sha256(json.dumps(described, sort_keys=True).encode()).hexdigest()
+    def needs_review(self, record: Accepted) -> bool:
+        """Return whether those settings differ between what was accepted and what was fetched last."""
+        return self._fingerprint(record.settings) != self._fingerprint(record.accepted)
+
+    def usable(self, record: Accepted) -> JsonObject:
+        """Return the (migrated) settings fetched last, but those that need a review as they were accepted."""
+        newer = migrate(record.settings)
+        if not self.needs_review(record):
+            return newer
+        waiting = {_section(one.path) for one in self.gated(record.settings)}
+        kept = waiting | {_section(one.path) for one in self.gated(record.accepted)}
+        merged = Merged()
+        merged.add(_only(migrate(record.accepted), (), kept), record.url)
+        merged.add(without(newer, list(waiting)), record.url)
+        return merged.value
+
+    def _fingerprint(self, settings: JsonObject) -> str:
+        return json.dumps([[dotted(one.path), one.effect, one.value] for one in self.gated(settings)], sort_keys=True)
 
     def _file(self, url: str) -> Path:
         return self._paths.well_known / f"{hashlib.sha256(url.encode()).hexdigest()[:32]}.json"
@@ -181,7 +206,7 @@ class AcceptedStore:
     def _read(self, path: Path) -> Accepted | None:
         try:
             loaded: Any = json.loads(read_text(str(path)))
-            return Accepted(loaded["url"], dict(loaded["settings"]), loaded["review"])
+            return Accepted(loaded["url"], dict(loaded["settings"]), dict(loaded["accepted"]))
         except (FileNotFoundError, UnreadableFileError, ValueError, TypeError, KeyError, RecursionError):
             return None
 
@@ -189,7 +214,7 @@ class AcceptedStore:
         from opencode_tui.storage.files import AtomicWriter, FileSystem  # only needed for writing
 
         path = self._file(record.url)
-        data = json.dumps({"url": record.url, "settings": record.settings, "review": record.review}, indent=2)
+        data = json.dumps({"url": record.url, "settings": record.settings, "accepted": record.accepted}, indent=2)
         try:
             AtomicWriter(FileSystem()).write(str(path), data.encode(), durable=True)
         except OSError as error:
@@ -203,3 +228,24 @@ def _leaves(value: Any, path: KeyPath) -> Iterator[tuple[KeyPath, Any]]:
             yield from _leaves(inner, (*path, key))
     else:
         yield path, value
+
+
+def _section(path: KeyPath) -> KeyPath:
+    """Return the path of the value that is replaced whole: a list, or all rules, whose order matters."""
+    if path[0] == "permission":
+        return path[:1]
+    if path[0] == "agent" and path[2:3] == ("permission",):
+        return path[:3]
+    return tuple(takewhile(lambda part: isinstance(part, str), path))
+
+
+def _only(settings: JsonObject, path: KeyPath, wanted: Set[KeyPath]) -> JsonObject:
+    """Return the values at these paths, in their order."""
+    kept: JsonObject = {}
+    for key, value in settings.items():
+        here = (*path, key)
+        if here in wanted or (not isinstance(value, dict) and any(one[: len(here)] == here for one in wanted)):
+            kept[key] = value
+        elif isinstance(value, dict) and (inner := _only(cast("JsonObject", value), here, wanted)):
+            kept[key] = inner
+    return kept

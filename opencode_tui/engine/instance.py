@@ -29,6 +29,7 @@ from opencode_tui.schema.error import ConfigError, OpencodeError, StorageError
 from opencode_tui.schema.event.screen_event import ScreenToastShown
 
 if TYPE_CHECKING:
+    from opencode_tui.config.well_known import AcceptedStore
     from opencode_tui.engine.session.revert.revert import SessionRevert
     from opencode_tui.engine.session.trash import SessionTrash
 
@@ -199,15 +200,21 @@ async def _fetch_settings(core: Core, directory: Path, urls: Sequence[str]) -> N
             known = await asyncio.to_thread(store.find, url)
             if known is None or not await asyncio.to_thread(store.refresh, known, provided.settings):
                 continue
-            message, variant = (
-                f"the settings of {url} have changed; they are used the next time you open this folder",
-                "info",
-            )
+            message, variant = await asyncio.to_thread(_describe_change, store, url), "info"
         except OpencodeError as error:
             message, variant = f"{error}; the settings fetched before are used", "warning"
         core.bus.publish(
             ScreenToastShown.model_validate({"message": message, "variant": variant}), directory=str(directory)
         )
+
+
+def _describe_change(store: "AcceptedStore", url: str) -> str:
+    from opencode_tui.config.well_known import describe_review
+
+    known = store.find(url)
+    if known is not None and store.needs_review(known):
+        return f"the settings of {url} {describe_review(url)}"
+    return f"the settings of {url} have changed; they are used the next time you open this folder"
 
 
 async def _recover_trash(core: Core) -> list[str]:

@@ -51,10 +51,16 @@ async def test_only_a_session_that_exists_is_gone_to(serve):
     assert (there.json(), nowhere.status_code, seen[-1]["properties"]) == (True, 404, {"sessionID": session_id})
 
 
-async def test_only_events_of_the_screen_can_be_published(serve):
+async def test_only_events_of_the_screen_can_be_published_and_only_with_json(serve):
     bodies = [{"type": "session.deleted", "properties": {}}, {"type": "tui.toast.show", "properties": {}}]
     async with serve() as face:
         answers = [await face.http.post("/tui/publish", json=body) for body in bodies]
+        async with face.events() as events:
+            refused = [await face.http.post("/tui/open-help", content=text) for text in (b"{", b"\xff")]
+            await face.http.post("/tui/append-prompt", json={"text": "x"})
+            seen = await events.until("tui.prompt.append")
+    assert [(answer.status_code, answer.json()["name"]) for answer in refused] == [(400, "BadRequest")] * 2
+    assert "tui.command.execute" not in [event["type"] for event in seen]
     assert [(answer.status_code, answer.json()["success"]) for answer in answers] == [(400, False)] * 2
 
 

@@ -3,7 +3,7 @@
 import json
 from typing import Annotated, Any
 
-from fastapi import Body, Depends, Request, Response
+from fastapi import Body, Depends, HTTPException, Request, Response
 from fastapi.exceptions import RequestValidationError
 from pydantic import Field, TypeAdapter, ValidationError
 
@@ -76,10 +76,17 @@ class ScreenSender:
         self._request = request
 
     async def send(self, event: ScreenEvent) -> Response:
-        """Publish the event, queue the request as it came, and return that this was done."""
+        """Publish the event, queue the request as it came, and return that this was done.
+
+        Raises HTTPException, with nothing published, when the body is not JSON.
+        """
+        text = await self._request.body()
+        try:
+            body: Any = json.loads(text) if text.strip() else None
+        except (ValueError, RecursionError) as error:
+            raise HTTPException(400) from error
         await self.client.screen.publish(event)
-        body = await self._request.body()
-        await self._screens.add(ScreenRequest(self._request.url.path, json.loads(body) if body.strip() else None))
+        await self._screens.add(ScreenRequest(self._request.url.path, body))
         return answer_value(True)
 
 

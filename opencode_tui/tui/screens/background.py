@@ -7,7 +7,7 @@ from textual import events
 from opencode_tui.schema.api.background import BackgroundCommand, BackgroundText
 from opencode_tui.schema.error import OpencodeError
 from opencode_tui.text.cells import clip, pad
-from opencode_tui.text.quantity import plural
+from opencode_tui.text.quantity import byte_words, plural
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.tui.chrome.sidebar import background_state
 from opencode_tui.tui.screens.page import Entry, PageKey, PageScreen
@@ -39,6 +39,11 @@ class BackgroundScreen(PageScreen):
         self._above: int = 0
         """How many lines the output is scrolled up."""
         self._error = ""
+        """Why the last read failed."""
+        self._stop_error = ""
+        """Why the last stop failed; until the page shows something else."""
+        self._is_reading = False
+        self._is_stale = False
 
     def fill(self) -> None:
         """Show the list and keep it current."""
@@ -59,8 +64,7 @@ class BackgroundScreen(PageScreen):
     def show_keys(self) -> None:
         """Draw the row of keys again."""
         self.foot.show([*self.page_keys(), PageKey("escape", "back", self._back)])
-        if self._error:
-            self.foot.show_message(screen_line(self._error), "error")
+        self.foot.show_message(screen_line(self._error or self._stop_error), "error")
 
     def on_page_list_opened(self) -> None:
         """Show the output of the clicked command."""
@@ -82,7 +86,7 @@ class BackgroundScreen(PageScreen):
 
     def _back(self) -> None:
         if self._shown:
-            self._shown = ""
+            self._shown, self._stop_error = "", ""
             self._draw()
         else:
             self.dismiss(None)
@@ -93,8 +97,9 @@ class BackgroundScreen(PageScreen):
     def _open(self) -> None:
         if not self._shown and self.listing.chosen:
             self._shown, self._text, self._position, self._above = self.listing.chosen, "", 0, 0
+            self._stop_error = ""
             self._draw()
-            self._follow()
+            self._read_now()
 
     def _stop(self) -> None:
         self.run_worker(self._stop_one(self._shown or self.listing.chosen), group="stop", exit_on_error=False)
@@ -102,27 +107,54 @@ class BackgroundScreen(PageScreen):
     async def _stop_one(self, name: str) -> None:
         try:
             await self._control.client.background.stop(name)
+            self._stop_error = ""
         except OpencodeError as error:
-            self._error = str(error)
-        await self._read()
+            self._stop_error = str(error)
+        self._read_now()
 
     def _follow(self) -> None:
-        self.run_worker(self._read(), exclusive=True, group="read", exit_on_error=False)
+        """Read, unless a read is under way: one of a remote engine may last longer than the time between two."""
+        if not self._is_reading:
+            self._is_reading = True
+            self.run_worker(self._read(), group="read", exit_on_error=False)
+
+    def _read_now(self) -> None:
+        """Read what is there from now on: after the read that is under way, if there is one."""
+        self._is_stale = True
+        self._follow()
 
     async def _read(self) -> None:
-        client, shown = self._control.client.background, self._shown
+        try:
+            while True:
+                self._is_stale = False
+                await self._read_once()
+                if not self._is_stale:
+                    return
+        finally:
+            self._is_reading = False
+
+    async def _read_once(self) -> None:
+        client, shown, since = self._control.client.background, self._shown, self._position
         try:
             self._commands = await client.list(self._session_id)
             if shown:
-                self._add(await client.output(shown, self._position))
+                self._add(await client.output(shown, since), since)
+            self._error = ""
         except OpencodeError as error:
             self._error = str(error)
         self._draw()
 
-    def _add(self, found: BackgroundText) -> None:
-        if found.command.id == self._shown and found.position != self._position:
-            self._text = (self._text + found.text)[-_TEXT_CHARS:]
-            self._position = found.position
+    def _add(self, found: BackgroundText, since: int) -> None:
+        if found.command.id != self._shown or since != self._position:
+            return  # another output is shown meanwhile
+        left_out = ""
+        if found.skipped:
+            where = f"; all of it is in {found.path}" if found.path is not None else ""
+            left_out = f"({byte_words(found.skipped)} left out{where})\n"
+            if self._text and not self._text.endswith("\n"):
+                left_out = f"\n{left_out}"
+        self._text = (self._text + left_out + found.text)[-_TEXT_CHARS:]
+        self._position = found.position
 
     def _draw(self) -> None:
         one = self._find(self._shown)

@@ -6,7 +6,7 @@ from pathlib import Path
 from tests.support.terminal.screen import screen
 from tests.support.world.repo import make_repo
 
-START = {"command": "echo listening on 5173; sleep 4101", "description": "x", "background": True}
+START = {"command": "seq 9000; echo listening on 5173; sleep 4101", "description": "x", "background": True}
 
 
 async def test_a_command_is_listed_read_and_stopped(environ: dict[str, str], tmp_path: Path) -> None:
@@ -25,6 +25,10 @@ async def test_a_command_is_listed_read_and_stopped(environ: dict[str, str], tmp
         await page.press("enter")
         text = await page.sees("x stop")
         assert "enter output" not in text
+        await page.press("home")
+        await page.sees(" KiB left out; all of it is in")
+        await page.press("end")
+        await page.sees("listening on 5173")
         await page.press("x")
         text = await page.sees("stopped")
         assert "x stop" not in text

@@ -1,6 +1,9 @@
 """A client whose answers a test scripts: the same picture every time."""
 
 import asyncio
+import shutil
+import tempfile
+import weakref
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from inspect import isawaitable
@@ -182,9 +185,11 @@ class ScriptedClient:
             sandbox=lambda: script.sandbox,
             status_text=lambda _facts: script.status_text,
         )
+        state = Path(tempfile.mkdtemp(prefix="scripted-state-"))  # the history of prompts is written there
+        weakref.finalize(self, shutil.rmtree, state, ignore_errors=True)
         places = Places(
             home="/home/you",
-            state="/nowhere/s",
+            state=str(state),
             config="/nowhere/c",
             worktree=str(script.directory),
             directory=str(script.directory),

@@ -21,7 +21,7 @@ MODE, MODEL = "mode", "model"
 """The IDs of the options."""
 
 COMPACT = "compact"
-"""The command of this client that replaces older messages by a summary."""
+"""The command of this program that replaces older messages by a summary."""
 
 
 class Choices(Struct, frozen=True):
@@ -77,7 +77,7 @@ class Choices(Struct, frozen=True):
 
 
 def available_commands(commands: Sequence[CommandSummary]) -> list[AvailableCommand]:
-    """Return the slash commands, and the one of this client."""
+    """Return the slash commands, and the one of this program."""
     listed = [
         AvailableCommand(
             name=one.name,

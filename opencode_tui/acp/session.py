@@ -193,7 +193,7 @@ class OpenSession:
             task.cancel()
 
     async def _send_request(self, given: Prompt) -> MessageWithParts | None:
-        """Send a prompt or a command; return the last message of its answer, None for a command of this client."""
+        """Send a prompt or a command; return the last message of its answer, None for a command of this program."""
         state = self.state
         if given.command:
             known = [one.name for one in await self._client.catalog.commands()]

@@ -113,7 +113,7 @@ def start_screen_log(level: str | None) -> None:
     start_log(find_log_folder(os.environ), None if level == "debug" else level)
 
 
-def start_face_log(level: str | None) -> None:
+def start_acp_log(level: str | None) -> None:
     """Log as commands do, what libraries log included, and erase keys that other processes could read."""
     start_log(find_log_folder(os.environ), level)
     ours, root = logging.getLogger("opencode_tui"), logging.getLogger()

@@ -1,4 +1,4 @@
-"""How the calls of a face reach an engine that runs elsewhere: a proxy around each facet, and a strategy that carries the calls.
+"""How calls reach an engine that runs elsewhere: a proxy around each facet, and a strategy that carries the calls.
 
 Public members of a facet are coroutine functions; readers of events belong to the client itself.
 """
@@ -13,7 +13,7 @@ S = TypeVar("S")
 
 
 class Calls(Protocol):
-    """Carries calls from the face's event loop to that of the engine."""
+    """Carries calls from the caller's event loop to that of the engine."""
 
     def coroutine(self, function: Callable[P, Awaitable[R]]) -> Callable[P, Coroutine[Any, Any, R]]:
         """Return a function that awaits this one of the engine; canceling the caller cancels it."""

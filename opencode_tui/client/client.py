@@ -64,7 +64,7 @@ class Client(SessionFacets, FolderFacets, Protocol):
 
 
 class Clients(Protocol):
-    """The clients of all folders of one engine, for a face that serves several."""
+    """The clients of all folders of one engine, for a program that serves several."""
 
     async def at(self, directory: str | None = None) -> Client:
         """Return the client of a folder, by default of the process's own; raises ConfigError when it cannot be opened."""

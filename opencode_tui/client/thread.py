@@ -1,6 +1,6 @@
-"""The engine in a thread of its own, for a face whose event loop must not wait for it.
+"""The engine in a thread of its own, for a caller whose event loop must not wait for it.
 
-The face and the engine share values only: arguments and results are frozen records, events are read from a `Subscription`, which
+The caller and the engine share values only: arguments and results are frozen records, events are read from a `Subscription`, which
 both sides may use. A canceled call is canceled in the engine; its caller does not wait for that.
 """
 
@@ -38,7 +38,7 @@ Share = Callable[[Clients], AbstractAsyncContextManager[None]]
 
 
 class EngineThread:
-    """A thread with the engine and its event loop; created and used on the face's event loop."""
+    """A thread with the engine and its event loop; created and used on the caller's event loop."""
 
     def __init__(self) -> None:
         self._face = asyncio.get_running_loop()
@@ -53,7 +53,7 @@ class EngineThread:
 
     @property
     def ended(self) -> "asyncio.Future[None]":
-        """Done, on the face's event loop, when the engine has ended."""
+        """Done, on the caller's event loop, when the engine has ended."""
         return self._ended
 
     @property
@@ -75,7 +75,7 @@ class EngineThread:
         return self._opened.result()
 
     def coroutine(self, function: Callable[P, Awaitable[R]]) -> Callable[P, Coroutine[Any, Any, R]]:
-        """Return a function that awaits this one of the engine in its loop. Callbacks in keywords are called in the face's loop.
+        """Return a function that awaits this one of the engine in its loop. Callbacks in keywords are called in the caller's loop.
 
         The function raises OpencodeError when the engine has ended.
         """
@@ -102,7 +102,7 @@ class EngineThread:
                 if self._has_ended and (task is None or not task.cancelling()):
                     raise _lost(self._failure) from None
                 raise
-            except (SystemExit, KeyboardInterrupt) as error:  # ends the engine, not the face
+            except (SystemExit, KeyboardInterrupt) as error:  # ends the engine, not the caller
                 raise _lost(error) from error
 
         return carried
@@ -129,7 +129,7 @@ class EngineThread:
         with asyncio.Runner(loop_factory=lambda: self._loop) as runner:
             try:
                 runner.run(self._work(environ, directory, share))
-            except BaseException as error:  # noqa: BLE001 - the face reports it
+            except BaseException as error:  # noqa: BLE001 - the caller reports it
                 self._failure = error
             self._has_ended = True  # now the runner cancels the calls that are left
         for future in tuple(self._pending):  # calls that the loop has not begun
@@ -139,7 +139,7 @@ class EngineThread:
             self._bus.publish(
                 ScreenToastShown.model_validate({"message": str(_lost(self._failure)), "variant": "error"})
             )
-        with suppress(RuntimeError):  # the face has given up and closed its loop
+        with suppress(RuntimeError):  # the caller has given up and closed its loop
             self._face.call_soon_threadsafe(self._ended.set_result, None)
 
     async def _work(self, environ: Mapping[str, str], directory: Path, share: Share | None) -> None:

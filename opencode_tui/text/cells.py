@@ -1,6 +1,6 @@
 """How many cells a text takes on the screen, and how it is cut or wrapped to fit; all texts are safe.
 
-Both faces use this one rule of width. It equals the rule of the library that draws the screen.
+The TUI and the command line use this one rule of width. It equals the rule of the library that draws the screen.
 """
 
 import re

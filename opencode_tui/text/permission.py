@@ -1,4 +1,4 @@
-"""A permission question in words: what is asked, why, and what the keys do. All texts are raw: a face makes them safe."""
+"""A permission question in words: what is asked, why, and what the keys do. All texts are raw: a client makes them safe."""
 
 from collections.abc import Sequence
 from pathlib import Path

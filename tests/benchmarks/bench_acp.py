@@ -1,4 +1,4 @@
-"""The face for editors: from exec to the answer to `initialize`, a history of 2,000 parts replayed, and the end of the process."""
+"""`acp`: from exec to the answer to `initialize`, a history of 2,000 parts replayed, and the end of the process."""
 
 import json
 import statistics

@@ -42,13 +42,13 @@ def acp(global_options: GlobalOptions, /, cwd: str | None) -> int:
     gc.freeze()
     gc.enable()
     streams = reserve_streams()
-    from opencode_tui.cli.engine_access import end_on_signals, open_here, start_face_log
+    from opencode_tui.cli.engine_access import end_on_signals, open_here, start_acp_log
 
     async def main() -> None:
         end_on_signals()
         await serve(Path.cwd(), open_here, streams)
 
-    start_face_log(global_options.log_level)
+    start_acp_log(global_options.log_level)
     try:
         asyncio.run(main())
     except asyncio.CancelledError:  # a signal: the editor ends the command

@@ -22,7 +22,7 @@ from opencode_tui.config.merge import Merged, without
 from opencode_tui.config.notice import Notice, dotted
 from opencode_tui.config.settings.settings import Settings
 from opencode_tui.config.sources.folder import Extension, find_extensions, find_foreign_files, read_markdown
-from opencode_tui.config.sources.layer import Layer, Origins, parse_layer, parse_value, read_layer, visit
+from opencode_tui.config.sources.layer import MCP_FILE, Layer, Origins, parse_layer, parse_value, read_layer, visit
 from opencode_tui.config.sources.locations import (
     SettingsSource,
     find_linked_rules,
@@ -155,7 +155,14 @@ class _Loading:
 
     def _read_source(self, source: SettingsSource) -> None:
         for layer in self._layers(source):
-            self._add(layer)
+            try:
+                self._add(layer)
+            except ConfigError as error:
+                if (
+                    source.path.name != MCP_FILE
+                ):  # of other programs too: a wrong one must not keep this one from its start
+                    raise
+                self._warnings.append(Notice(layer.source, "", f"its MCP servers are left out ({error})"))
         if source.kind == "folder":
             self._add_extensions(source)
             self._warnings += find_foreign_files(source.path, source.origin)

@@ -1,6 +1,7 @@
 """The places of settings in their order, and what loading never does."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -154,3 +155,29 @@ def test_whatever_stands_in_a_file_is_loaded_or_one_line(world: SettingsWorld, c
             told = [str(error)]
         assert [line for line in told if "\n" in line] == []
         path.unlink()
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        ('{"mcpServers": {', "its MCP servers are left out"),
+        ({"mcpServers": {"bad": {"command": "x", "args": 5}}}, "mcp.bad: `args` must be a list of texts"),
+        ({"mcpServers": {"bad": {"command": "x", "env": None}}}, "mcp.bad: null has no effect"),
+        ({"mcpServers": {"bad": {"args": []}}}, "mcp.bad: `command` must be a text"),
+        ({"mcpServers": {"bad": {"url": "not an address"}}}, "its MCP servers are left out"),
+    ],
+)
+def test_a_wrong_file_of_mcp_servers_is_a_warning(world: SettingsWorld, content: Any, problem: str) -> None:
+    world.repository(content, ".mcp.json")
+    world.trust()
+    loaded = world.load()
+    assert problem in str(loaded.warnings[0])
+    assert not loaded.settings.mcp
+
+
+def test_a_variable_of_an_mcp_server_has_a_default(world: SettingsWorld) -> None:
+    entry = {"command": "x", "args": ["${WHO:-nobody}", "${ELSE:-none}"], "env": {"A": "${WHO}"}}
+    world.repository({"mcpServers": {"one": entry, "bad": 3}}, ".mcp.json")
+    world.trust()
+    server = world.load(WHO="ada").effective["mcp"]["one"]
+    assert (server["command"], server["environment"]) == (["x", "ada", "none"], {"A": "ada"})

@@ -91,9 +91,12 @@ def read_layer(path: Path, origin: Origin) -> Layer | None:
     except FileNotFoundError:
         return None
     except UnreadableFileError as error:
+        if path.name == MCP_FILE:
+            return Layer(str(path), origin, path.parent, {}, warnings=(Notice(str(path), "", str(error)),))
         raise ConfigError(describe(str(path), None, "", str(error))) from None
-    layer = parse_layer(text, source=str(path), origin=origin, folder=path.parent)
-    return _from_mcp_file(layer) if path.name == MCP_FILE else layer
+    if path.name == MCP_FILE:
+        return _read_mcp_file(text, path, origin)
+    return parse_layer(text, source=str(path), origin=origin, folder=path.parent)
 
 
 MCP_FILE = ".mcp.json"
@@ -102,17 +105,55 @@ MCP_FILE = ".mcp.json"
 _VARIABLE = re.compile(r"\$\{(\w+)(?::-([^{}]*))?\}")
 
 
-def _from_mcp_file(layer: Layer) -> Layer:
-    """Return the servers of such a file as settings; a variable with a default becomes the default."""
-    servers = layer.value.get("mcpServers")
-    found: JsonObject = {}
-    for name, entry in cast("JsonObject", servers).items() if isinstance(servers, dict) else ():
-        if isinstance(entry, dict):
-            found[name] = _with_variables(_server_of(cast("JsonObject", entry)))
+def _read_mcp_file(text: str, path: Path, origin: Origin) -> Layer:
+    """Return the servers of such a file as settings. The file is for other programs too: what is wrong in it is a warning."""
+    source = str(path)
+    empty = Layer(source, origin, path.parent, {})
+    try:
+        document = parse(text)
+    except JsoncError as error:
+        warning = Notice(source, "", f"{error}; its MCP servers are left out until you correct it", error.position.line)
+        return replace(empty, warnings=(warning,))
+    value: Any = document.value
+    written: Any = cast("JsonObject", value).get("mcpServers") if isinstance(value, dict) else None
+    servers = cast("JsonObject", written) if isinstance(written, dict) else {}
     positions = {
-        ("mcp", *path[1:]): position for path, position in layer.positions.items() if path[:1] == ("mcpServers",)
+        ("mcp", *key[1:]): position for key, position in document.positions.items() if key[:1] == ("mcpServers",)
     }
-    return replace(layer, value={"mcp": found} if found else {}, positions=positions)
+    layer = replace(empty, positions=positions)
+    found: JsonObject = {}
+    warnings: list[Notice] = []
+    for name, entry in servers.items():
+        if (problem := _find_problem(name, entry)) is None:
+            found[name] = _with_variables(_server_of(cast("JsonObject", entry)))
+        else:
+            warnings.append(layer.notice(("mcp", name), f"{problem}; the server is left out until you correct it"))
+    return replace(layer, value={"mcp": found} if found else {}, warnings=tuple(warnings))
+
+
+def _find_problem(name: str, entry: Any) -> str | None:
+    """Return why an entry is no server."""
+    if not isinstance(entry, dict):
+        return "expected an object"
+    given = cast("JsonObject", entry)
+    try:
+        visit({name: given}, lambda path, message: ConfigError(message))
+    except ConfigError as error:
+        return str(error)
+    texts = ("url",) if "url" in given else ("command",)
+    wrong = [(key, "a text") for key in texts if not isinstance(given.get(key), str)]
+    wrong += [(key, "a list of texts") for key in ("args",) if not _has_only_texts(given.get(key, []), list)]
+    wrong += [
+        (key, "an object of texts") for key in ("env", "headers") if not _has_only_texts(given.get(key, {}), dict)
+    ]
+    return f"`{wrong[0][0]}` must be {wrong[0][1]}" if wrong else None
+
+
+def _has_only_texts(value: Any, kind: type[list[Any]] | type[dict[str, Any]]) -> bool:
+    if not isinstance(value, kind):
+        return False
+    members = cast("JsonObject", value).values() if isinstance(value, dict) else cast("list[Any]", value)
+    return all(isinstance(one, str) for one in members)
 
 
 def _server_of(entry: JsonObject) -> JsonObject:
@@ -120,13 +161,13 @@ def _server_of(entry: JsonObject) -> JsonObject:
         headers = {"headers": entry["headers"]} if entry.get("headers") else {}
         return {"type": "remote", "url": entry["url"], **headers}
     own = {"environment": entry["env"]} if entry.get("env") else {}
-    return {"type": "local", "command": [entry.get("command"), *(entry.get("args") or [])], **own}
+    return {"type": "local", "command": [entry["command"], *entry.get("args", [])], **own}
 
 
 def _with_variables(value: Any) -> Any:
-    """Return the value with `${NAME}` as our `{env:NAME}`."""
+    """Return the value with `${NAME}` as our `{env:NAME}`, with its default if it has one."""
     if isinstance(value, str):
-        return _VARIABLE.sub(lambda match: f"{{env:{match[1]}}}" if match[2] is None else match[2], value)
+        return _VARIABLE.sub(lambda match: f"{{env:{match[0][2:-1]}}}", value)
     if isinstance(value, dict):
         return {name: _with_variables(inner) for name, inner in cast("JsonObject", value).items()}
     return [_with_variables(one) for one in cast("list[Any]", value)] if isinstance(value, list) else value

@@ -88,6 +88,9 @@ class Substitution:
                 raise layer.error(path, f"{match.group()} is empty; write {{env:NAME}} or {{file:path}}")
             if match.group(1) == "file":
                 return self._read(layer, path, name)
+            name, with_default, default = name.partition(":-")  # of a .mcp.json
+            if with_default:
+                return self._environ.get(name) or default
             if name not in self._environ:
                 warnings.append(layer.notice(path, f"{name} is not set (replaced by an empty string)"))
             return self._environ.get(name, "")

@@ -196,16 +196,18 @@ class Commands:
 
     def all(self) -> list[CommandSummary]:
         """Return the commands sorted by name."""
-        return [self._commands[name].summary for name in sorted(self._commands)]
+        commands = self._commands
+        return [commands[name].summary for name in sorted(commands)]
 
     def get(self, name: str) -> Command:
         """Return the command of this name, a leading slash ignored. Raises ConfigError."""
         name = name.removeprefix("/")
-        command = self._commands.get(name)
+        commands = self._commands
+        command = commands.get(name)
         if command is None and name in self._ignored:
             raise ConfigError(self._ignored[name])
         if command is None:
-            raise ConfigError(f"Unknown command {name!r}. Commands: {', '.join(sorted(self._commands))}")
+            raise ConfigError(f"Unknown command {name!r}. Commands: {', '.join(sorted(commands))}")
         return command
 
 

@@ -8,6 +8,7 @@ import hashlib
 import json
 import logging
 import os
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, cast
@@ -28,6 +29,7 @@ _LAYOUT = 1
 MAX_TOOLS = 1_000
 """Most members of each list; the rest is left out."""
 
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\u2066-\u2069]")
 _KEPT = ("name", "title", "description", "inputSchema", "arguments", "uri", "uriTemplate", "mimeType")
 
 
@@ -66,23 +68,12 @@ def clean_list(members: Sequence[JsonObject], key: str = "name") -> list[JsonObj
 def clean(value: Any) -> Any:
     """Return a JSON value of a server with all control characters but tabs and line ends removed from its texts."""
     if isinstance(value, str):
-        return value if value.isprintable() else "".join(one for one in value if one in "\n\t" or not _is_control(one))
+        return value if value.isprintable() else _CONTROL.sub("", value)
     if isinstance(value, dict):
         return {str(clean(key)): clean(inner) for key, inner in cast("dict[str, Any]", value).items()}
     if isinstance(value, list):
         return [clean(inner) for inner in cast("list[Any]", value)]
     return value
-
-
-def _is_control(character: str) -> bool:
-    code = ord(character)
-    return (
-        code < 0x20
-        or 0x7F <= code < 0xA0
-        or 0xD800 <= code < 0xE000
-        or 0x202A <= code <= 0x202E
-        or 0x2066 <= code <= 0x2069
-    )
 
 
 class CachedLists(Struct, frozen=True):

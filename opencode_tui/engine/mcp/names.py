@@ -2,12 +2,22 @@
 
 import hashlib
 import re
+from collections import Counter
 from collections.abc import Collection, Sequence
+
+from opencode_tui.config.permission import PERMISSIONS
 
 LONGEST = 64
 """Most characters of a tool's name: providers refuse longer ones."""
 
+SEARCH, CALL = "mcp_search", "mcp_call"
+"""The tools that replace those of servers where these are many."""
+
+RESERVED = PERMISSIONS | {SEARCH, CALL}
+"""Names that no tool of a server has: a rule for a permission must not mean a tool."""
+
 _HASH = 8
+_LIKE_HASHED = re.compile(r"_[0-9a-f]{8}$")
 _OTHER = re.compile(r"[^a-zA-Z0-9_-]")
 
 
@@ -17,14 +27,20 @@ def clean_name(name: str) -> str:
 
 
 def tool_ids(tools: Sequence[tuple[str, str]], reserved: Collection[str] = ()) -> list[str]:
-    """Return a name for each (server, tool): `server_tool`, which ends in a hash where it would be too long or not unique."""
-    used = set(reserved)
-    found: list[str] = []
-    for server, tool in tools:
-        name = f"{clean_name(server)}_{clean_name(tool)}"
-        if len(name) > LONGEST or name in used:
-            digest = hashlib.sha256(f"{server}\0{tool}".encode()).hexdigest()[:_HASH]
-            name = f"{name[: LONGEST - _HASH - 1]}_{digest}"
-        used.add(name)
-        found.append(name)
-    return found
+    """Return a name for each (server, tool): `server_tool`, with a hash where it would be too long, reserved or not unique.
+
+    The name of a tool does not depend on the order of the tools, and all that would have the same name get a hash.
+    """
+    plain = [f"{clean_name(server)}_{clean_name(tool)}" for server, tool in tools]
+    counts = Counter(plain)
+    return [
+        _hashed(name, server, tool)
+        if len(name) > LONGEST or counts[name] > 1 or name in RESERVED or name in reserved or _LIKE_HASHED.search(name)
+        else name
+        for name, (server, tool) in zip(plain, tools, strict=True)
+    ]
+
+
+def _hashed(name: str, server: str, tool: str) -> str:
+    digest = hashlib.sha256(f"{server}\0{tool}".encode()).hexdigest()[:_HASH]
+    return f"{name[: LONGEST - _HASH - 1]}_{digest}"

@@ -3,6 +3,7 @@
 It is imported on a thread, when the first server starts. What it returns are the protocol's JSON objects.
 """
 
+import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
@@ -34,6 +35,10 @@ from opencode_tui.schema.record import JsonObject
 
 Progress = Callable[[float, float | None, str | None], Awaitable[None]]
 """Called with the progress of a call, its total and a text."""
+
+# What the SDK and its libraries log goes where our lines go: without a handler of theirs Python prints it over the screen.
+for _name in ("mcp", "client", "httpx2", "httpcore2"):
+    logging.getLogger(_name).parent = logging.getLogger("opencode_tui")
 
 _HTTP_TIMEOUT_S = 30.0
 _READ_TIMEOUT_S = 300.0

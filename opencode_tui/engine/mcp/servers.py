@@ -7,14 +7,15 @@ known yet or old (`start_unknown`), so that neither the first frame nor the firs
 import asyncio
 import json
 import logging
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from msgspec import Struct
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
-from opencode_tui.config.redact import redact_address
+from opencode_tui.config.redact import COVER, redact_address, redact_text
 from opencode_tui.config.settings.settings import (
     ExperimentalSettings,
     McpLocalSettings,
@@ -43,7 +44,7 @@ _CHARACTERS = 4
 class McpOptions(Struct, frozen=True):
     """The collaborators of the servers of a folder. `reserved` are names that no tool of a server may have.
 
-    `is_trusted` returns whether the user trusts the folder, and may block for a file.
+    `is_trusted` returns whether the user trusts the folder, and may block for a file. `redact` returns a text without keys.
     """
 
     folder: Path
@@ -55,6 +56,7 @@ class McpOptions(Struct, frozen=True):
     clock: Clock
     publish: Callable[[McpToolsChanged | ScreenToastShown], None]
     reserved: frozenset[str] = frozenset()
+    redact: Callable[[str], str] = redact_text
 
 
 class McpServers:
@@ -80,6 +82,7 @@ class McpServers:
         for name, entry in entries.items():
             if isinstance(entry, McpLocalSettings | McpRemoteSettings):
                 self._servers[name] = McpServer(name, entry, self._world, is_enabled=entry.enabled is not False)
+        self._tools: tuple[int, list[McpTool]] = (-1, [])
         self.version = 0
         """Increased when the lists of a server, or the set of servers, have changed."""
 
@@ -108,13 +111,15 @@ class McpServers:
         server = self.get(name)
         entry = server.entry
         is_local = isinstance(entry, McpLocalSettings)
+        redact = self._options.redact
+        target = _describe_command(entry.command) if is_local else entry.url
         retry = server.retry_in
         return McpServerStatus(
             name=name,
             kind="local" if is_local else "remote",
             state="failed" if server.state == "known" and server.error else server.state,
-            target=" ".join(entry.command) if is_local else redact_address(entry.url),
-            error=server.error,
+            target=redact(redact_address(target)),
+            error=None if server.error is None else redact(server.error),
             retry_in=None if retry is None else round(retry * 1000),
             tools=len(server.lists.tools),
             tokens=sum(tool.tokens for tool in self.tools(name)),
@@ -122,7 +127,7 @@ class McpServers:
             resources=len(server.lists.resources),
             is_listed=server.is_listed,
             instructions=server.lists.instructions or None,
-            output=server.output,
+            output=[redact(line) for line in server.output],
         )
 
     def tools(self, name: str) -> list[McpTool]:
@@ -132,10 +137,12 @@ class McpServers:
 
     def all_tools(self, *, with_disabled: bool = False) -> list[McpTool]:
         """Return the known tools of all enabled servers, in the order of the settings, then by name."""
-        servers = list(self._servers.values()) if with_disabled else self.enabled()
-        listed = [(server.name, tool) for server in servers for tool in server.lists.tools]
-        ids = tool_ids([(server, tool["name"]) for server, tool in listed], self._options.reserved)
-        return [_tool(tool_id, server, tool) for tool_id, (server, tool) in zip(ids, listed, strict=True)]
+        if self._tools[0] != self.version:
+            listed = [(server.name, tool) for server in self._servers.values() for tool in server.lists.tools]
+            ids = tool_ids([(server, tool["name"]) for server, tool in listed], self._options.reserved)
+            made = [_tool(tool_id, server, tool) for tool_id, (server, tool) in zip(ids, listed, strict=True)]
+            self._tools = (self.version, made)
+        return [tool for tool in self._tools[1] if with_disabled or self._servers[tool.server].is_enabled]
 
     def prompts(self) -> list[McpPrompt]:
         """Return the known prompts of all enabled servers."""
@@ -251,6 +258,21 @@ async def _start_often(server: McpServer) -> None:
             pass
         if server.state != "known":
             return
+
+
+_KEY_FLAG = re.compile(r"-.*(key|token|secret|password|authorization|credential)", re.IGNORECASE)
+
+
+def _describe_command(command: Sequence[str]) -> str:
+    """Return a command as one line, with the values of arguments whose names say that they are keys covered."""
+    shown: list[str] = []
+    for before, word in zip(("", *command), command, strict=False):
+        name, equals, _ = word.partition("=")
+        if equals and _KEY_FLAG.match(f"-{name}"):
+            shown.append(f"{name}={COVER}")
+        else:
+            shown.append(COVER if _KEY_FLAG.fullmatch(before) and not word.startswith("-") else word)
+    return " ".join(shown)
 
 
 def _tool(tool_id: str, server: str, tool: JsonObject) -> McpTool:

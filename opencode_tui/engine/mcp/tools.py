@@ -15,6 +15,7 @@ from pydantic import ConfigDict, Field
 from opencode_tui.engine.mcp.content import read_result
 from opencode_tui.engine.mcp.elicitation import ask_user
 from opencode_tui.engine.mcp.lists import McpError
+from opencode_tui.engine.mcp.names import CALL, SEARCH
 from opencode_tui.engine.permission.decision import Query
 from opencode_tui.engine.permission.ruleset import BuiltInRule, disabled, evaluate
 from opencode_tui.engine.tool.tool import Parameters, ToolContext, ToolResult
@@ -25,8 +26,6 @@ from opencode_tui.schema.record import JsonObject
 
 if TYPE_CHECKING:
     from opencode_tui.engine.mcp.servers import McpServers
-
-SEARCH, CALL = "mcp_search", "mcp_call"
 
 SEARCH_SCHEMA: JsonObject = {
     "type": "object",

@@ -7,6 +7,8 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from opencode_tui.config.auth import AuthStore
 from opencode_tui.config.load import LoadedConfig
 from opencode_tui.config.permission import compile_wildcard
@@ -300,7 +302,8 @@ class FolderServices:
         from opencode_tui.engine.mcp.content import read_contents
 
         servers = await asyncio.to_thread(self.mcp.get)
-        return read_contents((await servers.read_resource(server, uri)).get("contents"))
+        content = read_contents((await servers.read_resource(server, uri)).get("contents"))
+        return replace(content, text=(await self.truncator.truncate(content.text)).text)
 
     @cached_property
     def overflow(self) -> OverflowRules:
@@ -391,6 +394,7 @@ class FolderServices:
         return any(entry.enabled is not False and hasattr(entry, "type") for entry in entries.values())
 
     def _make_mcp(self) -> "McpServers":
+        from opencode_tui.config.redact import redact_text
         from opencode_tui.engine.mcp.servers import McpOptions, McpServers
 
         core, settings = self.core, self.config.settings
@@ -407,6 +411,7 @@ class FolderServices:
                 clock=core.clock,
                 publish=partial(core.bus.publish, directory=str(self.project.directory)),
                 reserved=frozenset(self.tools.names),
+                redact=lambda text: redact_text(self.secrets.get().redact(text)),
             ),
         )
         self.background.at_close(servers.close)

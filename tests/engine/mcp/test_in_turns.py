@@ -217,6 +217,14 @@ async def test_all_kinds_of_content_reach_the_model_and_errors_are_errors(enviro
         assert fails.state.error == "it does not work"
 
 
+async def test_a_long_error_of_a_server_is_truncated(environ, tmp_path, known):
+    settings = await known()
+    answers = [call("one_fails", text="line\n" * 10_000), Answer(text="ok")]
+    async with opened(environ, tmp_path, *answers, settings=settings) as world:
+        (failed,) = await world.calls(await world.prompt("go"))
+        assert "lines truncated..." in failed.state.error
+
+
 async def test_what_a_server_writes_is_undone(environ, tmp_path: Path, known):
     repo = make_repo(tmp_path / "project")
     repo.commit("first", a="1\n")

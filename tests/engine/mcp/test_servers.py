@@ -1,4 +1,5 @@
 import asyncio
+import logging
 import os
 import signal
 import sys
@@ -206,9 +207,26 @@ async def test_a_change_that_is_announced_while_lists_are_read_is_read_too(world
 
 
 def test_names_of_tools_are_accepted_by_providers_and_unique() -> None:
-    names = tool_ids([("a b", "c.d"), ("x", "y" * 80), ("x_y", "z"), ("x", "y_z"), ("apply", "patch")], ["apply_patch"])
+    given = [("a b", "c.d"), ("x", "y" * 80), ("x_y", "z"), ("x", "y_z"), ("apply", "patch"), ("external", "directory")]
+    names = tool_ids(given, ["apply_patch"])
     assert names[0] == "a_b_c_d"
     assert len(names[1]) == LONGEST
-    assert names[2] == "x_y_z"
-    assert len(set(names)) == 5
-    assert "apply_patch" not in names
+    assert [name.rpartition("_")[0] for name in names[2:]] == ["x_y_z", "x_y_z", "apply_patch", "external_directory"]
+    assert len({*names, *tool_ids([("x_y", names[2].removeprefix("x_y_")), ("mcp", "call")])}) == 8
+    assert tool_ids(given[::-1], ["apply_patch"]) == names[::-1]
+
+
+async def test_no_status_shows_a_key(world: World) -> None:
+    key = "sk-ant-api03-abcdefghijklmnop"
+    command = ["false", "--token", "hunter2hunter2", "--api-key=hunter2", f"https://user:pass@host/{key}"]
+    async with world.servers(one={"NOISE": key}, command=command, bad={}) as servers:
+        assert servers.status()[0].target == "false --token [hidden] --api-key=*** https://[hidden]@host/***"
+    async with world.servers(bad={"NOISE": key, "CRASH_AT_START": "1"}) as servers:
+        assert (await servers.connect("bad")).output == ["***"]
+
+
+async def test_what_the_sdk_logs_goes_to_our_log(world: World) -> None:
+    async with world.servers(one={}) as servers:
+        await servers.connect("one")
+    parents = {logging.getLogger(name).parent for name in ("mcp", "client", "httpx2")}
+    assert parents == {logging.getLogger("opencode_tui")}

@@ -123,7 +123,7 @@ def call(name: str, given: dict[str, Any], token: Any) -> dict[str, Any]:
         case "structured":
             return {"content": [], "structuredContent": {"answer": 42}}
         case "fails":
-            return text_result("it does not work", isError=True)
+            return text_result(given.get("text", "it does not work"), isError=True)
         case "touch_list":
             for _ in range(5):
                 send({"method": "notifications/tools/list_changed"})

@@ -105,6 +105,11 @@ class ResultFilter(Struct, frozen=True):
     truncator: Truncator
     secrets: "Lazy[Secrets]"
 
+    async def shorten(self, text: str, agent: AgentInfo) -> str:
+        """Return the text of an error without keys and within the limits."""
+        may_delegate = evaluate("task", "*", agent.permission).action != "deny"
+        return (await self.truncator.truncate(self.secrets.get().redact(text), may_delegate=may_delegate)).text
+
     async def apply(self, result: ToolResult, agent: AgentInfo) -> ToolResult:
         """Return the result without keys and within the limits, unless its tool has truncated it; attachments are unchanged."""
         secrets = self.secrets.get()
@@ -215,7 +220,7 @@ class ToolCalls(Struct, frozen=True):
             await self._end_badly(live, str(error), watch, stop_reason=stop_reason)
             return isinstance(error, RejectedError) and error.feedback is None
         except OpencodeError as error:
-            await self._end_badly(live, str(error), watch)
+            await self._end_badly(live, await self.results.shorten(str(error), scope.agent), watch)
             return False
         except Exception as error:
             logger.exception("tool %s failed in session %s", tool.name, scope.session_id)

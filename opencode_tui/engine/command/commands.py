@@ -132,7 +132,7 @@ class SnippetShell(Struct, frozen=True):
             reason = error.strerror if isinstance(error, OSError) else error
             return f"(could not start `{command}` in {self.folder}: {reason})"
         text = ran.output.excerpt(is_final=True).for_model(may_delegate=False)
-        notes = [f"({note})" for note in ran.notes]
+        notes = [f"({message})" for message in ran.messages]
         if ran.ended.reason == "timeout":
             notes.append(f"(`{command}` was stopped after {self.timeout_ms / 1000:g} s)")
         return "\n".join((text.rstrip(), *notes)) if notes else text

@@ -58,6 +58,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("context_view", "Context"),
     Action("diff_view", "Changes"),
     Action("background_view", "Background commands"),
+    Action("language_view", "Language servers"),
     Action("session_import", "Import sessions…"),
     Action("session_delete", "Move this session to the trash"),
     Action("session_archive", "Archive this session"),

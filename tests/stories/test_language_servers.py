@@ -83,7 +83,7 @@ async def test_a_program_that_a_repository_names_starts_only_when_the_folder_is_
             await world.client.settings.trust((await world.client.settings.trust_report()).seen)
 
 
-async def test_a_program_in_the_project_starts_only_when_the_folder_is_trusted(
+async def test_a_program_in_the_project_starts_only_in_a_trusted_folder_without_a_sandbox(
     project: Repo, environ: dict[str, str], tmp_path: Path
 ) -> None:
     log = tmp_path / "log"
@@ -92,11 +92,14 @@ async def test_a_program_in_the_project_starts_only_when_the_folder_is_trusted(
     program.write_text("#!/bin/sh\nexec " + " ".join(command(log, "pull")) + "\n")
     program.chmod(0o755)
     variables = {**with_servers(environ), "PATH": f"{program.parent}:/usr/bin:/bin"}
-    for is_trusted in (False, True):
-        async with opened(variables, project.path, call("read", filePath="a.py")) as world:
+    for is_trusted, mode in ((False, "off"), (True, "auto"), (True, "off")):
+        chosen = {"experimental": {"sandbox": {"mode": mode}}}
+        async with opened(variables, project.path, call("read", filePath="a.py"), settings=chosen) as world:
             await world.prompt("read it")
             await idle(world)
-            assert log.exists() == is_trusted
+            tier = (await world.client._instance.folder.sandbox.get().status()).tier
+            assert log.exists() == (is_trusted and tier == "none")
+            assert tier == "none" or mode == "auto"
             await world.client.settings.trust((await world.client.settings.trust_report()).seen)
 
 

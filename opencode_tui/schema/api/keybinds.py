@@ -99,6 +99,7 @@ DEFAULT_KEYS: Mapping[str, str] = {
     "context_view": "<leader>i",
     "diff_view": "<leader>d",
     "background_view": "none",
+    "language_view": "none",
     "help_view": "f1,?",
     "attachment_open": "<leader>v",
     "messages_focus": "ctrl+up",

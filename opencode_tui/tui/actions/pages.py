@@ -42,6 +42,7 @@ class PageActions(Struct, frozen=True):
             "context_view": lambda: self.screen.do(self._context()),
             "diff_view": lambda: self.screen.do(self._diff()),
             "background_view": self._background,
+            "language_view": lambda: self.screen.do(self._languages()),
             "session_timeline": lambda: self.screen.do(self._timeline()),
             "status_view": lambda: self.screen.do(self._status()),
         }
@@ -132,6 +133,15 @@ class PageActions(Struct, frozen=True):
             self.screen.show_note("note", "No background commands", "the agent starts one for a server or a watcher")
             return
         self.screen.open_page(BackgroundScreen(self.control))
+
+    async def _languages(self) -> None:
+        from opencode_tui.tui.screens.languages import LanguagesScreen
+
+        states = await self.control.client.languages.servers()
+        if states:
+            self.screen.open_page(LanguagesScreen(self.control, states))
+        else:
+            self.screen.show_note("note", "No language servers", "none is for the files here, or they are off")
 
     async def _context(self) -> None:
         from opencode_tui.tui.screens.context import ContextScreen

@@ -18,6 +18,7 @@ SLASH: Mapping[str, str] = {
     "context": "context_view",
     "diff": "diff_view",
     "jobs": "background_view",
+    "lsp": "language_view",
     "models": "model_list",
     "model": "model_list",
     "agents": "agent_list",

@@ -43,6 +43,24 @@ async def test_a_recent_session_is_chosen_and_opened_by_keys(environ: dict[str, 
         await page.sees("The first.")
 
 
+async def test_the_last_recent_session_may_be_deleted_elsewhere_while_it_is_chosen(
+    environ: dict[str, str], folder: Path
+) -> None:
+    async with screen(environ, folder, Answer(text="The first.")) as page:
+        await page.send("say one")
+        await page.sees("Done")
+        session_id = page.session_id
+        assert session_id is not None
+        await page.press("ctrl+x", "n")
+        await page.sees("down chooses one")
+        await page.press("down")
+        await page.sees("enter opens it")
+        await page.world.client.sessions.remove(session_id)
+        await page.sees_no_more("Recent sessions")
+        await page.press("enter", "x")
+        await page.sees("▎ x")
+
+
 async def test_the_first_start_names_no_earlier_prompts(environ: dict[str, str], folder: Path) -> None:
     async with screen(environ, folder, Answer(text="The first.")) as page:
         assert "previous prompts" not in await page.sees("Type a request. f1 lists the keys.")

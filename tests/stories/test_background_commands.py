@@ -5,6 +5,7 @@ import json
 import os
 import time
 from collections.abc import AsyncGenerator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,13 @@ import pytest
 
 from opencode_tui.engine.permission.policy import AskPerson
 from opencode_tui.engine.sandbox.tier import Tier, probe
-from opencode_tui.schema.error import BusyError, NotFoundError
+from opencode_tui.engine.snapshot.change_log import ChangeLog
+from opencode_tui.engine.tool.process.background import BackgroundOutput
+from opencode_tui.schema.error import BusyError, NotFoundError, RunAborted
 from opencode_tui.schema.event.event import PermissionAsked
+from opencode_tui.schema.session.part import PatchPart
 from opencode_tui.schema.session.session import SessionInfo
+from opencode_tui.storage.paths import find_paths
 from opencode_tui.text.permission import reasons_of
 from tests.support.provider.model_server import ModelServer
 from tests.support.world.cli import CommandLine, kill_session
@@ -128,17 +133,58 @@ async def test_undo_keeps_what_changes_while_it_runs_after_the_turn(world: World
     assert {os.path.basename(one.path) for one in report.kept} == {"a.py", "go"}
 
 
+async def test_undo_lists_the_files_of_a_command_that_a_killed_program_left_running(
+    environ: dict[str, str], folder: Path
+) -> None:
+    async with opened(environ, folder) as world:
+        session = await world.prompt(f"go {call('bash', command='echo 1 > mine', description='x')}")
+        [patch] = [part for part in await world.parts(session) if isinstance(part, PatchPart)]
+    [log] = find_paths(environ).snapshot.glob("*/*/claims.jsonl")
+    ChangeLog(str(log)).begin_step(patch.message_id, patch.hash, session=session.id, time=1)
+    (folder / "late").touch()
+    async with opened(environ, folder) as world:
+        report = await world.client.undo.revert(session.id)
+    assert [os.path.basename(one.path) for one in report.kept] == ["late"]
+    assert not (folder / "mine").exists() and not ChangeLog(str(log)).read().steps
+
+
+async def test_a_start_that_is_interrupted_leaves_nothing(world: World) -> None:
+    session = await world.new_session()
+    turn = asyncio.create_task(world.prompt(f"go {start('sleep 4009')}", session=session))
+    while not any(part.tool == "bash" for part in await world.calls(session)):
+        await asyncio.sleep(0.005)
+    await world.client.prompts.abort(session.id)
+    with suppress(RunAborted):
+        await turn
+    await world.client.sessions.remove(session.id)
+    assert (processes_with("sleep 4009"), await world.client.background.list()) == ([], [])
+
+
+def test_a_read_splits_no_character_and_names_what_it_leaves_out(tmp_path: Path) -> None:
+    output = BackgroundOutput(lambda: tmp_path / "full")
+    output.feed("ä".encode()[:1])
+    assert output.read(0) == ("", 0, 0)
+    output.feed("ä".encode()[1:] + b"x")
+    assert output.read(0) == ("äx", 0, 3)
+    output.feed("ä".encode() * 40_000)
+    text, skipped, position = output.read(0)
+    assert (set(text), len(text.encode()) + skipped, position) == ({"ä"}, 80_003, 80_003)
+    assert output.excerpt(is_final=False).path == tmp_path / "full"
+    output.close()
+
+
 async def test_changes_of_other_calls_while_it_runs_stay_theirs(world: World, folder: Path) -> None:
     session = await world.prompt(f"go {start('echo 1 > mine; ' + UNTIL_GO + '; echo 2 | tee -a mine')}")
     write = call("write", filePath="written", content="w\n")
-    await world.prompt(f"more {write} {call('bash', command='echo c > go', description='x')}", session=session)
+    await world.prompt(f"more {write} {call('bash', command='echo c > other', description='x')}", session=session)
+    (folder / "go").touch()
     await until_ended(world)
     report = await world.client.undo.revert(session.id)
     assert ((folder / "written").exists(), (folder / "mine").read_text(), report.kept) == (False, "1\n2\n", [])
     first = (await world.messages(session))[0].info.id
     report = await world.client.undo.revert(session.id, first)
-    assert sorted(os.listdir(folder)) == [".git", "a.py", "mine"]
-    assert [os.path.basename(one.path) for one in report.kept] == ["mine"]
+    assert sorted(os.listdir(folder)) == [".git", "a.py", "go", "mine"]
+    assert [os.path.basename(one.path) for one in report.kept] == ["go", "mine"]
 
 
 async def test_deleting_the_session_ends_its_commands(world: World) -> None:

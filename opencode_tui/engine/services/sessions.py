@@ -22,7 +22,7 @@ from opencode_tui.engine.session.shell import SessionShell
 from opencode_tui.engine.session.step.file_changes import StepRecorder
 from opencode_tui.engine.session.step.processor import StepServices
 from opencode_tui.engine.session.step.title import SessionTitles
-from opencode_tui.engine.session.step.tool_calls import ResultFilter, ToolCalls, background_notes
+from opencode_tui.engine.session.step.tool_calls import ResultFilter, ToolCalls, background_messages
 from opencode_tui.engine.session.subagent import SubagentServices
 
 if TYPE_CHECKING:
@@ -146,7 +146,7 @@ class SessionServices:
             identifier=core.identifier,
             clock=core.clock,
             hooks=folder.plugins.hooks,
-            notes=partial(background_notes, folder.commands_in_background),
+            messages=partial(background_messages, folder.commands_in_background),
         )
 
     @cached_property
@@ -188,7 +188,14 @@ class SessionServices:
             identifier=core.identifier,
             retention=SnapshotRetention(snapshots=folder.snapshots, background=folder.background, clock=core.clock),
             lock=core.session_lock,
+            find_log=self._find_change_log,
         )
+
+    def _find_change_log(self) -> str:
+        from opencode_tui.engine.snapshot.worktree_paths import find_store  # when a session is opened
+
+        project = self._folder.project
+        return find_store(self._core.paths, project_id=project.id, worktree=project.worktree).change_log
 
     @cached_property
     def _step(self) -> StepServices:

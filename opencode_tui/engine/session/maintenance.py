@@ -4,7 +4,7 @@ Most turns have nothing to recover, no active undo and no changed file, so the c
 """
 
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from msgspec import Struct
 
@@ -87,6 +87,14 @@ def _is_open(part: AnyPart) -> bool:
             return False
 
 
+class RecoverFiles(Protocol):
+    """Records the changes of files by commands of a dead process; cheap where there are none."""
+
+    async def __call__(self, session_id: str, *, is_repaired: bool) -> None:
+        """`is_repaired`: a message was unfinished, so a process died; else it is looked for once in this process."""
+        ...
+
+
 class SessionMaintenance(Struct, frozen=True):
     """Recovers, prepares and summarizes sessions of one folder. Each method needs the session's run lock.
 
@@ -95,7 +103,7 @@ class SessionMaintenance(Struct, frozen=True):
 
     store: SessionStore
     clock: Clock
-    recover_files: Callable[[str], Awaitable[None]]
+    recover_files: "RecoverFiles"
     end_run: Callable[[str], Awaitable[None]]
     revert: "Lazy[SessionRevert]"
     summaries: "Lazy[SessionSummaries]"
@@ -103,8 +111,7 @@ class SessionMaintenance(Struct, frozen=True):
     async def recover(self, session_id: str) -> int:
         """Close what a dead process left open, files included, and return the number of repaired messages."""
         repaired = await repair(self.store, session_id, clock=self.clock)
-        if repaired:
-            await self.recover_files(session_id)
+        await self.recover_files(session_id, is_repaired=repaired > 0)
         return repaired
 
     async def prepare(self, session_id: str) -> None:

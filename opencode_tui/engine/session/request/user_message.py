@@ -49,7 +49,7 @@ class UserMessages(Struct, frozen=True):
     identifier: Identifier
     clock: Clock
     hooks: Hooks
-    notes: Callable[[str], Sequence[str]] = lambda _session: ()
+    messages: Callable[[str], Sequence[str]] = lambda _session: ()
     """Returns, once, what the model does not know yet: which background commands of a session have ended."""
 
     def check(self, prompt: PromptInput) -> None:
@@ -89,8 +89,8 @@ class UserMessages(Struct, frozen=True):
             delivery="queue" if is_waiting else None,
         )
         parts = await self._parts(message, prompt.parts, target.agent)
-        if notes := self.notes(session_id):
-            parts.append(self._part(message, TextInput(text=as_reminder("\n".join(notes)), synthetic=True)))
+        if lines := self.messages(session_id):
+            parts.append(self._part(message, TextInput(text=as_reminder("\n".join(lines)), synthetic=True)))
         message, parts = await change_message(self.hooks, message, parts)
         await self.store.update_message(message)
         for part in parts:

@@ -7,6 +7,7 @@ then stores in its metadata, as `unprotected`, why undo will not revert its chan
 
 import asyncio
 import logging
+import os
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
@@ -46,7 +47,11 @@ class StepRecorder:
         identifier: Identifier,
         retention: SnapshotRetention,
         lock: SessionLock,
+        find_log: Callable[[], str] | None = None,
     ) -> None:
+        """`find_log` returns the path of the change log; with it `recover` loads nothing where no command was killed."""
+        self._find_log = find_log
+        self._recovered: set[str] = set()
         self._snapshots = snapshots
         self._session_lock = lock
         self.store = store
@@ -101,20 +106,25 @@ class StepRecorder:
             if window.session == session_id:
                 await changes.end_run(window)
 
-    async def recover(self, session_id: str) -> None:
+    async def recover(self, session_id: str, *, is_repaired: bool) -> None:
         """Record the changes of commands whose process died, in this session or its child sessions. Needs its run lock.
 
         Each such step gets a patch part without a snapshot after it, so undo lists its files and does not change them.
-        A failure is logged.
+        Unless a message was repaired, they are looked for once in this process. A failure is logged.
         """
+        if session_id in self._recovered and not is_repaired:
+            return
+        self._recovered.add(session_id)
         try:
-            await self._recover(session_id)
+            if self._find_log is None or await asyncio.to_thread(_has_open_steps, self._find_log):
+                await self._recover(session_id)
         except OpencodeError as error:
             logger.warning("session %s: what a killed command changed is not known: %s", session_id, error)
 
     async def _recover(self, session_id: str) -> None:
         from opencode_tui.engine.snapshot.record.recording import (  # only after a crash
             collect_orphaned_steps,
+            runs_elsewhere,
             sessions_of_steps,
         )
 
@@ -123,6 +133,8 @@ class StepRecorder:
             return
         sessions = await sessions_of_steps(snapshots.lock)
         working = self._families[root].running_sessions if root in self._families else set[str]()
+        if not working and await runs_elsewhere(snapshots.lock, root):
+            return
         family = {one for one in sessions - working if await self.store.root_of(one) == root}
         for dead in await collect_orphaned_steps(snapshots.lock, family) if family else ():
             await self.store.open(dead.session)
@@ -139,6 +151,16 @@ class StepRecorder:
                         files=files,
                     )
                 )
+
+
+def _has_open_steps(find_log: Callable[[], str]) -> bool:
+    """Return whether a step of any session has no recorded end; blocks. Raises StorageError."""
+    path = find_log()
+    if not os.path.exists(path):
+        return False
+    from opencode_tui.engine.snapshot.change_log import ChangeLog  # light, unlike the snapshots
+
+    return bool(ChangeLog(path).read().steps)
 
 
 class StepChanges:

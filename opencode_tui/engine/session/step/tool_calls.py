@@ -231,7 +231,7 @@ class ToolCalls(Struct, frozen=True):
 
     async def _end_well(self, live: LiveTool, result: ToolResult) -> None:
         part = live.part
-        ended = background_notes(self.background, part.session_id)
+        ended = background_messages(self.background, part.session_id)
         state = tool_state.complete(
             part.state,
             output="\n\n".join([result.output, as_reminder("\n".join(ended))]) if ended else result.output,
@@ -322,9 +322,9 @@ class ToolCalls(Struct, frozen=True):
         )
 
 
-def background_notes(background: "Lazy[BackgroundCommands]", session_id: str) -> list[str]:
+def background_messages(background: "Lazy[BackgroundCommands]", session_id: str) -> list[str]:
     """Return, once, a line for each background command of a session that has ended without the model knowing."""
-    return [] if background.made is None else background.made.consume_notes(session_id)
+    return [] if background.made is None else background.made.consume_messages(session_id)
 
 
 async def _ask_to_repeat(tool: str, given: dict[str, Any], context: ToolContext) -> None:

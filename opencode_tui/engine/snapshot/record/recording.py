@@ -580,6 +580,13 @@ async def sessions_of_steps(lock: WorktreeLock) -> set[str]:
     return await lock.run(lambda opened, stop: {step.session for step in opened.change_log.read().steps.values()})
 
 
+async def runs_elsewhere(lock: WorktreeLock, family: str) -> bool:
+    """Return whether a command of a family of sessions, by its root, runs in a living process; raises as above."""
+    return await lock.run(
+        lambda opened, stop: any(one.session == family and one.ended is None for one in opened.change_log.read().shells)
+    )
+
+
 async def collect_orphaned_steps(lock: WorktreeLock, sessions: Collection[str]) -> list[OrphanedStep]:
     """Return the orphaned steps of these sessions, each once; raises SnapshotError, StorageError. Needs the sessions' run locks.
 

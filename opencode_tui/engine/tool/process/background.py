@@ -9,7 +9,7 @@ from __future__ import annotations  # the method `list` hides the type
 import asyncio
 import logging
 import threading
-from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,8 +19,14 @@ from msgspec.structs import replace
 
 from opencode_tui.engine.sandbox.environment import StreamRedactor
 from opencode_tui.engine.tool.process.process import Command, Ended
-from opencode_tui.engine.tool.process.running_command import CommandOutput, RunningCommand
+from opencode_tui.engine.tool.process.running_command import (
+    CommandOutput,
+    RunningCommand,
+    continuation_bytes,
+    unfinished_bytes,
+)
 from opencode_tui.engine.tool.tool import FileWatch, FileWrite, ToolContext
+from opencode_tui.engine.tool.truncate import MAX_BYTES
 from opencode_tui.schema.api.background import BackgroundCommand, BackgroundState, BackgroundText
 from opencode_tui.schema.error import BusyError, NotFoundError, OpencodeError, ToolError
 from opencode_tui.schema.event.event import BackgroundUpdated, Event
@@ -33,8 +39,8 @@ KEPT_LIMIT = 32
 """Most commands that have ended and can still be read; the oldest is dropped first."""
 
 TAIL_BYTES = 128 * 1024
-READ_BYTES = 32 * 1024
-"""How much of an output one read returns: its end."""
+READ_BYTES = MAX_BYTES
+"""How much of an output one read returns: its end. A longer output is in a file, so what is left out can be read there."""
 
 CLOSE_S = 5.0
 _WAIT_S = 3_600.0
@@ -48,7 +54,7 @@ Follow = Callable[[Command, CommandOutput], Awaitable[Ended]]
 
 
 class BackgroundOutput(CommandOutput):
-    """An output of which several readers read what is new to them; memory holds its last 128 KB."""
+    """An output of which several readers read what is new to them; memory holds its last 128 to 256 KB."""
 
     def __init__(self, reserve: Callable[[], Path], *, redactor: StreamRedactor | None = None) -> None:
         super().__init__(reserve, redactor=redactor)
@@ -57,20 +63,28 @@ class BackgroundOutput(CommandOutput):
         self._guard = threading.Lock()
 
     def _add(self, data: bytes) -> None:
+        super()._add(data)  # first, so that a long output has its file before a read leaves something out
         with self._guard:
             self._seen += len(data)
             self._recent += data
             if len(self._recent) > 2 * TAIL_BYTES:
                 del self._recent[:-TAIL_BYTES]
-        super()._add(data)
 
-    def read(self, since: int) -> tuple[str, int, int]:
-        """Return the text from a position on, at most its last 32 KB, the bytes that are skipped, and the position after it."""
+    def read(self, since: int, *, is_final: bool = False) -> tuple[str, int, int]:
+        """Return the text from a position on, the bytes that are skipped before it, and the position after it.
+
+        The text is at most the last `READ_BYTES`. A character whose end has not come yet is left to the next read, unless
+        `is_final`.
+        """
         with self._guard:
             new = max(0, self._seen - max(0, since))
             size = min(new, READ_BYTES, len(self._recent))
             data = bytes(self._recent[len(self._recent) - size :]) if size else b""
-            return data.decode("utf-8", "replace").replace("\0", "\ufffd"), new - size, self._seen
+            seen = self._seen
+        start = continuation_bytes(data) if size < new else 0
+        end = len(data) if is_final else len(data) - unfinished_bytes(data)
+        text = data[start:end].decode("utf-8", "replace").replace("\0", "\ufffd")
+        return text, new - size + start, seen - (len(data) - end)
 
     @property
     def last_line(self) -> str:
@@ -96,7 +110,8 @@ class BackgroundStart(Struct, frozen=True):
 class _Job:
     """A command with what only this program knows of it.
 
-    `is_recorded` is set when its changes of files are stored, `position` is up to where the model has read.
+    `started` is set when its process runs, before which it is hidden, `recorded` when its changes of files are stored;
+    `position` is up to where the model has read, `messages` are lines for the model.
     """
 
     info: BackgroundCommand
@@ -109,7 +124,7 @@ class _Job:
     running: RunningCommand | None = None
     failure: BaseException | None = None
     position: int = 0
-    notes: list[str] = field(default_factory=list[str])
+    messages: list[str] = field(default_factory=list[str])
     is_unreported: bool = False
     stopped_by: str = ""
 
@@ -132,11 +147,10 @@ class BackgroundCommands:
         if sum(job.info.is_running for job in self._jobs.values()) >= RUNNING_LIMIT:
             raise ToolError(f"{RUNNING_LIMIT} background commands run already; stop one of them first")
         context = request.context
-        owner = await self._root_of(context.session_id)
         self._count += 1
         info = BackgroundCommand(
             id=f"bg{self._count}",
-            session_id=owner,
+            session_id=context.session_id,
             message_id=context.message_id,
             call_id=context.call_id,
             command=request.command,
@@ -146,7 +160,9 @@ class BackgroundCommands:
             started=self._clock(),
         )
         job = _Job(info, context.session_id, request.make_output())
+        self._jobs[info.id] = job
         job.task = asyncio.create_task(self._run(job, request), name=f"background command {info.id}")
+        job.task.add_done_callback(lambda _task: job.started.is_set() or self._jobs.pop(info.id, None))
         begun = asyncio.create_task(job.started.wait())
         try:
             await asyncio.wait({job.task, begun}, return_when=asyncio.FIRST_COMPLETED)
@@ -162,7 +178,7 @@ class BackgroundCommands:
     async def list(self, session_id: str | None = None) -> Sequence[BackgroundCommand]:
         """Return the commands of a session and its subagents, or of all sessions: those that run first, then the newest."""
         owner = None if session_id is None else await self._root_of(session_id)
-        found = [self._shown(job) for job in self._jobs.values() if owner in (None, job.info.session_id)]
+        found = [self._shown(job) for job in self._visible() if owner in (None, job.info.session_id)]
         return sorted(found, key=lambda info: (not info.is_running, -info.started, info.id))
 
     async def output(self, wanted: str, since: int = 0) -> BackgroundText:
@@ -191,22 +207,18 @@ class BackgroundCommands:
         job.position = text.position
         if not job.info.is_running:
             job.is_unreported = False
-        return text, tuple(job.notes)
+        return text, tuple(job.messages)
 
-    def consume_notes(self, session_id: str) -> list[str]:
+    def consume_messages(self, session_id: str) -> list[str]:
         """Return, once, a line for each command of the session that has ended without the model knowing."""
         found = [job for job in self._jobs.values() if job.is_unreported and job.info.session_id == session_id]
         for job in found:
             job.is_unreported = False
-        return [_note(job) for job in found]
+        return [format_end(job.info, by=job.stopped_by) for job in found]
 
     def running(self) -> Sequence[BackgroundCommand]:
         """Return those that run now."""
-        return [job.info for job in self._jobs.values() if job.info.is_running]
-
-    def is_running(self, call_id: str) -> bool:
-        """Return whether a call has started a command that has not ended."""
-        return any(job.info.call_id == call_id and not job.recorded.is_set() for job in self._jobs.values())
+        return [job.info for job in self._visible() if job.info.is_running]
 
     async def refuse_undo(self, session_id: str, since: int) -> None:
         """Raise BusyError when a command of the session that was started since a time runs; wait for the records of others."""
@@ -247,7 +259,8 @@ class BackgroundCommands:
             return await self._follow(job, command, output)
 
         try:
-            job.notes += await request.work(follow, context, job.output)
+            job.info = job.info.changed(session_id=await self._root_of(job.session_id))
+            job.messages += await request.work(follow, context, job.output)
         except asyncio.CancelledError:
             raise
         except OpencodeError as error:
@@ -265,7 +278,6 @@ class BackgroundCommands:
             async with RunningCommand(command, output) as running:
                 ended = await running.wait(_START_S)
                 job.running = running
-                self._jobs[job.info.id] = job
                 job.started.set()
                 self._publish(BackgroundUpdated(info=job.info))
                 while ended is None:
@@ -288,7 +300,7 @@ class BackgroundCommands:
         job.is_unreported = job.stopped_by not in ("model", "program")
         job.ended.set()
         self._publish(BackgroundUpdated(info=job.info))
-        ended = [one.info.id for one in self._jobs.values() if not one.info.is_running]
+        ended = [one.info.id for one in self._jobs.values() if one.task is not None and one.task.done()]
         for name in ended[:-KEPT_LIMIT]:
             del self._jobs[name]
 
@@ -310,17 +322,20 @@ class BackgroundCommands:
             except TimeoutError:
                 continue
 
+    def _visible(self) -> Iterator[_Job]:
+        return (job for job in self._jobs.values() if job.started.is_set())
+
     def _job(self, wanted: str) -> _Job:
         job = self._jobs.get(wanted)
-        if job is None:
-            known = ", ".join(self._jobs) or "none"
+        if job is None or not job.started.is_set():
+            known = ", ".join(one.info.id for one in self._visible()) or "none"
             raise NotFoundError(
                 f"there is no background command {wanted!r} (known: {known}); they end with the program"
             )
         return job
 
     def _text(self, job: _Job, since: int) -> BackgroundText:
-        text, skipped, position = job.output.read(since)
+        text, skipped, position = job.output.read(since, is_final=not job.info.is_running)
         path = job.output.excerpt(is_final=False).path
         return BackgroundText(
             command=self._shown(job),
@@ -364,13 +379,14 @@ class _BackgroundWatch:
             self._recorded.set()
 
 
-def _note(job: _Job) -> str:
-    name = f"{job.info.id} ({_short(job.info.command)})"
-    if job.stopped_by == "user":
+def format_end(command: BackgroundCommand, *, by: str = "") -> str:
+    """Return a line for the model about a command that has ended; `by` is who stopped it."""
+    name = f"{command.id} ({_short(command.command)})"
+    if by == "user":
         return f"The user stopped the background command {name}."
-    if job.info.exit_code is None:
+    if command.exit_code is None:
         return f"The background command {name} was ended."
-    return f"The background command {name} ended with exit code {job.info.exit_code}; bash_output has its output."
+    return f"The background command {name} ended with exit code {command.exit_code}; bash_output has its output."
 
 
 def _short(command: str) -> str:

@@ -237,20 +237,21 @@ def _last_lines(tail: bytes) -> bytes:
 def _decoded(data: bytes, *, cut_start: bool = False, cut_end: bool = False) -> str:
     """Return bytes as text: invalid UTF-8 and NUL become U+FFFD; a character split by the truncation is omitted."""
     if cut_start:
-        data = data[_continuation_bytes(data) :]
+        data = data[continuation_bytes(data) :]
     if cut_end:
-        data = data[: len(data) - _unfinished_bytes(data)]
+        data = data[: len(data) - unfinished_bytes(data)]
     return data.decode("utf-8", "replace").replace("\0", "\ufffd")
 
 
-def _continuation_bytes(data: bytes) -> int:
+def continuation_bytes(data: bytes) -> int:
+    """Return how many bytes at the beginning, at most 3, end a character."""
     count = 0
     while count < min(3, len(data)) and data[count] & 0xC0 == 0x80:
         count += 1
     return count
 
 
-def _unfinished_bytes(data: bytes) -> int:
+def unfinished_bytes(data: bytes) -> int:
     """Return how many bytes at the end begin a character that needs more of them."""
     for count in range(1, min(3, len(data)) + 1):
         byte = data[-count]

@@ -14,12 +14,14 @@ import pytest
 
 from opencode_tui.engine.permission.policy import AskPerson
 from opencode_tui.engine.sandbox.tier import Tier, probe
+from opencode_tui.engine.session.step import file_changes
 from opencode_tui.engine.snapshot.change_log import ChangeLog
 from opencode_tui.engine.tool.process.background import BackgroundOutput
 from opencode_tui.schema.error import BusyError, NotFoundError, RunAborted
 from opencode_tui.schema.event.event import PermissionAsked
 from opencode_tui.schema.session.part import PatchPart
 from opencode_tui.schema.session.session import SessionInfo
+from opencode_tui.storage.locks import Locks
 from opencode_tui.storage.paths import find_paths
 from opencode_tui.text.permission import reasons_of
 from tests.support.provider.model_server import ModelServer
@@ -146,6 +148,25 @@ async def test_undo_lists_the_files_of_a_command_that_a_killed_program_left_runn
         report = await world.client.undo.revert(session.id)
     assert [os.path.basename(one.path) for one in report.kept] == ["late"]
     assert not (folder / "mine").exists() and not ChangeLog(str(log)).read().steps
+
+
+async def test_a_record_that_another_process_prevents_leaves_no_command_open(
+    world: World, folder: Path, environ: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(file_changes, "LOCK_WAIT_S", 0.05)
+    session = await world.prompt(f"go {start(UNTIL_GO)}")
+    [log] = find_paths(environ).snapshot.glob("*/*/claims.jsonl")
+    await world.client.undo.recover(session.id)  # waits for the end of the run
+    lock = Locks(find_paths(environ)).session_run(session.id)
+    lock.try_acquire()
+    try:
+        (folder / "go").touch()
+        async with asyncio.timeout(20):
+            while any(one.ended is None for one in ChangeLog(str(log)).read().shells):
+                await asyncio.sleep(0.02)
+    finally:
+        lock.release()
+    assert [step.session for step in ChangeLog(str(log)).read().steps.values()] == [session.id]
 
 
 async def test_a_start_that_is_interrupted_leaves_nothing(world: World) -> None:

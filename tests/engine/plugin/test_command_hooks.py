@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from opencode_tui.engine.plugin.command_hooks import HookError, _run_shell
 from opencode_tui.schema.error import OpencodeError
 from tests.support.provider.model_script import Answer, Call
 from tests.support.world.engine import opened
@@ -118,6 +119,15 @@ async def test_the_end_of_a_turn_and_a_new_session_run_commands(environ: dict[st
             await asyncio.sleep(0.01)
     for name in ("Stop", "SessionStart"):
         assert json.loads((tmp_path / f"{name}.json").read_text())["session_id"] == session.id
+
+
+async def test_a_late_command_is_killed_with_the_children_that_it_left(environ: dict[str, str], tmp_path: Path) -> None:
+    with pytest.raises(HookError, match=r"longer than 0\.5 s"):
+        await _run_shell("sleep 1000 & echo $! > pid", b"", folder=tmp_path, environ=environ, limit_s=0.5)
+    status = Path(f"/proc/{(tmp_path / 'pid').read_text().strip()}/cmdline")
+    async with asyncio.timeout(30):
+        while status.exists() and status.read_bytes():
+            await asyncio.sleep(0.01)
 
 
 @pytest.mark.parametrize(

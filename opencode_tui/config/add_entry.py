@@ -1,55 +1,37 @@
-"""Adds an MCP server to a settings file; its comments and its order stay."""
+"""Adds an MCP server to a settings file; its comments, its order and its mode stay."""
 
-import json
-import os
-import re
 from pathlib import Path
 from typing import cast
 
+from opencode_tui.config.sources.jsonc import JsoncError
+from opencode_tui.config.sources.jsonc_edit import merge_into
 from opencode_tui.config.sources.layer import parse_layer
 from opencode_tui.config.sources.locations import FILE_NAMES
-from opencode_tui.config.sources.text_file import UnreadableFileError, read_text
+from opencode_tui.config.user_file import read_settings_text, write_settings_text
 from opencode_tui.schema.error import ConfigError
 from opencode_tui.schema.record import JsonObject
-from opencode_tui.storage.files import AtomicWriter, FileSystem
+from opencode_tui.storage.locks import Locks
+from opencode_tui.storage.paths import Paths
 
 
-def add_mcp_server(folder: Path, name: str, entry: JsonObject) -> Path:
+def add_mcp_server(folder: Path, name: str, entry: JsonObject, *, paths: Paths) -> Path:
     """Add a server to the settings file of a folder and return the file; it is created where there is none.
 
-    Raises ConfigError for a file that cannot be read or has a server of this name. Blocks.
+    Of two files it is the one that overrides the other. Raises ConfigError for a file that cannot be read or has a server of this
+    name, StorageError for one that cannot be written. Blocks.
     """
-    path = next((folder / one for one in FILE_NAMES if (folder / one).exists()), folder / FILE_NAMES[1])
-    try:
-        text = read_text(str(path)) if path.exists() else "{}\n"
-    except UnreadableFileError as error:
-        raise ConfigError(f"{path}: {error}") from None
-    layer = parse_layer(text, source=str(path), origin="user", folder=folder)
-    servers = layer.value.get("mcp")
-    if isinstance(servers, dict) and name in cast("JsonObject", servers):
-        raise ConfigError(f"{path}: mcp.{name} exists already; change it there, or choose another name")
-    changed = _insert(text, name, entry, has_servers=isinstance(servers, dict))
-    expected = {
-        **layer.value,
-        "mcp": {**(cast("JsonObject", servers) if isinstance(servers, dict) else {}), name: entry},
-    }
-    if changed is None or parse_layer(changed, source=str(path), origin="user", folder=folder).value != expected:
-        raise ConfigError(f"{path} cannot be changed by this command; add the server to its key `mcp` yourself")
-    try:
+    with Locks(paths).store():
+        present = [folder / one for one in FILE_NAMES if (folder / one).exists()]
+        path = present[-1] if present else folder / "opencode.json"
+        text = read_settings_text(path)
+        layer = parse_layer(text or "{}", source=str(path), origin="user", folder=folder)
+        servers = layer.value.get("mcp")
+        if isinstance(servers, dict) and name in cast("JsonObject", servers):
+            raise ConfigError(f"{path}: mcp.{name} exists already; change it there, or choose another name")
+        try:
+            changed = merge_into(text, {"mcp": {name: entry}})
+        except JsoncError as error:
+            raise ConfigError(f"{path}: {error.position}: {error}") from None
         folder.mkdir(parents=True, exist_ok=True)
-        AtomicWriter(FileSystem()).write(os.path.realpath(path), changed.encode(), durable=True)
-    except OSError as error:
-        raise ConfigError(f"{path} cannot be written: {error.strerror}") from error
+        write_settings_text(path, changed)
     return path
-
-
-def _insert(text: str, name: str, entry: JsonObject, *, has_servers: bool) -> str | None:
-    """Return the text with the entry as the first member of `mcp`; None where that cannot be found."""
-    found = re.search(r'"mcp"\s*:\s*\{' if has_servers else r"\{", text)
-    if found is None:
-        return None
-    member = f"{json.dumps(name)}: {json.dumps(entry, ensure_ascii=False)}"
-    member = f"\n    {member}" if has_servers else f'\n  "mcp": {{\n    {member}\n  }}'
-    rest = text[found.end() :]
-    end = "\n" if rest.lstrip().startswith("}") else ","
-    return f"{text[: found.end()]}{member}{end}{rest.lstrip() if end != ',' else rest}"

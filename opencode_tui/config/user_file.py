@@ -59,7 +59,7 @@ def change_user_settings(
     _check(wanted, directory)
     with Locks(paths).store():
         path = find_user_file(paths)
-        before = _read(path)
+        before = read_settings_text(path)
         try:
             present = load_config(paths=paths, flags=flags, directory=directory, environ=environ)
             shown = _overlay(shown, present.effective)
@@ -74,7 +74,7 @@ def change_user_settings(
             raise ConfigError(f"{path}: {error.position}: {error}") from None
         loaded = load_config(paths=paths, flags=flags, directory=directory, environ=environ, draft=(path, after))
         if after != before:
-            _write(path, after)
+            write_settings_text(path, after)
     return loaded
 
 
@@ -128,7 +128,7 @@ def _check(change: JsonObject, directory: Path) -> None:
         raise layer.error(path, describe_unknown(near))
 
 
-def _read(path: Path) -> str:
+def read_settings_text(path: Path) -> str:
     """Return the text of the file, empty without one; raises ConfigError when it is not valid."""
     try:
         text = read_text(str(path))
@@ -140,7 +140,8 @@ def _read(path: Path) -> str:
     return text
 
 
-def _write(path: Path, text: str) -> None:
+def write_settings_text(path: Path, text: str) -> None:
+    """Replace a file, whose mode is kept; a new one is 0600. Raises StorageError. Blocks."""
     from opencode_tui.storage.files import FILE_MODE, AtomicWriter, FileSystem  # only needed for writing
 
     real = os.path.realpath(path)

@@ -64,8 +64,8 @@ def add(
     else:
         own = {"environment": _pairs(variables)} if variables else {}
         entry = {"type": "local", "command": list(command), **own}
-    folder = read_environment().paths.config if is_global else Path.cwd()
-    path = add_mcp_server(folder, name, entry)
+    paths = read_environment().paths
+    path = add_mcp_server(paths.config if is_global else Path.cwd(), name, entry, paths=paths)
     say(f"added {name} to {path}; `opencode-tui mcp debug {name}` checks it")
     if not is_global:
         say("settings of a folder start programs only after `opencode-tui trust`")

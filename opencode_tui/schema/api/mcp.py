@@ -31,7 +31,7 @@ class McpServerStatus(Record):
     instructions: str | None = absent()
     output: list[str] = Field(default_factory=list[str])
 
-    def wire_status(self) -> JsonObject:
+    def opencode_status(self) -> JsonObject:
         """Return the status as OpenCode's clients know it, which have no word for a server that is starting."""
         match self.state:
             case "known" | "connected":

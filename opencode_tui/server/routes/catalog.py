@@ -1,9 +1,10 @@
-"""Routes of agents, commands, tools, skills, providers, and services that are not supported yet.
+"""Routes of agents, commands, tools, skills, providers, MCP servers and language servers.
 
 Providers and models have the shape of OpenCode's API. Source: reference, `http.md` 3, "Facts for start-up".
 """
 
 import asyncio
+import re
 from collections.abc import Iterable, Sequence
 from typing import Annotated, Any, Literal
 
@@ -11,6 +12,7 @@ from fastapi import Path, Response
 
 from opencode_tui.schema.api.catalog import AgentSummary, CommandSummary, ProviderSummary, SkillSummary, ToolSummary
 from opencode_tui.schema.api.language import FormatterState, LanguageServerState
+from opencode_tui.schema.api.mcp import McpAdd
 from opencode_tui.schema.http_headers import OWN
 from opencode_tui.schema.model import Cost, Model, Prices
 from opencode_tui.schema.record import JsonObject, Record, absent
@@ -122,15 +124,43 @@ async def list_skills(client: FolderClient) -> Response:
 
 
 @extension_router.get("/mcp", response_model=dict[str, Any])
-async def list_mcp_servers(_client: FolderClient) -> Response:
-    """Return the MCP servers that are connected: this version connects none."""
-    return answer_value({})
+async def list_mcp_servers(client: FolderClient) -> Response:
+    """Return the states of the MCP servers by name."""
+    return await _answer_statuses(client)
+
+
+@extension_router.post("/mcp", response_model=dict[str, Any])
+async def add_mcp_server(client: FolderClient, request: McpAdd) -> Response:
+    """Add or replace an MCP server until the folder is closed, and return the states of all."""
+    await client.mcp.add(request)
+    return await _answer_statuses(client)
+
+
+@extension_router.post("/mcp/{name}/connect", response_model=bool)
+async def connect_mcp_server(client: FolderClient, name: str) -> Response:
+    """Switch an MCP server on and start it; a failure is in its state."""
+    await client.mcp.connect(name)
+    return answer_value(True)
+
+
+@extension_router.post("/mcp/{name}/disconnect", response_model=bool)
+async def disconnect_mcp_server(client: FolderClient, name: str) -> Response:
+    """End an MCP server, and switch it off."""
+    await client.mcp.disconnect(name)
+    return answer_value(True)
+
+
+async def _answer_statuses(client: FolderClient) -> Response:
+    return answer_value({one.name: one.opencode_status() for one in await client.mcp.servers()})
 
 
 @extension_router.get("/experimental/resource", response_model=dict[str, Any])
-async def list_mcp_resources(_client: FolderClient) -> Response:
-    """Return the resources of connected MCP servers: this version connects none."""
-    return answer_value({})
+async def list_mcp_resources(client: FolderClient) -> Response:
+    """Return the known resources of MCP servers by `server:name`."""
+    listed = await client.mcp.resources()
+    return answer_value(
+        {_OTHER.sub("_", one.client) + ":" + _OTHER.sub("_", one.name): one.to_dict() for one in listed}
+    )
 
 
 @extension_router.get("/lsp", response_model=list[LanguageServerState])
@@ -159,6 +189,7 @@ async def list_formatters(client: FolderClient) -> Response:
 
 _PACKAGES = {"anthropic": "@ai-sdk/anthropic", "openai": "@ai-sdk/openai-compatible"}
 _LARGE = 200_000
+_OTHER = re.compile(r"[^a-zA-Z0-9_-]")
 _MEDIA = ("text", "audio", "image", "video", "pdf")
 
 

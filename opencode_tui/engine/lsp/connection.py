@@ -132,11 +132,13 @@ class Connection:
 
     async def close(self, *, grace_s: float = EXIT_GRACE_S) -> None:
         """End the server, and kill all processes of its group that are left."""
-        if not self.is_closed:
-            self.is_closed = True
-            if self._process.returncode is None and grace_s and self.heard:
-                await self._ask_to_exit(grace_s)
-        self.kill()
+        try:
+            if not self.is_closed:
+                self.is_closed = True
+                if self._process.returncode is None and grace_s and self.heard:
+                    await self._ask_to_exit(grace_s)
+        finally:
+            self.kill()
         await self._process.wait()
         for task in (self._reading, self._reading_errors):
             task.cancel()

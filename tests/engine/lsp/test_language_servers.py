@@ -216,6 +216,7 @@ async def test_the_reason_is_known_at_once_where_a_server_dies_at_its_start(
         path = world.write("a.bug", "fine\n")
         with pytest.raises(ServerGoneError, match="it ended at once"):
             await world.servers.server_for(path, limit_s=1000)
+        await world.idle()
 
 
 async def test_texts_that_are_too_large_are_not_sent(tmp_path: Path, environ: dict[str, str]) -> None:

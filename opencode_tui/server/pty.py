@@ -1,4 +1,4 @@
-"""The terminals of a server: a program with a pseudo terminal each, whose output is replayed to whoever connects.
+"""The terminals of a server: a program with a pseudo terminal each, whose output is replayed to each client that connects.
 
 A terminal is a shell of the user: nothing confines it. The program leads a session of its own; removing the terminal while the
 program runs ends all processes of that session, and the end of this process hangs up the terminal.

@@ -94,7 +94,7 @@ def first_requests(folder: Path, count: int) -> tuple[float, float]:
 async def killed_and_closed(folder: Path) -> tuple[float, float, int]:
     """Return the milliseconds to the error of a call whose server is killed, those of closing five, and the processes left."""
     world = World(folder, dict(os.environ))
-    async with world.servers(timeout=None, **{name: dict[str, str]() for name in SIZES}) as servers:
+    async with world.servers(timeout=None, command=COMMAND, **{name: dict[str, str]() for name in SIZES}) as servers:
         await asyncio.gather(*(servers.connect(name) for name in servers.names))
         pids = [pid for name in servers.names if (pid := pid_of(servers, name))]
         call = asyncio.create_task(servers.call("one", "slow", {"seconds": 60, "steps": 1}))

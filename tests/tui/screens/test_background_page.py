@@ -6,7 +6,7 @@ from pathlib import Path
 from tests.support.terminal.screen import screen
 from tests.support.world.repo import make_repo
 
-START = {"command": "seq 9000; echo listening on 5173; sleep 4101", "description": "x", "background": True}
+START = {"command": "seq 20000; echo listening on 5173; sleep 4101", "description": "x", "background": True}
 
 
 async def test_a_command_is_listed_read_and_stopped(environ: dict[str, str], tmp_path: Path) -> None:

@@ -81,8 +81,9 @@ async def test_a_long_command_can_be_read_whole_after_it_ran(environ: dict[str, 
     async with screen(environ, folder, Answer(calls=(Call("bash", {"command": command, "description": "x"}),))) as page:
         await page.send("go")
         await page.sees("✓ Done")
-        assert "word39" not in page.text()
+        assert "word39" not in await page.sees("Done: go")
         page.app.set_focus(page.app.chat.view)
+        await page.pilot.pause()
         await page.press("k")
         await page.press("enter")
         await page.sees("word39")

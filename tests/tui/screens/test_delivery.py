@@ -9,8 +9,8 @@ from tests.support.terminal.screen import Page, screen
 SLOW = "<<words 60>> <<slow 30>>"
 
 
-async def start_turn(page: Page) -> None:
-    await page.send(SLOW)
+async def start_turn(page: Page, prompt: str = SLOW) -> None:
+    await page.send(prompt)
     await page.sees("word3")
 
 
@@ -70,7 +70,7 @@ async def test_an_interrupted_turn_gives_queued_messages_back(environ: dict[str,
 
 async def test_a_queued_message_is_edited_and_many_are_counted(environ: dict[str, str], folder: Path) -> None:
     async with screen(environ, folder, settings={"tui": {"delivery": "queue"}}) as page:
-        await start_turn(page)
+        await start_turn(page, "<<words 60>> <<slow 1000>>")
         for number in range(5):
             await page.send(f"message {number}")
         text = await page.sees("and 2 more")

@@ -1,7 +1,7 @@
 from opencode_tui.engine.snapshot.entry import Entry, Unknown
 from opencode_tui.engine.snapshot.objects.store import ObjectWriter
 from opencode_tui.engine.snapshot.objects.view import open_view
-from opencode_tui.engine.snapshot.record.recording import add_partial
+from opencode_tui.engine.snapshot.record.step_snapshots import add_partial
 
 
 def stored(world, states, **more):

@@ -3,7 +3,8 @@ import asyncio
 import pytest
 
 from opencode_tui.engine.snapshot.objects.quota import SnapshotSettings
-from opencode_tui.engine.snapshot.record.recording import CommandWindow, Write
+from opencode_tui.engine.snapshot.record.recording import CommandWindow
+from opencode_tui.engine.snapshot.record.step_snapshots import Write
 from opencode_tui.schema.error import SnapshotError
 from tests.support.snapshot.worktree import World, patch_of
 

@@ -80,7 +80,7 @@ class StepRecorder:
         return StepRecording(snapshots.lock, session=message.session_id, message=message.id, window=family)
 
     @asynccontextmanager
-    async def late_access(self, session_id: str) -> AsyncGenerator[None]:
+    async def access_after_run(self, session_id: str) -> AsyncGenerator[None]:
         """Allow writes to a session after a run: by its present run, or with its lock, which is waited for.
 
         Raises BusyError when another process keeps it, NotFoundError when it is deleted.
@@ -230,7 +230,7 @@ class StepChanges:
         try:
             try:
                 await recording.end_background(window)
-                async with self._recorder.late_access(message.session_id):
+                async with self._recorder.access_after_run(message.session_id):
                     stored = await self._recorder.store.messages(message.session_id)
                     if any(one.info.id == message.id for one in stored):
                         async with self._writing:
@@ -293,7 +293,7 @@ class FileChangeRecorder:
         """Record the files as they are and as they will be."""
 
         async def act() -> None:
-            from opencode_tui.engine.snapshot.record.recording import Write  # only for steps with changes
+            from opencode_tui.engine.snapshot.record.step_snapshots import Write  # only for steps with changes
 
             recording = await self._changes.open()
             given = [Write(write.path, write.content, write.mode) for write in writes]

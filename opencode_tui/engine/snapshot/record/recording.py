@@ -12,170 +12,27 @@ after the run is contested, because the user may have changed it. Source: SPEC, 
 import asyncio
 import threading
 import time
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from opencode_tui.cancellation import run_to_completion
 from opencode_tui.engine.snapshot.change_log import ChangeHistory, ChangeLog, OpenStep
-from opencode_tui.engine.snapshot.entry import NOT_LOOKED, OVER_QUOTA, Entry, State, Unknown, parents, permission_bits
-from opencode_tui.engine.snapshot.objects.changes import Change, is_certain, is_partial
-from opencode_tui.engine.snapshot.objects.manifest import Defaults, Manifest
-from opencode_tui.engine.snapshot.objects.store import ObjectStore, ObjectWriter
-from opencode_tui.engine.snapshot.objects.tree import EMPTY_TREE, EXECUTABLE, FOLDER, LINK, PLAIN, encode
-from opencode_tui.engine.snapshot.objects.view import View, add_snapshot, open_view
+from opencode_tui.engine.snapshot.entry import OVER_QUOTA
+from opencode_tui.engine.snapshot.objects.changes import is_certain, is_partial
+from opencode_tui.engine.snapshot.objects.store import ObjectWriter
+from opencode_tui.engine.snapshot.objects.view import View, open_view
 from opencode_tui.engine.snapshot.record.accumulator import ChangeSet, Interval, StepAccumulator
+from opencode_tui.engine.snapshot.record.step_snapshots import (
+    Recorded,
+    Write,
+    folders_above,
+    observe_writes,
+    store_changes,
+)
 from opencode_tui.engine.snapshot.skipped import Stamps, find_touched, stamp_skipped
 from opencode_tui.engine.snapshot.snapshot import LockedWorktree, WorktreeLock
-from opencode_tui.engine.snapshot.worktree import NOT_IN_PROJECT, Worktree
 from opencode_tui.schema.error import SnapshotError
-
-_USUAL = Defaults()
-_NOTHING: Mapping[str, str] = {}
-
-
-def add_partial(
-    store: ObjectStore, writer: ObjectWriter, states: Mapping[str, State], *, skipped: Mapping[str, str] = _NOTHING
-) -> View:
-    """Add a snapshot of these paths only to the writer, whose `flush` stores it, and return it.
-
-    `skipped` are other paths with the reasons why they are unknown; a folder among the paths makes its other content unknown.
-    The content of files must be stored, or added to the writer, already. A path with another path below it counts as a folder.
-    """
-    leaves = {path: state for path, state in states.items() if isinstance(state, Entry) and state.kind != "folder"}
-    filled = {above for path in leaves for above in parents(path)}
-    folders = {
-        path: state
-        for path, state in states.items()
-        if path in filled or (isinstance(state, Entry) and state.kind == "folder")
-    }
-    entries = {path: state for path, state in {**leaves, **folders}.items() if isinstance(state, Entry)}
-    known = {path for path in folders if path not in filled}
-    holding = {above for path in known for above in parents(path)}
-    manifest = Manifest(
-        modes={
-            path: state.mode for path, state in entries.items() if state.kind != "link" and state.mode != _usual(state)
-        },
-        folders=frozenset(known - holding),
-        skipped={path: reason for path, reason in skipped.items() if path not in states or path in filled}
-        | {"": NOT_LOOKED}
-        | {path: state.reason for path, state in states.items() if isinstance(state, Unknown) and path not in filled},
-        looked=frozenset(path for path, state in states.items() if state is None and path not in filled | holding),
-    )
-    return add_snapshot(store, writer, _add_tree(writer, leaves), manifest)
-
-
-def _add_tree(writer: ObjectWriter, leaves: Mapping[str, Entry]) -> str:
-    """Add the tree of these files and links, their paths relative to it, and return its id."""
-    names: dict[str, tuple[str, str]] = {}
-    below: dict[str, dict[str, Entry]] = {}
-    for path, entry in leaves.items():
-        name, _, rest = path.partition("/")
-        if rest:
-            below.setdefault(name, {})[rest] = entry
-        else:
-            names[name] = (_git_mode(entry), entry.id)
-    for name, inner in below.items():
-        names[name] = (FOLDER, _add_tree(writer, inner))
-    return writer.add("tree", encode(names)) if names else EMPTY_TREE
-
-
-def _git_mode(entry: Entry) -> str:
-    if entry.kind == "link":
-        return LINK
-    return EXECUTABLE if entry.mode & 0o100 else PLAIN
-
-
-def _usual(entry: Entry) -> int:
-    if entry.kind == "folder":
-        return _USUAL.folder
-    return _USUAL.executable if entry.mode & 0o100 else _USUAL.file
-
-
-@dataclass(frozen=True, slots=True)
-class Write:
-    """A write that is about to happen: the file's whole content and permission bits; `content` None deletes it."""
-
-    path: Path
-    content: bytes | None
-    mode: int
-
-
-@dataclass(frozen=True, slots=True)
-class Recorded:
-    """The changes of a step so far; `files` are absolute paths.
-
-    Without files it changed only paths that are not recorded: an undo then reports these.
-    """
-
-    hash: str
-    after: str
-    files: list[str]
-
-
-def observe_writes(tree: Worktree, writes: Sequence[Write], made: Iterable[Path]) -> tuple[ChangeSet, ObjectWriter]:
-    """Return the change that writes will make, and the writer with the content of both states.
-
-    `made` are folders that were made for them. Raises SnapshotError when all of them are outside the project.
-    """
-    writer = ObjectWriter(tree.store)
-    changes: dict[str, Change] = {}
-    for write in writes:
-        inner = tree.relative(str(write.path))
-        if inner is None:
-            continue
-        now = tree.observe_path(inner)
-        if isinstance(now.state, Entry) and now.state.kind != "folder":
-            writer.add("blob", now.data)
-        after = None
-        if write.content is not None:
-            after = Entry("file", permission_bits(write.mode), writer.add("blob", write.content))
-        changes[inner] = (now.state, after)
-    if not changes:
-        raise SnapshotError(NOT_IN_PROJECT)
-    new = {inner for one in made if (inner := tree.relative(str(one))) is not None}
-    folders: dict[str, Change] = {}
-    for folder in {above for path in changes for above in parents(path)}:
-        state = tree.observe_path(folder).state
-        folders[folder] = (None if folder in new else state, state)
-    return ChangeSet(changes, folders), writer
-
-
-def folders_above(changes: Mapping[str, Change], before: View, after: View) -> dict[str, Change]:
-    """Return the states of the folders above changed paths in two snapshots."""
-    above = {folder for path in changes for folder in parents(path)}
-    return {path: (before.state(path), after.state(path)) for path in above}
-
-
-def store_changes(opened: LockedWorktree, accumulator: StepAccumulator, writer: ObjectWriter) -> Recorded | None:
-    """Store the writer's objects and the states before and after a step; return None when it changed nothing."""
-    total = accumulator.total()
-    if not total.files and not total.has_unseen:
-        writer.flush()
-        return None
-    store = opened.worktree.store
-    if total.whole is not None:
-        before, after = total.whole
-        after = _with_touched(open_view(store, after), writer, total.skipped)
-        writer.flush()
-    else:
-        before, after = (
-            add_partial(store, writer, states, skipped=total.skipped).id for states in (total.before, total.after)
-        )
-        writer.flush()
-    if total.contested:
-        opened.change_log.mark_contested(after, total.contested, time=opened.clock())
-    for name in (before, after):
-        opened.snapshot_log.add(name, opened.clock())
-    files = [opened.worktree.absolute(path) for path in total.files]
-    return Recorded(before, after, files)
-
-
-def _with_touched(view: View, writer: ObjectWriter, touched: Iterable[str]) -> str:
-    """Return the id of the snapshot extended by the left-out paths that the step changed."""
-    if not view.manifest.skipped:
-        return view.id
-    return add_snapshot(view.store, writer, view.files, replace(view.manifest, touched=frozenset(touched))).id
 
 
 @dataclass(slots=True)

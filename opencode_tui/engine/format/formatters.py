@@ -6,16 +6,14 @@ A result that changes lines farther than `MARGIN` from the edit is dropped, unle
 import asyncio
 import difflib
 import logging
-import os
 import shutil
-import signal
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 
 from opencode_tui.engine.format.formatted import Formatted
 from opencode_tui.engine.format.known_formatters import FILE, FormatterTable, KnownFormatter, Lines
+from opencode_tui.engine.project.programs import run_program
 from opencode_tui.schema.api.language import FormatterState
 from opencode_tui.schema.error import OpencodeError
 
@@ -160,29 +158,13 @@ def _folder_of(path: Path, marker: str, worktree: Path) -> Path:
 
 async def _communicate(argv: Sequence[str], data: bytes, folder: Path, environ: Mapping[str, str]) -> bytes:
     """Return the output of a program. Raises FormatError when it fails or takes too long, OSError when it cannot start."""
-    process = await asyncio.create_subprocess_exec(
-        *argv,
-        cwd=folder,
-        env=environ,
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-        start_new_session=True,
-    )
     try:
-        async with asyncio.timeout(TIMEOUT_S):
-            out, errors = await process.communicate(data)
-    except (TimeoutError, asyncio.CancelledError) as error:
-        with suppress(ProcessLookupError, PermissionError):  # it may have ended and left children that hold its output
-            os.killpg(process.pid, signal.SIGKILL)
-        if isinstance(error, asyncio.CancelledError):
-            raise
+        ran = await run_program(argv, data, folder=folder, environ=environ, limit_s=TIMEOUT_S)
+    except TimeoutError:
         raise _LateError(f"{argv[0]} took longer than {TIMEOUT_S:g} s") from None
-    if process.returncode:
-        raise FormatError(
-            f"{argv[0]} failed with exit code {process.returncode}: {errors[:300].decode('utf-8', 'replace')}"
-        )
-    return out
+    if ran.code:
+        raise FormatError(f"{argv[0]} failed with exit code {ran.code}: {ran.errors[:300].decode('utf-8', 'replace')}")
+    return ran.output
 
 
 def changed_lines(before: str, after: str) -> list[tuple[Lines, Lines]]:

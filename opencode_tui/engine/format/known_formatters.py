@@ -4,15 +4,13 @@ They run outside the sandbox. Where commands run inside one, a formatter must no
 project starts then, and none that runs code of the project.
 """
 
-import os
-import shutil
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct
 
 from opencode_tui.config.settings.settings import FormatterSettings
-from opencode_tui.engine.project.programs import find_program, is_below
+from opencode_tui.engine.project.programs import ProjectPrograms
 from opencode_tui.schema.api.language import FormatterState
 
 FILE = "$FILE"
@@ -141,7 +139,6 @@ KNOWN: tuple[KnownFormatter, ...] = (
     KnownFormatter("pint", (".php",), ()),  # it cannot read its standard input
     KnownFormatter("ormolu", (".hs",), ("ormolu", "--stdin-input-file", FILE)),
 )
-_PROJECT_FOLDERS = ("node_modules/.bin", ".venv/bin", "venv/bin", "vendor/bin")
 
 
 class FormatterTable:
@@ -162,8 +159,8 @@ class FormatterTable:
     ) -> None:
         self.directory = directory
         self.worktree = directory if str(worktree) == "/" else worktree
-        self._environ = environ
         self._runs_project = is_trusted and not is_sandboxed
+        self._finder = ProjectPrograms(environ, directory, self.worktree, may_be_own=self._runs_project)
         self._formatters = _chosen(settings)
         self._programs: dict[str, str | None] = {}
 
@@ -202,21 +199,8 @@ class FormatterTable:
     def _program(self, formatter: KnownFormatter) -> str | None:
         program = formatter.command[0] if formatter.command else ""
         if program not in self._programs:
-            self._programs[program] = self._look_for(program) if program else None
+            self._programs[program] = self._finder.find(program) if program else None
         return self._programs[program]
-
-    def _look_for(self, program: str) -> str | None:
-        if os.sep in program:
-            path = str(self.directory / program)
-            return shutil.which(path) if self._runs_project or not is_below(path, self.worktree) else None
-        if self._runs_project:
-            tops = (self.directory, self.worktree)
-            found = shutil.which(
-                program, path=os.pathsep.join(str(top / one) for top in tops for one in _PROJECT_FOLDERS)
-            )
-            if found is not None:
-                return found
-        return find_program(program, self._environ, self.worktree)
 
 
 def _chosen(settings: bool | Mapping[str, FormatterSettings] | None) -> list[KnownFormatter]:

@@ -9,7 +9,6 @@ project starts then, and none that runs code of the project.
 import json
 import os
 import re
-import shutil
 from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -18,7 +17,7 @@ from typing import Any, cast
 from msgspec import Struct, field
 
 from opencode_tui.config.settings.settings import LspSettings
-from opencode_tui.engine.project.programs import find_program, is_below
+from opencode_tui.engine.project.programs import ProjectPrograms
 
 _LANGUAGES = {
     ".bash": "shellscript", ".c": "c", ".cc": "cpp", ".cjs": "javascript", ".cpp": "cpp", ".cs": "csharp", ".cts": "typescript",
@@ -40,7 +39,6 @@ PYTHON_MARKERS = (
     "ty.toml",
 )
 _SCRIPT_MARKERS = ("package.json", "tsconfig.json", "jsconfig.json")
-_PROJECT_FOLDERS = ("node_modules/.bin", ".venv/bin", "venv/bin", "vendor/bin")
 
 
 class KnownServer(Struct, frozen=True):
@@ -172,9 +170,9 @@ class ServerTable:
     ) -> None:
         self.directory = directory
         self.worktree = directory if str(worktree) == "/" else worktree
-        self._environ = environ
         self._is_trusted = is_trusted
         self._runs_project = is_trusted and not is_sandboxed
+        self._finder = ProjectPrograms(environ, directory, self.worktree, may_be_own=self._runs_project)
         self.servers: Sequence[KnownServer] = [] if settings is False else _with_settings(settings)
         self._found: dict[str, Found | str] = {}
 
@@ -231,21 +229,12 @@ class ServerTable:
                 return "off where commands are sandboxed: it would run code of the project outside the sandbox"
             return "runs code of the project; trust the folder with `opencode-tui trust`"
         program, *arguments = server.command
-        path = self._at_path(program) if os.sep in program else self._by_name(program)
+        path = self._finder.find(program)
         if path is None:
             return f"not installed; {server.install}" if server.install else f"{program} was not found"
         if server.least_version and _npm_version(path) < server.least_version:
             return f"{path} is older than version {server.least_version}; {server.install}"
         return Found(server, (path, *arguments))
-
-    def _at_path(self, program: str) -> str | None:
-        path = str(self.directory / program)
-        return shutil.which(path) if self._runs_project or not is_below(path, self.worktree) else None
-
-    def _by_name(self, program: str) -> str | None:
-        folders = [str(top / name) for top in (self.directory, self.worktree) for name in _PROJECT_FOLDERS]
-        own = shutil.which(program, path=os.pathsep.join(folders)) if self._runs_project else None
-        return own or find_program(program, self._environ, self.worktree)
 
 
 def language_of(path: Path) -> str:

@@ -7,9 +7,7 @@ JSON on its standard output that says so, blocks a tool call or a prompt; any ot
 import asyncio
 import json
 import logging
-import os
 import re
-import signal
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -19,6 +17,7 @@ from msgspec import Struct
 
 from opencode_tui.config.settings.settings import CommandHook, HookGroup, HookTrigger, StatusLineSettings
 from opencode_tui.engine.plugin.hooks import Hook, HookBlocked, HookName, PluginHooks
+from opencode_tui.engine.project.programs import run_program
 from opencode_tui.schema.error import OpencodeError
 from opencode_tui.schema.ids import Identifier
 from opencode_tui.schema.record import JsonObject
@@ -179,25 +178,11 @@ async def _run_shell(
     command: str, data: bytes, *, folder: Path, environ: Mapping[str, str], limit_s: float
 ) -> tuple[int, str, str]:
     """Return the exit code and both outputs of a command. Raises HookError after `limit_s` seconds, when it is killed."""
-    process = await asyncio.create_subprocess_exec(
-        *("/bin/sh", "-c", command),
-        cwd=folder,
-        env=environ,
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-        start_new_session=True,
-    )
     try:
-        async with asyncio.timeout(limit_s):
-            out, err = await process.communicate(data)
-    except (TimeoutError, asyncio.CancelledError) as error:
-        with suppress(ProcessLookupError, PermissionError):  # it may have ended and left children that hold its output
-            os.killpg(process.pid, signal.SIGKILL)
-        if isinstance(error, asyncio.CancelledError):
-            raise
+        ran = await run_program(("/bin/sh", "-c", command), data, folder=folder, environ=environ, limit_s=limit_s)
+    except TimeoutError:
         raise HookError(f"`{command}` took longer than {limit_s:g} s") from None
-    return process.returncode or 0, _text(out), _text(err)
+    return ran.code, _text(ran.output), _text(ran.errors)
 
 
 STATUS_TIMEOUT_S = 2.0

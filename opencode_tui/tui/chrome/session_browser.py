@@ -56,8 +56,7 @@ class SessionBrowser(Rows, can_focus=True):
         super().__init__()
         self.is_everywhere = False
         """Whether the sessions of all projects are shown."""
-        self.can_undo = False
-        """Whether `UNDO_KEY` has something to restore."""
+        self._can_undo = False
         self._all: Sequence[SessionRow] = ()
         self._found: Sequence[SessionRow] = ()
         self._now = 0
@@ -70,6 +69,16 @@ class SessionBrowser(Rows, can_focus=True):
     def selected(self) -> str:
         """Return the ID of the selected session; empty when there is none."""
         return self._selected
+
+    @property
+    def can_undo(self) -> bool:
+        """Whether `UNDO_KEY` has something to restore; the keys at the bottom follow it."""
+        return self._can_undo
+
+    @can_undo.setter
+    def can_undo(self, can_undo: bool) -> None:
+        self._can_undo = can_undo
+        self.redraw()
 
     @property
     def typed(self) -> str:
@@ -128,7 +137,7 @@ class SessionBrowser(Rows, can_focus=True):
                 self.reset()
             else:
                 self.post_message(self.Left())
-        elif key == UNDO_KEY and self.can_undo:
+        elif key == UNDO_KEY and self._can_undo:
             self.post_message(self.Acted("undo", ""))
         elif key in KEYS:
             self.post_message(self.Acted(KEYS[key][0], self._selected))
@@ -222,7 +231,7 @@ class SessionBrowser(Rows, can_focus=True):
         pairs = [(key, words) for key, (_, words) in KEYS.items()]
         if self.is_everywhere:
             pairs = [(key, "this project" if key == "tab" else words) for key, words in pairs]
-        pairs += [(UNDO_KEY, "undo")] if self.can_undo else []
+        pairs += [(UNDO_KEY, "undo")] if self._can_undo else []
         pairs += [("/", "search the content" if self._is_filtering else "filter"), ("esc", "back")]
         accent, text = sections.style("accent", bold=True), sections.style("text")
         lines: list[list[Piece]] = [[]]

@@ -119,7 +119,7 @@ class CallAssembler:
         """Return the call to run, with an error if it must not run; `flaw` is the defect of the whole response."""
         arguments, error = parse_arguments(call.raw)
         if not call.name:
-            error = "The call has no tool name."
+            error = "The call has no tool name. Name one of the tools, and write its arguments as one JSON object."
         error = call.refusal or error or flaw
         name = call.name or UNNAMED
         if error is None:
@@ -184,6 +184,8 @@ class CallAssembler:
         half = name[: len(name) // 2]
         if name not in self._tools and half in self._tools and name == half * 2:
             return half
+        if name not in self._tools and name.startswith("_") and name[1:] in self._tools:
+            return name[1:]  # Gemini's encoder puts it before a name that starts with a digit
         return name
 
 
@@ -209,6 +211,10 @@ def parse_arguments(raw: str) -> tuple[JsonObject, str | None]:
         value: Any = json.loads(text, parse_constant=_refuse_constant)
     except RecursionError:
         return {}, "The arguments are nested too deeply."
+    except json.JSONDecodeError as error:
+        if error.msg == "Extra data" and text[error.pos :].startswith(("{", "[", ",")):
+            return {}, "The arguments are more than one JSON object. Make one call for each: one tool, one JSON object."
+        return {}, f"The arguments are not valid JSON ({error}). Write one complete JSON object."
     except ValueError as error:
         return {}, f"The arguments are not valid JSON ({error}). Write one complete JSON object."
     if isinstance(value, str) and value.lstrip().startswith("{"):

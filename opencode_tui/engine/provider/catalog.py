@@ -11,7 +11,9 @@ from msgspec import Struct, field
 
 from opencode_tui.engine.provider.decode.response import as_text
 from opencode_tui.engine.provider.demo import DEMO_MODEL
-from opencode_tui.engine.provider.known_provider import KNOWN, SMALL_MODELS, find_known, through_litellm
+from opencode_tui.engine.provider.known_provider import KNOWN, find_known, through_litellm
+from opencode_tui.engine.provider.model_facts import small_models
+from opencode_tui.engine.provider.model_pattern import name_prefix
 from opencode_tui.engine.provider.model_table import ModelTable
 from opencode_tui.engine.provider.provider import Endpoint, Provider
 from opencode_tui.schema.api.catalog import ProviderSummary
@@ -21,6 +23,11 @@ from opencode_tui.schema.record import JsonObject
 
 DEMO = ModelRef(provider_id="demo", model_id="tour")
 _SUGGESTIONS = 3
+_OWN_NAMES = ("azure",)
+"""Providers whose models have the names that a customer gave them, so that no other is known."""
+
+_REGIONAL = ("amazon-bedrock", "bedrock", "google-vertex", "vertex_ai")
+"""Providers where a model of another region or maker may not be reachable."""
 
 
 class CatalogSettings(Struct, frozen=True):
@@ -112,11 +119,15 @@ class Catalog(Struct, frozen=True):
         if self.settings.small_model:
             return self._named(self.settings.small_model)
         provider = self._provider(ref.provider_id)
-        listed = provider.model_ids() if provider else []
-        for part in SMALL_MODELS:
-            found = next((model_id for model_id in listed if part in model_id), None)
-            if found is not None:
-                return ModelRef(provider_id=ref.provider_id, model_id=found)
+        if provider is None or ref.provider_id in _OWN_NAMES:
+            return ref
+        listed = provider.model_ids()
+        near = [model_id for model_id in listed if name_prefix(model_id) == name_prefix(ref.model_id)]
+        for names in (near, [] if ref.provider_id in _REGIONAL else listed):
+            for part in small_models():
+                found = next((model_id for model_id in names if part in model_id), None)
+                if found is not None:
+                    return ModelRef(provider_id=ref.provider_id, model_id=found)
         return ref
 
     def _named(self, text: str) -> ModelRef:

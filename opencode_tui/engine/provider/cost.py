@@ -21,15 +21,38 @@ def to_tokens(usage: Usage) -> Tokens:
 
 
 def to_cost(usage: Usage, model: Model) -> Decimal:
-    """Return the price of a call in USD; reasoning is part of the output and counted once, unknown prices count as 0."""
+    """Return the price of a call in USD; reasoning is part of the output and counted once, unknown prices count as 0.
+
+    The prices of all tokens are those of the request's size, cached tokens included. Searches of the provider are added.
+    """
     prices = _prices(usage, model)
+    reasoning = min(usage.reasoning, usage.output) if prices.reasoning is not None else 0
+    for_hour = min(usage.cache_write_hour, usage.cache_write) if prices.cache_write_hour is not None else 0
     spent = (
         usage.input * prices.input
-        + usage.output * prices.output
+        + (usage.output - reasoning) * prices.output
+        + reasoning * (prices.reasoning or 0)
         + usage.cache_read * prices.cache_read
-        + usage.cache_write * prices.cache_write
+        + (usage.cache_write - for_hour) * prices.cache_write
+        + for_hour * (prices.cache_write_hour or 0)
     )
-    return spent / _MILLION
+    return spent / _MILLION + usage.searches * (model.cost.search or 0)
+
+
+def extra_cost(tokens: int, sent: int, model: Model) -> Decimal | None:
+    """Return what so many tokens cost more when they are sent anew than from the cache, of a request that sends `sent` in all.
+
+    In USD; None when the model's prices are unknown.
+    """
+    if not has_prices(model):
+        return None
+    prices = _prices(Usage(input=sent), model)
+    return tokens * (max(prices.input, prices.cache_write) - prices.cache_read) / _MILLION
+
+
+def has_prices(model: Model) -> bool:
+    """Return whether the prices of a model are known: not whether it is free."""
+    return model.cost.is_known
 
 
 def _prices(usage: Usage, model: Model) -> Prices:

@@ -18,17 +18,21 @@ from msgspec import Struct
 from opencode_tui import __version__
 from opencode_tui.config.redact import redact_text
 from opencode_tui.engine.provider import failure
-from opencode_tui.engine.provider.decode import anthropic_request, openai_request
+from opencode_tui.engine.provider.decode import anthropic_request, gemini_request, openai_request, responses_request
 from opencode_tui.engine.provider.decode.anthropic_messages import AnthropicMessagesDecoder
 from opencode_tui.engine.provider.decode.delta import ProtocolError, WireDelta
+from opencode_tui.engine.provider.decode.gemini_stream import GeminiDecoder
 from opencode_tui.engine.provider.decode.openai_chat import OpenAiChatDecoder
-from opencode_tui.engine.provider.failure import Reported
+from opencode_tui.engine.provider.decode.response import WebPageError
+from opencode_tui.engine.provider.decode.responses_stream import ResponsesDecoder
+from opencode_tui.engine.provider.error.body import Reported
 from opencode_tui.engine.provider.inflate import unpacker
 from opencode_tui.engine.provider.llm import LlmRequest, StreamEvent
 from opencode_tui.engine.provider.normalize import WireFormat, closing_events, new_normalizer
 from opencode_tui.engine.provider.provider import ENVIRONMENT_PROXY, Endpoint
 from opencode_tui.schema.error import ProviderError
 from opencode_tui.schema.ids import Clock, system_clock
+from opencode_tui.schema.model import Adapter
 
 if TYPE_CHECKING:
     import httpx
@@ -220,7 +224,7 @@ def _as_it_is(raw: bytes) -> tuple[bytes, ...]:
     return (raw,)
 
 
-# `Llm` adapters for the two wire formats that we decode ourselves: OpenAI chat completions and Anthropic messages.
+# `Llm` adapters for the wire formats that we decode ourselves.
 
 _DRAIN_S = 0.05
 """Seconds to wait for the end of a response body, so that the connection can be reused."""
@@ -242,7 +246,7 @@ class Dialect(Struct, frozen=True):
     """A wire format: the path of requests, their encoder, the decoder of responses, the headers with the key."""
 
     wire_format: WireFormat
-    path: str
+    path: Callable[[LlmRequest], str]
     encode: Callable[[LlmRequest], bytes]
     decoder: Callable[[], Decoder]
     credentials: Callable[[str | None], dict[str, str]]
@@ -256,12 +260,24 @@ def _anthropic_key(key: str | None) -> dict[str, str]:
     return {"anthropic-version": anthropic_request.VERSION, **({"x-api-key": key} if key else {})}
 
 
-OPENAI = Dialect("openai", "/chat/completions", openai_request.encode, OpenAiChatDecoder, _bearer)
-ANTHROPIC = Dialect("anthropic", "/messages", anthropic_request.encode, AnthropicMessagesDecoder, _anthropic_key)
+def _google_key(key: str | None) -> dict[str, str]:
+    return {"x-goog-api-key": key} if key else {}
+
+
+OPENAI = Dialect("openai", lambda _: "/chat/completions", openai_request.encode, OpenAiChatDecoder, _bearer)
+RESPONSES = Dialect("openai", lambda _: "/responses", responses_request.encode, ResponsesDecoder, _bearer)
+ANTHROPIC = Dialect(
+    "anthropic", lambda _: "/messages", anthropic_request.encode, AnthropicMessagesDecoder, _anthropic_key
+)
+GEMINI = Dialect("google", gemini_request.path, gemini_request.encode, GeminiDecoder, _google_key)
+DIALECTS: Mapping[Adapter, Dialect] = MappingProxyType(
+    {"openai": OPENAI, "responses": RESPONSES, "anthropic": ANTHROPIC, "gemini": GEMINI}
+)
+"""The direct wire formats by the adapter that uses them."""
 
 
 class DirectLlm:
-    """A provider with one of the two wire formats."""
+    """A provider with one of the direct wire formats."""
 
     def __init__(self, endpoint: Endpoint, dialect: Dialect, *, clock: Clock = system_clock) -> None:
         self._provider_id = endpoint.provider_id
@@ -274,17 +290,19 @@ class DirectLlm:
         normalizer = new_normalizer(self._dialect.wire_format, request)
         decoder = self._dialect.decoder()
         async with aclosing(
-            self._http.post(self._dialect.path, self._dialect.encode(request), headers=request.model.headers)
+            self._http.post(self._dialect.path(request), self._dialect.encode(request), headers=request.model.headers)
         ) as chunks:
             try:
                 async for chunk in chunks:
-                    if events := normalizer.push(decoder.feed(chunk)):
+                    if events := normalizer.push_metered(decoder.feed(chunk)):
                         yield events
                     if normalizer.has_end or normalizer.error is not None:
                         break
                 else:
-                    if events := normalizer.push(decoder.end()):
+                    if events := normalizer.push_metered(decoder.end()):
                         yield events
+            except WebPageError as error:
+                raise failure.web_page(self._provider_id, str(error)) from error
             except ProtocolError as error:
                 raise failure.invalid_response(self._provider_id, str(error)) from error
             except ProviderError:

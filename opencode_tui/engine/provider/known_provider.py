@@ -1,6 +1,6 @@
 """Providers that need no address in the settings: their names, URLs, and the environment variables of their keys.
 
-Providers with a base URL use one of the two direct formats; the others go through litellm, with litellm's name for them. Any other
+Providers with a base URL use one of the direct formats; the others go through litellm, with litellm's name for them. Any other
 provider of litellm's table works too, with the variable `<NAME>_API_KEY`. The default model is chosen in this order.
 """
 
@@ -41,7 +41,7 @@ KNOWN: tuple[KnownProvider, ...] = (
     KnownProvider(
         "openai",
         "OpenAI",
-        "openai",
+        "responses",
         "https://api.openai.com/v1",
         ("OPENAI_API_KEY",),
         ("openai",),
@@ -51,6 +51,8 @@ KNOWN: tuple[KnownProvider, ...] = (
     KnownProvider(
         "google",
         "Google Gemini",
+        "gemini",
+        "https://generativelanguage.googleapis.com/v1beta",
         variables=("GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GENERATIVE_AI_API_KEY"),
         tables=("gemini",),
         litellm="gemini",
@@ -220,23 +222,6 @@ KNOWN: tuple[KnownProvider, ...] = (
         needs_key=False,
     ),
 )
-
-SMALL_MODELS = (
-    "claude-haiku-5",
-    "claude-haiku-4-5",
-    "claude-haiku-4.5",
-    "3-5-haiku",
-    "3.5-haiku",
-    "gemini-3-flash",
-    "gemini-2.5-flash",
-    "gpt-5-nano",
-    "gpt-4.1-nano",
-    "gpt-4o-mini",
-    "deepseek-chat",
-    "ministral-3b",
-    "gpt-oss-20b",
-)
-"""Substrings of IDs of cheap, fast models, best first. Source: reference, section 22, followed by our own."""
 
 _BY_ID = {provider.id: provider for provider in KNOWN}
 _BY_TABLE = {table: provider for provider in KNOWN for table in provider.tables}

@@ -19,7 +19,7 @@ from opencode_tui.engine.provider.decode import openai_request
 from opencode_tui.engine.provider.decode.delta import ProtocolError, WireDelta
 from opencode_tui.engine.provider.decode.openai_chat import OpenAiChatDecoder
 from opencode_tui.engine.provider.decode.response import as_index, as_list, as_object, as_text
-from opencode_tui.engine.provider.failure import Reported
+from opencode_tui.engine.provider.error.body import Reported
 from opencode_tui.engine.provider.llm import LlmRequest, StreamEvent
 from opencode_tui.engine.provider.normalize import closing_events, new_normalizer
 from opencode_tui.engine.provider.provider import Endpoint

@@ -5,7 +5,8 @@ The names of events are those of seed 000's table. Every adapter feeds the same 
     (text-start text-delta* text-end | reasoning-start reasoning-delta* reasoning-end
      | tool-input-start tool-input-delta* tool-input-end tool-call)*  finish-step
 
-Blocks with different IDs may interleave. A stream that ends without `FinishStep` raises `ProviderError`.
+Blocks with different IDs may interleave, and `UsageSoFar` may be anywhere before the end. A stream
+that ends without `FinishStep` raises `ProviderError`.
 """
 
 from collections.abc import AsyncGenerator, Sequence
@@ -17,7 +18,11 @@ from opencode_tui.schema.model import Model
 
 
 class Usage(Struct, frozen=True):
-    """Tokens of one call; `input` excludes cached tokens, `output` includes reasoning. 0 when unknown."""
+    """Tokens of one call; `input` excludes cached tokens, `output` includes reasoning. 0 when unknown.
+
+    `cache_write_hour` is the part of `cache_write` that the cache keeps for an hour; `searches` are the calls of the provider's own
+    web search.
+    """
 
     input: int = 0
     output: int = 0
@@ -25,6 +30,8 @@ class Usage(Struct, frozen=True):
     cache_read: int = 0
     cache_write: int = 0
     total: int | None = None
+    cache_write_hour: int = 0
+    searches: int = 0
 
 
 class TextStart(Struct, frozen=True):
@@ -41,9 +48,10 @@ class TextDelta(Struct, frozen=True):
 
 
 class TextEnd(Struct, frozen=True):
-    """Block `id` is complete."""
+    """Block `id` is complete; `metadata` is what the provider needs back with it, under the provider's name."""
 
     id: str
+    metadata: dict[str, Any] | None = None
 
 
 class ReasoningStart(Struct, frozen=True):
@@ -87,7 +95,10 @@ class ToolInputEnd(Struct, frozen=True):
 
 
 class ToolCall(Struct, frozen=True):
-    """A call to run. With `error`, its arguments (`raw`) are invalid and it must not be executed."""
+    """A call to run. With `error`, its arguments (`raw`) are invalid and it must not be executed.
+
+    `metadata` is what the provider needs back with it, under the provider's name.
+    """
 
     id: str
     tool: str
@@ -97,6 +108,23 @@ class ToolCall(Struct, frozen=True):
     metadata: dict[str, Any] | None = None
 
 
+WEBSEARCH = "websearch"
+"""The tool that searches the web; a provider's own search takes its place."""
+
+
+class ProviderSearch(Struct, frozen=True):
+    """A web search that the provider made itself, with its results (title and URL of each), or its `error`.
+
+    `metadata` is what the provider needs back with it, under the provider's name. One with the ID of an earlier one replaces it.
+    """
+
+    id: str
+    input: dict[str, Any]
+    pages: list[dict[str, str]]
+    error: str
+    metadata: dict[str, Any]
+
+
 FinishReason = Literal["stop", "tool-calls", "length", "content-filter", "error", "other", "unknown"]
 
 
@@ -104,6 +132,12 @@ class FinishStep(Struct, frozen=True):
     """The response is complete: why it ended and its usage."""
 
     reason: FinishReason
+    usage: Usage
+
+
+class UsageSoFar(Struct, frozen=True):
+    """What the provider has reported before the end; it counts where no `FinishStep` follows."""
+
     usage: Usage
 
 
@@ -118,6 +152,8 @@ StreamEvent = (
     | ToolInputDelta
     | ToolInputEnd
     | ToolCall
+    | ProviderSearch
+    | UsageSoFar
     | FinishStep
 )
 
@@ -138,10 +174,11 @@ class _Block(Struct, frozen=True, kw_only=True):
 
 
 class TextBlock(_Block, frozen=True):
-    """Text of a message; `cache` asks the provider to cache the prompt up to here."""
+    """Text of a message; `cache` asks the provider to cache the prompt up to here, `metadata` is what came with a model's text."""
 
     text: str
     cache: bool = False
+    metadata: dict[str, Any] | None = None
 
 
 class MediaBlock(_Block, frozen=True):
@@ -200,11 +237,12 @@ ModelMessage = UserEntry | AssistantEntry | ToolEntry
 
 
 class ToolSpec(Struct, frozen=True):
-    """A tool as the model sees it; `parameters` is a JSON schema of type object."""
+    """A tool as the model sees it; `parameters` is a JSON schema of type object, `server` the MCP server that it is of."""
 
     name: str
     description: str
     parameters: dict[str, Any]
+    server: str = ""
 
 
 class LlmRequest(Struct, frozen=True):
@@ -222,6 +260,25 @@ class LlmRequest(Struct, frozen=True):
     temperature: float | None = None
     top_p: float | None = None
     options: dict[str, Any] = field(default_factory=dict[str, Any])
+    searches: bool = False
+    """Whether the provider searches the web itself, in the place of the tool `websearch`."""
+
+
+def provider_searches(request: LlmRequest, provider: str, key: str) -> dict[str, Any]:
+    """Return what a provider needs back with its own searches, by their call IDs; empty when it does not search now.
+
+    `key` is where the metadata of a call has it, under the provider's name.
+    """
+    if not request.searches:
+        return {}
+    calls = (
+        (block.id, (block.metadata or {}).get(provider))
+        for entry in request.messages
+        if isinstance(entry, AssistantEntry)
+        for block in entry.content
+        if isinstance(block, CallBlock)
+    )
+    return {identifier: own[key] for identifier, own in calls if isinstance(own, dict) and key in own}
 
 
 class Llm(Protocol):

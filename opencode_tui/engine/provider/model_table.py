@@ -22,7 +22,7 @@ from opencode_tui.storage.files import AtomicWriter, FileSystem
 
 _TABLE_FILE = "model_prices_and_context_window_backup.json"
 _CACHE_FILE = "models.json"
-_LAYOUT = 2
+_LAYOUT = 3
 """Increased when the format of the cached entries changes, so that older files are replaced."""
 
 _MODES = frozenset({"chat", "responses"})
@@ -31,16 +31,20 @@ _PRICES = (
     "output_cost_per_token",
     "cache_read_input_token_cost",
     "cache_creation_input_token_cost",
+    "cache_creation_input_token_cost_above_1hr",
+    "output_cost_per_reasoning_token",
 )
 _ABOVE = re.compile(r"input_cost_per_token_above_(\d+)k_tokens")
 _log = logging.getLogger(__name__)
 
 
 class ListedModel(Struct, frozen=True):
-    """A model of the table; prices are USD per million tokens in the order input, output, cache read, cache write.
+    """A model of the table; prices are USD per million tokens: input, output, cache read, cache write, that for an hour, reasoning.
 
+    The last two are empty where they cost what the others do. `search` is USD for one search, empty when unknown; `is_priced` is
+    whether the table has prices.
     `large` are the prices of requests above a number of tokens, the smallest number first.
-    `needs_responses` means that the provider has it only in a format that litellm translates.
+    `needs_responses` means that the provider has it only in OpenAI's Responses format.
     """
 
     context: int
@@ -51,6 +55,8 @@ class ListedModel(Struct, frozen=True):
     reasoning: bool
     attachment: bool
     needs_responses: bool
+    search: str
+    is_priced: bool
 
     def model(self, provider_id: str, model_id: str, *, adapter: Adapter, api_id: str) -> Model:
         """Return it as a model of `provider_id`."""
@@ -62,7 +68,10 @@ class ListedModel(Struct, frozen=True):
             api_id=api_id,
             limit=Limit(context=self.context, output=self.output),
             cost=Cost(
-                **_prices(self.prices), large=[LargePrices(above=above, **_prices(one)) for above, one in self.large]
+                **_prices(self.prices),
+                large=[LargePrices(above=above, **_prices(one)) for above, one in self.large],
+                search=Decimal(self.search) if self.search else None,
+                is_known=self.is_priced,
             ),
             tool_call=self.tool_call,
             reasoning=self.reasoning,
@@ -164,7 +173,15 @@ def _entry(listed: JsonObject) -> list[object]:
         bool(listed.get("supports_reasoning")),
         bool(listed.get("supports_vision") or listed.get("supports_pdf_input")),
         listed.get("mode") == "responses",
+        _search_price(listed),
+        "input_cost_per_token" in listed or bool(listed.get("tiered_pricing")),
     ]
+
+
+def _search_price(listed: JsonObject) -> str:
+    """Return USD for one search of the provider's own tool, with a context of medium size; empty when unknown."""
+    price = as_object(listed.get("search_context_cost_per_query")).get("search_context_size_medium")
+    return "" if isinstance(price, bool) or not isinstance(price, int | float) else format(Decimal(repr(price)), "f")
 
 
 def _tiers(listed: JsonObject) -> list[tuple[int, list[str]]]:
@@ -180,9 +197,14 @@ def _tiers(listed: JsonObject) -> list[tuple[int, list[str]]]:
 
 
 def _listed_prices(listed: JsonObject, suffix: str = "") -> list[str]:
-    """Return the four prices; cache reads and writes without a listed price cost as much as other input."""
+    """Return the prices; cache reads and writes without a listed price cost as much as other input, the last two may be empty."""
     found = [listed.get(name + suffix, listed.get(name)) for name in _PRICES]
-    return [_per_million(price if price is not None else found[0]) for price in (found[0], found[1] or 0, *found[2:])]
+    sent, received, read, *written = found[:4]
+    read = listed.get("input_cost_per_token_cache_hit") if read is None else read
+    if found[5] == listed.get(_PRICES[1]):
+        found[5] = None  # what it costs beyond a size is then the output's price there
+    usual = [_per_million(price if price is not None else sent) for price in (sent, received or 0, read, *written)]
+    return [*usual, *("" if price is None else _per_million(price) for price in found[4:])]
 
 
 def _per_million(price: object) -> str:
@@ -200,8 +222,18 @@ class _PriceFields(TypedDict):
     output: Decimal
     cache_read: Decimal
     cache_write: Decimal
+    cache_write_hour: Decimal | None
+    reasoning: Decimal | None
 
 
 def _prices(prices: Sequence[str]) -> _PriceFields:
-    sent, received, read, written = (Decimal(price) for price in prices)
-    return _PriceFields(input=sent, output=received, cache_read=read, cache_write=written)
+    sent, received, read, written = (Decimal(price) for price in prices[:4])
+    for_hour, reasoning = (Decimal(price) if price else None for price in prices[4:])
+    return _PriceFields(
+        input=sent,
+        output=received,
+        cache_read=read,
+        cache_write=written,
+        cache_write_hour=for_hour,
+        reasoning=reasoning if reasoning != received else None,
+    )

@@ -9,6 +9,8 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from msgspec.structs import replace
+
 from opencode_tui.engine.provider import failure
 from opencode_tui.engine.provider.call_assembly import UNNAMED, CallAssembler, OpenCall
 from opencode_tui.engine.provider.decode.delta import (
@@ -19,6 +21,7 @@ from opencode_tui.engine.provider.decode.delta import (
     WireError,
     WireFinish,
     WireReasoning,
+    WireSearch,
     WireStop,
     WireText,
     WireUsage,
@@ -29,6 +32,7 @@ from opencode_tui.engine.provider.llm import (
     FinishReason,
     FinishStep,
     LlmRequest,
+    ProviderSearch,
     ReasoningDelta,
     ReasoningEnd,
     ReasoningStart,
@@ -40,10 +44,13 @@ from opencode_tui.engine.provider.llm import (
     ToolInputEnd,
     ToolInputStart,
     Usage,
+    UsageSoFar,
 )
 from opencode_tui.schema.record import JsonObject
 
-WireFormat = Literal["openai", "anthropic"]
+WireFormat = Literal["openai", "anthropic", "google"]
+"""Under which name the metadata of a response is stored; OpenAI's two formats share one, but no key of it."""
+
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _HIGH_AT_END = re.compile("[\ud800-\udbff]$")
 _THINK_OPEN = "<think>"
@@ -113,6 +120,14 @@ class Normalizer:
                 self._other(delta, events)
         return events
 
+    def push_metered(self, deltas: Iterable[WireDelta]) -> list[StreamEvent]:
+        """Return the events of these deltas, and the usage when it changed before the end."""
+        before = self._usage
+        events = self.push(deltas)
+        if self._usage is not before and self._reason is None:
+            events.append(UsageSoFar(self._usage))
+        return events
+
     def finish(self) -> list[StreamEvent]:
         """Return the events that close a complete response; call it only when `is_whole`."""
         events: list[StreamEvent] = []
@@ -122,13 +137,22 @@ class Normalizer:
         for call in calls:
             self._announce(call, events)
         for call in calls:
-            events += (ToolInputEnd(call.id), self._assembler.finished(call, flaw=self._flaw(call)))
+            finished = self._assembler.finished(call, flaw=self._flaw(call))
+            events += (ToolInputEnd(call.id), replace(finished, metadata=self._named(call.metadata)))
         events.append(FinishStep(self._final_reason(), self._usage))
         return events
 
     def _other(
         self,
-        delta: WireReasoning | WireCall | WireStop | WireFinish | WireUsage | WireError | MalformedChunk | WireEnd,
+        delta: WireSearch
+        | WireReasoning
+        | WireCall
+        | WireStop
+        | WireFinish
+        | WireUsage
+        | WireError
+        | MalformedChunk
+        | WireEnd,
         events: list[StreamEvent],
     ) -> None:
         match delta:
@@ -140,6 +164,12 @@ class Normalizer:
                 self._flush_think(events)
                 self._close_blocks([key for key in self._blocks if key[1] == block], events)
                 self._assembler.close(block)
+            case WireSearch():
+                self._flush_think(events)
+                self._close_blocks([key for key in self._blocks if key[1] is None], events)
+                self._started += 1
+                named = {self._format: delta.metadata}
+                events.append(ProviderSearch(delta.id, delta.input, delta.pages, delta.error, named))
             case WireFinish(reason):
                 self._reason = reason
             case WireUsage(usage):
@@ -152,15 +182,17 @@ class Normalizer:
                 self._has_end = True
 
     def _text(self, delta: WireText, events: list[StreamEvent]) -> None:
-        text, key = delta
-        if not text:
-            return
-        if self._think.is_text_only:
+        text, key, metadata = delta
+        if text and self._think.is_text_only:
             self._append(False, key, text, events)
-            return
-        self._think_key = key
-        for kind, piece in self._think.split(text):
-            self._append(kind == "thought", key, piece, events)
+        elif text:
+            self._think_key = key
+            for kind, piece in self._think.split(text):
+                self._append(kind == "thought", key, piece, events)
+        if metadata:
+            self._flush_think(events)
+            if block := self._blocks.get((False, key)):
+                block.metadata.update(metadata)
 
     def _thought(self, delta: WireReasoning, events: list[StreamEvent]) -> None:
         self._flush_think(events)
@@ -213,10 +245,12 @@ class Normalizer:
             block = self._blocks.pop(key)
             if block.held:
                 events.append(ReasoningDelta(block.id, "\ufffd") if block.is_thought else TextDelta(block.id, "\ufffd"))
-            if block.is_thought:
-                events.append(ReasoningEnd(block.id, {self._format: block.metadata} if block.metadata else None))
-            else:
-                events.append(TextEnd(block.id))
+            end = ReasoningEnd if block.is_thought else TextEnd
+            events.append(end(block.id, self._named(block.metadata)))
+
+    def _named(self, metadata: JsonObject | None) -> JsonObject | None:
+        """Return metadata under the provider's name, as records store it; None for none."""
+        return {self._format: metadata} if metadata else None
 
     def _flush_think(self, events: list[StreamEvent]) -> None:
         if self._think.is_text_only:

@@ -3,12 +3,14 @@
 from collections.abc import Callable, Mapping
 from decimal import Decimal
 from typing import Literal
+from urllib.parse import urlsplit
 
 from msgspec import Struct, field
 
 from opencode_tui.engine.provider import failure
 from opencode_tui.engine.provider.decode.response import as_list, as_object, as_text
-from opencode_tui.engine.provider.known_provider import KnownProvider
+from opencode_tui.engine.provider.known_provider import KnownProvider, find_known
+from opencode_tui.engine.provider.model_facts import with_facts
 from opencode_tui.engine.provider.model_table import ListedModel, ModelTable
 from opencode_tui.schema.api.catalog import ProviderSummary
 from opencode_tui.schema.model import Adapter, Cost, LargePrices, Limit, Model
@@ -24,7 +26,7 @@ ENVIRONMENT_PROXY = "environment"
 class Endpoint(Struct, frozen=True):
     """A provider's address and credentials; times are milliseconds, `timeout_ms` None means no limit for the whole request.
 
-    `base_url` includes the version (`https://host/v1`); requests go to `base_url` + `/chat/completions` or `/messages`.
+    `base_url` includes the version (`https://host/v1`); requests go to `base_url` and the path of the wire format.
     """
 
     provider_id: str
@@ -42,15 +44,26 @@ class Endpoint(Struct, frozen=True):
         return f"Endpoint({self.provider_id!r}, {self.base_url!r})"  # without secrets
 
 
-_ANTHROPIC_PACKAGES = ("@ai-sdk/anthropic",)
+_PACKAGE_ADAPTERS: Mapping[str, Adapter] = {
+    "@ai-sdk/anthropic": "anthropic",
+    "@ai-sdk/openai": "responses",
+    "@ai-sdk/google": "gemini",
+}
+"""Packages of OpenCode with a wire format of their own that we have, by their names without a version."""
+
+_PACKAGE_PROVIDERS = {"@ai-sdk/anthropic": "anthropic", "@ai-sdk/openai": "openai", "@ai-sdk/google": "google"}
+"""The providers to whose address a package goes when the settings name none."""
+
+_LITELLM_PREFIXES = {"@ai-sdk/anthropic": "anthropic/", "@ai-sdk/google": "gemini/"}
 _FOREIGN_PACKAGES = ("google", "bedrock", "azure", "vertex", "cohere")
 """Substrings of package names whose wire format only litellm supports."""
 
+_BETA = "anthropic-beta"
 _NEVER = 2**31 - 1
 _LARGE = 200_000
 """Tokens of a request above which the prices of the setting `context_over_200k` apply."""
-_NO_TEMPERATURE = ("o1", "o3", "o4", "gpt-5", "gpt-6", "codex")
-"""Prefixes of names of OpenAI models that reject a temperature."""
+_CHAT_ONLY = ("audio", "search-preview", "search-api")
+"""Substrings of names of OpenAI models that only chat completions have. Source: `supported_endpoints` of litellm's table."""
 
 
 class Provider:
@@ -148,8 +161,9 @@ class Provider:
 
     @property
     def base_url(self) -> str | None:
-        """The URL of the settings, else the built-in one."""
-        return self._own_address() or (self._known.base_url if self._known else None)
+        """The URL of the settings, else the built-in one of the provider or of its package."""
+        known = self._known or find_known(_PACKAGE_PROVIDERS.get(_without_version(as_text(self._given.get("npm"))), ""))
+        return self._own_address() or (known.base_url if known else None)
 
     def _own_address(self) -> str:
         return as_text(self._options.get("baseURL")) or as_text(self._given.get("api"))
@@ -171,7 +185,7 @@ class Provider:
 
     def _has_own_credentials(self) -> bool:
         names = {name.lower() for name in as_object(self._options.get("headers"))}
-        return bool(names & {"authorization", "x-api-key", "api-key"})
+        return bool(names & {"authorization", "x-api-key", "api-key", "x-goog-api-key"})
 
     def _listed(self) -> dict[str, ListedModel]:
         return self._table.models(self._known.tables) if self._known and self._known.tables else {}
@@ -191,31 +205,56 @@ class Provider:
         return {"context", "output"} <= limit.keys() and {"input", "output"} <= cost.keys()
 
     def _base(self, model_id: str, api_id: str, listed: ListedModel | None, own: JsonObject) -> Model:
-        adapter = self._adapter(listed, as_object(own.get("provider")))
+        adapter = self._adapter(api_id, listed, as_object(own.get("provider")))
         sent = f"{self._litellm_prefix(adapter)}{api_id}"
         if listed is not None:
             model = listed.model(self.id, model_id, adapter=adapter, api_id=sent)
         else:
             model = Model(provider_id=self.id, model_id=model_id, name=model_id, adapter=adapter, api_id=sent)
-        takes_temperature = not (self.id == "openai" and api_id.startswith(_NO_TEMPERATURE))
-        return model if takes_temperature else model.changed(temperature=False)
+        model = self._with_own_betas(with_facts(model, is_declared=own.get("reasoning") is True))
+        has_key = self._options.get("setCacheKey")
+        if has_key is True or (has_key is False and model.parameters.cache == "key"):
+            return model.changed(parameters=model.parameters.changed(cache="key" if has_key else None))
+        return model
 
-    def _adapter(self, listed: ListedModel | None, own: JsonObject) -> Adapter:
+    def _with_own_betas(self, model: Model) -> Model:
+        """Return the model with the provider's beta features beside those that the model needs; one header has them all."""
+        own = {name.lower(): str(value) for name, value in as_object(self._options.get("headers")).items()}
+        needed, given = model.headers.get(_BETA), own.get(_BETA)
+        return model.changed(headers={**model.headers, _BETA: f"{given},{needed}"}) if needed and given else model
+
+    def _adapter(self, api_id: str, listed: ListedModel | None, own: JsonObject) -> Adapter:
         asked = self._options.get("adapter")
-        if asked in ("openai", "anthropic", "litellm"):
+        if asked in ("openai", "responses", "anthropic", "gemini", "litellm"):
             return asked
         package = as_text(own.get("npm")) or as_text(self._given.get("npm"))
-        if package.startswith(_ANTHROPIC_PACKAGES):
-            return "anthropic"
+        if format_ := _PACKAGE_ADAPTERS.get(_without_version(package)):
+            return format_
         is_foreign = any(part in package for part in _FOREIGN_PACKAGES)
-        is_direct = self._known is not None and self._known.adapter != "litellm"
         if asked == "direct" or (self._own_address() and not is_foreign):
-            return self._known.adapter if self._known and is_direct and not package else "openai"
-        if listed is not None and listed.needs_responses:
+            return self._direct_adapter(package, listed)
+        if listed is not None and listed.needs_responses and self.id != "openai":
             return "litellm"
         if package and not is_foreign and self.base_url is not None:
             return "openai"
+        if self.id == "openai" and any(part in api_id for part in _CHAT_ONLY):
+            return "openai"
         return self._known.adapter if self._known and not package else "litellm"
+
+    def _direct_adapter(self, package: str, listed: ListedModel | None) -> Adapter:
+        """Return the adapter for an address of the settings, or for a provider that is not to go through litellm."""
+        format_ = self._known.adapter if self._known and not package else "openai"
+        own = urlsplit(self._own_address())
+        match format_:
+            case "responses" if own.netloc and not (own.hostname or "").endswith("openai.com"):
+                # Gateways have chat completions, few of them Responses too.
+                return "responses" if listed is not None and listed.needs_responses else "openai"
+            case "gemini" if "/openai" in own.path:
+                return "openai"  # Google's own translation of chat completions
+            case "litellm":
+                return "openai"
+            case _:
+                return format_
 
     def _litellm_prefix(self, adapter: Adapter) -> str:
         """Return litellm's provider prefix for the model; empty for the direct formats."""
@@ -223,9 +262,8 @@ class Provider:
             return ""
         if self._known is not None:
             return f"{self._known.litellm}/"
-        package = as_text(self._given.get("npm"))
-        if package.startswith(_ANTHROPIC_PACKAGES):
-            return "anthropic/"
+        if model_of := _LITELLM_PREFIXES.get(_without_version(as_text(self._given.get("npm")))):
+            return model_of
         return "openai/" if self.base_url else f"{self.id}/"
 
     def _with_settings(self, model: Model, own: JsonObject) -> Model:
@@ -238,13 +276,31 @@ class Provider:
             fields["limit"] = _merged_limit(model.limit, limit)
         if cost := as_object(own.get("cost")):
             fields["cost"] = _merged_cost(model.cost, cost)
-        if variants := as_object(own.get("variants")):
-            fields["variants"] = {name: _variant(as_object(one)) for name, one in variants.items() if not _is_off(one)}
+        if own.get("options") is not None or own.get("headers") is not None:
+            fields["options"] = {**model.options, **as_object(own.get("options"))}
+            fields["headers"] = {**model.headers, **as_object(own.get("headers"))}
+        built_in = {} if own.get("reasoning") is False else model.variants
+        if built_in is not model.variants or own.get("variants"):
+            fields["variants"] = _merged_variants(built_in, as_object(own.get("variants")))
         return model.changed(**fields) if fields else model
 
 
-def _is_off(variant: object) -> bool:
-    return as_object(variant).get("disabled") is True
+def _without_version(package: str) -> str:
+    """Return the name of an npm package that may be followed by a version, as in `@ai-sdk/google@2`."""
+    name, at, _ = package.rpartition("@")
+    return name if at and name else package
+
+
+def _merged_variants(built_in: Mapping[str, JsonObject], own: JsonObject) -> dict[str, JsonObject]:
+    """Return the variants with those of the settings, whose options replace single ones; a disabled one is left out."""
+    merged: dict[str, JsonObject] = dict(built_in)
+    for name, given in own.items():
+        one = as_object(given)
+        if one.get("disabled") is True:
+            merged.pop(name, None)
+        else:
+            merged[name] = {**merged.get(name, {}), **_variant(one)}
+    return merged
 
 
 def _variant(given: JsonObject) -> JsonObject:
@@ -257,7 +313,7 @@ def _merged_limit(limit: Limit, own: JsonObject) -> Limit:
 
 
 def _merged_cost(cost: Cost, own: JsonObject) -> Cost:
-    merged = cost.changed(**_given_prices(own))
+    merged = cost.changed(**_given_prices(own), is_known=True)
     if over := as_object(own.get("context_over_200k")):
         listed = next((prices for prices in cost.large if prices.above == _LARGE), LargePrices(above=_LARGE))
         return merged.changed(large=[listed.changed(**_given_prices(over))])

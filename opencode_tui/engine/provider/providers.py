@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from opencode_tui.engine.provider.catalog import Catalog
 from opencode_tui.engine.provider.llm import Llm
 from opencode_tui.engine.provider.provider import Endpoint
+from opencode_tui.engine.provider.spending import MeteredLlm, Spending
 from opencode_tui.schema.ids import Clock, system_clock
 from opencode_tui.schema.model import Adapter, Model
 
@@ -16,8 +17,17 @@ if TYPE_CHECKING:
 class Providers:
     """Creates adapters; `log` is the file for the output of litellm's child process."""
 
-    def __init__(self, *, catalog: Catalog, log: Path | None = None, clock: Clock = system_clock) -> None:
+    def __init__(
+        self,
+        *,
+        catalog: Catalog,
+        log: Path | None = None,
+        clock: Clock = system_clock,
+        spending: Spending | None = None,
+    ) -> None:
+        """The cost of all calls is recorded in `spending`."""
         self._catalog = catalog
+        self._spending = spending
         self._log = log
         self._clock = clock
         self._open: dict[tuple[str, Adapter], tuple[Endpoint | None, Llm]] = {}
@@ -35,6 +45,8 @@ class Providers:
         if known is not None:
             self._replaced.append(known[1])
         llm = self._make(model.adapter, endpoint)
+        if self._spending is not None:
+            llm = MeteredLlm(llm, self._spending)
         self._open[place] = endpoint, llm
         return llm
 
@@ -58,6 +70,6 @@ class Providers:
 
             self._worker = self._worker or LitellmWorker(log=self._log)
             return LitellmLlm(endpoint, self._worker, clock=self._clock)
-        from opencode_tui.engine.provider.http import ANTHROPIC, OPENAI, DirectLlm
+        from opencode_tui.engine.provider.http import DIALECTS, DirectLlm
 
-        return DirectLlm(endpoint, ANTHROPIC if adapter == "anthropic" else OPENAI, clock=self._clock)
+        return DirectLlm(endpoint, DIALECTS[adapter], clock=self._clock)

@@ -5,12 +5,13 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from opencode_tui.engine.provider.http import ANTHROPIC, OPENAI, DirectLlm
+from opencode_tui.engine.provider.http import DIALECTS, DirectLlm
 from opencode_tui.engine.provider.llm import Llm, LlmRequest, StreamEvent, TextBlock, ToolSpec, UserEntry
 from opencode_tui.engine.provider.provider import Endpoint
 from opencode_tui.schema.error import ProviderError
 from opencode_tui.schema.model import Adapter, Model
 from tests.engine.provider.reading import Heard, gather
+from tests.support.provider.model_script import Api
 from tests.support.provider.model_server import ModelServer
 
 READ = ToolSpec("read", "Reads a file.", {"type": "object", "properties": {"path": {"type": "string"}}})
@@ -24,10 +25,9 @@ def request(text: str = "hi", *, adapter: Adapter = "openai", **fields: Any) -> 
     return replace(asked, **fields)
 
 
-def direct(server: ModelServer, adapter: str = "openai", **fields: Any) -> DirectLlm:
-    base = server.url("anthropic" if adapter == "anthropic" else "openai")
-    endpoint = Endpoint(provider_id="fake", base_url=base, api_key=KEY, **fields)
-    return DirectLlm(endpoint, ANTHROPIC if adapter == "anthropic" else OPENAI)
+def direct(server: ModelServer, adapter: Api = "openai", **fields: Any) -> DirectLlm:
+    endpoint = Endpoint(provider_id="fake", base_url=server.url(adapter), api_key=KEY, **fields)
+    return DirectLlm(endpoint, DIALECTS[adapter])
 
 
 async def ask(llm: Llm, asked: LlmRequest) -> Heard:

@@ -6,9 +6,10 @@ from typing import Any
 
 from opencode_tui.engine.provider import failure
 from opencode_tui.engine.provider.decode.delta import ProtocolError
-from opencode_tui.engine.provider.http import ANTHROPIC, OPENAI
+from opencode_tui.engine.provider.http import DIALECTS, OPENAI
 from opencode_tui.engine.provider.llm import (
     FinishStep,
+    ProviderSearch,
     ReasoningDelta,
     ReasoningEnd,
     ReasoningStart,
@@ -20,6 +21,7 @@ from opencode_tui.engine.provider.llm import (
     ToolInputDelta,
     ToolInputEnd,
     ToolInputStart,
+    UsageSoFar,
 )
 from opencode_tui.engine.provider.normalize import Normalizer, closing_events
 from opencode_tui.schema.error import ProviderError
@@ -45,7 +47,7 @@ def decode(
     api: str, chunks: Iterable[bytes], *, tools: Iterable[str] = TOOLS
 ) -> tuple[list[StreamEvent], ProviderError | None]:
     """Return the events of these bytes as the direct adapter would give them, and the error at their end."""
-    dialect = ANTHROPIC if api == "anthropic" else OPENAI
+    dialect = next((known for name, known in DIALECTS.items() if name == api), OPENAI)
     normalizer = Normalizer(dialect.wire_format, tools=tuple(tools))
     decoder = dialect.decoder()
     events: list[StreamEvent] = []
@@ -98,6 +100,11 @@ def gather(events: Iterable[StreamEvent], error: ProviderError | None = None) ->
             case ToolCall():
                 assert event.id in ended
                 heard.calls.append(event)
+            case ProviderSearch():
+                heard.blocks.append(("search", str(event.input.get("query"))))
+                heard.metadata.append(event.metadata)
+            case UsageSoFar():
+                pass  # for answers that do not end
             case FinishStep():
                 heard.finish = event
     assert error is not None or not open_blocks

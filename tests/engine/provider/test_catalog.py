@@ -41,7 +41,7 @@ def test_a_model_of_the_settings_needs_no_table() -> None:
     assert (model.adapter, model.limit, model.cost) == (
         "openai",
         Limit(context=200_000, output=8_000),
-        Cost(input=Decimal(1), output=Decimal(2), cache_read=Decimal("0.1")),
+        Cost(input=Decimal(1), output=Decimal(2), cache_read=Decimal("0.1"), is_known=True),
     )
     assert made.endpoint("fake") == Endpoint(
         "fake", "http://host/openai/v1", "fake-key-for-tests", key_setting="provider.fake.options.apiKey"
@@ -62,14 +62,35 @@ def test_a_model_of_the_settings_needs_no_table() -> None:
             {"npm": "@ai-sdk/anthropic", "options": {"baseURL": "http://h", "adapter": "litellm"}},
             ("litellm", "anthropic/m"),
         ),
-        ("mine", {"npm": "@ai-sdk/google", "options": {}}, ("litellm", "mine/m")),
+        ("mine", {"npm": "@ai-sdk/google", "options": {}}, ("gemini", "m")),
+        ("mine", {"npm": "@ai-sdk/google@2.0.1", "options": {"baseURL": "http://h/v1beta"}}, ("gemini", "m")),
+        ("mine", {"npm": "@ai-sdk/google", "options": {"adapter": "litellm"}}, ("litellm", "gemini/m")),
+        ("mine", {"npm": "@ai-sdk/google-vertex", "options": {}}, ("litellm", "mine/m")),
+        ("mine", {"npm": "@ai-sdk/openai", "options": {"baseURL": "http://h/v1"}}, ("responses", "m")),
+        (
+            "mine",
+            {"npm": "@ai-sdk/openai", "options": {"baseURL": "http://h/v1", "adapter": "openai"}},
+            ("openai", "m"),
+        ),
+        ("mine", {"npm": "@ai-sdk/azure", "options": {}}, ("litellm", "mine/m")),
+        ("mine", {"options": {"baseURL": "http://h/v1", "adapter": "responses"}}, ("responses", "m")),
+        ("mine", {"options": {"baseURL": "http://h/v1", "adapter": "gemini"}}, ("gemini", "m")),
         ("anthropic", {}, ("anthropic", "m")),
         ("anthropic", {"options": {"baseURL": "http://proxy/v1"}}, ("anthropic", "m")),
-        ("openai", {}, ("openai", "m")),
+        ("openai", {}, ("responses", "m")),
+        ("openai", {"options": {"adapter": "openai"}}, ("openai", "m")),
+        ("openai", {"options": {"baseURL": "http://gateway/v1"}}, ("openai", "m")),
+        ("openai", {"options": {"baseURL": "https://eu.api.openai.com/v1"}}, ("responses", "m")),
+        ("openai", {"npm": "@ai-sdk/openai", "options": {"baseURL": "http://gateway/v1"}}, ("responses", "m")),
+        ("openai", {"npm": "@ai-sdk/openai-compatible"}, ("openai", "m")),
         ("groq", {}, ("openai", "m")),
         ("groq", {"options": {"adapter": "litellm"}}, ("litellm", "groq/m")),
-        ("google", {}, ("litellm", "gemini/m")),
-        ("google", {"options": {"adapter": "direct"}}, ("openai", "m")),
+        ("google", {}, ("gemini", "m")),
+        ("google", {"options": {"adapter": "litellm"}}, ("litellm", "gemini/m")),
+        ("google", {"options": {"adapter": "direct"}}, ("gemini", "m")),
+        ("google", {"options": {"baseURL": "http://proxy/v1beta"}}, ("gemini", "m")),
+        ("google", {"options": {"baseURL": "http://proxy/v1beta/openai"}}, ("openai", "m")),
+        ("google-vertex", {}, ("litellm", "vertex_ai/m")),
         ("novita", {}, ("litellm", "novita/m")),
     ],
 )
@@ -100,8 +121,39 @@ def test_variants_are_those_that_are_not_switched_off() -> None:
     assert model.variants == {"high": {"effort": "high"}, "plain": {}}
 
 
-def test_a_model_that_only_the_responses_api_has_goes_through_litellm() -> None:
-    assert catalog().resolve(ref("openai/gpt-5-codex")).adapter == "litellm"
+@pytest.mark.parametrize(
+    ("own", "model", "adapter"),
+    [
+        ({}, "openai/gpt-5-codex", "responses"),
+        ({}, "openai/gpt-4o", "responses"),
+        ({}, "openai/gpt-4o-search-preview", "openai"),
+        ({"openai": {"options": {"baseURL": "http://gateway/v1"}}}, "openai/gpt-5-codex", "responses"),
+        ({"openai": {"options": {"baseURL": "http://gateway/v1"}}}, "openai/gpt-4o", "openai"),
+        (
+            {"openai": {"models": {"gpt-4o": {"provider": {"npm": "@ai-sdk/openai-compatible"}}}}},
+            "openai/gpt-4o",
+            "openai",
+        ),
+        ({}, "azure/gpt-5-codex", "litellm"),
+        ({}, "google/gemini-2.5-pro", "gemini"),
+    ],
+)
+def test_the_adapter_follows_from_the_model_too(own: dict[str, Any], model: str, adapter: str) -> None:
+    assert catalog(provider=own).resolve(ref(model)).adapter == adapter
+
+
+@pytest.mark.parametrize(
+    ("package", "address"),
+    [
+        ("@ai-sdk/google", "https://generativelanguage.googleapis.com/v1beta"),
+        ("@ai-sdk/openai", "https://api.openai.com/v1"),
+        ("@ai-sdk/anthropic@2.0.0", "https://api.anthropic.com/v1"),
+        ("@ai-sdk/openai-compatible", ""),
+    ],
+)
+def test_a_package_without_an_address_goes_to_its_provider(package: str, address: str) -> None:
+    own = {"mine": {"npm": package, "options": {"apiKey": "k"}, "models": {"m": {}}}}
+    assert catalog(provider=own).endpoint("mine").base_url == address
 
 
 def test_a_provider_can_be_a_known_one_under_another_name() -> None:
@@ -164,8 +216,9 @@ def test_the_key_comes_from_the_settings_then_the_store_then_the_environment() -
 def test_a_missing_key_is_reported_before_anything_is_sent() -> None:
     with pytest.raises(AuthError, match="run `opencode-tui auth login openai` or set OPENAI_API_KEY"):
         catalog().endpoint("openai")
-    own = {"openai": {"options": {"headers": {"Authorization": "Bearer x"}}}}
-    assert catalog(provider=own).endpoint("openai").api_key is None
+    for provider, name in (("openai", "Authorization"), ("openai", "api-key"), ("google", "X-Goog-Api-Key")):
+        own = {provider: {"options": {"headers": {name: "x"}}}}
+        assert catalog(provider=own).endpoint(provider).api_key is None
 
 
 def test_times_and_proxies_are_read_as_opencode_writes_them() -> None:

@@ -2,11 +2,12 @@
 
 import json
 from decimal import Decimal
+from pathlib import Path
 
 import pytest
 
 from opencode_tui.engine.provider.catalog import Catalog, CatalogSettings
-from opencode_tui.engine.provider.cost import to_cost, to_tokens
+from opencode_tui.engine.provider.cost import extra_cost, has_prices, to_cost, to_tokens
 from opencode_tui.engine.provider.decode.anthropic_messages import AnthropicMessagesDecoder
 from opencode_tui.engine.provider.decode.delta import WireUsage
 from opencode_tui.engine.provider.decode.openai_chat import read_usage
@@ -122,3 +123,87 @@ def test_the_settings_price_of_large_requests_holds_from_200_000_tokens_on() -> 
 
 def test_money_is_exact() -> None:
     assert to_cost(Usage(input=1), priced(input="0.1")) * 3 == Decimal("0.0000003")
+
+
+SONNET = {
+    "input_cost_per_token": 3e-6,
+    "output_cost_per_token": 15e-6,
+    "cache_read_input_token_cost": 3e-7,
+    "cache_creation_input_token_cost": 3.75e-6,
+    "cache_creation_input_token_cost_above_1hr": 6e-6,
+    "input_cost_per_token_above_200k_tokens": 6e-6,
+    "output_cost_per_token_above_200k_tokens": 22.5e-6,
+    "cache_read_input_token_cost_above_200k_tokens": 6e-7,
+    "cache_creation_input_token_cost_above_200k_tokens": 7.5e-6,
+    "cache_creation_input_token_cost_above_1hr_above_200k_tokens": 12e-6,
+    "search_context_cost_per_query": {"search_context_size_medium": 0.01},
+}
+GPT = {
+    "input_cost_per_token": 2.5e-6,
+    "output_cost_per_token": 15e-6,
+    "cache_read_input_token_cost": 2.5e-7,
+    "input_cost_per_token_above_272k_tokens": 5e-6,
+    "output_cost_per_token_above_272k_tokens": 22.5e-6,
+    "cache_read_input_token_cost_above_272k_tokens": 5e-7,
+}
+FLASH = {"input_cost_per_token": 3e-7, "output_cost_per_token": 1e-6, "output_cost_per_reasoning_token": 3e-6}
+EQUAL = {
+    "input_cost_per_token": 1e-6,
+    "output_cost_per_token": 1e-5,
+    "output_cost_per_reasoning_token": 1e-5,
+    "input_cost_per_token_above_200k_tokens": 2e-6,
+    "output_cost_per_token_above_200k_tokens": 2e-5,
+}
+DEEPSEEK = {"input_cost_per_token": 1e-6, "output_cost_per_token": 2e-6, "input_cost_per_token_cache_hit": 1e-7}
+
+
+@pytest.mark.parametrize(
+    ("listed", "used", "cost"),
+    [
+        (SONNET, Usage(input=100_000, output=1_000), "0.315"),
+        (SONNET, Usage(cache_write=100_000), "0.375"),
+        (SONNET, Usage(cache_write=100_000, cache_write_hour=100_000), "0.6"),
+        (SONNET, Usage(cache_write=100_000, cache_write_hour=40_000), "0.465"),
+        (SONNET, Usage(cache_write=10_000, cache_write_hour=90_000), "0.06"),
+        (SONNET, Usage(cache_read=200_000), "0.06"),
+        (SONNET, Usage(cache_read=200_000, input=1), "0.120006"),
+        (SONNET, Usage(cache_write=300_000, cache_write_hour=300_000), "3.6"),
+        (SONNET, Usage(input=1_000, searches=3), "0.033"),
+        (GPT, Usage(input=272_000), "0.68"),
+        (GPT, Usage(input=272_001), "1.360005"),
+        (GPT, Usage(input=1, cache_read=300_000, output=1_000), "0.172505"),
+        (FLASH, Usage(input=1_000_000, output=1_000_000, reasoning=400_000), "2.1"),
+        (FLASH, Usage(output=100, reasoning=200), "0.0003"),
+        (EQUAL, Usage(input=300_000, output=100_000, reasoning=50_000), "2.6"),
+        (DEEPSEEK, Usage(cache_read=1_000_000), "0.1"),
+        ({}, Usage(input=1_000, searches=2), "0"),
+    ],
+)
+def test_the_price_of_a_call_is_that_of_the_table(
+    tmp_path: Path, listed: dict[str, object], used: Usage, cost: str
+) -> None:
+    table = tmp_path / "table.json"
+    table.write_text(json.dumps({"m": {"litellm_provider": "p", "mode": "chat", **listed}}))
+    (one,) = ModelTable(source=table).models(("p",)).values()
+    model = one.model("p", "m", adapter="litellm", api_id="p/m")
+    assert (to_cost(used, model), has_prices(model)) == (Decimal(cost), bool(listed))
+
+
+def test_what_a_lost_prefix_costs_is_the_difference_to_the_cache(tmp_path: Path) -> None:
+    model = priced(input=3, output=15, cacheRead="0.3", cacheWrite="3.75")
+    assert extra_cost(1_000_000, 1_000_000, model) is None, "unknown prices"
+    known = model.changed(cost=model.cost.changed(is_known=True))
+    assert extra_cost(1_000_000, 1_000_000, known) == Decimal("3.45")
+
+
+def test_anthropic_reports_what_is_kept_for_an_hour_and_searches() -> None:
+    report = {
+        "input_tokens": 5,
+        "cache_creation_input_tokens": 30,
+        "cache_creation": {"ephemeral_5m_input_tokens": 10, "ephemeral_1h_input_tokens": 20},
+        "server_tool_use": {"web_search_requests": 2},
+    }
+    start = {"type": "message_start", "message": {"usage": report}}
+    stream = f"data: {json.dumps(start)}\n\n".encode()
+    found = [one.usage for one in AnthropicMessagesDecoder().feed(stream) if isinstance(one, WireUsage)]
+    assert (found[-1].cache_write, found[-1].cache_write_hour, found[-1].searches) == (30, 20, 2)

@@ -10,16 +10,17 @@ from opencode_tui.engine.provider.decode.response import describe_text
 from opencode_tui.engine.provider.http import OPENAI, DirectLlm
 from opencode_tui.engine.provider.llm import FinishStep, ToolCall, Usage
 from opencode_tui.engine.provider.provider import Endpoint
-from opencode_tui.schema.error import AuthError, ContextOverflowError
+from opencode_tui.schema.error import AuthError, ContextOverflowError, split_remedy
 from tests.engine.provider.asking import KEY, ask, ask_once, direct, request
-from tests.support.provider.model_script import Answer, Call, Fault, equal_deltas, failure, html_page
+from tests.support.provider.model_script import Answer, Api, Call, Fault, equal_deltas, failure, html_page
 from tests.support.provider.model_server import ModelServer
 
-both = pytest.mark.parametrize("adapter", ["openai", "anthropic"])
+APIS: tuple[Api, ...] = ("openai", "responses", "anthropic", "gemini")
+all_formats = pytest.mark.parametrize("adapter", APIS)
 
 
-@both
-async def test_an_answer_is_heard_as_it_was_said(server: ModelServer, adapter: str) -> None:
+@all_formats
+async def test_an_answer_is_heard_as_it_was_said(server: ModelServer, adapter: Api) -> None:
     calls = (Call("read", {"path": "a"}, id="call_1"), Call("write", {"path": "b"}, id="call_2"))
     server.script(Answer(text="I will look.", reasoning="where is it", calls=calls, usage=(100, 20, 30)))
     heard = await ask_once(direct(server, adapter), request())
@@ -31,21 +32,21 @@ async def test_an_answer_is_heard_as_it_was_said(server: ModelServer, adapter: s
     assert heard.finish == FinishStep("tool-calls", Usage(input=70, output=20, cache_read=30, total=120))
 
 
-@both
-async def test_the_key_goes_where_the_format_wants_it(server: ModelServer, adapter: str) -> None:
+@all_formats
+async def test_the_key_goes_where_the_format_wants_it(server: ModelServer, adapter: Api) -> None:
     await ask_once(direct(server, adapter, headers={"X-Team": "blue"}), request())
     headers = server.requests[0].headers
-    sent = {name: headers.get(name) for name in ("authorization", "x-api-key", "x-team", "content-type")}
-    key = (
-        {"authorization": f"Bearer {KEY}", "x-api-key": None}
-        if adapter == "openai"
-        else {"authorization": None, "x-api-key": KEY}
+    names = ("authorization", "x-api-key", "x-goog-api-key")
+    key = {"openai": 0, "responses": 0, "anthropic": 1, "gemini": 2}[adapter]
+    assert [headers.get(name) for name in names] == [None] * key + [KEY if key else f"Bearer {KEY}"] + [None] * (
+        2 - key
     )
-    assert sent == {**key, "x-team": "blue", "content-type": "application/json"}
+    assert (headers["x-team"], headers["content-type"]) == ("blue", "application/json")
+    assert KEY not in server.requests[0].path
 
 
-@both
-async def test_a_models_own_headers_go_with_its_requests(server: ModelServer, adapter: str) -> None:
+@all_formats
+async def test_a_models_own_headers_go_with_its_requests(server: ModelServer, adapter: Api) -> None:
     asked = request()
     own = asked.model.changed(headers={"x-tier": "gold"})
     await ask_once(direct(server, adapter), replace(asked, model=own))
@@ -53,28 +54,28 @@ async def test_a_models_own_headers_go_with_its_requests(server: ModelServer, ad
     assert "gold" not in f"{own} {own.to_dict()}"
 
 
-@both
-async def test_one_connection_serves_one_answer_after_the_other(server: ModelServer, adapter: str) -> None:
+@all_formats
+async def test_one_connection_serves_one_answer_after_the_other(server: ModelServer, adapter: Api) -> None:
     llm = direct(server, adapter)
     first, second = await ask(llm, request("one")), await ask(llm, request("two"))
     await llm.close()
     assert [first.joined("text"), second.joined("text")] == ["Echo: one", "Echo: two"]
 
 
-@both
-async def test_a_refused_key_says_how_to_log_in(server: ModelServer, adapter: str) -> None:
+@all_formats
+async def test_a_refused_key_says_how_to_log_in(server: ModelServer, adapter: Api) -> None:
     server.script(failure(401, f"Incorrect API key provided: {KEY}"))
     heard = await ask_once(direct(server, adapter), request())
     assert isinstance(heard.error, AuthError)
     assert (
         str(heard.error)
-        == "fake rejected the API key: Incorrect API key provided: *** (HTTP 401); run `opencode-tui auth login fake`"
+        == "fake rejected the API key: Incorrect API key provided: *** (HTTP 401); fix: run `opencode-tui auth login fake`"
     )
     assert KEY not in str(heard.error.failure)
 
 
-@both
-async def test_a_busy_provider_says_when_to_come_back(server: ModelServer, adapter: str) -> None:
+@all_formats
+async def test_a_busy_provider_says_when_to_come_back(server: ModelServer, adapter: Api) -> None:
     server.script(failure(429, "slow down", retry_after="2"))
     heard = await ask_once(direct(server, adapter), request())
     assert heard.error is not None
@@ -82,15 +83,15 @@ async def test_a_busy_provider_says_when_to_come_back(server: ModelServer, adapt
     assert (kept.kind, kept.retryable, kept.status, kept.retry_after_ms) == ("rate_limit", True, 429, 2000)
 
 
-@both
-async def test_too_large_a_request_is_an_overflow(server: ModelServer, adapter: str) -> None:
+@all_formats
+async def test_too_large_a_request_is_an_overflow(server: ModelServer, adapter: Api) -> None:
     server.script(failure(400, "prompt is too long: 210000 tokens > 200000 maximum"))
     assert isinstance((await ask_once(direct(server, adapter), request())).error, ContextOverflowError)
 
 
-@both
+@all_formats
 @pytest.mark.parametrize("fault", ["drop", "reset"])
-async def test_a_lost_connection_can_be_tried_again(server: ModelServer, adapter: str, fault: Fault) -> None:
+async def test_a_lost_connection_can_be_tried_again(server: ModelServer, adapter: Api, fault: Fault) -> None:
     server.script(Answer(text="one two three four", fault=fault, fault_after=4))
     heard = await ask_once(direct(server, adapter), request())
     assert heard.error is not None
@@ -99,9 +100,9 @@ async def test_a_lost_connection_can_be_tried_again(server: ModelServer, adapter
     assert "one two three four".startswith(heard.joined("text"))
 
 
-@both
-async def test_a_silent_provider_is_given_up(server: ModelServer, adapter: str) -> None:
-    server.script(Answer(text="one two three", fault="stall", fault_after=4))
+@all_formats
+async def test_a_silent_provider_is_given_up(server: ModelServer, adapter: Api) -> None:
+    server.script(Answer(text="one two three", fault="stall", fault_after=2))
     heard = await ask_once(direct(server, adapter, chunk_timeout_ms=200), request())
     assert heard.error is not None
     assert (heard.error.failure.kind, heard.error.failure.retryable) == ("timeout", True)
@@ -120,11 +121,15 @@ async def test_a_refused_connection_can_be_retried() -> None:
     assert (heard.error.failure.kind, heard.error.failure.retryable) == ("network", True)
 
 
-@both
-async def test_a_web_page_is_no_answer(server: ModelServer, adapter: str) -> None:
+@all_formats
+async def test_a_web_page_is_no_answer(server: ModelServer, adapter: Api) -> None:
     server.script(html_page())
     heard = await ask_once(direct(server, adapter), request())
-    assert str(heard.error) == "fake: not a model response: a web page (Sign in); check provider.fake.options.baseURL"
+    assert heard.error is not None
+    reason, remedy = split_remedy(str(heard.error))
+    assert reason == "fake: not a model response: a web page (Sign in)"
+    assert "provider.fake.options.baseURL" in remedy
+    assert (heard.error.failure.kind, heard.error.failure.retryable) == ("page", True)
 
 
 async def test_an_answer_that_is_not_streamed_is_heard_as_well(server: ModelServer) -> None:
@@ -146,17 +151,17 @@ async def test_an_error_with_a_good_status_is_an_error(server: ModelServer) -> N
     assert (heard.error.failure.kind, heard.error.failure.retryable) == ("quota", False)
 
 
-@both
+@all_formats
 @pytest.mark.parametrize(
     ("body", "kind"),
     [
-        (b'[{"error": {"message": "no such thing", "code": 404}}]', "invalid_request"),
+        (b'[{"error": {"message": "no such thing", "code": 404}}]', "address"),
         (b'{"object": "error", "message": "maximum context length is 8 tokens", "code": 400}', "overflow"),
         (b'{"detail": "Not Found"}', "api"),
     ],
 )
 async def test_any_object_instead_of_a_response_is_reported(
-    server: ModelServer, adapter: str, body: bytes, kind: str
+    server: ModelServer, adapter: Api, body: bytes, kind: str
 ) -> None:
     server.script(Answer(body=body))
     heard = await ask_once(direct(server, adapter), request())
@@ -199,6 +204,20 @@ async def test_a_compressed_answer_is_read_and_a_bomb_is_not(server: ModelServer
     assert bomb.error.failure.kind == "protocol"
 
 
+@all_formats
+@pytest.mark.parametrize("body", [b"\x1f\x8b\x08\x00" + b"\xff" * 64, b"data: no gzip at all\n\n", b"\x1f\x8b"])
+async def test_what_is_called_gzip_and_is_not_is_no_answer(server: ModelServer, adapter: Api, body: bytes) -> None:
+    server.script(Answer(body=body, headers=(("content-encoding", "gzip"),)), Answer(text="read"))
+    llm = direct(server, adapter)
+    broken, after = await ask(llm, request()), await ask(llm, request())
+    await llm.close()
+    assert broken.error is not None
+    assert broken.error.failure.kind in ("protocol", "stream_truncated")
+    reason, remedy = split_remedy(str(broken.error))
+    assert reason.startswith("fake: ") and remedy and "\n" not in str(broken.error)
+    assert after.joined("text") == "read"
+
+
 async def test_a_hundred_equal_deltas_are_no_fault(server: ModelServer) -> None:
     server.script(equal_deltas(150))
     assert (await ask_once(direct(server), request())).joined("text") == "ha " * 150
@@ -212,8 +231,8 @@ async def test_what_arrives_together_is_one_batch(server: ModelServer) -> None:
     assert len(batches) <= 3
 
 
-@both
-async def test_cancelling_closes_the_connection_at_once(server: ModelServer, adapter: str) -> None:
+@all_formats
+async def test_cancelling_closes_the_connection_at_once(server: ModelServer, adapter: Api) -> None:
     server.script(Answer(text="word " * 1000, delay_ms=10))
     llm = direct(server, adapter)
     begun = asyncio.Event()

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from opencode_tui.engine.provider import failure
-from opencode_tui.engine.provider.failure import Reported
-from opencode_tui.schema.error import AuthError, ContextOverflowError
+from opencode_tui.engine.provider.error.body import Reported
+from opencode_tui.schema.error import AuthError, ContextOverflowError, split_remedy
 
 NOW_MS = 1_795_132_800_000
 """Fri, 20 Nov 2026 00:00:00 GMT."""
@@ -36,6 +36,8 @@ def of(status: int, message: str = "", code: str = "", **headers: str) -> tuple[
         "Your request exceeded model token limit: 262144",
         "Context length exceeded",
         "context_length_exceeded",
+        "The attached file exceeds the model's maximum context length of 8192 tokens",
+        "Your document and images exceed the context window",
         "input length and `max_tokens` exceed context limit: 195000 + 20000 > 200000",
         "Requested token count exceeds the model's maximum context length of 131072 tokens.",
         "400 status code (no body)",
@@ -63,9 +65,9 @@ def test_every_wording_of_too_much_is_an_overflow(wording: str) -> None:
         ),
         (400, "An assistant message with 'tool_calls' must be followed by tool messages", "", ("history", False)),
         (400, "messages.1.content.0.thinking.signature: Field required", "", ("history", False)),
-        (400, "Unknown parameter: 'foo'", "invalid_request_error", ("invalid_request", False)),
+        (400, "Unknown parameter: 'foo'", "invalid_request_error", ("parameter", False)),
         (401, "Incorrect API key provided", "invalid_request_error", ("auth", False)),
-        (403, "Country not supported", "", ("auth", False)),
+        (403, "Country not supported", "", ("permission", False)),
         (400, "API key not valid. Please pass a valid API key.", "", ("auth", False)),
         (402, "Insufficient balance", "", ("quota", False)),
         (400, "Your credit balance is too low to access the Anthropic API", "invalid_request_error", ("quota", False)),
@@ -84,6 +86,17 @@ def test_every_wording_of_too_much_is_an_overflow(wording: str) -> None:
         (529, "Overloaded", "overloaded_error", ("overloaded", True)),
         (302, "", "", ("protocol", False)),
         (418, "teapot", "", ("invalid_request", False)),
+        (404, "Your account balance is too low to use paid models", "", ("quota", False)),
+        (
+            400,
+            "messages.0.content.1.image.source.base64.data: it appears to be a image/png image",
+            "",
+            ("media", False),
+        ),
+        (400, "This model's maximum completion tokens is 8192", "", ("output_limit", False)),
+        (403, "Project does not have access to model gpt-5", "", ("model", False)),
+        (429, "The service may be temporarily overloaded, please try again later", "", ("overloaded", True)),
+        (404, "404 page not found", "", ("address", False)),
     ],
 )
 def test_a_status_and_its_words_decide_the_kind(
@@ -187,7 +200,7 @@ def test_litellms_words_before_the_providers_are_left_out() -> None:
         message="litellm.RateLimitError: RateLimitError: OpenAIException - slow down",
         code="RateLimitError",
     )
-    assert str(failure.from_child(reported, now_ms=NOW_MS)) == "fake: slow down (HTTP 429)"
+    assert str(failure.from_child(reported, now_ms=NOW_MS)).startswith("fake: slow down (HTTP 429); fix: ")
 
 
 def test_a_message_is_one_line_that_names_provider_and_remedy() -> None:
@@ -195,18 +208,18 @@ def test_a_message_is_one_line_that_names_provider_and_remedy() -> None:
         Reported("openai", status=401, body='{"error": {"message": "bad\\nkey"}}'), now_ms=0
     )
     assert isinstance(refused, AuthError)
-    assert str(refused) == "openai rejected the API key: bad key (HTTP 401); run `opencode-tui auth login openai`"
+    assert str(refused) == "openai rejected the API key: bad key (HTTP 401); fix: run `opencode-tui auth login openai`"
     body, setting = '{"error": {"message": "bad"}}', "provider.openai.options.apiKey"
     own = failure.from_response(Reported("openai", status=401, body=body, key_setting=setting), now_ms=0)
-    assert str(own).endswith(f"; change {setting} in your settings, which comes before a stored key")
+    assert str(own).endswith(f"; fix: change {setting} in your settings, which comes before a stored key")
     missing = failure.missing_key("groq", "GROQ_API_KEY")
-    assert str(missing) == "no API key for groq; run `opencode-tui auth login groq` or set GROQ_API_KEY"
+    assert str(missing) == "no API key for groq; fix: run `opencode-tui auth login groq` or set GROQ_API_KEY"
 
 
 def test_a_web_page_is_described_by_its_title() -> None:
     page = f"<!DOCTYPE html><html><head><title>502 Bad\nGateway</title></head>{'<p>x</p>' * 5000}</html>"
     error = failure.from_response(Reported("fake", status=502, body=page), now_ms=0)
-    assert str(error) == "fake: a web page (502 Bad Gateway) (HTTP 502)"
+    assert split_remedy(str(error))[0] == "fake: a web page (502 Bad Gateway) (HTTP 502)"
     assert len(error.failure.body or "") <= 4096
 
 

@@ -21,7 +21,7 @@ from msgspec.structs import replace
 from opencode_tui.engine.provider.litellm_worker import LitellmLlm, LitellmWorker
 from opencode_tui.engine.provider.llm import FinishStep, LlmRequest, Usage
 from opencode_tui.engine.provider.provider import Endpoint
-from opencode_tui.schema.error import AuthError, ContextOverflowError, ProviderError
+from opencode_tui.schema.error import AuthError, ContextOverflowError, ProviderError, split_remedy
 from opencode_tui.schema.model import Model
 from tests.engine.provider.asking import KEY, ask, request
 from tests.support.provider.model_script import Answer, Api, Call, equal_deltas, failure, html_page
@@ -101,7 +101,7 @@ async def test_failures_are_sorted_as_those_of_the_direct_adapters(
     ]
     assert (type(errors[0]), type(errors[1])) == (AuthError, ContextOverflowError)
     assert errors[2] is not None
-    assert (errors[2].failure.retry_after_ms, str(errors[2])) == (2000, "fake: slow down (HTTP 429)")
+    assert (errors[2].failure.retry_after_ms, split_remedy(str(errors[2]))[0]) == (2000, "fake: slow down (HTTP 429)")
     assert KEY not in f"{errors[0]} {errors[0] and errors[0].failure}"
 
 

@@ -47,12 +47,14 @@ def source(tmp_path: Path) -> Path:
 def test_only_chat_models_are_listed_with_exact_prices(source: Path) -> None:
     listed = ModelTable(source=source).models(("openai",))
     assert listed == {
-        "gpt-x": ListedModel(128_000, 16_384, ("2.5", "10", "1.25", "2.5"), (), True, False, True, False),
+        "gpt-x": ListedModel(
+            128_000, 16_384, ("2.5", "10", "1.25", "2.5", "", ""), (), True, False, True, False, "", True
+        ),
     }
     model = listed["gpt-x"].model("openai", "gpt-x", adapter="openai", api_id="gpt-x")
     assert model.limit == Limit(context=128_000, output=16_384)
     sent, read = Decimal("2.5"), Decimal("1.25")
-    assert model.cost == Cost(input=sent, output=Decimal(10), cache_read=read, cache_write=sent)
+    assert model.cost == Cost(input=sent, output=Decimal(10), cache_read=read, cache_write=sent, is_known=True)
 
 
 def test_large_requests_have_prices_of_their_own(source: Path) -> None:
@@ -106,7 +108,7 @@ def test_the_cache_answers_until_the_table_changes(source: Path, tmp_path: Path)
     cache = tmp_path / "cache"
     assert list(ModelTable(cache=cache, source=source).models(("openai",))) == ["gpt-x"]
     kept = json.loads((cache / "models.json").read_text())
-    kept["providers"] = {"openai": {"kept": [1, 1, ["0"] * 4, [], True, False, False, False]}}
+    kept["providers"] = {"openai": {"kept": [1, 1, ["0"] * 6, [], True, False, False, False, "", True]}}
     (cache / "models.json").write_text(json.dumps(kept))
     assert list(ModelTable(cache=cache, source=source).models(("openai",))) == ["kept"]
     os.utime(source, ns=(1, 1))

@@ -128,3 +128,14 @@ def test_an_answer_is_whole_only_with_an_end() -> None:
         normalizer.push(deltas)
         states.append(normalizer.is_whole)
     assert states == [False, False, True, True]
+
+
+def test_metadata_is_stored_under_the_name_of_the_provider() -> None:
+    events = hear(
+        WireText("a", 0, {"phase": "p"}),
+        WireText("", 9, {"lost": 1}),
+        WireCall(1, "c", "read", "{}", {"id": "x"}),
+        WireFinish("stop"),
+    )
+    assert TextEnd("text-0", {"anthropic": {"phase": "p"}}) in events
+    assert ToolCall("c", "read", {}, metadata={"anthropic": {"id": "x"}}) in events

@@ -19,7 +19,7 @@ TABLE = ModelTable()
 
 
 def opened(server: ModelServer) -> tuple[Catalog, Providers]:
-    settings = CatalogSettings(provider=server.config())
+    settings = CatalogSettings(provider=server.config(has_all=True))
     catalog = Catalog(settings=settings, table=TABLE, keys=lambda _: None, environment={})
     return catalog, Providers(catalog=catalog)
 
@@ -27,7 +27,7 @@ def opened(server: ModelServer) -> tuple[Catalog, Providers]:
 async def test_a_model_of_the_settings_answers(server: ModelServer) -> None:
     catalog, providers = opened(server)
     answers: list[str] = []
-    for provider in ("fake", "fake-anthropic"):
+    for provider in ("fake", "fake-anthropic", "fake-responses", "fake-gemini"):
         model = catalog.resolve(ModelRef(provider_id=provider, model_id="fake-model"))
         assert providers.llm(model) is providers.llm(model)
         asked = request("hello")
@@ -35,10 +35,12 @@ async def test_a_model_of_the_settings_answers(server: ModelServer) -> None:
         answers.append(heard.joined("text"))
     await providers.close()
     await providers.close()
-    assert answers == ["Echo: hello", "Echo: hello"]
-    assert [(sent.api, sent.body["model"]) for sent in server.requests] == [
+    assert answers == ["Echo: hello"] * 4
+    assert [(sent.api, sent.body.get("model")) for sent in server.requests] == [
         ("openai", "fake-model"),
         ("anthropic", "fake-model"),
+        ("responses", "fake-model"),
+        ("gemini", None),
     ]
 
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from opencode_tui.engine.provider.decode import anthropic_request, openai_request
+from opencode_tui.engine.provider.decode import anthropic_request, gemini_request, openai_request, responses_request
 from opencode_tui.engine.provider.llm import LlmRequest, TextBlock, UserEntry
 from opencode_tui.engine.provider.provider import Endpoint
 from opencode_tui.engine.provider.request_preview import preview_request
@@ -24,6 +24,8 @@ def request(adapter: Adapter, text: str = "hello", **fields: object) -> LlmReque
     ("adapter", "path", "encode"),
     [
         ("openai", "/chat/completions", openai_request.encode),
+        ("responses", "/responses", responses_request.encode),
+        ("gemini", "/models/m:streamGenerateContent?alt=sse", gemini_request.encode),
         ("anthropic", "/messages", anthropic_request.encode),
     ],
 )
@@ -33,7 +35,9 @@ def test_the_body_is_what_the_adapter_sends(adapter: Adapter, path: str, encode)
     assert shown.body == json.loads(encode(asked)) and shown.url == f"https://{HIDDEN}@host/v1{path}"
 
 
-@pytest.mark.parametrize(("adapter", "name"), [("openai", "authorization"), ("anthropic", "x-api-key")])
+@pytest.mark.parametrize(
+    ("adapter", "name"), [("openai", "authorization"), ("anthropic", "x-api-key"), ("gemini", "x-goog-api-key")]
+)
 def test_keys_and_own_headers_are_covered(adapter: Adapter, name: str) -> None:
     shown = preview_request(request(adapter, headers={"X-Model": "model-secret"}), ENDPOINT)
     assert {shown.headers[one] for one in (name, "x-team", "x-short", "X-Model")} == {HIDDEN}

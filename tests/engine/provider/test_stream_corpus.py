@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from opencode_tui.engine.provider import failure
-from opencode_tui.engine.provider.failure import Reported
+from opencode_tui.engine.provider.error.body import Reported
 from opencode_tui.schema.error import ContextOverflowError
 from tests.engine.provider.reading import Heard, decode, gather
 

@@ -24,7 +24,9 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-Api = Literal["openai", "anthropic"]
+from tests.support.provider.chat_view import as_chat
+
+Api = Literal["openai", "responses", "anthropic", "gemini"]
 Fault = Literal["drop", "reset", "stall"]
 
 _LONG = 10_000
@@ -89,7 +91,7 @@ class Answer:
 
 
 def failure(status: int, message: str, *, kind: str = "scripted", retry_after: str | None = None) -> Answer:
-    """Return an answer that is an HTTP error with a JSON body as both providers write it."""
+    """Return an answer that is an HTTP error with a JSON body as all providers write it."""
     headers = (("retry-after", retry_after),) if retry_after is not None else ()
     error = {"type": "error", "error": {"message": message, "type": kind, "code": kind}}
     return Answer(status=status, headers=headers, body=json.dumps(error).encode())
@@ -144,7 +146,8 @@ def _has_calls(message: dict[str, Any]) -> bool:
 
 
 def read_conversation(body: dict[str, Any]) -> Conversation:
-    """Return what matters of a request of either wire format."""
+    """Return what matters of a request of any wire format."""
+    body = as_chat(body)
     messages: list[dict[str, Any]] = body.get("messages", [])
     system = [content_text(body.get("system"))]
     system += [content_text(m.get("content")) for m in messages if m.get("role") in ("system", "developer")]

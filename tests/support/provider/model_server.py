@@ -1,4 +1,4 @@
-"""The scripted model server: a real HTTP server on loopback that speaks OpenAI's and Anthropic's streaming formats.
+"""The scripted model server: a real HTTP server on loopback that speaks the formats of OpenAI (both), Anthropic and Gemini.
 
 It runs in a thread of its own, so that plain tests, coroutine tests and child processes use it alike:
 
@@ -29,12 +29,19 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from tests.support.provider.chat_view import as_chat
 from tests.support.provider.model_script import Answer, Api, DirectiveModel, content_text, failure
 from tests.support.provider.stream_format import body_chunks
 from tests.support.provider.token_counter import TokenCounter, Window, refusal
 
 _STALL_LIMIT_S = 120
-_PATHS: dict[str, Api] = {"/openai/v1/chat/completions": "openai", "/anthropic/v1/messages": "anthropic"}
+_PATHS: dict[str, Api] = {
+    "/openai/v1/chat/completions": "openai",
+    "/responses/v1/responses": "responses",
+    "/anthropic/v1/messages": "anthropic",
+}
+_GEMINI = ("/gemini/v1/models/", ":streamGenerateContent")
+"""What the path of a request in Gemini's format starts and ends with; the model is between."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +56,10 @@ class Received:
     tokens: int = 0
 
 
-def provider_config(base_url: str, *, limit: tuple[int, int] = (200_000, 8_000)) -> dict[str, Any]:
-    """Return the value of the `provider` key that reaches the server at `base_url` in all three ways.
+def provider_config(
+    base_url: str, *, limit: tuple[int, int] = (200_000, 8_000), has_all: bool = False
+) -> dict[str, Any]:
+    """Return the value of the `provider` key that reaches the server at `base_url` in three ways, or in all.
 
     `limit` is the model's context and output in tokens.
     """
@@ -67,7 +76,17 @@ def provider_config(base_url: str, *, limit: tuple[int, int] = (200_000, 8_000))
     }
     openai = {"baseURL": f"{base_url}/openai/v1", "apiKey": "fake-key-for-tests"}
     anthropic = {"baseURL": f"{base_url}/anthropic/v1", "apiKey": "fake-key-for-tests"}
+    more = {
+        "fake-responses": ("@ai-sdk/openai", {"baseURL": f"{base_url}/responses/v1"}),
+        "fake-gemini": ("@ai-sdk/google", {"baseURL": f"{base_url}/gemini/v1"}),
+        "fake-gemini-litellm": ("@ai-sdk/google", {"baseURL": f"{base_url}/gemini/v1", "adapter": "litellm"}),
+    }
+    added = {
+        name: {"npm": package, "name": "Scripted", "options": {**openai, **options}, "models": model}
+        for name, (package, options) in more.items()
+    }
     return {
+        **(added if has_all else {}),
         "fake": {"npm": "@ai-sdk/openai-compatible", "name": "Scripted", "options": openai, "models": model},
         "fake-anthropic": {"npm": "@ai-sdk/anthropic", "name": "Scripted", "options": anthropic, "models": model},
         "fake-litellm": {
@@ -121,9 +140,9 @@ class ModelServer:
         """Return the `baseURL` for a wire format."""
         return f"{self.base_url}/{api}/v1"
 
-    def config(self) -> dict[str, Any]:
+    def config(self, *, has_all: bool = False) -> dict[str, Any]:
         """Return the value of the `provider` key for this server."""
-        return provider_config(self.base_url)
+        return provider_config(self.base_url, has_all=has_all)
 
     @property
     def bodies(self) -> list[dict[str, Any]]:
@@ -194,7 +213,8 @@ class ModelServer:
             await writer.wait_closed()
 
     async def _answer(self, request: "_Request", reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
-        api = _PATHS.get(request.path)
+        is_gemini = request.path.startswith(_GEMINI[0]) and request.path.endswith(_GEMINI[1])
+        api = "gemini" if is_gemini else _PATHS.get(request.path)
         if request.method != "POST" or api is None:
             await _send_whole(writer, 200 if request.method == "GET" else 404, {"object": "list", "data": []})
             return True
@@ -203,7 +223,7 @@ class ModelServer:
         except ValueError:
             await _send_answer(writer, failure(400, "the body is not JSON"), [])
             return True
-        tokens = 0 if self._counter is None else self._counter.request(body, api=api)
+        tokens = 0 if self._counter is None else self._counter.request(as_chat(body), api=api)
         received = Received(api, request.path, request.headers, body, time.monotonic(), tokens)
         self._record(received)
         answer = self._next_answer(body, tokens, api)
@@ -217,7 +237,8 @@ class ModelServer:
 
     def _next_answer(self, body: dict[str, Any], tokens: int, api: Api) -> Answer:
         if self._window is not None and self._window.tokens:
-            asked = body.get("max_tokens", body.get("max_completion_tokens", 0))
+            chat = as_chat(body)
+            asked = chat.get("max_tokens", chat.get("max_completion_tokens", 0))
             if tokens + (asked if self._window.counts_output else 0) > self._window.tokens:
                 self.refused += 1
                 return refusal(self._window, tokens, api=api)
@@ -265,10 +286,12 @@ class ModelServer:
 
 def asks_for_summary(body: dict[str, Any]) -> bool:
     """Tell whether a request is one for the summary of a conversation."""
-    return not body.get("tools") and "summarize the conversation" in content_text(body["messages"][-1].get("content"))
+    last = as_chat(body)["messages"][-1]
+    return not body.get("tools") and "summarize the conversation" in content_text(last.get("content"))
 
 
 def _asks_for_title(body: dict[str, Any]) -> bool:
+    body = as_chat(body)
     contents = [
         body.get("system"),
         *(one.get("content") for one in body.get("messages", [])[:1] if one["role"] != "user"),
@@ -376,7 +399,7 @@ def main() -> None:
     parser.add_argument("--log", type=Path, help="append every request as a line of JSON")
     options = parser.parse_args()
     with ModelServer(port=options.port, log=options.log) as server:
-        print(json.dumps({"model": "fake/fake-model", "provider": server.config()}, indent=2), flush=True)
+        print(json.dumps({"model": "fake/fake-model", "provider": server.config(has_all=True)}, indent=2), flush=True)
         with contextlib.suppress(KeyboardInterrupt):
             threading.Event().wait()
 

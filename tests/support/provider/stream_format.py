@@ -1,4 +1,4 @@
-"""The two wire formats of the scripted model: an `Answer` as the body chunks that OpenAI's or Anthropic's API would send."""
+"""The wire formats of the scripted model: an `Answer` as the body chunks that a provider's API would send."""
 
 import itertools
 import json
@@ -6,7 +6,10 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
+from tests.support.provider.chat_view import as_chat
+from tests.support.provider.gemini_format import gemini_stream
 from tests.support.provider.model_script import Answer, Api, Call, content_text
+from tests.support.provider.responses_format import response_whole, responses_stream
 
 _ANTHROPIC_FINISH = {"stop": "end_turn", "length": "max_tokens", "tool_calls": "tool_use", "content_filter": "refusal"}
 _serial = itertools.count(1)
@@ -17,6 +20,14 @@ def body_chunks(answer: Answer, *, api: Api, body: dict[str, Any]) -> Iterator[b
     if answer.chunks is not None:
         yield from answer.chunks
         return
+    if api == "gemini":
+        yield from gemini_stream(answer, _usage(answer, body))
+        return
+    if api == "responses":
+        usage = _usage(answer, body)
+        whole = json.dumps(response_whole(answer, body, usage)).encode()
+        yield from responses_stream(answer, body, usage) if body.get("stream") else [whole]
+        return
     if not body.get("stream"):
         yield json.dumps(_openai_whole(answer, body) if api == "openai" else _anthropic_whole(answer, body)).encode()
         return
@@ -26,6 +37,7 @@ def body_chunks(answer: Answer, *, api: Api, body: dict[str, Any]) -> Iterator[b
 def _usage(answer: Answer, body: dict[str, Any]) -> tuple[int, int, int]:
     if answer.usage is not None:
         return answer.usage
+    body = as_chat(body)
     texts = [body.get("system"), *(message.get("content") for message in body.get("messages", []))]
     sent = sum(len(content_text(text)) for text in texts)
     return max(1, sent // 4), max(1, len(answer.text) // 4), 0
@@ -123,7 +135,7 @@ def _anthropic_blocks(answer: Answer) -> Iterator[tuple[dict[str, Any], list[dic
 def _anthropic_message(answer: Answer, body: dict[str, Any]) -> dict[str, Any]:
     sent, _, cached = _usage(answer, body)
     return {
-        "id": "msg_1",
+        "id": f"msg_{next(_serial)}",
         "type": "message",
         "role": "assistant",
         "model": body.get("model"),

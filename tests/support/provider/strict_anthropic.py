@@ -32,6 +32,8 @@ def violations(body: dict[str, Any]) -> list[str]:
     if has_calls and not body.get("tools"):
         found.append("calls in the history and no tools")
     for tool in body.get("tools", []):
+        if tool.get("type") == "web_search_20250305" and tool.get("name") == "web_search":
+            continue
         if not NAME.match(tool.get("name", "")) or tool.get("input_schema", {}).get("type") != "object":
             found.append(f"tool {tool.get('name')!r}")
     return found
@@ -81,6 +83,15 @@ def _block(block: dict[str, Any], role: str | None) -> list[str]:
                 and isinstance(block.get("input"), dict)
             )
             return [] if good else [f"call {block}"]
+        case "server_tool_use" if role == "assistant":
+            good = (
+                block["id"].startswith("srvtoolu_")
+                and block["name"] == "web_search"
+                and isinstance(block["input"], dict)
+            )
+            return [] if good else [f"search {block}"]
+        case "web_search_tool_result" if role == "assistant":
+            return [] if isinstance(block.get("content"), list | dict) else ["a search without results"]
         case "tool_result" if role == "user":
             content = block.get("content")
             empty = isinstance(content, list) and any(one.get("type") == "text" and not one["text"] for one in content)
@@ -95,6 +106,12 @@ def _pairs(messages: list[dict[str, Any]]) -> list[str]:
     found: list[str] = []
     seen: set[str] = set()
     for index, message in enumerate(messages):
+        searches = [block["id"] for block in message["content"] if block.get("type") == "server_tool_use"]
+        answered = [
+            block["tool_use_id"] for block in message["content"] if block.get("type") == "web_search_tool_result"
+        ]
+        if searches != answered:
+            found.append(f"messages[{index}]: searches {searches} are answered by {answered}")
         calls = [block["id"] for block in message["content"] if block.get("type") == "tool_use"]
         after = messages[index + 1]["content"] if index + 1 < len(messages) else []
         results = [block["tool_use_id"] for block in after if block.get("type") == "tool_result"]

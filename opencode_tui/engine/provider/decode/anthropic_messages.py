@@ -4,13 +4,13 @@ import json
 from dataclasses import dataclass
 
 from opencode_tui.engine.provider.decode.delta import (
-    MalformedChunk,
     WireCall,
     WireDelta,
     WireEnd,
     WireError,
     WireFinish,
     WireReasoning,
+    WireSearch,
     WireStop,
     WireText,
     WireUsage,
@@ -22,6 +22,7 @@ from opencode_tui.engine.provider.decode.response import (
     as_list,
     as_object,
     as_text,
+    read_events,
     read_json,
 )
 from opencode_tui.engine.provider.llm import FinishReason, Usage
@@ -36,8 +37,12 @@ FINISH_REASONS: dict[str, FinishReason] = {
     "model_context_window_exceeded": "length",
     "refusal": "content-filter",
 }
-_DONE = b"[DONE]"
+SEARCH_TOOL = "web_search"
+RESULT = "webSearchResult"
+"""The key of a search's results in its metadata."""
+
 _USAGE_FIELDS = ("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
+_SEARCHES, _FOR_HOUR = "web_search_requests", "ephemeral_1h_input_tokens"
 
 
 @dataclass(slots=True)
@@ -47,38 +52,29 @@ class _Block:
     kind: str
     start_input: JsonObject | None = None
     signature: str = ""
+    search_id: str = ""
 
 
 class AnthropicMessagesDecoder:
-    """Decodes the bytes of one response to deltas. Skips the provider's own tools, which run on its side."""
+    """Decodes the bytes of one response to deltas. Of the tools that run on the provider's side only searches are read."""
 
     def __init__(self) -> None:
         self._body = ResponseBody()
         self._blocks: dict[int, _Block] = {}
         self._usage: dict[str, int] = {}
+        self._searches: dict[str, list[str]] = {}
+        """The JSON of the inputs of the provider's own searches, in pieces, by their IDs."""
 
     def feed(self, chunk: bytes) -> list[WireDelta]:
         """Return the deltas that these bytes complete. Raises ProtocolError when they cannot be a stream."""
-        return self._read_events(self._body.feed(chunk))
+        return read_events(self._body.feed(chunk), self._read_event, end=WireEnd())
 
     def end(self) -> list[WireDelta]:
         """Return the deltas that the end of the body completes. Raises ProtocolError when it was not a response."""
-        deltas = self._read_events(self._body.end())
+        deltas = read_events(self._body.end(), self._read_event, end=WireEnd())
         if not deltas and (whole := self._body.whole()) is not None:
             self._read_whole(whole, deltas)
         self._stop_all(deltas)
-        return deltas
-
-    def _read_events(self, events: list[bytes]) -> list[WireDelta]:
-        deltas: list[WireDelta] = []
-        for data in events:
-            try:
-                event = read_json(data)
-            except ValueError:
-                is_end = data.strip() == _DONE
-                deltas.append(WireEnd() if is_end else MalformedChunk(data[:200].decode("utf-8", "replace")))
-                continue
-            self._read_event(as_object(event), deltas)
         return deltas
 
     def _read_event(self, event: JsonObject, deltas: list[WireDelta]) -> None:
@@ -124,8 +120,32 @@ class AnthropicMessagesDecoder:
                 block.start_input = as_object(content.get("input")) or None
                 identifier, name = as_text(content.get("id")) or None, as_text(content.get("name")) or None
                 deltas.append(WireCall(index, identifier, name, ""))
+            case "server_tool_use" if content.get("name") == SEARCH_TOOL:
+                block.search_id = as_text(content.get("id"))
+                given = as_object(content.get("input"))
+                self._searches[block.search_id] = [json.dumps(given)] if given else []
+            case "web_search_tool_result":
+                self._search(content, deltas)
             case _:
                 pass
+
+    def _search(self, content: JsonObject, deltas: list[WireDelta]) -> None:
+        """Add a search of the provider, whose results arrive at once."""
+        identifier, found = as_text(content.get("tool_use_id")), content.get("content")
+        if identifier not in self._searches:
+            return
+        try:
+            given = as_object(read_json("".join(self._searches.pop(identifier)).encode()))
+        except ValueError:
+            given = {}
+        pages = [
+            {"title": as_text(page.get("title")), "url": as_text(page.get("url"))}
+            for page in map(as_object, as_list(found))
+            if page.get("type") == "web_search_result"
+        ]
+        deltas.append(
+            WireSearch(identifier, given, pages, as_text(as_object(found).get("error_code")), {RESULT: found})
+        )
 
     def _read_delta(self, index: int, delta: JsonObject, deltas: list[WireDelta]) -> None:
         block = self._blocks.get(index)
@@ -142,6 +162,8 @@ class AnthropicMessagesDecoder:
                 deltas.append(WireReasoning("", index, {"signature": block.signature}))
             case "input_json_delta":
                 piece = as_text(delta.get("partial_json"))
+                if block is not None and block.search_id in self._searches:
+                    self._searches[block.search_id].append(piece)
                 if piece and (block is None or block.kind == "tool_use"):
                     if block is not None:
                         block.start_input = None
@@ -166,8 +188,11 @@ class AnthropicMessagesDecoder:
     def _note_usage(self, usage: object, deltas: list[WireDelta]) -> None:
         """Store the reported usage; a later number replaces an earlier one unless it is missing or empty."""
         reported = as_object(usage)
-        for name in _USAGE_FIELDS:
-            if count := as_count(reported.get(name)):
+        searches = as_object(reported.get("server_tool_use")).get(_SEARCHES)
+        for_hour = as_object(reported.get("cache_creation")).get(_FOR_HOUR)
+        found = {name: reported.get(name) for name in _USAGE_FIELDS} | {_SEARCHES: searches, _FOR_HOUR: for_hour}
+        for name, value in found.items():
+            if count := as_count(value):
                 self._usage[name] = count
         if reported:
             deltas.append(WireUsage(self._total()))
@@ -175,7 +200,15 @@ class AnthropicMessagesDecoder:
     def _total(self) -> Usage:
         sent, received, read, written = (self._usage.get(name, 0) for name in _USAGE_FIELDS)
         total = sent + received + read + written
-        return Usage(input=sent, output=received, cache_read=read, cache_write=written, total=total or None)
+        return Usage(
+            input=sent,
+            output=received,
+            cache_read=read,
+            cache_write=written,
+            total=total or None,
+            cache_write_hour=self._usage.get(_FOR_HOUR, 0),
+            searches=self._usage.get(_SEARCHES, 0),
+        )
 
     def _read_whole(self, message: JsonObject, deltas: list[WireDelta]) -> None:
         """Decode a complete message of a server that does not stream."""

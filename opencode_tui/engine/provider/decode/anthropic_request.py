@@ -1,10 +1,14 @@
 """Encoder for requests to Anthropic's messages API."""
 
 import json
-from typing import Any, assert_never, cast
+from collections.abc import Mapping
+from typing import Any, assert_never
 
+from opencode_tui.engine.provider.decode.anthropic_messages import RESULT, SEARCH_TOOL
 from opencode_tui.engine.provider.decode.request_option import wire_options
+from opencode_tui.engine.provider.decode.response import as_object
 from opencode_tui.engine.provider.llm import (
+    WEBSEARCH,
     AssistantEntry,
     CallBlock,
     LlmRequest,
@@ -14,7 +18,9 @@ from opencode_tui.engine.provider.llm import (
     TextBlock,
     ThinkingBlock,
     ToolEntry,
+    ToolSpec,
     UserEntry,
+    provider_searches,
 )
 from opencode_tui.schema.record import JsonObject
 
@@ -23,6 +29,18 @@ VERSION = "2023-06-01"
 _EPHEMERAL = {"type": "ephemeral"}
 _MAX_CACHE_MARKS = 4
 _MIN_THINKING_TOKENS = 1024
+_ANSWER_SHARE = 4
+"""The part of `max_tokens`, one in so many, that reasoning leaves to the answer."""
+
+_OPTIONS_OF_OPENAI = frozenset(
+    {"reasoning_effort", "reasoning_summary", "include", "text_verbosity", "prompt_cache_key", "store"}
+)
+"""Options that this API rejects as unknown."""
+
+_MAX_SEARCHES = 8
+_SEARCH: JsonObject = {"type": "web_search_20250305", "name": SEARCH_TOOL, "max_uses": _MAX_SEARCHES}
+"""The provider's own search. Source: PyPI anthropic, types/web_search_tool_20250305_param.py."""
+
 _CHOICES = {"auto": "auto", "required": "any", "none": "none"}
 
 
@@ -46,24 +64,34 @@ def build(request: LlmRequest) -> JsonObject:
     if system:
         body["system"] = system
     if request.tools:
-        body["tools"] = [
-            {"name": tool.name, "description": tool.description, "input_schema": tool.parameters}
-            for tool in request.tools
-        ]
+        body["tools"] = [_tool(tool, searches=request.searches) for tool in request.tools]
         if request.tool_choice != "auto":
             body["tool_choice"] = {"type": _CHOICES[request.tool_choice]}
     if request.temperature is not None and model.temperature:
         body["temperature"] = request.temperature
     if request.top_p is not None:
         body["top_p"] = request.top_p
-    return _with_thinking_rules({**body, **wire_options(request)})
+    return _with_thinking_rules({**body, **_options(request, body)})
+
+
+def _options(request: LlmRequest, body: JsonObject) -> JsonObject:
+    """Return the options in this API's form: an effort is part of `output_config`, and calls one at a time of `tool_choice`."""
+    options = wire_options(request)
+    effort = options.pop("effort", None) or options.get("reasoning_effort")
+    if effort is not None:
+        options["output_config"] = {**as_object(options.get("output_config")), "effort": effort}
+    if options.pop("parallel_tool_calls", None) is False and request.tools:
+        chosen = as_object(options.get("tool_choice") or body.get("tool_choice")) or {"type": "auto"}
+        options["tool_choice"] = {**chosen, "disable_parallel_tool_use": True}
+    return {name: value for name, value in options.items() if name not in _OPTIONS_OF_OPENAI}
 
 
 def build_messages(request: LlmRequest, cache_marks: int) -> list[JsonObject]:
     """Return the conversation as alternating messages, with a limited number of cache marks, the latest first."""
     messages: list[JsonObject] = []
+    searches = provider_searches(request, METADATA_KEY, RESULT)
     for entry in request.messages:
-        role, blocks = _entry(entry)
+        role, blocks = _entry(entry, searches)
         if not blocks:
             continue
         if messages and messages[-1]["role"] == role:
@@ -82,15 +110,22 @@ def _follows_results(block: JsonObject) -> bool:
     return block["type"] != "tool_result"
 
 
-def _entry(entry: ModelMessage) -> tuple[str, list[JsonObject]]:
+def _tool(tool: ToolSpec, *, searches: bool) -> JsonObject:
+    if searches and tool.name == WEBSEARCH:
+        return _SEARCH
+    return {"name": tool.name, "description": tool.description, "input_schema": tool.parameters}
+
+
+def _entry(entry: ModelMessage, searches: Mapping[str, Any]) -> tuple[str, list[JsonObject]]:
     match entry:
         case UserEntry(content):
             blocks = (_text(block) if isinstance(block, TextBlock) else _media(block) for block in content)
             return "user", [block for block in blocks if block]
         case AssistantEntry(content):
-            return "assistant", [block for part in content if (block := _assistant_block(part))]
+            blocks = (block for part in content for block in _assistant_blocks(part, searches))
+            return "assistant", [block for block in blocks if block]
         case ToolEntry(results):
-            return "user", [_result(result) for result in results]
+            return "user", [_result(result) for result in results if result.id not in searches]
         case _:
             assert_never(entry)
 
@@ -112,6 +147,15 @@ def _media(block: MediaBlock) -> JsonObject:
     return found
 
 
+def _assistant_blocks(
+    block: TextBlock | ThinkingBlock | CallBlock, searches: Mapping[str, Any]
+) -> tuple[JsonObject | None, ...]:
+    if not isinstance(block, CallBlock) or block.id not in searches:
+        return (_assistant_block(block),)
+    call = {"type": "server_tool_use", "id": block.id, "name": SEARCH_TOOL, "input": block.input}
+    return call, {"type": "web_search_tool_result", "tool_use_id": block.id, "content": searches[block.id]}
+
+
 def _assistant_block(block: TextBlock | ThinkingBlock | CallBlock) -> JsonObject | None:
     match block:
         case TextBlock():
@@ -130,11 +174,13 @@ def _assistant_block(block: TextBlock | ThinkingBlock | CallBlock) -> JsonObject
 
 
 def _result(result: ResultBlock) -> JsonObject:
-    content: list[JsonObject] = [{"type": "text", "text": result.text}] if result.text.strip() else []
-    content += [_media(media) for media in result.media]
     found: JsonObject = {"type": "tool_result", "tool_use_id": result.id}
-    if content:
-        found["content"] = content
+    text = result.text if result.text.strip() else ""
+    if result.media:
+        blocks: list[JsonObject] = [{"type": "text", "text": text}] if text else []
+        found["content"] = [*blocks, *map(_media, result.media)]
+    elif text:
+        found["content"] = text
     if result.is_error:
         found["is_error"] = True
     return found
@@ -165,14 +211,13 @@ def _trim_prefill(messages: list[JsonObject]) -> None:
 
 
 def _with_thinking_rules(body: JsonObject) -> JsonObject:
-    """Return the body adapted for thinking: a budget below `max_tokens`, no temperature, no forced tool."""
-    thinking = body.get("thinking")
-    if not isinstance(thinking, dict) or cast(JsonObject, thinking).get("type") != "enabled":
+    """Return the body adapted for thinking: a budget that leaves an answer, no temperature, no forced tool."""
+    settings = as_object(body.get("thinking"))
+    if settings.get("type") not in ("enabled", "adaptive"):
         return body
-    settings = cast(JsonObject, thinking)
-    budget = settings.get("budget_tokens")
+    budget, most = settings.get("budget_tokens"), body["max_tokens"]
     if isinstance(budget, int):
-        settings = {**settings, "budget_tokens": max(_MIN_THINKING_TOKENS, min(budget, body["max_tokens"] - 1))}
+        settings = {**settings, "budget_tokens": max(_MIN_THINKING_TOKENS, min(budget, most - most // _ANSWER_SHARE))}
     rest = {key: value for key, value in body.items() if key not in ("temperature", "top_p", "thinking")}
     if rest.get("tool_choice", {}).get("type") == "any":
         del rest["tool_choice"]

@@ -6,7 +6,6 @@ Reads only choice 0. A body without events (a complete response, an error object
 from typing import Any
 
 from opencode_tui.engine.provider.decode.delta import (
-    MalformedChunk,
     WireCall,
     WireDelta,
     WireEnd,
@@ -23,7 +22,7 @@ from opencode_tui.engine.provider.decode.response import (
     as_list,
     as_object,
     as_text,
-    read_json,
+    read_events,
 )
 from opencode_tui.engine.provider.llm import FinishReason, Usage
 from opencode_tui.schema.record import JsonObject
@@ -40,7 +39,6 @@ FINISH_REASONS: dict[str, FinishReason] = {
     "safety": "content-filter",
     "error": "error",
 }
-_DONE = b"[DONE]"
 _THOUGHT_FIELDS = ("reasoning_content", "reasoning", "reasoning_text")
 
 
@@ -53,11 +51,11 @@ class OpenAiChatDecoder:
 
     def feed(self, chunk: bytes) -> list[WireDelta]:
         """Return the deltas that these bytes complete. Raises ProtocolError when they cannot be a stream."""
-        return self._read_events(self._body.feed(chunk))
+        return read_events(self._body.feed(chunk), self.read_chunk, end=WireEnd())
 
     def end(self) -> list[WireDelta]:
         """Return the deltas that the end of the body completes. Raises ProtocolError when it was not a response."""
-        deltas = self._read_events(self._body.end())
+        deltas = read_events(self._body.end(), self.read_chunk, end=WireEnd())
         if not deltas and (whole := self._body.whole()) is not None:
             self.read_chunk(whole, deltas)
             if not deltas:
@@ -76,20 +74,6 @@ class OpenAiChatDecoder:
                 deltas.append(WireFinish(FINISH_REASONS.get(str(reason).lower(), "unknown")))
         if usage := chunk.get("usage") or _hidden_usage(chunk, choice):
             deltas.append(WireUsage(read_usage(as_object(usage))))
-
-    def _read_events(self, events: list[bytes]) -> list[WireDelta]:
-        deltas: list[WireDelta] = []
-        for data in events:
-            if data == _DONE or data.strip() == _DONE:
-                deltas.append(WireEnd())
-                continue
-            try:
-                chunk = read_json(data)
-            except ValueError:
-                deltas.append(MalformedChunk(data[:200].decode("utf-8", "replace")))
-                continue
-            self.read_chunk(as_object(chunk), deltas)
-        return deltas
 
     def _read_delta(self, delta: JsonObject, deltas: list[WireDelta]) -> None:
         self._read_thoughts(delta, deltas)

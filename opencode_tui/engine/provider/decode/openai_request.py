@@ -5,6 +5,7 @@ from hashlib import sha256
 from typing import Any, assert_never
 
 from opencode_tui.engine.provider.decode.request_option import wire_options
+from opencode_tui.engine.provider.decode.response import as_list, as_object
 from opencode_tui.engine.provider.llm import (
     AssistantEntry,
     CallBlock,
@@ -19,7 +20,19 @@ from opencode_tui.engine.provider.llm import (
 from opencode_tui.schema.record import JsonObject
 
 METADATA_KEY = "openai"
+_OPTION_NAMES = {"effort": "reasoning_effort", "text_verbosity": "verbosity"}
+"""Options that this format names otherwise."""
+
+_NOT_SENT = frozenset({"reasoning_summary", "include", "strict_json_schema", "system_message_mode"})
+"""Options of the Responses format, which this one rejects."""
+
+_MARKED_MESSAGES = 2
+"""Anthropic accepts four marks, and the system prompt has two."""
+
 _MISTRAL_ID = 9
+_ANSWERED = "OK."
+"""What the model is said to have answered between a result and the user's next message."""
+
 _AUDIO_FORMATS = {"audio/wav": "wav", "audio/x-wav": "wav", "audio/mpeg": "mp3", "audio/mp3": "mp3"}
 
 
@@ -39,7 +52,7 @@ def build(request: LlmRequest) -> JsonObject:
         "stream": True,
         "stream_options": {"include_usage": True},
         # OpenAI's newer models reject `max_tokens`; most compatible servers support only that.
-        "max_completion_tokens" if model.provider_id == "openai" else "max_tokens": request.max_output,
+        model.parameters.max_tokens or "max_tokens": request.max_output,
     }
     if request.tools:
         body["tools"] = [
@@ -55,35 +68,40 @@ def build(request: LlmRequest) -> JsonObject:
         body["temperature"] = request.temperature
     if request.top_p is not None:
         body["top_p"] = request.top_p
-    return {**body, **wire_options(request)}
+    options = {_OPTION_NAMES.get(name, name): value for name, value in wire_options(request).items()}
+    return {**body, **{name: value for name, value in options.items() if name not in _NOT_SENT}}
 
 
 def build_messages(request: LlmRequest) -> list[JsonObject]:
     """Return the system prompt and the conversation."""
-    marks_cache = _marks_cache(request)
+    marks_cache = request.model.parameters.cache == "marks"
     messages = _system(request, marks_cache)
     for entry in request.messages:
         messages += _entry(entry, marks_cache)
-    return _with_short_ids(messages) if request.model.provider_id == "mistral" else messages
+    if marks_cache:
+        _mark_end(messages)
+    return _for_mistral(messages) if request.model.parameters.order == "mistral" else messages
 
 
-def _marks_cache(request: LlmRequest) -> bool:
-    """Return whether the server passes cache marks on to a model that uses them."""
-    model = request.model
-    name = f"{model.api_id} {model.model_id}".lower()
-    return "claude" in name and (model.adapter == "litellm" or model.provider_id == "openrouter")
+def _mark_end(messages: list[JsonObject]) -> None:
+    """Mark the last two messages of the user or of tools, unless the request marks some itself."""
+    ours = [message for message in messages if message["role"] in ("user", "tool")]
+    if any("cache_control" in part for message in ours for part in as_list(message["content"])):
+        return
+    for message in ours[-_MARKED_MESSAGES:]:
+        parts = as_list(message["content"]) or [{"type": "text", "text": message["content"]}]
+        message["content"] = [*parts[:-1], {**as_object(parts[-1]), "cache_control": {"type": "ephemeral"}}]
 
 
 def _system(request: LlmRequest, marks_cache: bool) -> list[JsonObject]:
     segments = [segment for segment in request.system if segment.strip()]
+    role = request.model.parameters.role or "system"
     if not segments:
         return []
     if marks_cache:
-        return [
-            {"role": "system", "content": [_text_part(TextBlock(segment, cache=True), True) for segment in segments]}
-        ]
+        return [{"role": role, "content": [_text_part(TextBlock(segment, cache=True), True) for segment in segments]}]
     # One message: the chat templates of many open models reject a second one.
-    return [{"role": "system", "content": "\n\n".join(segments)}]
+    return [{"role": role, "content": "\n\n".join(segments)}]
 
 
 def _entry(entry: ModelMessage, marks_cache: bool) -> list[JsonObject]:
@@ -136,7 +154,7 @@ def _assistant(entry: AssistantEntry) -> list[JsonObject]:
 
 
 def _call(block: CallBlock) -> JsonObject:
-    arguments = json.dumps(block.input, ensure_ascii=False, allow_nan=False)
+    arguments = json.dumps(block.input, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     call: JsonObject = {"id": block.id, "type": "function", "function": {"name": block.tool, "arguments": arguments}}
     own: dict[str, Any] = (block.metadata or {}).get(METADATA_KEY) or {}
     if extra := own.get("extra_content"):
@@ -169,14 +187,18 @@ def _signed_block(text: str, own: dict[str, Any]) -> JsonObject | None:
     return None
 
 
-def _with_short_ids(messages: list[JsonObject]) -> list[JsonObject]:
-    """Give every call an ID of nine letters and digits, the only format that Mistral accepts."""
+def _for_mistral(messages: list[JsonObject]) -> list[JsonObject]:
+    """Return the messages as Mistral accepts them: IDs of nine letters and digits, and no user directly after a result."""
+    found: list[JsonObject] = []
     for message in messages:
+        if message["role"] == "user" and found and found[-1]["role"] == "tool":
+            found.append({"role": "assistant", "content": _ANSWERED})
+        found.append(message)
         for call in message.get("tool_calls", ()):
             call["id"] = _short_id(call["id"])
         if "tool_call_id" in message:
             message["tool_call_id"] = _short_id(message["tool_call_id"])
-    return messages
+    return found
 
 
 def _short_id(identifier: str) -> str:

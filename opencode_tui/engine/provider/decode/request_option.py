@@ -12,9 +12,13 @@ _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 def wire_options(request: LlmRequest) -> JsonObject:
     """Return the options of the model and the request in snake case; the request's win, and none may replace the conversation."""
-    merged = {**request.model.options, **request.options}
-    options = {_snake(key): _snake_keys(value) for key, value in merged.items()}
+    options = {_snake(key): _snake_keys(value) for key, value in given_options(request).items()}
     return {key: value for key, value in options.items() if key not in _OURS and value is not None}
+
+
+def given_options(request: LlmRequest) -> JsonObject:
+    """Return the options of the model and the request as the settings name them; the request's win."""
+    return {**request.model.options, **request.options}
 
 
 def _snake(name: str) -> str:

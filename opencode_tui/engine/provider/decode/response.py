@@ -2,11 +2,12 @@
 
 import json
 import re
+from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 from pydantic_core import from_json
 
-from opencode_tui.engine.provider.decode.delta import ProtocolError
+from opencode_tui.engine.provider.decode.delta import MalformedChunk, ProtocolError, WireDelta
 from opencode_tui.schema.record import JsonObject
 
 _MAX_DIGITS = 10
@@ -144,6 +145,10 @@ class SseParser:
         return chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
 
 
+class WebPageError(ProtocolError):
+    """The response is a web page, as proxies and login pages send in place of a provider's response."""
+
+
 _MAX_BYTES = 4 * 1024 * 1024
 _TITLE_WITHIN = 8_192
 _TITLE = re.compile(r"<title[^>]*>(.*?)</title>", re.IGNORECASE | re.DOTALL)
@@ -171,16 +176,22 @@ class ResponseBody:
 
     def whole(self) -> JsonObject | None:
         """Return the body's JSON object, None for an empty body. Raises ProtocolError for anything else."""
+        found = self.objects()
+        return found[0] if found else None
+
+    def objects(self) -> list[JsonObject]:
+        """Return the body's JSON object, or those of its list; none for an empty body. Raises ProtocolError for anything else."""
         text = b"".join(self._kept).strip() if self._may_be_whole else b""
         if not text or text.startswith((b":", b"event:", b"data:", b"retry:", b"id:")):
-            return None
+            return []
         if text.startswith((b"{", b"[")):
             try:
                 value = read_json(text)
             except ValueError:
-                return None
-            return as_object(next(iter(as_list(value)), value))
-        raise ProtocolError(describe_text(text.decode("utf-8", "replace")))
+                return []
+            return [as_object(one) for one in (as_list(value) or [value])]
+        plain = text.decode("utf-8", "replace")
+        raise WebPageError(describe_text(plain)) if is_web_page(plain) else ProtocolError(describe_text(plain))
 
     def _observe(self, chunk: bytes, has_events: bool) -> None:
         if has_events:
@@ -191,9 +202,39 @@ class ResponseBody:
             self._size += len(chunk)
 
 
+def is_web_page(text: str) -> bool:
+    """Return whether a text is a web page."""
+    return "<html" in text[:2000].lower() or text[:200].lower().lstrip().startswith("<!doctype")
+
+
 def describe_text(text: str) -> str:
     """Return a short description of a text: the title of a web page, else its beginning."""
-    if "<html" in text[:2000].lower() or text[:200].lower().lstrip().startswith("<!doctype"):
+    if is_web_page(text):
         title = _TITLE.search(text[:_TITLE_WITHIN])
         return f"a web page ({' '.join(title.group(1).split())[:100]})" if title else "a web page"
     return " ".join(text.split())[:300]
+
+
+_DONE = b"[DONE]"
+"""The data of the event that ends a stream of OpenAI's formats; gateways add it to other formats too."""
+
+
+def read_events(
+    events: Sequence[bytes], read: Callable[[JsonObject, list[WireDelta]], None], *, end: WireDelta | None = None
+) -> list[WireDelta]:
+    """Return the deltas of a stream's events.
+
+    `read` appends those of one event, `end` is that of `[DONE]`, which without it has none. What is not JSON is a malformed chunk.
+    """
+    deltas: list[WireDelta] = []
+    for data in events:
+        try:
+            event = read_json(data)
+        except ValueError:
+            if data.strip() != _DONE:
+                deltas.append(MalformedChunk(data[:200].decode("utf-8", "replace")))
+            elif end is not None:
+                deltas.append(end)
+            continue
+        read(as_object(event), deltas)
+    return deltas

@@ -32,7 +32,7 @@ def test_results_come_first_in_the_next_message_of_the_user() -> None:
     answer = {
         "type": "tool_result",
         "tool_use_id": "c1",
-        "content": [{"type": "text", "text": "inside"}],
+        "content": "inside",
         "is_error": True,
     }
     assert sent[2]["content"] == [answer, {"type": "text", "text": "and now", **MARK}]
@@ -84,5 +84,15 @@ def test_thinking_gets_what_it_demands() -> None:
     body = build(
         request(user("hi"), tools=(READ,), tool_choice="required", temperature=0.5, max_output=8_000, options=options)
     )
-    assert body["thinking"] == {"type": "enabled", "budget_tokens": 7_999}
+    assert body["thinking"] == {"type": "enabled", "budget_tokens": 6_000}
     assert not {"temperature", "tool_choice"} & body.keys()
+
+
+def test_an_effort_and_calls_one_at_a_time_are_written_where_this_format_has_them() -> None:
+    options = {"thinking": {"type": "adaptive"}, "effort": "max", "parallelToolCalls": False, "promptCacheKey": "ses_1"}
+    body = build(request(user("hi"), tools=(READ,), temperature=0.5, options=options))
+    assert (body["thinking"], body["output_config"]) == ({"type": "adaptive"}, {"effort": "max"})
+    assert body["tool_choice"] == {"type": "auto", "disable_parallel_tool_use": True}
+    assert not {"temperature", "effort", "parallel_tool_calls", "prompt_cache_key"} & body.keys()
+    plain = build(request(user("hi"), options={"parallelToolCalls": False, "reasoningEffort": "low"}))
+    assert plain["output_config"] == {"effort": "low"} and "tool_choice" not in plain

@@ -1,13 +1,16 @@
 """What is sent in OpenAI's words."""
 
 import json
+from itertools import pairwise
+from typing import Any
 
 from opencode_tui.engine.provider.decode.openai_request import build, build_messages, encode
 from opencode_tui.engine.provider.llm import CallBlock, TextBlock, ThinkingBlock, UserEntry
+from opencode_tui.engine.provider.model_facts import with_facts
 from opencode_tui.schema.model import Model
 from tests.engine.provider.wire.conversation import PAPER, PICTURE, READ, SCHEMA, assistant, call, request, result, user
 
-CLAUDE = Model(provider_id="openrouter", model_id="anthropic/claude-sonnet-4.5")
+CLAUDE = with_facts(Model(provider_id="openrouter", model_id="anthropic/claude-sonnet-4.5", adapter="openai"))
 
 
 def test_a_request_holds_the_model_the_tools_and_the_limits() -> None:
@@ -32,9 +35,7 @@ def test_calls_and_results_are_paired_by_id() -> None:
         {
             "role": "assistant",
             "content": "I look.",
-            "tool_calls": [
-                {"id": "c1", "type": "function", "function": {"name": "read", "arguments": '{"path": "ä"}'}}
-            ],
+            "tool_calls": [{"id": "c1", "type": "function", "function": {"name": "read", "arguments": '{"path":"ä"}'}}],
         },
         {"role": "tool", "tool_call_id": "c1", "content": "inside"},
     ]
@@ -89,30 +90,57 @@ def test_the_cache_is_marked_where_the_mark_is_passed_on() -> None:
     marked = build_messages(request(asked, model=CLAUDE, system=("first", "second")))
     mark = {"type": "ephemeral"}
     assert [part["cache_control"] for message in marked for part in message["content"]] == [mark, mark, mark]
+    talk = (user("one"), assistant(call()), result(), assistant(TextBlock("done")), user("two"))
+    ends = build_messages(request(*talk, model=CLAUDE, system=("first", "second")))
+    assert [(message["role"], "cache_control" in json.dumps(message)) for message in ends] == [
+        ("system", True), ("user", False), ("assistant", False), ("tool", True), ("assistant", False), ("user", True),
+    ]  # fmt: skip
+    assert ends[3]["content"] == [{"type": "text", "text": "inside", "cache_control": mark}]
     assert "cache_control" not in json.dumps(build(request(asked, system=("first", "second"))))
 
 
 def test_options_of_model_and_request_are_written_as_the_format_writes_them() -> None:
-    model = Model(
-        provider_id="openai",
-        model_id="gpt-5",
-        api_id="gpt-5-2025",
-        temperature=False,
-        options={"reasoningEffort": "low", "user": "u"},
-    )
-    body = build(request(user("hi"), model=model, temperature=1.0, options={"reasoningEffort": "high", "messages": []}))
-    kept = ("model", "reasoning_effort", "user", "temperature", "max_completion_tokens")
-    assert [body.get(name) for name in kept] == ["gpt-5-2025", "high", "u", None, 32_000]
+    given: dict[str, Any] = {"reasoningEffort": "low", "user": "u"}
+    model = with_facts(Model(provider_id="openai", model_id="gpt-5", api_id="gpt-5-2025", options=given))
+    asked = {"reasoningEffort": "high", "textVerbosity": "low", "reasoningSummary": "auto", "messages": []}
+    body = build(request(user("hi"), model=model, temperature=1.0, options=asked))
+    kept = ("model", "reasoning_effort", "verbosity", "user", "temperature", "max_completion_tokens")
+    assert [body.get(name) for name in kept] == ["gpt-5-2025", "high", "low", "u", None, 32_000]
+    assert "reasoning_summary" not in body  # a field of the Responses format, which this one rejects
     assert body["messages"]
 
 
+def test_a_reasoning_model_of_openai_is_told_by_its_developer_and_others_by_the_system() -> None:
+    for provider_id, name, role in (
+        ("openai", "gpt-5.2", "developer"),
+        ("openai", "o3", "developer"),
+        ("openai", "gpt-4.1", "system"),
+        ("openai", "gpt-5-chat-latest", "system"),
+        ("elsewhere", "gpt-5.2", "system"),
+    ):
+        model = with_facts(Model(provider_id=provider_id, model_id=name, adapter="openai"))
+        assert build_messages(request(user("hi"), model=model, system=("s",)))[0]["role"] == role, name
+
+
 def test_mistral_gets_ids_of_nine_characters() -> None:
-    model = Model(provider_id="mistral", model_id="m")
+    model = with_facts(Model(provider_id="elsewhere", model_id="mistralai/Mistral-Large-3"))
     own, foreign = build_messages(request(assistant(call("abcdef123"), call("call_0123456789")), model=model))[0][
         "tool_calls"
     ]
     answered = build_messages(request(result("call_0123456789"), model=model))[0]["tool_call_id"]
     assert (own["id"], len(foreign["id"]), foreign["id"]) == ("abcdef123", 9, answered)
+
+
+def test_mistral_gets_an_answer_between_a_result_and_the_user() -> None:
+    talk = (user("a"), assistant(call()), result(), user("b"), assistant(call(), call()), result(), result(), user("c"))
+    for name, wants_answer in (("mistral.mistral-large-3", True), ("devstral-latest", True), ("glm-5", False)):
+        sent = build_messages(request(*talk, model=with_facts(Model(provider_id="x", model_id=name))))
+        roles = [message["role"] for message in sent]
+        pairs = list(pairwise(roles))
+        assert (("tool", "user") in pairs) is not wants_answer, name
+        assert [text for message in sent if (text := message["content"]) == "OK."] == (
+            ["OK."] * 2 if wants_answer else []
+        )
 
 
 def test_what_is_sent_is_strict_json() -> None:

@@ -1,0 +1,150 @@
+"""The sentence that the user reads of a failed request: the provider's own reason, then a remedy that works with this program."""
+
+from msgspec import Struct
+
+
+class Advice(Struct, frozen=True):
+    """The words for one cause. `lead` is put before the provider's reason, `phrase` replaces a reason that says nothing.
+
+    `{p}` is the provider's ID; every command, key and setting in a remedy exists (tests/engine/provider/test_remedies.py).
+    """
+
+    phrase: str
+    remedy: str
+    lead: str = ""
+
+
+_OTHER_MODEL = "switch the model (/models, or -m)"
+_AGAIN = f"try again later, or {_OTHER_MODEL}"
+
+ADVICE: dict[str, Advice] = {
+    "auth": Advice("no reason given", "run `opencode-tui auth login {p}`", lead="rejected the API key: "),
+    "aws": Advice(
+        "no reason given",
+        "renew the AWS credentials (`aws sso login`, or AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN),"
+        " then start opencode-tui again",
+        lead="rejected the AWS credentials: ",
+    ),
+    "google_login": Advice(
+        "no reason given", "run `gcloud auth application-default login`", lead="rejected the Google credentials: "
+    ),
+    "permission": Advice(
+        "the account has no permission for this request",
+        f"give the key's account or project this permission at {{p}}, log in with another key (`opencode-tui auth login {{p}}`),"
+        f" or {_OTHER_MODEL}",
+    ),
+    "verification": Advice(
+        "the organization is not verified",
+        f"verify the organization in its settings at {{p}} (access follows within about 15 minutes), or {_OTHER_MODEL}",
+    ),
+    "region": Advice(
+        "not available in this country or region", f"use a provider that serves your location: {_OTHER_MODEL}"
+    ),
+    "proxy": Advice(
+        "the proxy requires a login",
+        "put the proxy's user and password into HTTPS_PROXY, then start opencode-tui again",
+    ),
+    "quota": Advice(
+        "no credit or quota is left",
+        f"add credit or raise the limit in the billing settings of {{p}}, or {_OTHER_MODEL}",
+        lead="quota exceeded: ",
+    ),
+    "daily_limit": Advice("the limit per day is used up", f"wait until the limit per day is reset, or {_OTHER_MODEL}"),
+    "rate_limit": Advice("too many requests or tokens in a short time", f"wait a little, or {_OTHER_MODEL}"),
+    "overloaded": Advice("the provider is overloaded", _AGAIN),
+    "timeout": Advice("the provider did not answer in time", _AGAIN),
+    "api": Advice("an error inside the provider", _AGAIN),
+    "stream_truncated": Advice("the response was cut off", f"check the network and any proxy, or {_OTHER_MODEL}"),
+    "network": Advice(
+        "the provider cannot be reached", "check the network, any proxy, and provider.{p}.options.baseURL"
+    ),
+    "overflow": Advice(
+        "the request is too large",
+        "run /compact, or switch to a model with a larger context (/models, or -m)",
+        lead="the request exceeds the model's context window: ",
+    ),
+    "overflow_account": Advice(
+        "the request is too large for this account",
+        "run /compact, raise the account's limit at {p}, or switch the model (/models, or -m)",
+        lead="the request exceeds the account's limit for one request: ",
+    ),
+    "output_limit": Advice(
+        "more output was requested than the model can write",
+        "set provider.{p}.models.MODEL.limit.output to the number that the model allows",
+    ),
+    "media": Advice(
+        "an image or document was rejected",
+        "attach a smaller or another file; the rejected ones are left out from now on",
+    ),
+    "history": Advice(
+        "the history of messages was rejected",
+        "run /compact, which replaces old messages by a summary, or undo the last message with /undo",
+    ),
+    "tools": Advice(
+        "the definition of a tool was rejected",
+        "switch the tool off (tools.NAME: false in the settings; mcp.NAME.enabled: false for a server's tools),"
+        f" or {_OTHER_MODEL}",
+    ),
+    "no_tools": Advice(
+        "the model calls no tools", "switch to a model that calls tools (/models, or -m; `opencode-tui models {p}`)"
+    ),
+    "parameter": Advice(
+        "an option of the request was rejected",
+        "remove the option from provider.{p}.models.MODEL.options and agent.NAME.options, or choose another variant (ctrl+t);"
+        " provider.{p}.models.MODEL.temperature: false stops sending a temperature",
+    ),
+    "model": Advice("the model is not available", f"{_OTHER_MODEL}; `opencode-tui models {{p}}` lists the known ones"),
+    "access": Advice(
+        "the account has no access to the model",
+        f"request access to the model in the console of {{p}}, or {_OTHER_MODEL}",
+    ),
+    "profile": Advice(
+        "the model needs an inference profile",
+        "put the region's prefix before the model's ID, as in -m {p}/us.MODEL (or eu., apac., global.), or use the profile's ARN",
+    ),
+    "deployment": Advice(
+        "there is no such deployment",
+        "use the name of a deployment as the model's ID (provider.{p}.models.NAME, -m {p}/NAME),"
+        " and check provider.{p}.options.baseURL",
+    ),
+    "privacy": Advice(
+        "the privacy settings of the account exclude every endpoint of the model",
+        f"change the privacy settings of the account at {{p}}, or {_OTHER_MODEL}",
+    ),
+    "invalid_prompt": Advice(
+        "the provider's content filter stopped the request", f"rephrase the request, or {_OTHER_MODEL}"
+    ),
+    "page": Advice(
+        "a web page in place of a response",
+        "check provider.{p}.options.baseURL, and the network: a proxy or a login page may have answered",
+    ),
+    "protocol": Advice("not a model response", "check provider.{p}.options.baseURL"),
+    "address": Advice(
+        "there is nothing at this address", "check provider.{p}.options.baseURL, or switch the model (/models, or -m)"
+    ),
+    "invalid_request": Advice(
+        "the provider rejected the request",
+        f"check provider.{{p}}.models.MODEL.options, run /compact, or {_OTHER_MODEL}",
+    ),
+    "unknown": Advice("the provider reported an error without a message", _AGAIN),
+}
+
+
+def remedy_for(cause: str, provider_id: str, *, key_setting: str = "") -> str:
+    """Return the remedy for a cause; `key_setting` is the setting that a rejected key is from."""
+    if cause == "auth" and key_setting:
+        return f"change {key_setting} in your settings, which comes before a stored key"
+    return ADVICE[cause].remedy.replace("{p}", provider_id)
+
+
+def phrase_for(cause: str, generic: str) -> str:
+    """Return our words for a cause whose reason says nothing more than a status, after that reason."""
+    phrase = ADVICE[cause].phrase
+    return f"{generic.rstrip('.!')}: {phrase}" if generic and generic.lower() not in phrase else phrase
+
+
+def sentence(cause: str, provider_id: str, detail: str, *, status: int = 0) -> str:
+    """Return what went wrong: provider, reason and status, without the remedy."""
+    lead = ADVICE[cause].lead
+    separator = " " if lead.startswith("rejected") else ": "
+    return f"{provider_id}{separator}{lead}{detail}{f' (HTTP {status})' if status else ''}"

@@ -1,0 +1,190 @@
+"""What is known of models beyond litellm's table: variants, sampling, limits and rules of their requests, each with its source.
+
+The facts are `model_facts.json`: rules in order, of which all that match apply, later ones over earlier ones. A rule has patterns
+(`model_pattern`), the adapters for which it counts (all without any), what it sets, and the source. `reasoning:true` matches a
+model that the settings declare as reasoning.
+
+The options of a variant have OpenCode's names, so that its settings work; encoders translate them.
+"""
+
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
+
+from msgspec import UNSET, Struct, UnsetType, field, to_builtins
+from msgspec.json import decode
+
+from opencode_tui.engine.provider.model_pattern import name_of
+from opencode_tui.schema.model import Model, Parameters
+from opencode_tui.schema.record import JsonObject
+
+_DECLARED = "reasoning:true"
+_GENERIC_EFFORTS = ("low", "medium", "high")
+"""What OpenAI-compatible servers and OpenRouter accept for a model whose own format differs."""
+
+_LEAST = ("none", "minimal", "low")
+"""Variants with the least reasoning, least first."""
+
+
+class _Facts(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """What one rule sets; `None` and empty values remove what earlier rules set."""
+
+    efforts: tuple[str, ...] | UnsetType = UNSET
+    budgets: dict[str, int] | UnsetType = UNSET
+    effort_budget: int | UnsetType = UNSET
+    adaptive: bool | UnsetType = UNSET
+    summarized: bool | UnsetType = UNSET
+    levels: bool | UnsetType = UNSET
+    variants: dict[str, JsonObject] | UnsetType = UNSET
+    options: JsonObject | UnsetType = UNSET
+    headers: dict[str, str] | UnsetType = UNSET
+    temperature: float | UnsetType = UNSET
+    top_p: float | UnsetType = UNSET
+    sampling: bool | UnsetType = UNSET
+    max_tokens: Literal["max_tokens", "max_completion_tokens"] | UnsetType = UNSET
+    role: Literal["system", "developer"] | UnsetType = UNSET
+    parallel: bool | UnsetType = UNSET
+    cache: Literal["key", "marks"] | UnsetType = UNSET
+    order: Literal["mistral"] | UnsetType = UNSET
+    images: int | UnsetType = UNSET
+    tools: int | UnsetType = UNSET
+    search: bool | UnsetType = UNSET
+
+
+class _Rule(Struct, frozen=True, forbid_unknown_fields=True):
+    match: tuple[str, ...]
+    set: _Facts
+    source: str
+    adapters: tuple[str, ...] = ()
+
+
+class _Table(Struct, frozen=True, forbid_unknown_fields=True):
+    rules: tuple[_Rule, ...]
+    small: tuple[str, ...]
+    small_source: str
+
+
+@cache
+def _table() -> _Table:
+    return decode((Path(__file__).parent / "model_facts.json").read_bytes(), type=_Table)
+
+
+def small_models() -> tuple[str, ...]:
+    """Return parts of the IDs of cheap, fast models, best first."""
+    return _table().small
+
+
+class _Reasoning(Struct, frozen=True):
+    """How a model reasons: by named efforts, by budgets of tokens, or by levels of Gemini's."""
+
+    efforts: tuple[str, ...] = ()
+    budgets: dict[str, int] = field(default_factory=dict[str, int])
+    effort_budget: int = 0
+    adaptive: bool = False
+    summarized: bool = False
+    levels: bool = False
+    variants: dict[str, JsonObject] = field(default_factory=dict[str, JsonObject])
+
+
+def with_facts(model: Model, *, is_declared: bool = False) -> Model:
+    """Return the model with its variants, parameters, default options and headers.
+
+    `is_declared` when the settings say that it reasons. What the model has already stays, except for `temperature`.
+    """
+    found: JsonObject = {}
+    sources: list[str] = []
+    for rule in _rules(model, is_declared=is_declared):
+        found |= to_builtins(rule.set)
+        sources.append(rule.source)
+    if not sources:
+        return model
+    options, headers = found.pop("options", {}), found.pop("headers", {})
+    reasoning = _Reasoning(**{name: found.pop(name) for name in _Reasoning.__struct_fields__ if name in found})
+    rejects = found.get("sampling") is False
+    if rejects:
+        found = {name: value for name, value in found.items() if name not in ("temperature", "top_p")}
+    return model.changed(
+        variants={**_variants(reasoning, model.provider_id, model.adapter), **model.variants},
+        parameters=Parameters(**found, sources=list(dict.fromkeys(sources))),
+        options={**options, **model.options},
+        headers={**headers, **model.headers},
+        temperature=model.temperature and not rejects,
+    )
+
+
+def least_variant(model: Model) -> JsonObject:
+    """Return the options for the least reasoning; empty when no variant reduces it.
+
+    Claude does not reason unless a request says so: of its variants only the effort counts.
+    """
+    name = next((name for name in _LEAST if name in model.variants), None)
+    if name is None or (model.adapter == "litellm" and name_of(model).short.startswith("claude")):
+        return {}
+    options = model.variants[name]
+    return {key: value for key, value in options.items() if key != "thinking" or "effort" not in options}
+
+
+def _rules(model: Model, *, is_declared: bool) -> Iterator[_Rule]:
+    name = name_of(model)
+    for rule in _table().rules:
+        if rule.adapters and model.adapter not in rule.adapters:
+            continue
+        if any((pattern == _DECLARED and is_declared) or name.matches(pattern) for pattern in rule.match):
+            yield rule
+
+
+def _variants(reasoning: _Reasoning, provider_id: str, adapter: str) -> dict[str, JsonObject]:
+    """Return the variants in the options of an adapter."""
+    if provider_id == "openrouter" and adapter == "openai":
+        names = [*reasoning.variants, *reasoning.efforts] if not _needs_translation(reasoning) else _GENERIC_EFFORTS
+        return {name: {"reasoning": {"effort": name}} for name in names if name != "thinking"}
+    match adapter:
+        case "anthropic":
+            return {**reasoning.variants, **_anthropic(reasoning)}
+        case "litellm":
+            return {**reasoning.variants, **_litellm(reasoning)}
+        case "openai":
+            names = _GENERIC_EFFORTS if _needs_translation(reasoning) else reasoning.efforts
+            return {**reasoning.variants, **{name: {"reasoningEffort": name} for name in names}}
+        case "responses":
+            return {name: {"reasoningEffort": name} for name in reasoning.efforts}
+        case "gemini":
+            return _gemini(reasoning)
+        case _:
+            return {}
+
+
+def _needs_translation(reasoning: _Reasoning) -> bool:
+    """Return whether a model's own format has no efforts of OpenAI's, so that a server translates the common ones."""
+    return bool(reasoning.budgets or reasoning.adaptive or reasoning.effort_budget or reasoning.levels)
+
+
+def _anthropic(reasoning: _Reasoning) -> dict[str, JsonObject]:
+    if reasoning.budgets:
+        return {name: {"thinking": _enabled(tokens)} for name, tokens in reasoning.budgets.items()}
+    thinking: JsonObject | None = None
+    if reasoning.effort_budget:
+        thinking = _enabled(reasoning.effort_budget)
+    elif reasoning.adaptive:
+        thinking = {"type": "adaptive", **({"display": "summarized"} if reasoning.summarized else {})}
+    own: JsonObject = {} if thinking is None else {"thinking": thinking}
+    return {name: {**own, "effort": name} for name in reasoning.efforts}
+
+
+def _enabled(tokens: int) -> JsonObject:
+    return {"type": "enabled", "budgetTokens": tokens}
+
+
+def _litellm(reasoning: _Reasoning) -> dict[str, JsonObject]:
+    """Return the variants in litellm's names; it translates efforts to adaptive thinking and to Gemini's levels."""
+    if reasoning.budgets:
+        return {name: {"thinking": _enabled(tokens)} for name, tokens in reasoning.budgets.items()}
+    return {name: {"reasoningEffort": name} for name in reasoning.efforts}
+
+
+def _gemini(reasoning: _Reasoning) -> dict[str, JsonObject]:
+    budgets: dict[str, Any] = {name: {"thinkingBudget": tokens} for name, tokens in reasoning.budgets.items()}
+    levels = {name: {"thinkingLevel": name} for name in reasoning.efforts} if reasoning.levels else {}
+    chosen = budgets or levels
+    return {name: {"thinkingConfig": {"includeThoughts": True, **one}} for name, one in chosen.items()}

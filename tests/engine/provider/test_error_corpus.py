@@ -1,0 +1,37 @@
+"""Every error of the corpus: what the user reads names the cause and a remedy, and its kind decides what happens."""
+
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from opencode_tui.schema.error import AuthError, ContextOverflowError, split_remedy
+from tests.support.provider.error_corpus import RETRIED, error_lines, error_of
+
+LINES = error_lines()
+
+
+@pytest.mark.parametrize("line", LINES, ids=[f"{line['provider']}-{line['class']}-{n}" for n, line in enumerate(LINES)])
+def test_the_sentence_names_the_cause_and_the_remedy(line: dict[str, Any]) -> None:
+    error = error_of(line)
+    reason, remedy = split_remedy(str(error))
+    assert error.failure.kind == line["kind"], reason
+    missing = [word for word in line["cause"] if word.lower() not in reason.lower()]
+    missing += [word for word in line["remedy"] if word.lower() not in remedy.lower()]
+    assert not missing, f"{error}"
+    assert error.failure.retryable == line.get("retry", line["kind"] in RETRIED)
+    if "wait_ms" in line:
+        assert error.failure.retry_after_ms == line["wait_ms"]
+    assert isinstance(error, AuthError) == (line["kind"] == "auth")
+    assert isinstance(error, ContextOverflowError) == (line["kind"] == "overflow")
+    assert "\n" not in str(error) and line["provider"] in reason
+
+
+def test_there_are_thirty_of_each_provider() -> None:
+    counts = Counter(line["provider"] for line in LINES)
+    assert len(counts) == 7 and min(counts.values()) >= 30
+    assert "" not in {line["source"] for line in LINES}
+
+
+def test_no_body_is_listed_twice() -> None:
+    assert len({(line["provider"], line["status"], line["body"]) for line in LINES}) == len(LINES)

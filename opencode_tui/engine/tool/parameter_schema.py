@@ -26,7 +26,6 @@ _ALIASES: dict[str, tuple[str, ...]] = {
     "include": ("glob",),
     "command": ("cmd",),
 }
-_QUOTED_LIMIT = 60
 
 
 def describe(parameters: type[Parameters]) -> dict[str, Any]:
@@ -38,8 +37,8 @@ def describe(parameters: type[Parameters]) -> dict[str, Any]:
     return {"type": "object", **cleaned}
 
 
-def parse(parameters: type[P], written: Mapping[str, Any]) -> P | str:
-    """Return the parameters, or a text with the error of each field."""
+def parse(parameters: type[P], written: Mapping[str, Any]) -> P | list[str]:
+    """Return the parameters, or a text for each field that does not fit."""
     names = {field.alias or name for name, field in parameters.model_fields.items()}
     present = {key: value for key, value in written.items() if value is not None}
     for name in names - present.keys():
@@ -49,7 +48,9 @@ def parse(parameters: type[P], written: Mapping[str, Any]) -> P | str:
     try:
         return parameters.model_validate({key: _unquote(parameters, key, value) for key, value in present.items()})
     except ValidationError as error:
-        return "; ".join(_explain(cast("Mapping[str, Any]", fault)) for fault in error.errors(include_url=False))
+        from opencode_tui.engine.tool.wrong_call import describe_fault  # most calls fit
+
+        return [describe_fault(cast("Mapping[str, Any]", fault)) for fault in error.errors(include_url=False)]
 
 
 def _clean(node: Any, definitions: dict[str, Any]) -> Any:
@@ -100,13 +101,3 @@ def _unquote(parameters: type[Parameters], key: str, value: Any) -> Any:
 
 def _accepts_text(annotation: Any) -> bool:
     return annotation is str or (isinstance(annotation, UnionType) and str in get_args(annotation))
-
-
-def _explain(fault: Mapping[str, Any]) -> str:
-    place = ".".join(str(step) for step in fault["loc"]) or "input"
-    if fault["type"] == "missing":
-        return f"{place} is missing"
-    quoted = repr(fault["input"])
-    shown = quoted if len(quoted) <= _QUOTED_LIMIT else quoted[:_QUOTED_LIMIT] + "…"
-    message = str(fault["msg"])
-    return f"{place}: {message[:1].lower()}{message[1:]}, not {shown}"

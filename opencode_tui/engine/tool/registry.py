@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from opencode_tui.engine.tool.files.transaction import Change
     from opencode_tui.engine.tool.process.background import BackgroundCommands
     from opencode_tui.engine.tool.search.search import FileSearch, Readable
+    from opencode_tui.engine.tool.search_service import SearchService
 
 
 # Built-in tools that are loaded on their first call. A turn calls few tools; loading all takes a third of the time to the first
@@ -89,6 +90,10 @@ class LateTools(Protocol):
 
     def specs(self, is_enabled: Callable[[str], bool]) -> tuple[ToolSpec, ...]:
         """Return what the model sees of those that are enabled, in order."""
+        ...
+
+    def inventory(self, is_enabled: Callable[[str], bool]) -> Mapping[str, ToolSpec]:
+        """Return all enabled tools of other programs by name, also those that the model sees by a search only."""
         ...
 
 
@@ -164,13 +169,19 @@ class ToolRegistry:
         )
 
     def validate(self, tool: AnyTool, written: Mapping[str, Any]) -> Parameters | str:
-        """Return the tool's parameters, or a text for the model that names each wrong field and asks for a new call."""
+        """Return the tool's parameters, or a text for the model that names the wrong fields and the right form."""
         parsed = parse(tool.parameters, written)
-        if isinstance(parsed, str):
-            return (
-                f"The input of {tool.name} does not fit: {parsed}. Rewrite the call so that it fits the tool's schema."
-            )
-        return parsed
+        if isinstance(parsed, Parameters):
+            return parsed
+        from opencode_tui.engine.tool.wrong_call import describe_misfit  # most calls fit
+
+        return describe_misfit(tool.name, parsed, self._spec(tool).parameters)
+
+    def describe_unknown(self, name: str, switched_off: Collection[str]) -> str:
+        """Return the answer to a call of a tool that does not exist; no tool in `switched_off` is suggested."""
+        from opencode_tui.engine.tool.wrong_call import describe_unknown  # most calls name a tool
+
+        return describe_unknown(name, self.specs(lambda one: one not in switched_off))
 
     def _spec(self, tool: AnyTool) -> ToolSpec:
         if isinstance(tool, LazyTool):
@@ -189,7 +200,8 @@ class ToolDependencies(Struct, frozen=True):
     `instructions` finds the rules files near a file that is read; `outputs` are what earlier calls gave; `extend_environment` is
     what plugins add to the environment of commands, which get none of the keys in `secrets` and run in `sandbox`, those that
     outlive their calls in `background`; `protected` are folders in which every edit
-    needs approval; `languages` are the language servers and `formatters` format edits, None where they are off.
+    needs approval; `languages` are the language servers and `formatters` format edits, None where they are off;
+    `shell` is the bash that the user prefers.
     """
 
     environ: Mapping[str, str]
@@ -210,6 +222,9 @@ class ToolDependencies(Struct, frozen=True):
     protected: Collection[Path] = ()
     languages: "Lazy[LanguageServers] | None" = None
     formatters: "Lazy[Formatters] | None" = None
+    shell: str | None = None
+    find_search: "Callable[[], SearchService | None]" = lambda: None
+    """Returns the service that searches the web, None without a key; may block."""
 
 
 def built_in_tools(dependencies: ToolDependencies) -> list[Tool[Any]]:
@@ -319,6 +334,7 @@ class ToolFactory:
             sandbox=given.sandbox.get(),
             may_edit=given.may_edit,
             background=given.background,
+            shell=given.shell,
         )
         return BashTool(shell=shell, may_delegate=given.may_delegate)
 
@@ -395,6 +411,11 @@ class ToolFactory:
         from opencode_tui.engine.tool.builtin.webfetch import WebfetchTool
 
         return WebfetchTool()
+
+    def _make_websearch(self) -> Tool[Any]:
+        from opencode_tui.engine.tool.builtin.websearch import WebsearchTool
+
+        return WebsearchTool(self._dependencies.find_search)
 
     def _make_task(self) -> Tool[Any]:
         from opencode_tui.engine.tool.builtin.task import TaskTool

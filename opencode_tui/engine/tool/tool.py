@@ -107,6 +107,16 @@ class FileWrite(Struct, frozen=True):
     mode: int
 
 
+class BackgroundProgram(Struct, frozen=True):
+    """A program that outlives its call: its name for the user; device and inode of the files that it has open for writing.
+
+    `open_files` may be called on any thread, and blocks for some milliseconds.
+    """
+
+    name: str
+    open_files: Callable[[], Collection[tuple[int, int]]]
+
+
 class FileWatch(Protocol):
     """Records a call's changes of files. Raises no errors of its own."""
 
@@ -125,7 +135,7 @@ class FileWatch(Protocol):
         """Return a context for starting programs: changes while it is entered count as the call's."""
         ...
 
-    def background(self) -> AbstractAsyncContextManager[None]:
+    def background(self, program: "BackgroundProgram") -> AbstractAsyncContextManager[None]:
         """Return the same for a program that outlives the call: changes that others are known to make do not count."""
         ...
 

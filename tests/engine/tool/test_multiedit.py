@@ -34,3 +34,27 @@ async def test_empty_old_text_first_creates_the_file(bench: Workbench, multiedit
     edits = [{"oldString": "", "newString": "one\n"}, {"oldString": "one", "newString": "two"}]
     await bench.call(multiedit, filePath="a", edits=edits)
     assert (bench.folder / "a").read_text() == "two\n"
+
+
+async def test_the_result_names_the_edits_that_were_adapted(bench: Workbench, multiedit: MultieditTool) -> None:
+    (bench.folder / "a").write_text("if x:\n    one\n    two\nthree\n")
+    await bench.read("a")
+    edits = [{"oldString": "three", "newString": "3"}, {"oldString": "one\ntwo\n", "newString": "one\n2\n"}]
+    result = await bench.call(multiedit, filePath="a", edits=edits)
+    assert (bench.folder / "a").read_text() == "if x:\n    one\n    2\n3\n"
+    assert result.output.startswith("Edited a (2 replacements).\nNote: edit 2: oldString is indented differently")
+
+
+async def test_an_ambiguous_or_repeated_edit_stops_all(bench: Workbench, multiedit: MultieditTool) -> None:
+    content = "a\nb\nc\n\n  a\n  b\n  d\n"
+    (bench.folder / "a").write_text(content)
+    await bench.read("a")
+    first = {"oldString": "c", "newString": "C"}
+    for wrong in (
+        {"oldString": " a\n b", "newString": "x"},
+        {"oldString": "C", "newString": "C"},
+        {"oldString": "", "newString": "x"},
+    ):
+        with pytest.raises(ToolError, match=r"^edit 2"):
+            await bench.call(multiedit, filePath="a", edits=[first, wrong])
+    assert (bench.folder / "a").read_text() == content

@@ -142,6 +142,6 @@ def test_wrong_input_names_the_field_and_the_remedy(registry: ToolRegistry) -> N
     tool = registry.get("read")
     assert tool is not None
     assert registry.validate(tool, {"offset": "many"}) == (
-        "The input of read does not fit: filePath is missing; offset: input should be a valid integer, "
-        "unable to parse string as an integer, not 'many'. Rewrite the call so that it fits the tool's schema."
+        "The input of read does not fit: filePath is missing; offset must be an integer, not 'many'. "
+        "Write {filePath: string, offset?: integer, limit?: integer}."
     )

@@ -34,7 +34,7 @@ class Hunk:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """An edit with one disturbance."""
+    """An edit with one disturbance; `file` and `want` may begin with a byte order mark."""
 
     kind: str
     name: str
@@ -42,16 +42,28 @@ class Case:
     old: str
     new: str
     want: str | None
+    replace_all: bool = False
 
 
-def read_hunks(releases: Path) -> Iterator[Hunk]:
-    """Yield the hunks of each package: folders `NAME/old` and `NAME/new`, whose paths agree but for version numbers."""
-    for package in sorted(path for path in releases.iterdir() if path.is_dir()):
-        before, after = _sources(package / "old"), _sources(package / "new")
-        for key in sorted(before.keys() & after.keys()):
-            old, new = _read(before[key]), _read(after[key])
-            if old and new and old != new:
-                yield from _hunks(f"{package.name}/{key}", old, new)
+def read_hunks(package: Path) -> Iterator[Hunk]:
+    """Yield the hunks of a package: files below its folders `old` and `new` whose paths agree but for version numbers."""
+    before, after = _sources(package / "old"), _sources(package / "new")
+    for key in sorted(before.keys() & after.keys()):
+        old, new = _read(before[key]), _read(after[key])
+        if old and new and old != new:
+            yield from _hunks(f"{package.name}/{key}", old, new)
+
+
+_SAMPLES = Path(__file__).with_name("edit_samples.txt")
+"""Files in several languages: a line `@@@@ NAME`, the old text, a line `@@@@ new` and the new text, then a line `@@@@ end`."""
+
+
+def sample_hunks() -> Iterator[Hunk]:
+    """Yield the hunks of the samples."""
+    for piece in _SAMPLES.read_text(encoding="utf-8").split("@@@@ end\n")[:-1]:
+        name, _, texts = piece.removeprefix("@@@@ ").partition("\n")
+        old, _, new = texts.partition("@@@@ new\n")
+        yield from _hunks(f"{Path(name).suffix[1:]}/{name}", old, new)
 
 
 def _sources(folder: Path) -> dict[str, Path]:
@@ -93,7 +105,7 @@ def _quoted(kind: str, change: Callable[[str], str], *, new_too: bool = True) ->
 
 
 def _each_line(change: Callable[[str], str]) -> Callable[[str], str]:
-    return lambda text: "\n".join(change(line) if line.strip() else line for line in text.split("\n"))
+    return lambda text: "\n".join(change(line) if line else line for line in text.split("\n"))
 
 
 def _exact(hunk: Hunk, _rng: random.Random) -> Case:
@@ -107,10 +119,7 @@ def _trailing(text: str) -> str:
 def _dedented(hunk: Hunk, _rng: random.Random) -> Case | None:
     lines = [line for line in f"{hunk.old}\n{hunk.new}".split("\n") if line.strip()]
     width = min(len(line) - len(line.lstrip(" ")) for line in lines)
-    case = _quoted("dedented", _each_line(lambda line: line[width:]))(hunk, _rng) if width else None
-    return (
-        None if case is None or case.old in case.file else case
-    )  # a text that occurs as it is quoted is what is meant
+    return _quoted("dedented", _each_line(lambda line: line[width:]))(hunk, _rng) if width else None
 
 
 def _numbered(kind: str, mark: str) -> Disturbance:
@@ -201,6 +210,73 @@ def _twice(hunk: Hunk, _rng: random.Random) -> Case:
     return Case("two equal blocks", hunk.name, f"{hunk.file}\n{hunk.old}\n", shift(hunk.old), shift(hunk.new), None)
 
 
+def _twice_exactly(hunk: Hunk, _rng: random.Random) -> Case:
+    file = f"{hunk.file}\n{hunk.old}\n"
+    return Case("two equal blocks, exact", hunk.name, file, hunk.old, hunk.new, None)
+
+
+def _everywhere(hunk: Hunk, _rng: random.Random) -> Case:
+    """The block occurs twice, is quoted with another indentation, and all occurrences are meant."""
+    shift = _each_line(lambda line: f"  {line}")
+    file = f"{hunk.file}\n{hunk.old}\n"
+    want = file.replace(hunk.old, hunk.new)
+    return Case("replaceAll of two blocks", hunk.name, file, shift(hunk.old), shift(hunk.new), want, replace_all=True)
+
+
+def _twin(hunk: Hunk, _rng: random.Random) -> Case | None:
+    """A block before it differs in one line that stays; it is quoted with another text in that line: which one is meant?"""
+    old, new = hunk.old.split("\n"), hunk.new.split("\n")
+    kept = [at for at in range(len(old)) if old.count(old[at]) == new.count(old[at]) == 1 and len(old[at].strip()) > 12]
+    if not kept or len(old) < 4:
+        return None
+    at, line = kept[0], old[kept[0]]
+    twin, written = [*old], [*old]
+    twin[at], written[at] = f"{line.rstrip()}  # one", f"{line.rstrip()}  # two"
+    new[new.index(line)] = written[at]
+    file = "\n".join([*twin, hunk.file])
+    return Case("a twin, and a slip", hunk.name, file, "\n".join(written), "\n".join(new), None)
+
+
+def _done(hunk: Hunk, _rng: random.Random) -> Case | None:
+    """The edit was made before."""
+    file = hunk.file.replace(hunk.old, hunk.new)
+    return None if hunk.old in file else Case("made before", hunk.name, file, hunk.old, hunk.new, None)
+
+
+def _marked(hunk: Hunk, _rng: random.Random) -> Case:
+    """The file begins with a byte order mark, and the text is quoted with two blanks more."""
+    shift = _each_line(lambda line: f"  {line}")
+    want = "\ufeff" + hunk.file.replace(hunk.old, hunk.new)
+    return Case("byte order mark", hunk.name, f"\ufeff{hunk.file}", shift(hunk.old), shift(hunk.new), want)
+
+
+def _unended(hunk: Hunk, _rng: random.Random) -> Case:
+    """The block is the file's end, without a line end, which both texts have."""
+    file = hunk.file[: hunk.file.index(hunk.old) + len(hunk.old)]
+    want = file.removesuffix(hunk.old) + hunk.new
+    return Case("no line end at the end", hunk.name, file, f"{hunk.old}\n", f"{hunk.new}\n", want)
+
+
+def _carriage_shifted(hunk: Hunk, _rng: random.Random) -> Case:
+    shift = _each_line(lambda line: f"  {line}")
+    file, want = hunk.file.replace("\n", "\r\n"), hunk.file.replace(hunk.old, hunk.new).replace("\n", "\r\n")
+    return Case("file with CRLF, two blanks more", hunk.name, file, shift(hunk.old), shift(hunk.new), want)
+
+
+def _padded_file(hunk: Hunk, _rng: random.Random) -> Case | None:
+    """The file has blanks at the ends of the first and last lines that stay, which the model does not see."""
+    old, new = hunk.old.split("\n"), hunk.new.split("\n")
+    shorter = min(len(old), len(new))
+    head = next(at for at in range(shorter + 1) if at == shorter or old[at] != new[at])
+    tail = next(at for at in range(shorter + 1) if at == shorter - head or old[-1 - at] != new[-1 - at])
+    for lines in (old, new):
+        for at in (*range(head), *range(-tail, 0)):
+            lines[at] = f"{lines[at]} \t" if lines[at].strip() else lines[at]
+    before, after = "\n".join(old), "\n".join(new)
+    file = hunk.file.replace(hunk.old, before)
+    return Case("file with blanks at line ends", hunk.name, file, hunk.old, hunk.new, file.replace(before, after))
+
+
 def _carriage(hunk: Hunk, _rng: random.Random) -> Case:
     file, want = hunk.file.replace("\n", "\r\n"), hunk.file.replace(hunk.old, hunk.new).replace("\n", "\r\n")
     return Case("file with CRLF", hunk.name, file, hunk.old, hunk.new, want)
@@ -261,6 +337,8 @@ DISTURBANCES: tuple[Disturbance, ...] = (
     _quoted(
         "tabs for blanks", _each_line(lambda line: re.sub(r"\A(?: {4})+", lambda run: "\t" * (len(run[0]) // 4), line))
     ),
+    _quoted("blanks for tabs", _each_line(lambda line: re.sub(r"\A\t+", lambda run: "    " * len(run[0]), line))),
+    _quoted("twice the indentation", _each_line(lambda line: re.sub(r"\A +", lambda run: run[0] * 2, line))),
     _context_line,
     _quoted("curly quotes in the old text", _curly, new_too=False),
     _quoted("curly quotes in both", _curly),
@@ -273,7 +351,15 @@ DISTURBANCES: tuple[Disturbance, ...] = (
     _invented,
     _renamed,
     _twice,
+    _twice_exactly,
+    _everywhere,
+    _twin,
+    _done,
+    _marked,
+    _unended,
     _carriage,
+    _carriage_shifted,
+    _padded_file,
     _typographic,
     _quoted("two blanks before operators", _runs, new_too=False),
     _without_last_blank,
@@ -293,9 +379,21 @@ def make_cases(hunks: Iterable[Hunk], count: int, seed: int = 11) -> list[Case]:
     while len(cases) < count and any(by_package.values()):
         for waiting in filter(None, by_package.values()):
             made = (one(waiting[-1], rng) for one in rotated(DISTURBANCES, len(cases)))
-            cases += [case for case in made if case is not None][:1]
+            cases += [case for case in made if case is not None and not _is_another(case, waiting[-1])][:1]
             waiting.pop()
     return cases[:count]
+
+
+def all_cases(hunks: Iterable[Hunk], seed: int = 11) -> list[Case]:
+    """Return every disturbance of every hunk that it changes."""
+    rng = random.Random(seed)
+    made = ((hunk, disturb(hunk, rng)) for hunk in hunks for disturb in DISTURBANCES)
+    return [case for hunk, case in made if case is not None and not _is_another(case, hunk)]
+
+
+def _is_another(case: Case, hunk: Hunk) -> bool:
+    """Return whether the disturbed text is in the file as it is quoted: then that is what is meant."""
+    return case.old != hunk.old and case.old.strip("\n") != hunk.old and case.old in case.file.replace("\r\n", "\n")
 
 
 def rotated(items: Sequence[Disturbance], start: int) -> Sequence[Disturbance]:
@@ -329,7 +427,7 @@ def outcome_of(case: Case) -> str:
     text, form = decode(case.file.encode())
     file = TextFile(Path("file"), text, form, Stamp(0, 0, 0))
     try:
-        after, _ = replace_text(file.path, file, case.old, case.new, replace_all=False)
+        after, _ = replace_text(file.path, file, case.old, case.new, replace_all=case.replace_all)
     except ToolError:
         return "refused as it must be" if case.want is None else "refused"
-    return "right" if after == case.want else "wrong"
+    return "right" if case.want is not None and form.encode(after) == case.want.encode() else "wrong"

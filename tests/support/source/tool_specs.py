@@ -11,7 +11,7 @@ from opencode_tui.engine.tool.registry import SPECS, ToolDependencies, ToolFacto
 
 ORDER = (
     *("bash", "bash_output", "read", "glob", "grep", "list", "edit", "multiedit", "write", "apply_patch"),
-    *("webfetch", "task", "todowrite", "todoread", "question", "plan_exit", "recall", "lsp"),
+    *("webfetch", "websearch", "task", "todowrite", "todoread", "question", "plan_exit", "recall", "lsp"),
 )
 
 

@@ -16,7 +16,15 @@ from opencode_tui.engine.lsp.change import EditCheck, FileChange, check_nothing
 from opencode_tui.engine.tool.edit.diff import TextDiff, compare
 from opencode_tui.engine.tool.edit.edit_permission import EditPermission
 from opencode_tui.engine.tool.edit.file_editor import shown_texts
-from opencode_tui.engine.tool.edit.patch import AddFile, DeleteFile, Section, UpdateFile, apply_chunks, parse_patch
+from opencode_tui.engine.tool.edit.patch import (
+    AddFile,
+    DeleteFile,
+    Patched,
+    Section,
+    UpdateFile,
+    apply_chunks,
+    parse_patch,
+)
 from opencode_tui.engine.tool.files.files import NotTextError, TextFile, WorktreeFiles
 from opencode_tui.engine.tool.files.read_guard import ReadGuard, Stamp
 from opencode_tui.engine.tool.files.text_format import TextFormat
@@ -100,7 +108,7 @@ class ApplyPatchTool:
         locations = await self._locate(sections, context)
         async with self._files.exclusively(*(source.real for pair in locations for source in pair)):
             steps = [
-                await self._verify(section, source, target)
+                await self._verify(section, source, target, context)
                 for section, (source, target) in zip(sections, locations, strict=True)
             ]
             shown = {"diff": "\n".join(step.diff.text for step in steps), "files": [step.metadata for step in steps]}
@@ -135,7 +143,7 @@ class ApplyPatchTool:
             locations.append((source, target))
         return locations
 
-    async def _verify(self, section: Section, source: Location, target: Location) -> _Step:
+    async def _verify(self, section: Section, source: Location, target: Location, context: ToolContext) -> _Step:
         old, stamp = await self._state(source)
         before, note = old.text if old else "", ""
         match section:
@@ -151,8 +159,12 @@ class ApplyPatchTool:
             case UpdateFile():
                 if old is None:
                     raise await self._unfit(source)
-                after = await asyncio.to_thread(apply_chunks, old, section.chunks) if section.chunks else before
-                after, note = await self._formatted(target, before, after)
+                patched = Patched(before)
+                if section.chunks:
+                    may_show = self._stamps.is_known(context.session_id, source.real, old.stamp)
+                    patched = await asyncio.to_thread(apply_chunks, old, section.chunks, may_show=may_show)
+                after, note = await self._formatted(target, before, patched.text)
+                note = "".join(f"\nNote: {target.relative}: {one}" for one in patched.notes) + note
                 kind = "update" if target.real == source.real else "move"
                 changes = await self._move(old, after, source, target)
         diff = await asyncio.to_thread(compare, target.relative, before, after)

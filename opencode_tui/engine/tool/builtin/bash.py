@@ -49,7 +49,8 @@ class ShellEnvironment(Struct, frozen=True):
 
     `extend` is what plugins add to the environment. `secrets` are what the commands do not get and outputs do not show. `sandbox`
     confines those that the user has not approved; without it all run on the host. `may_edit` returns whether an agent, by its name,
-    may change files. `background` are the commands that outlive their calls; without it there are none.
+    may change files. `background` are the commands that outlive their calls; without it there are none. `shell` is the bash that
+    the user prefers.
     """
 
     environ: Mapping[str, str]
@@ -60,6 +61,7 @@ class ShellEnvironment(Struct, frozen=True):
     sandbox: "Sandbox | None" = None
     may_edit: Callable[[str], bool] = lambda _agent: True
     background: "Lazy[BackgroundCommands] | None" = None
+    shell: str | None = None
 
 
 class BashTool:
@@ -84,7 +86,7 @@ class BashTool:
         if is_background:
             return await self._start(arguments, folder, environ, plan, context)
         run = CommandRun(
-            Command(arguments.command, folder, environ, timeout_ms, find_shell(environ, folder)),
+            Command(arguments.command, folder, environ, timeout_ms, find_shell(environ, folder, self._shell.shell)),
             plan,
             sandbox=self._shell.sandbox,
             make_output=lambda: CommandOutput(self._shell.reserve_output, redactor=self._shell.secrets.stream()),
@@ -104,10 +106,15 @@ class BashTool:
         """Start the command in the background and return its id."""
         from opencode_tui.engine.tool.process.background import BackgroundOutput, BackgroundStart
 
-        shell = find_shell(environ, folder)
+        shell = find_shell(environ, folder, self._shell.shell)
         command = Command(arguments.command, folder, environ, NO_TIMEOUT_MS, shell, is_watched=True)
 
-        async def work(follow: "FollowInBackground", own: ToolContext, output: "BackgroundOutput") -> Sequence[str]:
+        async def work(
+            follow: "FollowInBackground",
+            own: ToolContext,
+            output: "BackgroundOutput",
+            undone: Callable[[Sequence[str]], None],
+        ) -> Sequence[str]:
             run = CommandRun(
                 command,
                 plan,
@@ -116,6 +123,7 @@ class BashTool:
                 follow=follow,
                 context=own,
                 is_background=True,
+                undone=undone,
             )
             ran = await run.run()
             return [*_messages(ran.ended, NO_TIMEOUT_MS), *ran.messages]

@@ -41,7 +41,10 @@ class Ran(Struct, frozen=True):
 
 
 class CommandRun(Struct, frozen=True):
-    """Runs one command as its plan says; one in the background is not run again after a refusal."""
+    """Runs one command as its plan says; one in the background is not run again after a refusal.
+
+    `undone` is called with protected files, relative to the worktree, whose changes were undone because nobody decided about them.
+    """
 
     command: Command
     plan: CommandPlan
@@ -50,6 +53,7 @@ class CommandRun(Struct, frozen=True):
     follow: Follow
     context: ToolContext
     is_background: bool = False
+    undone: Callable[[Sequence[str]], None] = lambda _files: None
 
     async def run(self) -> Ran:
         """Run the command and return the result of its last run. Raises ToolError when it cannot be started."""
@@ -182,6 +186,7 @@ class CommandRun(Struct, frozen=True):
             ", ".join(undone) or "none",
         )
         self.context.progress(None, {"sandbox": {**facts, "undone": undone}})
+        self.undone(undone)
 
     def _facts(self, kind: str, tier: str) -> dict[str, Any]:
         return {"kind": kind, "runs": "host", "tier": tier, "folder": str(self.command.folder)}

@@ -51,5 +51,5 @@ def rewrite(arguments: EditParameters, path: Path, file: TextFile | None) -> Rew
         similar = similar_paths(path)
         hint = f"did you mean {' or '.join(similar)}?" if similar else "give an empty oldString to create it"
         raise ToolError(f"{path} does not exist; {hint}")
-    text, note = replace_text(path, file, arguments.old_string, arguments.new_string, replace_all=arguments.replace_all)
-    return Rewrite(text, file.format, note)
+    text, how = replace_text(path, file, arguments.old_string, arguments.new_string, replace_all=arguments.replace_all)
+    return Rewrite(text, file.format, f"\nNote: {how}" if how else "")

@@ -13,6 +13,7 @@ from opencode_tui.engine.lsp.connection import RequestError, ServerGoneError
 from opencode_tui.engine.lsp.document import Document, column, line_of, path_of, position, read_text
 from opencode_tui.engine.lsp.language_servers import LanguageServers
 from opencode_tui.engine.lsp.server import LanguageServer
+from opencode_tui.engine.lsp.symbols import flatten, objects, range_of
 from opencode_tui.engine.tool.location import Location, ask_outside, locate
 from opencode_tui.engine.tool.tool import Parameters, ToolContext, ToolResult, read_description
 from opencode_tui.schema.error import ToolError
@@ -107,7 +108,7 @@ class LspTool:
         if operation == "workspaceSymbol":
             _require(server, "workspaceSymbolProvider", operation)
             found = await _ask(server, "workspace/symbol", {"query": arguments.query or arguments.symbol or ""})
-            return await self._locations([one.get("location") for one in _objects(found)], server, context)
+            return await self._locations([one.get("location") for one in objects(found)], server, context)
         at = {**about, "position": await self._position(arguments, server, document)}
         if operation == "hover":
             _require(server, "hoverProvider", operation)
@@ -119,10 +120,10 @@ class LspTool:
             locations = cast("list[Any]", found) if isinstance(found, list) else [found]
             return await self._locations(locations, server, context)
         _require(server, "callHierarchyProvider", operation)
-        items = _objects(await _ask(server, "textDocument/prepareCallHierarchy", at))
+        items = objects(await _ask(server, "textDocument/prepareCallHierarchy", at))
         if operation in _CALLS:
             method, end = _CALLS[operation]
-            called = [call for item in items for call in _objects(await _ask(server, method, {"item": item}))]
+            called = [call for item in items for call in objects(await _ask(server, method, {"item": item}))]
             items = [cast("JsonObject", call[end]) for call in called if isinstance(call.get(end), dict)]
         locations = [{"uri": item.get("uri"), "range": item.get("selectionRange")} for item in items]
         return await self._locations(locations, server, context)
@@ -139,7 +140,7 @@ class LspTool:
     async def _locations(self, given: Sequence[Any], server: LanguageServer, context: ToolContext) -> list[str]:
         """Return `path:line: text` for locations and links of locations."""
         found: dict[tuple[Path, int], None] = {}
-        for one in _objects(list(given)):
+        for one in objects(list(given)):
             path = path_of(str(one.get("uri") or one.get("targetUri") or ""))
             if path is not None:
                 found.setdefault((path, line_of(one.get("targetSelectionRange") or one.get("range"))))
@@ -165,7 +166,7 @@ async def _find(name: str, line: int | None, server: LanguageServer, document: D
     lines = document.text.split("\n")
     if line is None and server.can("documentSymbolProvider"):
         found = await _ask(server, "textDocument/documentSymbol", {"textDocument": {"uri": document.uri}})
-        for symbol in _flat(_objects(found)):
+        for symbol in flatten(objects(found)):
             if str(symbol.get("name")).partition("(")[0] == last:
                 span: Any = symbol.get("selectionRange") or cast("JsonObject", symbol.get("location") or {}).get(
                     "range"
@@ -190,24 +191,10 @@ def _require(server: LanguageServer, capability: str, operation: str) -> None:
         raise ToolError(f"the language server {server.found.server.id} cannot do {operation}; use grep instead")
 
 
-def _objects(given: Any) -> list[JsonObject]:
-    listed = cast("list[Any]", given) if isinstance(given, list) else []
-    return [cast("JsonObject", one) for one in listed if isinstance(one, dict)]
-
-
-def _flat(symbols: Sequence[JsonObject], depth: int = 0) -> list[JsonObject]:
-    return [
-        inner
-        for one in symbols
-        for inner in ({**one, "depth": depth}, *_flat(_objects(one.get("children")), depth + 1))
-    ]
-
-
 def _symbols(found: Any) -> list[str]:
     rows: list[str] = []
-    for one in _flat(_objects(found)):
-        span = one.get("range") or cast("JsonObject", one.get("location") or {}).get("range")
-        rows.append(f"{'  ' * int(one['depth'])}{_lines(span)}: {one.get('name')}")
+    for one in flatten(objects(found)):
+        rows.append(f"{'  ' * int(one['depth'])}{_lines(range_of(one))}: {one.get('name')}")
     return rows
 
 

@@ -59,9 +59,9 @@ def rewrite(edits: list[Replacing], path: Path, file: TextFile | None) -> Rewrit
             raise ToolError(f"{path} does not exist; give the first edit an empty oldString to create it")
         file = TextFile(path, edits[0].new_string, TextFormat(), Stamp(0, 0, 0))
     for number, edit in enumerate(edits[1:] if made else edits, 2 if made else 1):
-        text, note = _replace(path, file, edit, number)
+        text, how = _replace(path, file, edit, number)
         file = replace(file, text=text)
-        notes.append(note)
+        notes += [f"\nNote: edit {number}: {how}"] if how else []
     return Rewrite(file.text, file.format, "".join(notes))
 
 

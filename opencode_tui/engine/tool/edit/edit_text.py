@@ -5,37 +5,70 @@ Outside of the replaced ranges no character changes, also in files with mixed li
 
 import bisect
 import re
+from itertools import accumulate
 from pathlib import Path
 
-from opencode_tui.engine.tool.edit.match import Replacement, find_replacements
+from opencode_tui.engine.tool.edit.match import Replacement, find_replacements, find_sequences
+from opencode_tui.engine.tool.edit.nearest import describe_nearest
 from opencode_tui.engine.tool.files.files import TextFile
 from opencode_tui.schema.error import ToolError
 
 _SHOWN_LINES = 8
-_SHOWN_CHARACTERS = 160
-_NEAR_ENOUGH = 50.0
-_SLICE_LINES = 2_000
-_COMPARED_CHARACTERS = 1_000
+_FEWEST_LINES = 2
+"""Lines of a new text that say where they are: a single one may be anywhere."""
+_TELLING_CHARACTERS = 10
 
 
 def replace_text(path: Path, file: TextFile, old: str, new: str, *, replace_all: bool) -> tuple[str, str]:
-    """Return the file's new text and a note for the model when the match was not exact; raises ToolError."""
+    """Return the file's new text, and a sentence for the model on what was adapted, empty for an exact quote; raises ToolError."""
     plain = file.text.replace("\r\n", "\n")
     old, new = old.replace("\r\n", "\n"), new.replace("\r\n", "\n")
     if old == new:
         raise ToolError(
             "oldString and newString are the same, so there is nothing to change; give the text that shall replace it"
         )
-    found = find_replacements(plain, old, new)
-    if not found:
-        raise ToolError(f"oldString was not found in {path}: {_nearest(plain, old)}")
-    if len(found) > 1 and not replace_all:
+    matches = find_replacements(plain, old, new)
+    found = matches.replacements
+    if (not found or matches.adaptation) and not replace_all and (line := _find_made(plain, new, found)) is not None:
         raise ToolError(
-            f"oldString occurs {len(found)} times in {path} (lines {_line_numbers(plain, found)}); "
+            f"oldString is not in {path} as quoted, but newString is, at line {line}; "
+            "the edit may have been made before: read the file again"
+        )
+    if not found:
+        raise ToolError(f"oldString was not found in {path}: {describe_nearest(plain, old)}")
+    if len(found) > 1 and not replace_all:
+        like = "has text like oldString" if matches.adaptation else "has oldString"
+        raise ToolError(
+            f"{path} {like} {len(found)} times (lines {_line_numbers(plain, found)}); "
             "add lines around it until it is unique, or set replaceAll"
         )
+    if matches.adaptation and len({plain[item.start : item.end] for item in found}) > 1:
+        raise ToolError(
+            f"{path} has different texts like oldString (lines {_line_numbers(plain, found)}); quote each of them exactly"
+        )
     chosen = _without_overlaps(found)
-    return _splice(file, chosen), "" if found[0].exact else _inexact_note(plain, chosen)
+    text = _splice(file, chosen)
+    if text == file.text:
+        raise ToolError(
+            f"newString is already in {path}, at line {_line_numbers(plain, chosen)}; there is nothing to change"
+        )
+    return text, _describe_adaptation(plain, chosen, matches.adaptation)
+
+
+def _find_made(text: str, new: str, found: list[Replacement]) -> int | None:
+    """Return the number of the line at which the new text of several lines already is, None where only matches have it.
+
+    White space at the ends of lines does not count. Where nothing was found, short lines may be there by chance.
+    """
+    wanted = [line.strip() for line in new.strip().split("\n")]
+    if len(wanted) < _FEWEST_LINES or (not found and max(map(len, wanted)) < _TELLING_CHARACTERS):
+        return None
+    lines = text.split("\n")
+    starts = list(accumulate((len(line) + 1 for line in lines), initial=0))
+    for index in find_sequences([line.strip() for line in lines], wanted):
+        if not any(item.start < starts[index + len(wanted)] - 1 and starts[index] < item.end for item in found):
+            return index + 1
+    return None
 
 
 def _splice(file: TextFile, replacements: list[Replacement]) -> str:
@@ -73,48 +106,10 @@ def _line_numbers(text: str, found: list[Replacement]) -> str:
     return ", ".join(numbers) + (", …" if len(found) > _SHOWN_LINES else "")
 
 
-def _inexact_note(text: str, chosen: list[Replacement]) -> str:
+def _describe_adaptation(text: str, chosen: list[Replacement], adaptation: str) -> str:
+    if not adaptation:
+        return ""
     first, last = chosen[0], chosen[-1]
-    start, end = text.count("\n", 0, first.start) + 1, text.count("\n", 0, last.end) + 1
-    return f"\nNote: oldString was not quoted exactly; it was taken for lines {start} to {end}. Check the result."
-
-
-def _nearest(text: str, old: str) -> str:
-    """Return a hint for the model: the first quoted line that is not in the file, and the most similar line."""
-    advice = "read it again and quote it exactly"
-    lines = text.split("\n")
-    present = {line.strip() for line in lines}
-    wanted = next((line.strip() for line in old.split("\n") if line.strip() and line.strip() not in present), None)
-    if wanted is None:
-        first = next((line.strip() for line in old.split("\n") if line.strip()), "")
-        numbers = [str(number) for number, line in enumerate(lines, 1) if first and line.strip() == first][
-            :_SHOWN_LINES
-        ]
-        place = (
-            f"its first line is at line {', '.join(numbers)}, but the lines do not follow each other as quoted"
-            if numbers
-            else "it is blank"
-        )
-        return f"{place}; {advice}"
-    number, likeness = _most_alike(wanted, lines)
-    if likeness < _NEAR_ENOUGH:
-        return f"no line is like {_shown(wanted)}; {advice}"
-    return f"the nearest to {_shown(wanted)} is line {number + 1}, {_shown(lines[number])}; {advice}"
-
-
-def _most_alike(wanted: str, lines: list[str]) -> tuple[int, float]:
-    """Return the index of the line most similar to `wanted`, and the similarity, 0 to 100."""
-    from rapidfuzz import fuzz, process  # only for a failed edit
-
-    best = (0, 0.0)
-    # In slices, because a call holds the interpreter until it has compared everything.
-    for start in range(0, len(lines), _SLICE_LINES):
-        piece = [line.strip()[:_COMPARED_CHARACTERS] for line in lines[start : start + _SLICE_LINES]]
-        found = process.extractOne(wanted[:_COMPARED_CHARACTERS], piece, scorer=fuzz.ratio, score_cutoff=best[1])
-        if found is not None and found[1] > best[1]:
-            best = (start + found[2], found[1])
-    return best
-
-
-def _shown(line: str) -> str:
-    return repr(line if len(line) <= _SHOWN_CHARACTERS else line[:_SHOWN_CHARACTERS] + "…")
+    start, end = text.count("\n", 0, first.start) + 1, text.count("\n", 0, max(last.end - 1, last.start)) + 1
+    lines = f"line {start}" if start == end else f"lines {start} to {end}"
+    return f"oldString {adaptation}; it was matched with {lines}."

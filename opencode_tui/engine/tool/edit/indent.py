@@ -46,12 +46,25 @@ class Reindent(Struct, frozen=True):
         """Return the text with the file's indentation, or None when a line's indentation has no counterpart."""
         lines: list[str] = []
         for line in text.split("\n"):
-            body = line.lstrip(" \t")
-            indent = self._translate(line[: len(line) - len(body)]) if line else ""
-            if indent is None and body:
+            indent = _indent_of(line)
+            moved = self._translate(indent) if line else ""
+            if moved is None and line != indent:
                 return None
-            lines.append((indent or "") + body)
-        return "\n".join(lines)
+            lines.append(line if moved is None else moved + line[len(indent) :])
+        return None if self._is_ambiguous(text) else "\n".join(lines)
+
+    def _is_ambiguous(self, text: str) -> bool:
+        """Return whether lines have other indentations than the one known, which is twice or half of the file's: shifted or scaled?
+
+        Scaled ones are even; where one would be odd, the known one is shifted.
+        """
+        if len(self.known) != 1:
+            return False
+        [(mine, theirs)] = self.known.items()
+        if not theirs or set(mine) != set(theirs) or len(mine) not in (2 * len(theirs), len(theirs) / 2):
+            return False
+        others = {len(_indent_of(line)) for line in text.split("\n") if line.strip()} - {len(mine)}
+        return bool(others) and all(length * len(theirs) % (2 * len(mine)) == 0 for length in others)
 
     def _translate(self, indent: str) -> str | None:
         if self.delta is not None:

@@ -32,7 +32,7 @@ _WORD_PAIR = re.compile(r"\w\w")
 _NUMBER = re.compile(r"[ \t]*(\d{1,7})(?:: |:\Z|→|\t|\| ?)")
 _SURE_LINES = 3
 """Numbered lines from which on the numbers may differ from the file's: it changed since it was read."""
-_PLAIN = str.maketrans(
+PLAIN_CHARACTERS = str.maketrans(
     {
         **dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2015\u2212", "-"),
         **dict.fromkeys("\u2018\u2019\u201a\u201b", "'"),
@@ -45,25 +45,34 @@ _ESCAPE = re.compile(r"\\([ntr'\"`\\$])")
 
 
 class Replacement(Struct, frozen=True):
-    """The replacement of characters [start, end) by `text`; `exact` when the model quoted them exactly."""
+    """The replacement of characters [start, end) by `text`."""
 
     start: int
     end: int
     text: str
-    exact: bool = True
+
+
+class Matches(Struct, frozen=True):
+    """All matches of one strategy, in order; they may overlap.
+
+    `adaptation` completes a sentence about the old text: how it differs and what was done; empty for exact matches.
+    """
+
+    replacements: list[Replacement]
+    adaptation: str = ""
 
 
 Strategy = Callable[[str, str, str], list[Replacement]]
 """Returns all matches, in order, for content, old and new text; matches may overlap."""
 
 
-def find_replacements(content: str, old: str, new: str) -> list[Replacement]:
-    """Return all matches of the strictest strategy that has any; empty when none has."""
-    for strategy in _STRATEGIES:
+def find_replacements(content: str, old: str, new: str) -> Matches:
+    """Return the matches of the strictest strategy that has any; empty when none has."""
+    for strategy, adaptation in _STRATEGIES:
         found = strategy(content, old, new)
         if found:
-            return found
-    return []
+            return Matches(found, adaptation)
+    return Matches([])
 
 
 def _exact(content: str, old: str, new: str) -> list[Replacement]:
@@ -95,7 +104,7 @@ def _whitespace_normalized(content: str, old: str, new: str) -> list[Replacement
     text = _trim_alike(old, new)
     lines = content.split("\n")
     return [
-        Replacement(start + first, start + last, text, exact=False)
+        Replacement(start + first, start + last, text)
         for start, line in zip(_line_starts(lines), lines, strict=False)
         if words[0] in line
         for first, last in _find_words(line, words)
@@ -144,7 +153,7 @@ def _numbered(content: str, old: str, new: str) -> list[Replacement]:
     at = [item for item in found if content.count("\n", 0, item.start) + 1 == first]
     if len(lines) < _SURE_LINES and not at:
         return []
-    return [Replacement(item.start, item.end, item.text, exact=False) for item in at or found]
+    return at or found
 
 
 def _without_numbers(lines: Sequence[str]) -> tuple[int, list[str]] | None:
@@ -177,9 +186,9 @@ def _folded(content: str, old: str, new: str) -> list[Replacement]:
     """Match text that differs only in typographic characters: quotation marks, dashes, blanks."""
     return [
         Replacement(
-            start, start + len(old), carry_characters(content[start : start + len(old)], old, new, _PLAIN), exact=False
+            start, start + len(old), carry_characters(content[start : start + len(old)], old, new, PLAIN_CHARACTERS)
         )
-        for start in _occurrences(content.translate(_PLAIN), old.translate(_PLAIN))
+        for start in _occurrences(content.translate(PLAIN_CHARACTERS), old.translate(PLAIN_CHARACTERS))
     ]
 
 
@@ -196,7 +205,7 @@ def _escaped_lines(content: str, old: str, new: str) -> list[Replacement]:
     for start in _occurrences(content.replace("\n", "\\n"), old):
         edges = [_unescaped_offset(edge, starts, lines) for edge in (start, start + len(old))]
         if edges[0] is not None and edges[1] is not None:
-            found.append(Replacement(edges[0], edges[1], new, exact=False))
+            found.append(Replacement(edges[0], edges[1], new))
     return found
 
 
@@ -215,10 +224,14 @@ def _escape_normalized(content: str, old: str, new: str) -> list[Replacement]:
     used, fresh = set(_ESCAPE.findall(old)), set(_ESCAPE.findall(new))
     if not used or not fresh <= used or "\n" in old or "\n" in new:
         return []
-    return [
-        Replacement(item.start, item.end, item.text, exact=False)
-        for item in _exact(content, _unescape(old), _unescape(new))
-    ]
+    quoted, written = _unescape(old), _unescape(new)
+    if "n" in fresh and any(map(_has_open_string, set(written.split("\n")) - set(quoted.split("\n")))):
+        return []  # a line end inside of a string: one of the escapes was meant as it is written
+    return _exact(content, quoted, written)
+
+
+def _has_open_string(line: str) -> bool:
+    return line.replace('"""', "").replace('\\"', "").count('"') % 2 == 1
 
 
 def _trimmed_boundary(content: str, old: str, new: str) -> list[Replacement]:
@@ -231,7 +244,7 @@ def _trimmed_boundary(content: str, old: str, new: str) -> list[Replacement]:
     if len(starts) * len(core) > _overlap_limit(len(content)):
         return []  # some may have been left out, so that another would look unique
     return [
-        Replacement(start, start + len(core), text, exact=False)
+        Replacement(start, start + len(core), text)
         for start in starts
         if not _is_inside_word(content, start, start + len(core))
         and content[:start].endswith(indent)  # the indentation of the other lines depends on that of the first
@@ -241,40 +254,54 @@ def _trimmed_boundary(content: str, old: str, new: str) -> list[Replacement]:
 def _slipped(content: str, old: str, new: str) -> list[Replacement]:
     """Match a block with slips in lines that the edit leaves as they are, or deletes: the file keeps its own lines there.
 
-    At most a third of the lines differ, a kept one by half and a deleted one by a tenth; lines that the edit changes are right.
+    At most a quarter of the lines differ, or one, by half; a deleted one by a tenth and as the only one. Lines that the edit
+    changes are right. A line that is elsewhere in the file is no slip: another block is meant.
     """
     wanted = [line.strip() for line in _old_lines(old)]
     if len(wanted) < _SURE_LINES:
         return []
     lines = content.split("\n")
     shown, likeness = [line.strip() for line in lines], _least_likeness(_old_lines(old), new.split("\n"))
+    present = set(wanted).intersection(shown)
+    likeness = {at: least for at, least in likeness.items() if wanted[at] not in present}
     indexes = [index for index in _likely_starts(shown, wanted) if _has_slips_only(shown, index, wanted, likeness)]
     return _fill(list(_cut_blocks(lines, indexes, old)), new)
 
 
 def _likely_starts(shown: Sequence[str], wanted: Sequence[str]) -> list[int]:
-    """Return where a run of as many lines begins with enough of the wanted ones in their places, in order."""
+    """Return where a run of as many lines begins with enough of the wanted ones at their positions, in order."""
+    last = len(shown) - len(wanted)
+    return sorted(
+        start for start, count in vote_starts(shown, wanted).items() if count >= _FEWEST_EQUAL and 0 <= start <= last
+    )
+
+
+def vote_starts(shown: Sequence[str], wanted: Sequence[str]) -> Counter[int]:
+    """Return where a run begins in which any of the wanted lines are at their positions, with their number.
+
+    A run may reach beyond both ends. Blank lines do not count, nor do those that occur often.
+    """
     places: dict[str, list[int]] = {line: [] for line in wanted if line}
     for number, line in enumerate(shown):
         if (known := places.get(line)) is not None and len(known) <= _MOST_PLACES:
             known.append(number)
-    votes = Counter(
+    return Counter(
         place - at
         for at, line in enumerate(wanted)
         if line and len(places[line]) <= _MOST_PLACES
         for place in places[line]
-        if 0 <= place - at <= len(shown) - len(wanted)
     )
-    return sorted(start for start, count in votes.items() if count >= _FEWEST_EQUAL)
 
 
 def _least_likeness(old: Sequence[str], new: Sequence[str]) -> dict[int, float]:
     """Return the old lines, by index, in which a slip does no harm, with the similarity that the file's line must have."""
+    written = {line.strip() for line in new}  # a line that is only moved is written anew, with its slip
     return {
         at: _KEPT_SIMILARITY if run.is_equal else _DELETED_SIMILARITY
         for run in runs_of(old, new)
         if run.is_equal or not run.new
         for at in run.old
+        if run.is_equal or old[at].strip() not in written
     }
 
 
@@ -283,23 +310,24 @@ def _has_slips_only(shown: Sequence[str], start: int, wanted: Sequence[str], lik
     from rapidfuzz.distance import Indel  # not needed for exact matches, which are nearly all
 
     slips = [at for at, line in enumerate(wanted) if shown[start + at] != line]
-    return len(slips) * 3 <= len(wanted) and all(
+    most = 1 if any(likeness.get(at) == _DELETED_SIMILARITY for at in slips) else max(1, len(wanted) // 4)
+    return len(slips) <= most and all(
         at in likeness and Indel.normalized_similarity(wanted[at], shown[start + at]) >= likeness[at] for at in slips
     )
 
 
-_STRATEGIES: tuple[Strategy, ...] = (
-    _exact,
-    _trailing_space,
-    _indented,
-    _line_trimmed,
-    _whitespace_normalized,
-    _trimmed_boundary,
-    _folded,
-    _numbered,
-    _escape_normalized,
-    _escaped_lines,
-    _slipped,
+_STRATEGIES: tuple[tuple[Strategy, str], ...] = (
+    (_exact, ""),
+    (_trailing_space, "has other blanks at line ends"),
+    (_indented, "is indented differently, so newString was indented like the file"),
+    (_line_trimmed, "is indented differently, so newString was indented like the file"),
+    (_whitespace_normalized, "has other white space"),
+    (_trimmed_boundary, "has white space around it that is not in the file, which was ignored"),
+    (_folded, "has other quotation marks, dashes or blanks; the file keeps its own"),
+    (_numbered, "has line numbers, which were removed"),
+    (_escape_normalized, "is escaped once too often, so both texts were unescaped"),
+    (_escaped_lines, "has \\n for line ends, which were read as such"),
+    (_slipped, "differs in lines that newString keeps; the file keeps its own"),
 )
 
 
@@ -334,7 +362,7 @@ class _Block(Struct, frozen=True):
 
     def replacement(self, text: str, new: str) -> Replacement:
         """Return the replacement by `text`; where whole lines are deleted, the last line end is deleted too."""
-        return Replacement(self.start, self.end + (1 if self.drops_end and not new else 0), text, exact=False)
+        return Replacement(self.start, self.end + (1 if self.drops_end and not new else 0), text)
 
 
 def _by_lines(content: str, old: str, new: str, form: Callable[[str], str]) -> list[Replacement]:

@@ -8,14 +8,19 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from msgspec import Struct
+
+from opencode_tui.engine.tool.edit.carry import carry_characters
 from opencode_tui.engine.tool.edit.indent import reindent
-from opencode_tui.engine.tool.edit.match import find_sequences
+from opencode_tui.engine.tool.edit.match import PLAIN_CHARACTERS, find_sequences
+from opencode_tui.engine.tool.edit.nearest import describe_nearest
 from opencode_tui.engine.tool.files.files import TextFile
 from opencode_tui.schema.error import ToolError
 
 _BEGIN, _END = "*** Begin Patch", "*** End Patch"
 _ADD, _DELETE, _UPDATE, _MOVE = "*** Add File: ", "*** Delete File: ", "*** Update File: ", "*** Move to: "
 _END_OF_FILE = "*** End of File"
+_SHOWN_NUMBERS = 8
 _HEREDOC = re.compile(r"^\s*(?:\w+\s+)?<<-?\s*(['\"]?)(\w++)\1[^\n]*\n(.*)\n\2\s*$", re.DOTALL)
 
 Sign = Literal[" ", "-", "+"]
@@ -90,8 +95,11 @@ def _body(text: str) -> list[str]:
 
 
 def _parse_line(line: str, number: int, sections: list[Section]) -> None:
-    """Add one line to the sections; a header opens the next one."""
-    header = _header(line)
+    """Add one line to the sections; a header opens the next one.
+
+    Blanks before a header do not count, except in an update, where such a line is one of the file's.
+    """
+    header = _header(line if sections and isinstance(sections[-1], UpdateFile) else line.strip())
     if header is not None:
         sections.append(header)
         return
@@ -159,15 +167,7 @@ def _check_updates(sections: list[Section]) -> None:
 # Puts the chunks of a patch into a file's text: every place is searched in order, and lines that stay are the file's
 # own.
 
-_PLAIN = str.maketrans(
-    {
-        **dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2015\u2212", "-"),
-        **dict.fromkeys("\u2018\u2019\u201a\u201b", "'"),
-        **dict.fromkeys("\u201c\u201d\u201e\u201f", '"'),
-        **dict.fromkeys("\u00a0\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000", " "),
-        "\u2026": "...",
-    }
-)
+_PLAIN = {**PLAIN_CHARACTERS, ord("\u2026"): "..."}
 
 
 def _plain(line: str) -> str:
@@ -178,24 +178,53 @@ _FORMS: tuple[Callable[[str], str], ...] = (str, str.rstrip, str.strip, _plain)
 """How lines are compared, strict to loose."""
 
 
-def apply_chunks(file: TextFile, chunks: Sequence[Chunk]) -> str:
-    """Return the text after all chunks, ending in a line end; raises ToolError when one does not match."""
+class Patched(Struct, frozen=True):
+    """A text after all chunks, and sentences for the model on chunks that also match elsewhere."""
+
+    text: str
+    notes: tuple[str, ...] = ()
+
+
+class _Place(Struct, frozen=True):
+    """Where the old lines of a chunk are, its added lines with the file's indentation, and where the same lines are again."""
+
+    start: int
+    length: int
+    added: list[str]
+    others: Sequence[int] = ()
+
+
+def apply_chunks(file: TextFile, chunks: Sequence[Chunk], *, may_show: bool = False) -> Patched:
+    """Return the text after all chunks, ending in a line end; raises ToolError when one does not match.
+
+    Of several exact matches the first after the previous chunk is changed, as in Codex. The error quotes the file's nearest lines
+    only if the caller `may_show` them.
+    """
     raw = file.text.split("\n")
     if raw[-1] == "":
         raw.pop()
     lines = [line.removesuffix("\r") for line in raw]
     done: list[str] = []
-    taken = at = 0
+    notes: list[str] = []
+    copied = at = 0
     for chunk in chunks:
         at = _after_context(lines, chunk, at, file)
-        start, length, added = _place(lines, chunk, at, file)
-        done += raw[taken:start]
-        done += _merge(chunk, raw[start : start + length], added, file)
-        taken = at = start + length
-    done += raw[taken:]
+        place = _place(lines, chunk, at, file, may_show=may_show)
+        done += raw[copied : place.start]
+        done += _merge(chunk, raw[place.start : place.start + place.length], place.added, file)
+        copied = at = place.start + place.length
+        if place.others:
+            notes.append(
+                f"the lines at {place.start + 1} are also at {_numbers(place.others)}; an @@ line says which are meant."
+            )
+    done += raw[copied:]
     if done and file.format.newline == "\r\n" and not file.text.endswith("\n"):
         done[-1] = done[-1].removesuffix("\r") + "\r"
-    return "".join(line + "\n" for line in done)
+    return Patched("".join(line + "\n" for line in done), tuple(notes))
+
+
+def _numbers(indexes: Sequence[int]) -> str:
+    return ", ".join(str(index + 1) for index in indexes[:_SHOWN_NUMBERS])
 
 
 def _after_context(lines: Sequence[str], chunk: Chunk, at: int, file: TextFile) -> int:
@@ -209,20 +238,23 @@ def _after_context(lines: Sequence[str], chunk: Chunk, at: int, file: TextFile) 
     return found[0] + 1
 
 
-def _place(lines: Sequence[str], chunk: Chunk, at: int, file: TextFile) -> tuple[int, int, list[str]]:
-    """Return the position and number of a chunk's old lines, and its added lines with the indentation of the file."""
+def _place(lines: Sequence[str], chunk: Chunk, at: int, file: TextFile, *, may_show: bool) -> _Place:
+    """Return where a chunk's old lines are, and its added lines with the indentation of the file."""
     old = chunk.old
     added = [text for sign, text in chunk.lines if sign == "+"]
     if not old:
-        return (at if chunk.context and not chunk.at_end else len(lines)), 0, added
+        return _Place(at if chunk.context and not chunk.at_end else len(lines), 0, added)
     tail = len(lines) - len(old)
     if chunk.at_end and tail >= at and _seek(lines[tail:], old, 0):
-        return tail, len(old), _indented(added, old, lines[tail:])
+        return _Place(tail, len(old), _indented(added, old, lines[tail:]))
     found = _seek(lines, old, at)
-    if not found and old[-1] == "" and len(old) > 1:
+    if not found and chunk.lines[-1] == (" ", "") and len(chunk.lines) > 1:
         # Models end a chunk with a blank line that is none of the file's.
-        chunk.lines = _without_last_blank(chunk.lines)
-        return _place(lines, chunk, at, file)
+        chunk.lines = chunk.lines[:-1]
+        return _place(lines, chunk, at, file, may_show=may_show)
+    if not found and may_show:
+        nearest = describe_nearest("\n".join(lines), "\n".join(old))
+        raise ToolError(f"{file.path} does not hold the quoted lines after line {at}: {nearest}")
     if not found:
         raise ToolError(
             f"{file.path} does not hold these lines after line {at}: {_quoted(old)}; read it and write the patch again"
@@ -230,11 +262,11 @@ def _place(lines: Sequence[str], chunk: Chunk, at: int, file: TextFile) -> tuple
     start = found[-1] if chunk.at_end else found[0]
     is_exact = list(lines[start : start + len(old)]) == old
     if len(found) > 1 and not is_exact and not chunk.at_end:
-        numbers = ", ".join(str(index + 1) for index in found[:8])
         raise ToolError(
-            f"{file.path} has lines like {_quoted(old)} at {numbers}; quote them exactly or add an @@ line before"
+            f"{file.path} has lines like {_quoted(old)} at {_numbers(found)}; quote them exactly or add an @@ line before"
         )
-    return start, len(old), _indented(added, old, lines[start : start + len(old)])
+    others = [] if chunk.context or chunk.at_end else found[1:]
+    return _Place(start, len(old), _indented(added, old, lines[start : start + len(old)]), others)
 
 
 def _seek(lines: Sequence[str], wanted: Sequence[str], at: int) -> list[int]:
@@ -264,14 +296,14 @@ def _merge(chunk: Chunk, present: Sequence[str], added: Sequence[str], file: Tex
 
 
 def _indented(added: list[str], old: Sequence[str], present: Sequence[str]) -> list[str]:
-    shift = reindent(old, present[: len(old)])
+    """Return the added lines with the indentation and the typographic characters of the lines that are present."""
+    shift = reindent(old, present)
     text = shift.apply("\n".join(added)) if shift and added else None
-    return added if text is None else text.split("\n")
-
-
-def _without_last_blank(lines: Sequence[tuple[Sign, str]]) -> list[tuple[Sign, str]]:
-    last = max(index for index, (sign, text) in enumerate(lines) if sign != "+" and text == "")
-    return [*lines[:last], *lines[last + 1 :]]
+    text = "\n".join(added) if text is None else text
+    quoted, found = ("\n".join(line.strip() for line in lines) for lines in (old, present))
+    if added and quoted != found and len(quoted) == len(found):
+        text = carry_characters(found, quoted, text, PLAIN_CHARACTERS)
+    return text.split("\n") if added else []
 
 
 def _quoted(lines: Sequence[str]) -> str:

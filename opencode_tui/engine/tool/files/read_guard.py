@@ -34,6 +34,10 @@ class ReadGuard:
         """Store that a session knows this state of a file."""
         self._seen.setdefault(session_id, {})[path] = stamp
 
+    def is_known(self, session_id: str, path: Path, stamp: Stamp) -> bool:
+        """Return whether a session knows this state of a file."""
+        return self._seen.get(session_id, {}).get(path) == stamp
+
     def check(self, session_id: str, path: Path, stamp: Stamp) -> None:
         """Raise ToolError, which asks the model to read the file, when the session does not know this state of it."""
         known = self._seen.get(session_id, {}).get(path)

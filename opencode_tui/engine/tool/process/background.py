@@ -13,6 +13,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Ite
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -25,11 +26,12 @@ from opencode_tui.engine.tool.process.running_command import (
     continuation_bytes,
     unfinished_bytes,
 )
-from opencode_tui.engine.tool.tool import FileWatch, FileWrite, ToolContext
+from opencode_tui.engine.tool.tool import BackgroundProgram, FileWatch, FileWrite, ToolContext
 from opencode_tui.engine.tool.truncate import MAX_BYTES
 from opencode_tui.schema.api.background import BackgroundCommand, BackgroundState, BackgroundText
 from opencode_tui.schema.error import BusyError, NotFoundError, OpencodeError, ToolError
 from opencode_tui.schema.event.event import BackgroundUpdated, Event
+from opencode_tui.schema.event.screen_event import ScreenToastShown
 from opencode_tui.schema.ids import Clock
 
 RUNNING_LIMIT = 16
@@ -96,14 +98,17 @@ class BackgroundOutput(CommandOutput):
 
 
 class BackgroundStart(Struct, frozen=True):
-    """A command to start: `work` runs it, with the given function to follow it, and returns lines for the model."""
+    """A command to start: `work` runs it, with the given function to follow it, and returns lines for the model.
+
+    It calls the last function with the protected files whose changes were undone because nobody decided about them.
+    """
 
     command: str
     description: str
     directory: Path
     context: ToolContext
     make_output: Callable[[], BackgroundOutput]
-    work: Callable[[Follow, ToolContext, BackgroundOutput], Awaitable[Sequence[str]]]
+    work: Callable[[Follow, ToolContext, BackgroundOutput, Callable[[Sequence[str]], None]], Awaitable[Sequence[str]]]
 
 
 @dataclass(eq=False, slots=True)
@@ -127,6 +132,11 @@ class _Job:
     messages: list[str] = field(default_factory=list[str])
     is_unreported: bool = False
     stopped_by: str = ""
+
+    def open_files(self) -> Collection[tuple[int, int]]:
+        """Return device and inode of the files that it has open for writing; blocks, for any thread."""
+        running = self.running
+        return () if running is None else running.files_open_for_writing()
 
 
 class BackgroundCommands:
@@ -231,14 +241,18 @@ class BackgroundCommands:
                 )
             await job.recorded.wait()
 
-    async def end(self, session_ids: Collection[str] | None = None) -> None:
-        """End the commands that these sessions own or started, or all, and drop them; return when their changes are recorded."""
+    async def end(self, session_ids: Collection[str] | None = None) -> Sequence[BackgroundCommand]:
+        """End the commands that these sessions own or started, or all, and drop them.
+
+        Return those that ran, when their changes are recorded.
+        """
         chosen = [
             job
             for job in self._jobs.values()
             if session_ids is None or job.session_id in session_ids or job.info.session_id in session_ids
         ]
         tasks = {job.task for job in chosen if job.task is not None and not job.task.done()}
+        running = [job for job in chosen if job.task in tasks and job.started.is_set()]
         for job in chosen:
             job.stopped_by = job.stopped_by or "program"
         for task in tasks:
@@ -247,20 +261,27 @@ class BackgroundCommands:
             await asyncio.wait(tasks, timeout=CLOSE_S)
         for job in chosen:
             self._jobs.pop(job.info.id, None)
+        return [job.info for job in running]
 
     async def close(self) -> None:
         """End all commands."""
         await self.end()
 
     async def _run(self, job: _Job, request: BackgroundStart) -> None:
-        context = replace(request.context, watch=_BackgroundWatch(request.context.watch, job.recorded))
+        watch = _BackgroundWatch(request.context.watch, job)
+        context = replace(request.context, watch=watch, progress=_show_nothing)  # the call is over
 
         async def follow(command: Command, output: CommandOutput) -> Ended:
             return await self._follow(job, command, output)
 
+        def undone(files: Sequence[str]) -> None:
+            job.info = job.info.changed(undone=list(files))
+            toast = {"title": "Background command", "message": job.info.format_undone(), "variant": "warning"}
+            self._publish(ScreenToastShown.model_validate(toast))
+
         try:
             job.info = job.info.changed(session_id=await self._root_of(job.session_id))
-            job.messages += await request.work(follow, context, job.output)
+            job.messages += await request.work(follow, context, job.output, undone)
         except asyncio.CancelledError:
             raise
         except OpencodeError as error:
@@ -352,9 +373,9 @@ class BackgroundCommands:
 class _BackgroundWatch:
     """Records the changes of a command as those of one in the background."""
 
-    def __init__(self, watch: FileWatch | None, recorded: asyncio.Event) -> None:
+    def __init__(self, watch: FileWatch | None, job: _Job) -> None:
         self._watch = watch
-        self._recorded = recorded
+        self._job = job
 
     async def before_write(self, writes: Sequence[FileWrite], made: Sequence[Path]) -> None:
         """Commands write nothing themselves."""
@@ -362,7 +383,7 @@ class _BackgroundWatch:
     async def after_write(self, *, done: bool) -> None:
         """As above."""
 
-    def background(self) -> AbstractAsyncContextManager[None]:
+    def background(self, program: BackgroundProgram) -> AbstractAsyncContextManager[None]:
         """Return the context of the command."""
         return self.commands()
 
@@ -372,11 +393,17 @@ class _BackgroundWatch:
 
     @asynccontextmanager
     async def _commands(self) -> AsyncGenerator[None]:
+        job = self._job
+        program = BackgroundProgram(f"{job.info.id} ({_short(job.info.command)})", job.open_files)
         try:
-            async with nullcontext() if self._watch is None else self._watch.background():
+            async with nullcontext() if self._watch is None else self._watch.background(program):
                 yield
         finally:
-            self._recorded.set()
+            job.recorded.set()
+
+
+def _show_nothing(_title: str | None, _metadata: dict[str, Any]) -> None:
+    pass
 
 
 def format_end(command: BackgroundCommand, *, by: str = "") -> str:

@@ -11,13 +11,12 @@ import math
 import os
 import re
 import select
+import shutil
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable, Mapping
-from concurrent.futures import Future
 from contextlib import suppress
 from pathlib import Path
 from typing import Literal, TypeVar
@@ -25,8 +24,8 @@ from uuid import uuid4
 
 from msgspec import Struct
 
-from opencode_tui.engine.project.programs import find_program
-from opencode_tui.engine.sandbox.launch import Launch
+from opencode_tui.engine.project.programs import find_program, is_below
+from opencode_tui.engine.sandbox.launch import Launch, run_on_thread
 from opencode_tui.engine.tool.process.process_tree import MARK, ProcessTree
 
 TIMEOUT_GRACE_S = 1.0
@@ -97,8 +96,15 @@ class Ended(Struct, frozen=True):
     leftovers: tuple[str, ...] = ()
 
 
-def find_shell(environ: Mapping[str, str], folder: Path) -> str:
-    """Return bash, whose grammar the permission scanner knows, else the system's shell; not one of the folder's work tree."""
+def find_shell(environ: Mapping[str, str], folder: Path, chosen: str | None = None) -> str:
+    """Return bash, whose grammar the permission scanner knows, else the system's shell; not one of the folder's work tree.
+
+    `chosen` is a bash that the user prefers, a name or an absolute path.
+    """
+    if chosen is not None and os.path.basename(chosen) == "bash" and os.path.isabs(chosen):
+        found = shutil.which(chosen)
+        if found is not None and not is_below(found, folder):
+            return os.path.realpath(found)
     return find_program("bash", environ, folder) or "/bin/sh"
 
 
@@ -115,6 +121,12 @@ class ShellProcess:
         self._poll = select.poll()
         self._is_open = True
         self._supervisor: _Supervisor | None = None
+        self._mark = uuid4().hex
+        self._tree = ProcessTree(self._mark, is_held=command.launch is not None and command.launch.is_held)
+
+    def files_open_for_writing(self) -> frozenset[tuple[int, int]]:
+        """Return device and inode of the files that its processes can write now. For any thread, once it runs; blocks."""
+        return self._tree.files_open_for_writing()
 
     def run(self) -> Ended:
         """Run the command to its end and return it; raises OSError when it cannot be started."""
@@ -142,13 +154,11 @@ class ShellProcess:
         `watch` is the end of a pipe that closes when this program ends.
         """
         _widen(self._pipe)
-        mark = uuid4().hex
         command = self._command
         line = (command.shell, "-c", "--", command.text)
         launch = command.launch or Launch(line, command.environ, command.folder)
         self._supervisor = _Supervisor(launch.filter) if launch.is_held else None
         options = () if self._supervisor is None else ("--seccomp", str(self._supervisor.filter))
-        self._tree = ProcessTree(mark, is_held=launch.is_held)
         is_watched = command.is_watched and self._supervisor is None
         watching = ("/bin/sh", "-c", _WATCHED, "sh") if is_watched else ()
         own_input = watch if is_watched else subprocess.DEVNULL
@@ -162,12 +172,12 @@ class ShellProcess:
                 stdout=writing_end,
                 stderr=writing_end if self._supervisor is None else self._supervisor.report_end,
                 cwd=launch.folder,
-                env={**launch.environ, MARK: mark},
+                env={**launch.environ, MARK: self._mark},
                 start_new_session=True,
                 pass_fds=(life_end,) if self._supervisor is None else (life_end, self._supervisor.filter),
             )
 
-        self._process = start() if launch.confine is None else _run_on_thread(start)
+        self._process = start() if launch.confine is None else run_on_thread(start)
         if self._supervisor is not None:
             self._supervisor.close_passed_ends()
         self._tree.set_shell(self._process.pid)
@@ -332,22 +342,6 @@ class _Supervisor:
     def errors(self) -> bytes:
         """What was reported besides the exit code."""
         return _HELD_CODE.sub(b"", self._text)
-
-
-def _run_on_thread(work: Callable[[], T]) -> T:
-    """Return what a function returns, or raise what it raises, on a thread of its own that ends with it."""
-    result: Future[T] = Future()
-
-    def run() -> None:
-        try:
-            result.set_result(work())
-        except BaseException as error:  # noqa: BLE001 - raised again on the waiting thread
-            result.set_exception(error)
-
-    thread = threading.Thread(target=run, name="confined-start")
-    thread.start()
-    thread.join()
-    return result.result()
 
 
 def _is_ready(pipe: int, wait_s: float) -> bool:

@@ -10,6 +10,7 @@ Everything here blocks for some milliseconds and belongs on a thread.
 
 import os
 import signal
+import stat
 import sys
 import time
 from collections.abc import Container, Iterable, Iterator
@@ -126,6 +127,16 @@ class ProcessTree:
         _send(holders, signal.SIGKILL)
         return names
 
+    def files_open_for_writing(self) -> frozenset[tuple[int, int]]:
+        """Return device and inode of the regular files that the members can write through an open descriptor; only on Linux."""
+        if sys.platform != "linux":
+            return frozenset()
+        found: set[tuple[int, int]] = set()
+        for process in self.members():
+            with suppress(OSError):
+                found.update(_written_files(process.pid))
+        return frozenset(found)
+
     def _hidden(self) -> Iterator[psutil.Process]:
         """Yield the processes that may hold the pipe; a child of ours is another command that has copied it for a moment."""
         for pid in self._younger():
@@ -188,6 +199,16 @@ def _holds(pid: int, identity: str) -> bool:
                 if os.readlink(entry.path) == identity:
                     return True
     return False
+
+
+def _written_files(pid: int) -> Iterator[tuple[int, int]]:
+    for number in os.listdir(f"/proc/{pid}/fd"):
+        with suppress(OSError, ValueError):  # it was closed meanwhile
+            facts = os.stat(f"/proc/{pid}/fd/{number}")
+            with open(f"/proc/{pid}/fdinfo/{number}") as lines:
+                flags = next((line.split()[1] for line in lines if line.startswith("flags:")), "0")
+            if stat.S_ISREG(facts.st_mode) and int(flags, 8) & os.O_ACCMODE:
+                yield facts.st_dev, facts.st_ino
 
 
 def _name(process: psutil.Process) -> str:

@@ -168,8 +168,13 @@ class RunningCommand:
     """Runs a command while its context is entered; leaving it ends the command within 300 ms, with all that it started."""
 
     def __init__(self, command: Command, output: CommandOutput) -> None:
-        self._command = command
         self._output = output
+        self._process: ShellProcess | None = None
+        self._command = command
+
+    def files_open_for_writing(self) -> frozenset[tuple[int, int]]:
+        """Return device and inode of the files that the command's processes can write now. For any thread; blocks for ms."""
+        return frozenset() if self._process is None else self._process.files_open_for_writing()
 
     async def __aenter__(self) -> Self:
         self._loop = asyncio.get_running_loop()
@@ -204,7 +209,8 @@ class RunningCommand:
 
     def _work(self) -> None:
         try:
-            self._end, self._failure = ShellProcess(self._command, self._output.feed, cancel=self._cancel).run(), None
+            self._process = ShellProcess(self._command, self._output.feed, cancel=self._cancel)
+            self._end, self._failure = self._process.run(), None
         except Exception as error:  # noqa: BLE001 - raised again by `wait`, on the event loop
             self._failure = error
         with suppress(RuntimeError):  # the loop was closed without leaving the context; nothing waits any more

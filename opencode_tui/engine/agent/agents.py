@@ -17,7 +17,7 @@ from opencode_tui.schema.permission import Rule
 from opencode_tui.schema.record import Record, absent
 
 PromptName = Literal[
-    "default", "plan", "build_switch", "explore", "general", "compaction", "title", "summary", "subtask_report"
+    "plan", "build_switch", "explore", "general", "compaction", "title", "summary", "subtask_report"
 ]  # fmt: skip
 
 
@@ -25,8 +25,8 @@ PromptName = Literal[
 def read_prompt(name: PromptName) -> str:
     """Return a prompt's text without surrounding blank lines.
 
-    `default` is the system prompt of every agent without its own; `plan` and `build_switch` are reminders that the loop adds to
-    the latest user message (reference, section 24); `subtask_report` follows the subtask of a slash command (29).
+    `plan` and `build_switch` are reminders that the loop adds to the latest user message (reference, section 24);
+    `subtask_report` follows the subtask of a slash command (29). For agents without a prompt see `families`.
     """
     return (Path(__file__).parent / "prompts" / f"{name}.md").read_text(encoding="utf-8").strip()
 
@@ -43,7 +43,7 @@ class AgentInfo(Record):
     """An agent. `primary` agents talk with the user, `subagent` ones work for another agent, `all` do both.
 
     `permission` is the complete ruleset, settings included; `steps` is the number of model calls in a turn after which it gets no
-    more tools; `options` go to the provider unchanged. Without a `prompt` it uses the default one.
+    more tools; `options` go to the provider unchanged. Without a `prompt` it uses that of the model (`families`).
     """
 
     name: str

@@ -3,8 +3,10 @@
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from pathlib import Path
 
+from msgspec import Struct
+
 from opencode_tui.config.redact import redact_settings
-from opencode_tui.engine.agent.agents import AgentInfo, read_prompt
+from opencode_tui.engine.agent.agents import AgentInfo
 from opencode_tui.engine.agent.registry import AgentRegistry
 from opencode_tui.engine.permission.grants import Grants
 from opencode_tui.engine.permission.ruleset import disabled
@@ -18,33 +20,29 @@ TRIED = "the rule being tested"
 """The origin of a rule that is only being tested."""
 
 
-class AgentRules:
-    """The permission rules of the agents of one folder."""
+class AgentRules(Struct, frozen=True):
+    """The permission rules of the agents of one folder.
 
-    def __init__(
-        self,
-        *,
-        agents: AgentRegistry,
-        tools: ToolRegistry,
-        grants: Grants,
-        project: Project,
-        home: Path,
-        tier: Callable[[], Awaitable[str]],
-        protected: Collection[Path],
-    ) -> None:
-        """`tier` returns the sandbox that works here, or "none"; in the folders `protected` every edit needs approval."""
-        self._protected = protected
-        self._tier = tier
-        self._agents = agents
-        self._tools = tools
-        self._grants = grants
-        self._project = project
-        self._home = home
+    `tier` returns the sandbox that works here, or "none"; in the folders `protected` every edit needs approval. `prompt` returns
+    the system prompt of an agent without its own, which is that of its model.
+    """
+
+    agents: AgentRegistry
+    tools: ToolRegistry
+    grants_store: Grants
+    project: Project
+    home: Path
+    tier: Callable[[], Awaitable[str]]
+    protected: Collection[Path]
+    prompt: Callable[[AgentInfo], str]
 
     def describe(self, name: str) -> JsonObject:
-        """Return {agent, rules, prompt, tools}; of the rules the last match wins. Raises ConfigError for an unknown name."""
+        """Return {agent, rules, prompt, tools}; of the rules the last match wins. Raises ConfigError for an unknown name.
+
+        Raises ModelNotFoundError for one without a prompt whose model does not exist.
+        """
         agent = self._agent(name)
-        hidden = disabled(self._tools.names, agent.permission)
+        hidden = disabled(self.tools.names, agent.permission)
         facts = agent.to_dict()
         facts["options"] = redact_settings(facts.get("options") or {})
         rules = facts.pop("permission", [])
@@ -52,8 +50,8 @@ class AgentRules:
         return {
             "agent": facts,
             "rules": rules,
-            "prompt": agent.prompt or read_prompt("default"),
-            "tools": [tool for tool in self._tools.names if tool not in hidden],
+            "prompt": agent.prompt or self.prompt(agent),
+            "tools": [tool for tool in self.tools.names if tool not in hidden],
         }
 
     async def list(self, agent: str | None) -> PermissionRules:
@@ -62,8 +60,8 @@ class AgentRules:
         return PermissionRules(
             agent=chosen.name,
             rules=chosen.permission,
-            grants=[*await self._grants.listed()],
-            sources=self._agents.origins(chosen),
+            grants=[*await self.grants_store.listed()],
+            sources=self.agents.origins(chosen),
         )
 
     async def explain(
@@ -75,16 +73,16 @@ class AgentRules:
         """
         from opencode_tui.engine.agent.explain import ExplainScope, explain  # imports the bash tool
 
-        chosen, project = self._agent(agent), self._project
+        chosen, project = self._agent(agent), self.project
         scope = ExplainScope(
             rules=[*chosen.permission, *extra],
-            origins=[*self._agents.origins(chosen), *[TRIED] * len(extra)],
-            grants=await self._grants.listed(),
+            origins=[*self.agents.origins(chosen), *[TRIED] * len(extra)],
+            grants=await self.grants_store.listed(),
             directory=project.directory,
             worktree=project.worktree,
-            home=self._home,
-            tier=await self._tier() if permission == "bash" else "none",
-            protected=self._protected,
+            home=self.home,
+            tier=await self.tier() if permission == "bash" else "none",
+            protected=self.protected,
         )
         return await explain(permission, subject, scope)
 
@@ -92,18 +90,18 @@ class AgentRules:
         """Return the grants that `revoke` would delete."""
         return [
             grant
-            for grant in await self._grants.listed()
+            for grant in await self.grants_store.listed()
             if grant.permission == permission and pattern in (None, grant.pattern)
         ]
 
     async def revoke(self, permission: str, pattern: str | None) -> Sequence[Rule]:
         """Delete the grants of a permission, or of one pattern of it, and return them."""
-        return await self._grants.revoke(permission, pattern)
+        return await self.grants_store.revoke(permission, pattern)
 
     def _agent(self, name: str | None) -> AgentInfo:
         if name is None:
-            return self._agents.default()
-        agent = self._agents.get(name)
+            return self.agents.default()
+        agent = self.agents.get(name)
         if agent is None:
-            raise ConfigError(f"Unknown agent {name!r}. Agents: {', '.join(one.name for one in self._agents.all())}")
+            raise ConfigError(f"Unknown agent {name!r}. Agents: {', '.join(one.name for one in self.agents.all())}")
         return agent

@@ -13,10 +13,12 @@ from opencode_tui.engine.lazy import Lazy
 from opencode_tui.engine.provider.catalog import Catalog
 from opencode_tui.engine.provider.llm import ToolCall
 from opencode_tui.engine.provider.providers import Providers
+from opencode_tui.engine.session.budget import Budgets
 from opencode_tui.engine.session.compaction.policy import CompactionPolicy, CompactionState
 from opencode_tui.engine.session.request.builder import RequestBuilder, RequestTask, request_of
 from opencode_tui.engine.session.request.history import Position, filter_compacted, is_answered, position
-from opencode_tui.engine.session.request.reminder import wrap_late
+from opencode_tui.engine.session.request.prefix_breaks import PrefixMonitor
+from opencode_tui.engine.session.request.reminder import late_texts
 from opencode_tui.engine.session.request.structured import StructuredAnswer, structured_answer
 from opencode_tui.engine.session.runs import Run
 from opencode_tui.engine.session.step.doom import calls_of_turn
@@ -27,7 +29,7 @@ from opencode_tui.engine.session.subagent import Prompter, SessionSubagents, Sub
 from opencode_tui.schema.api.request import PromptInput, TextInput
 from opencode_tui.schema.error import ContextOverflowError, SessionError, SnapshotError
 from opencode_tui.schema.ids import Identifier
-from opencode_tui.schema.session.history import MessageWithParts
+from opencode_tui.schema.session.history import MessageWithParts, with_parts
 from opencode_tui.schema.session.message import (
     FINISH_CONTINUES,
     AssistantMessage,
@@ -36,16 +38,20 @@ from opencode_tui.schema.session.message import (
     UserMessage,
     is_waiting,
 )
-from opencode_tui.schema.session.part import PatchPart, SubtaskPart, TextPart, ToolPart
+from opencode_tui.schema.session.part import AnyPart, PatchPart, SubtaskPart, TextPart, ToolPart
 from opencode_tui.schema.session.session import SessionInfo
+from opencode_tui.schema.session.stored_error import StoredOutputLengthError
 from opencode_tui.schema.session.tool_state import ToolStatePending
 
 if TYPE_CHECKING:
     from opencode_tui.engine.session.compaction.prune import SessionPruning
-
+    from opencode_tui.engine.session.turn_errors import TurnErrors
 
 MAX_UNKNOWN = 2
 """Consecutive answers with an unknown finish reason and no tool call before the turn ends."""
+
+MOST_CHECKS = 2
+"""How often a turn goes on because of its errors: once to correct them, and once more for what that broke."""
 
 
 class _Task(Struct, frozen=True):
@@ -75,6 +81,8 @@ class SessionLoop(Struct, frozen=True):
 
     step: StepServices
     requests: RequestBuilder
+    monitor: PrefixMonitor
+    budgets: Budgets
     titles: SessionTitles
     keeper: CompactionPolicy
     pruning: "Lazy[SessionPruning]"
@@ -84,6 +92,8 @@ class SessionLoop(Struct, frozen=True):
     directory: Path
     worktree: Path
     continues_after_rejection: bool = False
+    turn_errors: "TurnErrors | None" = None
+    """Set where errors are reported when a turn would end."""
 
     async def run(self, run: Run, session: SessionInfo, prompter: Prompter) -> MessageWithParts:
         """Run steps until the request is answered, then prune; returns the last assistant message. Raises the error of the turn.
@@ -91,6 +101,7 @@ class SessionLoop(Struct, frozen=True):
         `prompter` runs the sessions of agents that a step starts.
         """
         answer = await self._answer(run, session, prompter)
+        await self.monitor.finish(session.id)
         await self.pruning.get().after_turn(session.id)
         return answer
 
@@ -99,6 +110,8 @@ class SessionLoop(Struct, frozen=True):
         unknown = steps = 0
         form: StructuredAnswer | None = None
         is_asked_again = False
+        edited: set[str] = set()
+        checks = 0
         state = CompactionState()
         while True:
             statuses.busy(session.id)
@@ -107,6 +120,9 @@ class SessionLoop(Struct, frozen=True):
             if where.last_user is None:
                 raise SessionError(f"session {session.id} has no request to answer")
             if (is_answered(messages, where) and not is_asked_again) or unknown >= MAX_UNKNOWN:
+                if form is None and checks < MOST_CHECKS and await self._has_errors(messages, edited):
+                    checks += 1
+                    continue
                 return _last_assistant(messages, where)
             steps += 1
             if steps == 1 and state.request is None:
@@ -118,7 +134,7 @@ class SessionLoop(Struct, frozen=True):
             step = StepProcessor(self.step, self._new_message(session, user, agent))
             run.finalize = step.finalize
             if steps > 1:
-                messages = wrap_late(messages, where.last_finished)
+                messages = await self._mark_late(messages, where.last_finished)
             task = _Task(run, session, messages, prompter, form, _is_last(agent, steps), state)
             work = find_request_with_subtasks(messages)
             outcome = await (self._run_step(step, task) if work is None else self._run_subtasks(step, task, work))
@@ -131,14 +147,21 @@ class SessionLoop(Struct, frozen=True):
             if form is not None and form.is_final:
                 return _last_assistant(await store.messages(session.id), None)
             unknown = unknown + 1 if step.message.finish == "unknown" and not step.has_calls else 0
-            if run.after_run is not None and any(
-                isinstance(part, PatchPart) for part in store.parts(session.id, step.message.id)
-            ):
+            files = _changed_files(store.parts(session.id, step.message.id))
+            edited |= files
+            if run.after_run is not None and files:
                 with suppress(SnapshotError):  # the end of the run tries again, and reports it
                     await run.after_run()
             is_stopped = outcome == "stop" and not self.continues_after_rejection
             if is_stopped or _is_last(agent, steps):
                 return _last_assistant(await store.messages(session.id), None)
+
+    async def _has_errors(self, messages: list[MessageWithParts], edited: set[str]) -> bool:
+        """Return whether the turn brought errors, which are stored as a request, so that it goes on."""
+        last = messages[-1].info
+        if self.turn_errors is None or (isinstance(last, AssistantMessage) and last.error is not None):
+            return False
+        return await self.turn_errors.ask(request_of(messages), edited)
 
     def interrupt(self, session_id: str) -> None:
         """Cancel background work for the session's next turns; the registry interrupts the run itself."""
@@ -163,13 +186,38 @@ class SessionLoop(Struct, frozen=True):
         if request is None:
             return "compact"
         try:
-            outcome = await step.run(self.providers.llm(model), request, scope)
+            async with self.budgets.reserved(session_id, request, task.messages, task.run.policy):
+                outcome = await step.run(self.providers.llm(model), request, scope, reminder=built.reminder)
         except ContextOverflowError as error:
             await keeper.on_overflow(session_id, request, error, task.state)
             await self.step.store.remove_message(session_id, step.message.id)
             return "compact"
         task.state.refusals = 0
+        await self.monitor.observe(step.message, request)
+        if step.message.finish == "length" and task.form is None and not self._has_answer(step.message):
+            error = StoredOutputLengthError()
+            await step.amend(error=error)
+            self.step.store.report_failure(session_id, error)
         return outcome
+
+    def _has_answer(self, message: AssistantMessage) -> bool:
+        """Return whether something of an answer that the output limit ended can be used: a text or a call."""
+        parts = self.step.store.parts(message.session_id, message.id)
+        return any(isinstance(part, ToolPart) or (isinstance(part, TextPart) and part.text.strip()) for part in parts)
+
+    async def _mark_late(
+        self, messages: Sequence[MessageWithParts], last_finished: int | None
+    ) -> list[MessageWithParts]:
+        """Mark the texts that arrived while the model was working; return the messages with the marks."""
+        marked = {part.id: part for part in late_texts(messages, last_finished)}
+        for part in marked.values():
+            await self.step.store.update_part(part)
+        return [
+            with_parts(one.info, [marked.get(part.id, part) for part in one.parts])
+            if any(part.id in marked for part in one.parts)
+            else one
+            for one in messages
+        ]
 
     async def _run_subtasks(self, step: StepProcessor, task: _Task, work: MessageWithParts) -> Outcome:
         """Run the agents that a request names, before the model is called."""
@@ -225,6 +273,10 @@ class SessionLoop(Struct, frozen=True):
             path=MessagePath(cwd=str(self.directory), root=str(self.worktree)),
             time=MessageTime(created=self.step.clock()),
         )
+
+
+def _changed_files(parts: Sequence[AnyPart]) -> set[str]:
+    return {file for part in parts if isinstance(part, PatchPart) for file in part.files}
 
 
 async def _hand_over(task: _Task, agent: str, text: str) -> None:

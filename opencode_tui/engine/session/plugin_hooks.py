@@ -85,7 +85,9 @@ async def change_tools(hooks: Hooks, tools: Sequence[ToolSpec]) -> tuple[ToolSpe
         output = await hooks.run("tool.definition", {"toolID": tool.name}, output)
         description = _parsed_answer(hooks, "tool.definition", str, output.get("description"))
         schema = _parsed_answer(hooks, "tool.definition", dict[str, Any], output.get("parameters"))
-        changed.append(tool if description is None or schema is None else ToolSpec(tool.name, description, schema))
+        if description is not None and schema is not None:
+            tool = ToolSpec(tool.name, description, schema, tool.server)
+        changed.append(tool)
     return tuple(changed)
 
 

@@ -1,13 +1,17 @@
 """`@` references in a prompt: existing files and folders become attachments, names of agents become agent parts.
 
-`@src/a.py`, `@~/notes.md`, `@"a name with spaces.txt"`, with a range of lines `@a.py#L10-20` or `@a.py#L10`. An `@` after a word
-character or a backtick is not a reference (addresses, decorators in code). Each name counts once.
+`@SERVER:URI` refers to a resource of an MCP server.
+
+`@src/a.py`, `@~/notes.md`, `@"a name with spaces.txt"`, with a range of lines `@a.py#L10-20` or `@a.py#L10`, or with a symbol
+`@a.py#parse`. An `@` after a word character or a backtick is not a reference (addresses, decorators in code). Each name counts
+once.
 Source: reference, sections 23 and 29.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -16,10 +20,14 @@ from opencode_tui.engine.session.request.attachment import file_input
 from opencode_tui.schema.api.request import AgentInput, FileInput, PromptPart, TextInput
 from opencode_tui.schema.session.part import AgentSource, FilePartSource, SourceText
 
+if TYPE_CHECKING:
+    from opencode_tui.schema.api.mcp import McpResource
+
 _REFERENCE = re.compile(
-    r'(?<![\w`@])@(?:"(?P<quoted>[^"\n]+)"(?P<lines>#L?\d+(?:-L?\d+)?)?|(?P<plain>(?!@)[^\s`,;"\'<>|]+))'
+    r'(?<![\w`@])@(?:"(?P<quoted>[^"\n]+)"(?P<lines>#L?\d+(?:-L?\d+)?|#[^\W\d]\w*)?|(?P<plain>(?!@)[^\s`,;"\'<>|]+))'
 )
 _LINES = re.compile(r"#L?(\d+)(?:-L?(\d+))?$")
+_SYMBOL = re.compile(r"#([^\W\d]\w*)$")
 _TRAILING = ".:!?)]}…"
 MAX_REFERENCES = 100
 """Maximum references in one text; a text with more is data."""
@@ -28,23 +36,26 @@ MAX_REFERENCES = 100
 class ReferenceScope(Struct, frozen=True):
     """How names are resolved: paths relative to the first of `folders` that has them, `~/` to home.
 
-    `agents` are the known agents. With `is_confined`, for texts that the user did not write, a path must be relative and
-    resolve, with links followed, into one of those folders, and not to a file of secrets.
+    `agents` are the known agents, `resources` returns those of MCP servers. With `is_confined`, for texts that the user did not
+    write, a path must be relative and resolve, with links followed, into one of those folders, and not to a file of secrets, and
+    no resource is meant.
     """
 
     folders: Sequence[Path]
     home: Path
     agents: Sequence[str]
     is_confined: bool = False
+    resources: "Callable[[], Sequence[McpResource]]" = tuple
 
 
 class Reference(Struct, frozen=True):
-    """An `@` in a text: its name, its position, and the range of lines, `(start, end)`, end None for the rest."""
+    """An `@` in a text: its name, its position, and the range of lines, `(start, end)`, end None for the rest, or a symbol."""
 
     name: str
     value: str
     start: int
     lines: tuple[int, int | None] | None = None
+    symbol: str = ""
 
 
 def find_references(text: str) -> list[Reference]:
@@ -77,7 +88,7 @@ def expand_references(text: str, place: ReferenceScope, *, with_source: bool = T
     """
     parts: list[FileInput | AgentInput] = []
     for reference in find_references(text):
-        part = _file(reference, place) or _agent(reference, place)
+        part = _file(reference, place) or _agent(reference, place) or _resource(reference, place)
         if part is not None:
             parts.append(part if with_source else part.changed(source=None))
     return parts
@@ -85,6 +96,8 @@ def expand_references(text: str, place: ReferenceScope, *, with_source: bool = T
 
 def _reference(written: str, value: str, start: int) -> Reference:
     match = _LINES.search(written)
+    if match is None and (named := _SYMBOL.search(written)) is not None:
+        return Reference(written[: named.start()], value, start, symbol=named[1])
     if match is None:
         return Reference(written, value, start)
     first, last = int(match[1]), match[2]
@@ -92,7 +105,7 @@ def _reference(written: str, value: str, start: int) -> Reference:
 
 
 def _file(reference: Reference, place: ReferenceScope) -> FileInput | None:
-    for path in _candidates(reference, place):
+    for path, is_whole in _candidates(reference, place):
         try:
             given = file_input(path) if path.exists() else None
         except (OSError, ValueError):  # not a valid file name
@@ -104,21 +117,31 @@ def _file(reference: Reference, place: ReferenceScope) -> FileInput | None:
                 url = f"{url}?start={start}&end={end}"
             span = SourceText(value=reference.value, start=reference.start, end=reference.start + len(reference.value))
             source = FilePartSource(type="file", path=str(path), text=span)
-            return given.changed(filename=reference.name, url=url, source=source)
+            if reference.symbol and not is_whole and given.mime == "text/plain":
+                source = FilePartSource(type="symbol", path=str(path), text=span, name=reference.symbol)
+            name = _written(reference) if is_whole else reference.name
+            return given.changed(filename=name, url=url, source=source)
     return None
 
 
-def _candidates(reference: Reference, place: ReferenceScope) -> Iterator[Path]:
-    names = [reference.name]
-    if reference.lines is not None and reference.value.startswith("@") and "#" in reference.value:
-        names.append(reference.value[1:].strip('"'))  # a file whose name ends like a range
-    for name in names:
+def _written(reference: Reference) -> str:
+    return reference.value[1:].strip('"')
+
+
+def _candidates(reference: Reference, place: ReferenceScope) -> Iterator[tuple[Path, bool]]:
+    """Yield the paths that may be meant, and whether each is all that was written."""
+    names = [(reference.name, reference.lines is None and not reference.symbol)]
+    if not names[0][1] and reference.value.startswith("@") and "#" in reference.value:
+        whole = (_written(reference), True)  # a file whose name ends like a range or a symbol
+        names = [whole, *names] if reference.symbol else [*names, whole]
+    for name, is_whole in names:
         if place.is_confined:
-            yield from (folder / name for folder in place.folders if _stays(folder, name, place))
+            found = [folder / name for folder in place.folders if _stays(folder, name, place)]
         elif name == "~" or name.startswith("~/"):
-            yield place.home / name[2:]
+            found = [place.home / name[2:]]
         else:
-            yield from (folder / name for folder in place.folders)
+            found = [folder / name for folder in place.folders]
+        yield from ((path, is_whole) for path in found)
 
 
 def _stays(folder: Path, name: str, place: ReferenceScope) -> bool:
@@ -133,3 +156,14 @@ def _agent(reference: Reference, place: ReferenceScope) -> AgentInput | None:
         return None
     end = reference.start + len(reference.value)
     return AgentInput(name=reference.name, source=AgentSource(value=reference.value, start=reference.start, end=end))
+
+
+def _resource(reference: Reference, place: ReferenceScope) -> FileInput | None:
+    if place.is_confined or ":" not in reference.name:
+        return None
+    for one in place.resources():
+        if f"{one.client}:{one.uri}" == reference.name:
+            span = SourceText(value=reference.value, start=reference.start, end=reference.start + len(reference.value))
+            source = FilePartSource(type="resource", client_name=one.client, uri=one.uri, text=span)
+            return FileInput(mime=one.mime_type or "text/plain", filename=one.name, url=one.uri, source=source)
+    return None

@@ -2,6 +2,7 @@
 
 from msgspec import Struct
 
+from opencode_tui.engine.provider.decode.response import as_index
 from opencode_tui.engine.session.limits import RETRY_ATTEMPTS, RETRY_BURST_MS
 from opencode_tui.schema.error import ProviderError
 from opencode_tui.schema.session.part import AnyPart, RetryPart
@@ -9,6 +10,9 @@ from opencode_tui.schema.session.stored_error import StoredApiError, to_stored
 
 FIRST_DELAY_MS = 2_000
 MAX_DELAY_MS = 30_000
+
+PAGE_ATTEMPTS = 3
+"""Attempts at a request that a web page answers: a proxy may be restarting, a wrong address stays wrong."""
 
 MEDIA = "media"
 """The error code of a request whose media the provider rejects; it is sent once more without them."""
@@ -28,35 +32,67 @@ class GiveUp(Struct, frozen=True):
     reason: str = ""
 
 
+class MediaLimit(Struct, frozen=True):
+    """What a provider accepts of the media of a request: at most so many, each of at most so many base64 bytes."""
+
+    most: int | None = None
+    largest: int | None = None
+
+    def reason(self) -> str:
+        """Return why media beyond the limit are left out."""
+        if self.most is not None:
+            return f"the provider accepts at most {self.most} images and documents in a request, so the older ones are left out"
+        size = f"{(self.largest or 0) / 2**20:.3g} MB"
+        return f"the provider accepts images and documents of at most {size}, so the larger ones are left out"
+
+    def tightened(self, other: "MediaLimit") -> "MediaLimit":
+        """Return what both limits accept."""
+        return MediaLimit(_least(self.most, other.most), _least(self.largest, other.largest))
+
+
+def _least(one: int | None, other: int | None) -> int | None:
+    return min((value for value in (one, other) if value is not None), default=None)
+
+
 def next_try(error: ProviderError, *, attempt: int, waited_ms: int) -> Wait | GiveUp:
     """Return the action after attempt number `attempt` (1-based) failed and `waited_ms` of waits in this series."""
     failure = error.failure
     if not failure.retryable:
         return GiveUp()
+    if failure.kind == "page" and attempt >= PAGE_ATTEMPTS:
+        return GiveUp(f"the same after {attempt} attempts")
     delay = failure.retry_after_ms if failure.retry_after_ms is not None else backoff(attempt)
     if waited_ms + delay > RETRY_BURST_MS:
         if failure.retry_after_ms is not None:
-            return GiveUp(f"the provider asks to wait {round(delay / 1000)} s (limit: 5 min); try later")
-        return GiveUp(f"still failing after {attempt} attempts; try later or switch the model")
+            return GiveUp(f"the provider asks to wait {round(delay / 1000)} s (limit: 5 min)")
+        return GiveUp(f"still failing after {attempt} attempts")
     if attempt >= RETRY_ATTEMPTS:
-        return GiveUp(f"still failing after {attempt} attempts; try later or switch the model")
+        return GiveUp(f"still failing after {attempt} attempts")
     return Wait(delay)
 
 
-def store_cause(error: ProviderError) -> StoredApiError:
-    """Return the error that a retry part stores; it marks rejected media, so that they are not sent again."""
+def store_cause(error: ProviderError, limit: MediaLimit | None = None) -> StoredApiError:
+    """Return the error that a retry part stores; it marks rejected media, and their limit, so that they are not sent again."""
     stored = to_stored(error)
     if not isinstance(stored, StoredApiError):
-        return StoredApiError.model_validate({"data": {"message": str(error), "isRetryable": True}})
-    if error.failure.kind != MEDIA:
+        data = {"message": str(error), "isRetryable": True, "statusCode": error.failure.status}
+        stored = StoredApiError.model_validate(
+            {"data": {key: value for key, value in data.items() if value is not None}}
+        )
+    if error.failure.kind != MEDIA and limit is None:
         return stored
-    metadata = {**(stored.data.metadata or {}), _KIND: MEDIA}
+    named = {} if limit is None else {"most": limit.most, "largest": limit.largest}
+    limits = {key: str(value) for key, value in named.items() if value is not None}
+    metadata = {**(stored.data.metadata or {}), _KIND: MEDIA, **limits}
     return stored.changed(data=stored.data.changed(metadata=metadata))
 
 
-def reports_refused_media(part: AnyPart) -> bool:
-    """Return whether a part records that the provider rejected the media of the request that its message answers."""
-    return isinstance(part, RetryPart) and (part.error.data.metadata or {}).get(_KIND) == MEDIA
+def refused_media(part: AnyPart) -> MediaLimit | None:
+    """Return the limit that the provider set to the media of a request; one without values when it rejected all of them."""
+    metadata = (part.error.data.metadata or {}) if isinstance(part, RetryPart) else {}
+    if metadata.get(_KIND) != MEDIA:
+        return None
+    return MediaLimit(as_index(metadata.get("most")), as_index(metadata.get("largest")))
 
 
 def backoff(attempt: int) -> int:

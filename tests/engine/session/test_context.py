@@ -5,10 +5,10 @@ from typing import Any
 
 from opencode_tui.engine.provider.llm import LlmRequest, ToolSpec
 from opencode_tui.engine.session.context.items import ContextSources, context_items
-from opencode_tui.engine.session.request.builder import BuiltRequest, SystemLayer, system_prompt
+from opencode_tui.engine.session.request.builder import BuiltRequest, SystemLayer, request_of, system_prompt
 from opencode_tui.engine.session.request.history import filter_compacted
 from opencode_tui.engine.session.request.model_message import to_model_messages
-from opencode_tui.engine.session.request.reminder import with_reminder
+from opencode_tui.engine.session.request.reminder import with_last_step
 from opencode_tui.engine.session.tokens.estimate import ModelEstimate
 from opencode_tui.engine.session.tokens.media import media_tokens
 from opencode_tui.schema.api.context import ContextItem
@@ -28,7 +28,8 @@ from tests.support.sessions.records import (
 )
 
 LAYERS = [
-    SystemLayer("agent", "build", "You do the work that is asked for."),
+    SystemLayer("provider", "fake", "You are a model."),
+    SystemLayer("family", "open-weights", "You do the work that is asked for."),
     SystemLayer("environment", "/p", "You run on the model fake/fake-model."),
     SystemLayer("instruction", "/p/AGENTS.md", "Instructions from: /p/AGENTS.md\nAlways test."),
 ]
@@ -70,10 +71,11 @@ def kinds_and_states(found: Sequence[ContextItem]) -> list[tuple[str, str]]:
 def test_layers_tools_and_parts_come_in_the_requests_order() -> None:
     found = items([user("ask"), assistant("look", step_start(), call("c")), user("more")])
     assert [(item.kind, item.name) for item in found] == [
-        ("agent", "build"),
+        ("provider", "fake"),
+        ("family", "open-weights"),
         ("environment", "/p"),
         ("instruction", "/p/AGENTS.md"),
-        ("tools", "1 definitions"),
+        ("tools", "1 definition"),
         ("request", "ask"),
         ("answer", "look"),
         ("call", "a"),
@@ -169,16 +171,18 @@ def test_an_attachment_that_cannot_be_sent_has_a_reason() -> None:
 
 def test_what_the_program_adds_is_an_item_of_its_own() -> None:
     stored = [user("ask")]
-    found = items(stored, built=with_reminder(stored, "plan mode is on"))[-1]
-    assert (found.kind, found.name) == ("added", "plan mode is on")
+    found = items(stored, built=with_last_step(stored, request_of(stored)))[-1]
+    assert found.kind == "added"
+    assert found.name.startswith("This is the last step")
 
 
 def test_additions_and_removals_by_plugins_are_marked() -> None:
-    agent, rest = system_prompt(LAYERS)
-    system = (agent, rest.replace("Always test.", "Never test.") + "\n\nA plugin wrote this.")
+    first, rest = system_prompt(LAYERS)
+    system = (first, rest.replace("Always test.", "Never test.") + "\n\nA plugin wrote this.")
     found = items([user("ask")], system=system)
-    assert [(item.kind, item.state) for item in found[:4]] == [
-        ("agent", "sent"),
+    assert [(item.kind, item.state) for item in found[:5]] == [
+        ("provider", "sent"),
+        ("family", "sent"),
         ("environment", "sent"),
         ("instruction", "unsent"),
         ("plugin", "sent"),

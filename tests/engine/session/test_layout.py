@@ -92,7 +92,7 @@ async def test_records_lie_where_opencode_looks_for_them(made_by_us):
             case "project":
                 assert rest == [record["id"]]
             case _:
-                assert kind in ("todo", "permission", "session_diff")
+                assert kind in ("todo", "permission", "session_diff", "session_prefix")
 
 
 async def test_every_key_of_ours_is_one_that_opencode_knows(made_by_us):

@@ -12,6 +12,7 @@ from opencode_tui.schema.error import ProviderError, RunAborted
 from opencode_tui.schema.event.event import PermissionAsked, SessionStatusChanged
 from opencode_tui.schema.permission import Rule
 from opencode_tui.schema.session.message import AssistantMessage
+from opencode_tui.schema.session.part import StepStartPart, TextPart
 from opencode_tui.schema.session.session import RetryStatus
 from tests.support.provider.model_script import Answer, Call, content_text, failure
 from tests.support.world.engine import MODEL, opened, react, while_reacting
@@ -33,12 +34,43 @@ def tool_names(body):
     return {tool["function"]["name"] for tool in body.get("tools", [])}
 
 
-@pytest.mark.parametrize("finish", ["length", "content_filter"])
-async def test_an_answer_that_was_cut_ends_the_turn_without_an_error(environ, tmp_path, finish):
-    async with opened(environ, tmp_path, Answer(text="half of", finish=finish), Answer(text="never")) as world:
+async def test_an_answer_that_a_filter_cut_ends_the_turn_without_an_error(environ, tmp_path):
+    async with opened(
+        environ, tmp_path, Answer(text="half of", finish="content_filter"), Answer(text="never")
+    ) as world:
         session = await world.prompt("go")
         (info,) = infos(await world.messages(session))
-        assert (info.finish, info.error, await world.answer(session)) == (finish.replace("_", "-"), None, "half of")
+        assert (info.finish, info.error, await world.answer(session)) == ("content-filter", None, "half of")
+        assert len(world.server.bodies) == 1
+
+
+async def test_an_answer_that_the_output_limit_left_empty_has_the_error(environ, tmp_path):
+    async with opened(environ, tmp_path, Answer(reasoning="so much", finish="length"), Answer(text="ok")) as world:
+        session = await world.prompt("go")
+        (info,) = infos(await world.messages(session))
+        assert (info.finish, len(world.server.bodies)) == ("length", 1)
+        assert info.to_dict()["error"] == {"name": "MessageOutputLengthError", "data": {}}
+        await world.prompt("continue", session=session)
+        assert await world.answer(session) == "ok"
+
+
+async def test_an_answer_that_the_output_limit_cut_is_shown_as_such_and_stays_in_the_conversation(environ, tmp_path):
+    async with opened(environ, tmp_path, Answer(text="half of", finish="length")) as world:
+        session = await world.prompt("go")
+        (info,) = infos(await world.messages(session))
+        assert (info.finish, info.error, await world.answer(session)) == ("length", None, "half of")
+        assert info.shown_error.name == "MessageOutputLengthError"
+        assert len(world.server.bodies) == 1
+        await world.prompt("continue", session=session)
+        sent = [content_text(one["content"]) for one in world.server.bodies[-1]["messages"]]
+        assert sent[-2:] == ["half of", "continue"]
+        assert infos(await world.messages(session))[-1].error is None
+
+
+async def test_calls_of_an_answer_at_the_output_limit_run_and_the_turn_ends(environ, tmp_path):
+    async with opened(environ, tmp_path, Answer(calls=(READ,), finish="length"), Answer(text="never")) as world:
+        session = await world.prompt("go")
+        assert [(info.finish, info.error) for info in infos(await world.messages(session))] == [("length", None)]
         assert len(world.server.bodies) == 1
 
 
@@ -61,7 +93,8 @@ async def test_the_last_step_runs_no_tool_whatever_the_model_asks_for(environ, t
         assert not (tmp_path / "made.txt").exists()
         assert [body.get("tool_choice") for body in world.server.bodies] == [None, "none"]
         assert "This is the last step" in str(world.server.bodies[1]["messages"])
-        assert "This is the last step" not in str(await world.parts(session))
+        starts = [part.reminder for part in await world.parts(session) if isinstance(part, StepStartPart)]
+        assert [bool(one) for one in starts] == [False, True]
 
 
 async def test_tools_that_a_request_switches_off_are_not_sent_and_stay_denied(environ, tmp_path):
@@ -153,7 +186,7 @@ async def test_a_loop_is_not_waved_through(environ, tmp_path):
         assert "--auto" not in states[2].error
 
 
-async def test_a_plan_changes_no_file_and_its_reminder_is_not_stored(environ, tmp_path):
+async def test_a_plan_changes_no_file_and_its_reminder_stays_in_its_request(environ, tmp_path):
     write = Call("write", {"filePath": "a.py", "content": "x"})
     note = Call("write", {"filePath": ".opencode/plans/a.md", "content": "# Plan"})
     async with opened(environ, tmp_path, Answer(calls=(write, note)), Answer(text="planned")) as world:
@@ -165,7 +198,10 @@ async def test_a_plan_changes_no_file_and_its_reminder_is_not_stored(environ, tm
         assert "Plan mode is on" in world.sent(0)
         await world.client.prompts.prompt(session.id, request("do it", agent="build"))
         assert "from plan to build" in world.sent()
-        assert "system-reminder" not in str(await world.parts(session))
+        reminders = [part for part in await world.parts(session) if isinstance(part, TextPart) and part.synthetic]
+        assert [(part.metadata or {})["announced"] for part in reminders] == [{"mode": "plan"}, {"mode": "build"}]
+        first, second = world.server.bodies[-2]["messages"], world.server.bodies[-1]["messages"]
+        assert second[: len(first)] == first
 
 
 async def test_a_request_that_comes_during_a_turn_is_answered_by_it_and_wrapped_for_the_model(environ, tmp_path):

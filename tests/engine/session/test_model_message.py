@@ -1,6 +1,7 @@
 import string
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -15,6 +16,7 @@ from opencode_tui.engine.provider.llm import (
     UserEntry,
 )
 from opencode_tui.engine.session.request.model_message import CONTINUE, INTERRUPTED, to_model_messages
+from opencode_tui.schema.model import Parameters
 from opencode_tui.schema.session.part import FilePart, SubtaskPart
 from opencode_tui.schema.session.stored_error import ApiData, StoredApiError, aborted
 from tests.support.sessions.records import (
@@ -186,6 +188,19 @@ def test_media_over_the_budget_lose_the_oldest_first():
     (entry,) = to_model_messages([user(*[image(four_megabytes, f"{n}.png") for n in range(7)])], SEES)
     kept = [block.filename for block in entry.content if isinstance(block, MediaBlock)]
     assert kept == ["2.png", "3.png", "4.png", "5.png", "6.png"]
+
+
+@pytest.mark.parametrize(
+    ("count", "first_kept"), [(7, 0), (8, 0), (9, 2), (10, 2), (11, 4), (12, 4), (16, 8), (17, 10), (100, 92)]
+)
+def test_more_images_than_a_provider_allows_lose_the_oldest_a_quarter_at_a_time(count: int, first_kept: int):
+    groq = SEES.changed(parameters=Parameters(images=8))
+    entry: Any
+    (entry,) = to_model_messages([user(*[image("A", f"{n}.png") for n in range(count)])], groq)
+    kept = [block.filename for block in entry.content if isinstance(block, MediaBlock)]
+    assert kept == [f"{n}.png" for n in range(first_kept, count)] and len(kept) <= 8
+    left_out = [block.text for block in entry.content if isinstance(block, TextBlock) and "left out" in block.text]
+    assert len(left_out) == first_kept and all("too many images" in text for text in left_out)
 
 
 def test_lone_surrogates_become_something_that_can_be_sent():

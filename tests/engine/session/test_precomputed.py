@@ -2,11 +2,13 @@
 
 import asyncio
 from collections.abc import Callable
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from opencode_tui.engine.session.budget import Reservation
 from opencode_tui.schema.api.request import CreateSession, PromptInput, TextInput
 from opencode_tui.schema.session.message import AssistantMessage
 from opencode_tui.schema.session.part import CompactionPart, TextPart
@@ -181,3 +183,26 @@ async def test_a_summary_that_was_never_used_is_paid_for_in_the_books(environ: d
         shown = sum(one.info.cost for one in messages if isinstance(one.info, AssistantMessage))
         assert totals.cost == pytest.approx(shown + await cost_of(world, filling.session))
         assert await cost_of(world, filling.session) > 0.01
+
+
+async def test_no_summary_is_precomputed_without_room_in_a_budget(environ, tmp_path):
+    settings = {**prepared_at(0.7), "limits": {"cost": {"session": 100}}}
+    async with opened(environ, tmp_path, settings=settings, limit=LIMIT, window=Window()) as world:
+        budgets, filling = world.client._instance.session._budgets, await Filling.begun(world)
+        prepared = world.client._instance.session._compactions.get().prepared
+        await prepared.discard(filling.session.id)
+        asked = len(summary_requests(world))
+        history = await world.messages(filling.session)
+        model = world.client._instance.folder.catalog.resolve(MODEL)
+        root = await world.client.sessions.get(filling.session.id)
+        (use,) = await budgets.uses(root.id)
+        left = await budgets._reserve(root, Decimal("99.9999") - Decimal(str(use.spent)))
+        assert isinstance(left, Reservation)
+        with budgets._held(root, left):
+            prepared.begin(filling.session.id, history[:2], model)
+            await world.client._instance.folder.background.wait_until_idle()
+            assert len(summary_requests(world)) == asked
+            await prepared.discard(filling.session.id)
+        prepared.begin(filling.session.id, history[:2], model)
+        await world.client._instance.folder.background.wait_until_idle()
+        assert len(summary_requests(world)) == asked + 1

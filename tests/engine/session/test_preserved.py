@@ -3,6 +3,7 @@ from pathlib import Path
 import pytest
 
 from opencode_tui.engine.session.compaction.preserved import PreservedSources, preserved_text
+from opencode_tui.schema.api.background import BackgroundCommand
 from opencode_tui.schema.session.part import PatchPart, ToolPart
 from opencode_tui.schema.session.session import Todo
 from opencode_tui.schema.session.tool_state import ToolStateCompleted, ToolTime
@@ -43,6 +44,28 @@ def test_open_todos_are_preserved_and_closed_ones_are_not() -> None:
     result = kept([user("x")], [Todo(content=f"do {status}", status=status) for status in statuses])
     assert "- [pending] do pending\n- [in progress] do in_progress" in result
     assert "do completed" not in result and "do cancelled" not in result
+
+
+def test_the_background_commands_that_run_are_preserved_with_their_ids() -> None:
+    def command(name: str, words: str, folder: str) -> BackgroundCommand:
+        return BackgroundCommand(
+            id=name,
+            session_id="s",
+            message_id="m",
+            call_id="c",
+            command=words,
+            description="",
+            directory=folder,
+            state="running",
+            started=1,
+        )
+
+    commands = [command("bg1", "npm run dev", "/w"), command("bg2", "tail -f \\\n log\n" + "x" * 400, "/w/sub")]
+    sources = PreservedSources([user("x")], (), Path("/w"), 24_000, commands=commands)
+    lines = preserved_text(sources).split("## Background commands that run, for bash_output\n")[1].split("\n\n")[0]
+    first, second = lines.splitlines()
+    assert first == "- bg1: npm run dev"
+    assert second.startswith("- bg2: tail -f") and second.endswith("(in sub)") and len(second) < 400
 
 
 @pytest.mark.parametrize(

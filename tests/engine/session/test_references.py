@@ -3,8 +3,10 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from opencode_tui.engine.session.references import ReferenceScope, expand_prompt, expand_references, find_references
+from opencode_tui.schema.api.mcp import McpResource
 from opencode_tui.schema.api.request import AgentInput, FileInput, TextInput
 from opencode_tui.schema.session.part import AgentSource, FilePartSource, SourceText
 
@@ -94,3 +96,57 @@ def test_a_confined_reference_cannot_leave_nor_name_secrets(place, tmp_path):
     assert len(expand_references(names, place)) == 6
     assert expand_references(names, confined) == []
     assert len(expand_references('@a.txt @"my file.md"', confined)) == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("see @notes:test://a.", ["test://a"]),
+        ('see @"notes:file:///a b (1).md" and @notes:test://a', ["file:///a b (1).md", "test://a"]),
+        ("@notes:test://unknown", []),
+        ("@other:test://a", []),
+        ("@notes", []),
+    ],
+)
+def test_a_resource_of_a_server_becomes_an_attachment(text: str, found: list[str], place: ReferenceScope) -> None:
+    known = [McpResource(name=uri, uri=uri, client="notes") for uri in ("test://a", "file:///a b (1).md")]
+    with_resources = replace(place, resources=lambda: known)
+    parts = [part for part in expand_references(text, with_resources) if isinstance(part, FileInput)]
+    assert [part.url for part in parts] == found
+    assert [part.source.client_name for part in parts if part.source] == ["notes"] * len(found)
+    assert expand_references(text, replace(with_resources, is_confined=True)) == []
+
+
+def test_a_file_of_the_same_name_comes_before_a_resource(place: ReferenceScope) -> None:
+    (place.folders[1] / "notes:a").write_text("x")
+    (part,) = expand_references(
+        "@notes:a", replace(place, resources=lambda: [McpResource(name="a", uri="a", client="notes")])
+    )
+    assert isinstance(part, FileInput) and part.url.startswith("file:")
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "symbol"),
+    [
+        ("@a.txt#parse", "a.txt", "parse"),
+        ("@a.txt#parse.", "a.txt", "parse"),
+        ("see (@a.txt#_private)", "a.txt", "_private"),
+        ('@"my file.md"#parse it', "my file.md", "parse"),
+        ("@a.txt#analysé", "a.txt", "analysé"),
+        ("@a.txt#L3", "a.txt", None),
+        ("@a.txt#3x", None, None),
+        ("@src#parse", "src", None),
+        ("@a.txt#with#two", None, None),
+        ("@c#sharp", "c#sharp", None),
+        ("@gone#parse", None, None),
+    ],
+)
+def test_a_symbol_is_named_after_its_file(place, text, name, symbol):
+    (place.folders[1] / "c#sharp").write_text("x")
+    (place.folders[1] / "c").write_text("x")
+    found = expand_references(text, place)
+    assert [one.filename for one in found if isinstance(one, FileInput)] == ([name] if name else [])
+    for one in found:
+        assert isinstance(one, FileInput) and one.source is not None
+        assert (one.source.type, one.source.name) == (("symbol", symbol) if symbol else ("file", None))
+        assert text[one.source.text.start : one.source.text.end] == one.source.text.value

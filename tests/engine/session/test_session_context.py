@@ -76,7 +76,7 @@ async def test_an_idle_session_shows_what_comes_before_the_next_prompt(environ: 
         view = await world.client.context.items(session_id)
     assert shown.body["messages"][-1] == {"role": "assistant", "content": "that is what it does"}
     assert [item.kind for item in view.items] == [
-        "agent", "environment", "instruction", "tools", "request", "call", "answer",
+        "family", "environment", "instruction", "tools", "request", "call", "answer",
     ]  # fmt: skip
 
 

@@ -22,6 +22,16 @@ from tests.support.sessions.records import (
 )
 
 SIGNED = {"anthropic": {"signature": "s"}}
+SIGNATURE = {"google": {"thoughtSignature": "g"}}
+ENCRYPTED = [
+    {"openai": own}
+    for own in (
+        {"itemId": "rs_1"},
+        {"itemId": "rs_1", "reasoningEncryptedContent": "E"},
+        {"itemId": "rs_2", "reasoningEncryptedContent": "F"},
+        {"reasoningEncryptedContent": "G"},
+    )
+]
 TEXTS = st.text(string.ascii_letters + " \n\t\ud800\u200b中", max_size=6)
 IDS = st.sampled_from(["c1", "c2", "", "a b", "functions.read:0", "x" * 90, "ü"])
 PICTURE = {"type": "file", "mime": "image/png", "filename": "a.png", "url": "data:image/png;base64,iVBOR"}
@@ -38,16 +48,18 @@ CALLS = st.builds(
     _call,
     IDS,
     st.sampled_from([[], [], [PICTURE], [PICTURE, PICTURE]]),
-    tool=st.sampled_from(["read", "bash", "mcp.server/tool", "task"]),
+    tool=st.sampled_from(["read", "bash", "mcp.server/tool", "task", "1up_play", "-"]),
     status=st.sampled_from(["pending", "running", "completed", "error"]),
     output=st.sampled_from(["", " ", "out", "a\ud800b"]),
     pruned=st.booleans(),
-    metadata=st.sampled_from([None, {"google": {"thoughtSignature": "g"}}]),
+    metadata=st.sampled_from([None, SIGNATURE, {"openai": {"itemId": "fc_1"}}]),
 )
 THOUGHTS = st.builds(
     reasoning,
     TEXTS,
-    metadata=st.sampled_from([None, {}, SIGNED, {"anthropic": {"redactedData": "x"}}, {"openai": {"id": "r"}}]),
+    metadata=st.sampled_from(
+        [None, {}, SIGNED, {"anthropic": {"redactedData": "x"}}, {"openai": {"id": "r"}}, SIGNATURE, *ENCRYPTED]
+    ),
 )
 RETRIES = st.builds(
     lambda kind: RetryPart(
@@ -58,7 +70,10 @@ RETRIES = st.builds(
     ),
     st.sampled_from(["media", "rate_limit"]),
 )
-ANSWER_PARTS = st.one_of(TEXTS.map(text), CALLS, CALLS, THOUGHTS, RETRIES, st.builds(step_start))
+SIGNED_TEXTS = st.builds(
+    text, TEXTS, metadata=st.sampled_from([SIGNATURE, {"openai": {"itemId": "m", "phase": "commentary"}}])
+)
+ANSWER_PARTS = st.one_of(TEXTS.map(text), SIGNED_TEXTS, CALLS, CALLS, THOUGHTS, RETRIES, st.builds(step_start))
 REQUEST_PARTS = st.one_of(
     TEXTS.map(text),
     TEXTS.map(lambda content: text(content, synthetic=True)),

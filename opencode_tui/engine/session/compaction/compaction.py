@@ -6,16 +6,21 @@ interruption or a failure leaves it as it was. `time.compacting` is set on the s
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager
 from decimal import Decimal
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from opencode_tui.engine.agent.agents import read_prompt
+from opencode_tui.engine.lazy import Lazy
+from opencode_tui.engine.permission.policy import Policy
 from opencode_tui.engine.provider.complete import Completion
 from opencode_tui.engine.provider.cost import to_cost, to_tokens
-from opencode_tui.engine.provider.llm import Llm
+from opencode_tui.engine.provider.llm import Llm, LlmRequest
 from opencode_tui.engine.provider.providers import Providers
+from opencode_tui.engine.session.budget import Budgets
 from opencode_tui.engine.session.compaction.precomputed import Precomputed
 from opencode_tui.engine.session.compaction.preserved import PreservedSources, preserved_text
 from opencode_tui.engine.session.compaction.state import OverflowRules, new_messages, usable
@@ -47,12 +52,19 @@ from opencode_tui.schema.session.part import CompactionPart, PartTime, StepFinis
 from opencode_tui.schema.session.session import SessionInfo
 from opencode_tui.schema.session.stored_error import StoredError
 
+if TYPE_CHECKING:
+    from opencode_tui.engine.tool.process.background import BackgroundCommands
+
+
+Reserve = Callable[[LlmRequest], AbstractAsyncContextManager[None]]
+"""Holds the expected cost of a request in the context; the user is asked first where a budget would be passed."""
+
 
 class SummaryStep(StepProcessor):
     """Writes one summary message."""
 
-    async def write(self, llm: Llm, requests: AsyncIterator[SummaryRequest]) -> None:
-        """Send the requests in order until one gives a usable summary, and store it.
+    async def write(self, llm: Llm, requests: AsyncIterator[SummaryRequest], reserve: Reserve) -> None:
+        """Send the requests in order until one gives a usable summary, and store it; `reserve` checks the budgets before each.
 
         Raises ProviderError when a call fails permanently, or when no request gave a usable summary.
         """
@@ -61,7 +73,8 @@ class SummaryStep(StepProcessor):
         failure = ProviderError("no summary was asked for", provider_id=self.message.provider_id)
         async for request in requests:
             try:
-                machine, _ = await self._answer(llm, request.request)
+                async with reserve(request.request):
+                    machine, _ = await self._answer(llm, request.request)
             except ContextOverflowError as error:
                 failure = error
                 continue
@@ -118,11 +131,13 @@ class CompactionServices(Struct, frozen=True):
     providers: Providers
     todos: SessionTodos
     rules: OverflowRules
+    budgets: Budgets
     wait_until_copied: Callable[[str], Awaitable[None]]
     """Returns when no fork reads the session's records any more."""
     publish: Callable[[Event], None]
     directory: Path
     worktree: Path
+    commands: "Lazy[BackgroundCommands]"
 
 
 class CompactionTask(Struct, frozen=True):
@@ -151,7 +166,8 @@ class SessionCompaction:
     async def compact(self, run: Run, order: CompactionTask) -> AssistantMessage:
         """Replace the older messages with a summary and return its message. Needs the session's run lock.
 
-        Raises SessionError when there is nothing to summarize, ProviderError when no summary could be made.
+        Raises SessionError when there is nothing to summarize, ProviderError when no summary could be made, BudgetError when one
+        would pass a budget.
         """
         await self._services.wait_until_copied(order.session_id)
         messages = await self._store.messages(order.session_id)
@@ -172,7 +188,7 @@ class SessionCompaction:
             return left
 
         run.finalize = close
-        await self._summarize(step, old, user, order)
+        await self._summarize(step, old, user, order, run.policy)
         if order.is_automatic:
             await self._add_continue_message(newest_request(messages))
         await self._set_compacting(order.session_id, None)
@@ -184,25 +200,36 @@ class SessionCompaction:
         self, messages: Sequence[MessageWithParts], session_id: str, model: Model, tail_id: str | None
     ) -> str:
         """Return the text that a compaction preserves verbatim."""
+        commands = self._services.commands.made
         sources = PreservedSources(
             messages=messages,
             todos=await self._services.todos.read(session_id),
             worktree=self._services.worktree,
             room=usable(model, self._services.rules) or _KEPT_ROOM,
             tail_id=tail_id,
+            commands=[] if commands is None else [one for one in await commands.list(session_id) if one.is_running],
         )
         return preserved_text(sources)
 
     async def _summarize(
-        self, step: SummaryStep, old: Sequence[MessageWithParts], user: UserMessage, order: CompactionTask
+        self,
+        step: SummaryStep,
+        old: Sequence[MessageWithParts],
+        user: UserMessage,
+        order: CompactionTask,
+        policy: Policy,
     ) -> None:
         if order.prepared is not None:
             await step.store_precomputed(order.prepared.completion)
             return
         model = self._services.requests.model(user, order.model)
         requests = self._services.requests.attempts(old, user, model, limit=order.limit, focus=order.focus)
+
+        def reserve(request: LlmRequest) -> AbstractAsyncContextManager[None]:
+            return self._services.budgets.reserved(order.session_id, request, (), policy)
+
         try:
-            await step.write(self._services.providers.llm(model), requests)
+            await step.write(self._services.providers.llm(model), requests, reserve)
         except ContextOverflowError as error:
             raise ContextOverflowError(
                 f"the context is full, and {model.ref} rejects even the shortened conversation ({error}); start a new session, "

@@ -2,7 +2,8 @@
 
 A background call summarizes the old messages when the context passes a share of its usable size. The result is kept in memory and
 is valid only for the messages that it was made from: when they change (undo, prune, edit, another model), it is
-discarded and its cost is added to the session. After a failure the compaction at the limit asks the model as usual.
+discarded and its cost is added to the session. After a failure, or without
+room in a budget, the compaction at the limit asks the model as usual.
 """
 
 import asyncio
@@ -17,6 +18,7 @@ from opencode_tui.engine.provider.complete import Completion, ask, with_cost
 from opencode_tui.engine.provider.llm import MediaBlock, ResultBlock, ToolEntry
 from opencode_tui.engine.provider.providers import Providers
 from opencode_tui.engine.session.background import Background
+from opencode_tui.engine.session.budget import Budgets
 from opencode_tui.engine.session.compaction.summary_request import SummaryRequests, newest_request
 from opencode_tui.engine.session.records.store import SessionStore
 from opencode_tui.engine.session.request.model_message import to_model_messages
@@ -47,12 +49,19 @@ class PrecomputedSummaries:
     """Precomputes summaries for one folder's sessions, one at a time for each."""
 
     def __init__(
-        self, *, requests: SummaryRequests, providers: Providers, background: Background, store: SessionStore
+        self,
+        *,
+        requests: SummaryRequests,
+        providers: Providers,
+        background: Background,
+        store: SessionStore,
+        budgets: Budgets,
     ) -> None:
         self._requests = requests
         self._providers = providers
         self._background = background
         self._store = store
+        self._budgets = budgets
         self._work: dict[str, _Work] = {}
         background.at_close(self.close)
 
@@ -124,7 +133,10 @@ class PrecomputedSummaries:
         user = newest_request(old)
         summarizer = self._requests.model(user)
         request = await self._requests.build(old, user, summarizer)
-        completion = await ask(self._providers.llm(summarizer), request.request)
+        async with self._budgets.reserved_if_free(user.session_id, request.request) as is_free:
+            if not is_free:
+                return
+            completion = await ask(self._providers.llm(summarizer), request.request)
         fault = request.fault_of(completion.text, completion.reason)
         if fault is not None:
             await self._note_cost(user.session_id, completion.cost)

@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from opencode_tui.engine.session.request.history import compaction_of
 from opencode_tui.engine.session.tokens.characters import CHARACTERS
+from opencode_tui.schema.api.background import BackgroundCommand
 from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.message import UserMessage
 from opencode_tui.schema.session.part import FilePart, PatchPart, SubtaskPart, TextPart, ToolPart
@@ -23,7 +24,7 @@ _LAST_SHARE, _RULES_SHARE, _EARLIER_SHARE = 4, 16, 16
 """Shares of the usable context for the last request, the rules and earlier requests: one part in so many."""
 _MAX_RULES, _MAX_EARLIER = 4_000, 4_000
 """Maximum tokens of rules and of earlier requests, however large the context."""
-_RULE_LENGTH, _REQUEST_LENGTH = 500, 800
+_RULE_LENGTH, _REQUEST_LENGTH, _COMMAND_LENGTH = 500, 800, 300
 _MAX_CHANGED, _MAX_READ = 80, 15
 _CLOSED = ("completed", "cancelled")
 _EDITING = ("edit", "write", "multiedit", "apply_patch")
@@ -40,6 +41,7 @@ _STANDING = re.compile(
 class PreservedSources(Struct, frozen=True):
     """The input: all messages of the session, its open and closed todos, the folder that paths are relative to.
 
+    `commands` are the session's background commands that run now.
     `room` is the usable context in tokens; messages from `tail_id` on are still sent in full.
     """
 
@@ -48,6 +50,7 @@ class PreservedSources(Struct, frozen=True):
     worktree: Path
     room: int
     tail_id: str | None = None
+    commands: Sequence[BackgroundCommand] = ()
 
 
 def preserved_text(sources: PreservedSources) -> str:
@@ -58,6 +61,7 @@ def preserved_text(sources: PreservedSources) -> str:
         ("The user's rules", _rules(old, sources.room)),
         ("Earlier user requests", _earlier(old if is_last_sent else old[:-1], sources.room)),
         ("Open todos", [_todo_line(todo) for todo in sources.todos if todo.status not in _CLOSED]),
+        ("Background commands that run, for bash_output", [_command_line(one, sources) for one in sources.commands]),
         ("Files changed", _files(sources, _changed_files(sources.messages), _MAX_CHANGED)),
         ("Files read last", _files(sources, _read_files(sources.messages), _MAX_READ)),
         ("The user's last request", [] if is_last_sent or not old else [_last(old[-1], sources.room)]),
@@ -127,6 +131,12 @@ def _newest(texts: Sequence[str], limit: int) -> list[str]:
 def _todo_line(todo: Todo) -> str:
     mark = {"in_progress": "in progress"}.get(todo.status, todo.status)
     return f"- [{mark}] {todo.content}"
+
+
+def _command_line(command: BackgroundCommand, sources: PreservedSources) -> str:
+    words = _cut_middle(" ".join(command.command.split()), _COMMAND_LENGTH)
+    folder = _relative(command.directory, sources.worktree)
+    return f"- {command.id}: {words}" + ("" if folder == "." else f" (in {folder})")
 
 
 def _files(sources: PreservedSources, paths: Sequence[str], most: int) -> list[str]:

@@ -12,6 +12,7 @@ from opencode_tui.schema.model import Model
 from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.message import AssistantMessage, UserMessage
 from opencode_tui.schema.session.part import ToolPart
+from opencode_tui.schema.session.stored_error import keeps_answer
 from opencode_tui.schema.session.tool_state import ToolStateCompleted
 
 GAIN = 0.2
@@ -34,7 +35,7 @@ def reported_use(messages: Sequence[MessageWithParts], model: Model) -> int:
     """
     for message in reversed(messages):
         info = message.info
-        if not isinstance(info, AssistantMessage) or not info.finish or info.error is not None:
+        if not isinstance(info, AssistantMessage) or not info.finish or not keeps_answer(info.error):
             continue
         is_same = (info.provider_id, info.model_id) == (model.provider_id, model.model_id)
         if info.summary or not is_same or pruned_since(messages, info.time.completed or 0):

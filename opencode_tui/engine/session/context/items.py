@@ -10,7 +10,7 @@ from typing import NamedTuple, Required, TypedDict
 
 from msgspec import Struct, field
 
-from opencode_tui.engine.provider.llm import LlmRequest, MediaBlock, ModelMessage, ToolEntry, UserEntry
+from opencode_tui.engine.provider.llm import LlmRequest, MediaBlock, ModelMessage, ToolEntry, ToolSpec, UserEntry
 from opencode_tui.engine.session.compaction.prune import KEEP
 from opencode_tui.engine.session.request.builder import BuiltRequest, SystemLayer
 from opencode_tui.engine.session.request.history import compaction_of
@@ -30,7 +30,7 @@ from opencode_tui.schema.session.part import (
     TextPart,
     ToolPart,
 )
-from opencode_tui.schema.session.stored_error import StoredAbortedError
+from opencode_tui.schema.session.stored_error import StoredAbortedError, keeps_answer
 from opencode_tui.schema.session.tool_state import ToolStateCompleted, ToolStateError, ToolStateRunning, restore
 
 # One part of a message as an item of the context: its kind, its name, and why it may not be sent.
@@ -89,7 +89,8 @@ def sent_reason(part: AnyPart, *, text: str) -> str | None:
 
 def unsent_reason(part: AnyPart, info: AnyMessage, model: Model) -> str:
     """Return why a part is not sent."""
-    if isinstance(info, AssistantMessage) and info.error is not None and not isinstance(info.error, StoredAbortedError):
+    error = info.error if isinstance(info, AssistantMessage) else None
+    if not keeps_answer(error) and not isinstance(error, StoredAbortedError):
         return "the answer failed"
     match part:
         case TextPart() if part.ignored:
@@ -138,11 +139,11 @@ PROGRAM = ""
 
 
 class RequestSizes(Struct, frozen=True):
-    """Tokens of a request: by layer in order, of what plugins added to the system prompt, of the tools, by part."""
+    """Tokens of a request: by layer in order, of what plugins added to the system prompt, by tool in order, by part."""
 
     layers: tuple[float, ...]
     plugin: float
-    tools: float
+    tools: tuple[float, ...]
     parts: dict[str, float] = field(default_factory=dict[str, float])
 
 
@@ -156,7 +157,7 @@ def measure(request: LlmRequest, layers: Sequence[SystemLayer], estimate: ModelE
     return RequestSizes(
         layers=tuple(sizes),
         plugin=(0.0 if sizes else frame) + (estimate.text(added) if added else 0.0),
-        tools=sum(estimate.tool(tool) for tool in request.tools),
+        tools=tuple(estimate.tool(tool) for tool in request.tools),
         parts=part_sizes(request.messages, estimate),
     )
 
@@ -222,14 +223,27 @@ def context_items(sources: ContextSources) -> list[ContextItem]:
     sizes = measure(request, layers, sources.estimate)
     parts = _Parts(sources, sizes.parts)
     items = [*_system(sources.built, sizes.layers, sizes.plugin)]
-    if request.tools:
-        names = ", ".join(tool.name for tool in request.tools)
-        head = f"{len(request.tools)} definitions"
-        items.append(ContextItem(kind="tools", group="system", name=head, why=names, tokens=round(sizes.tools)))
+    items += _tools(request.tools, sizes.tools)
     items += [item for line in _lines(sources) for item in parts.of(line)]
     items += parts.added()
     total = sum(item.tokens for item in items)
     return [item.changed(share=round(item.tokens / total, 4)) if item.tokens else item for item in items]
+
+
+def _tools(tools: Sequence[ToolSpec], sizes: Sequence[float]) -> Iterator[ContextItem]:
+    """Yield an item for the program's own tools, then one for each MCP server whose tools are sent one by one."""
+    groups: dict[str, list[tuple[ToolSpec, float]]] = {}
+    for tool, size in zip(tools, sizes, strict=True):
+        groups.setdefault(tool.server, []).append((tool, size))
+    for server, group in groups.items():
+        name = f"{len(group)} definition{'' if len(group) == 1 else 's'}"
+        yield ContextItem(
+            kind="tools",
+            group="system",
+            name=f"{name} of the MCP server {server}" if server else name,
+            why=", ".join(tool.name for tool, _ in group),
+            tokens=round(sum(size for _, size in group)),
+        )
 
 
 def _system(built: BuiltRequest, sizes: Sequence[float], plugin: float) -> Iterator[ContextItem]:

@@ -15,6 +15,7 @@ from opencode_tui.engine.provider.catalog import Catalog
 from opencode_tui.engine.provider.llm import LlmRequest, TextBlock, UserEntry
 from opencode_tui.engine.provider.provider import Endpoint
 from opencode_tui.engine.provider.request_preview import preview_request
+from opencode_tui.engine.session.budget import Budgets
 from opencode_tui.engine.session.compaction.prune import prunable
 from opencode_tui.engine.session.compaction.state import OverflowRules, pruned_since, usable
 from opencode_tui.engine.session.context.items import ContextSources, context_items, measure
@@ -25,12 +26,14 @@ from opencode_tui.engine.session.request.model_message import CONTINUE
 from opencode_tui.engine.session.request.structured import structured_answer
 from opencode_tui.engine.session.revert.range import visible
 from opencode_tui.engine.session.tokens.estimate import ModelEstimate, TokenEstimator
-from opencode_tui.schema.api.context import ContextView, RequestView
+from opencode_tui.schema.api.context import ContextView, PrefixChange, PrefixView, RequestView
 from opencode_tui.schema.error import AuthError
 from opencode_tui.schema.model import Model
 from opencode_tui.schema.session.history import MessageWithParts, session_cost, with_parts
 from opencode_tui.schema.session.message import AssistantMessage, MessageTime, UserMessage
+from opencode_tui.schema.session.prefix import SessionPrefix
 from opencode_tui.schema.session.session import SessionInfo
+from opencode_tui.schema.session.stored_error import keeps_answer
 
 _MOST_FACTOR, _LEARNED_FACTOR = 2.0, 1.25
 """Maximum factor between an estimate and a report, for a new model and for a known one.
@@ -62,11 +65,14 @@ class SessionContext(Struct, frozen=True):
     catalog: Catalog
     estimator: TokenEstimator
     rules: OverflowRules
+    budgets: Budgets
 
     async def view(self, session_id: str) -> ContextView:
         """Return the next request item by item. Raises NotFoundError, ConfigError when its agent is gone, ModelNotFoundError."""
         following = await self._next(session_id)
-        return await asyncio.to_thread(self._view, following)
+        view = await asyncio.to_thread(self._view, following)
+        prefix = _prefix(following.built, await self.store.prefix(session_id))
+        return view.changed(prefix=prefix, budgets=await self.budgets.uses(session_id))
 
     def with_room(self, models: Sequence[Model]) -> Sequence[Model]:
         """Return the models with the usable context of each."""
@@ -102,6 +108,7 @@ class SessionContext(Struct, frozen=True):
             rules=await requests.rules(info, agent),
             form=structured_answer(user.format) if is_open else None,
             is_last=agent.steps == 1,
+            is_preview=True,
         )
         built = await requests.build(task)
         return _Next(info, agent.name, replace(built, request=_without_continue(built.request)), stored, shown, sent)
@@ -157,10 +164,22 @@ class SessionContext(Struct, frozen=True):
         )
 
 
+def _prefix(built: BuiltRequest, stored: SessionPrefix | None) -> PrefixView:
+    breaks = [] if stored is None else stored.breaks
+    return PrefixView(
+        since=built.frozen_at,
+        pending=[PrefixChange(name=one.name, text=one.text) for one in built.pending] if built.frozen_at else [],
+        requests=0 if stored is None else stored.requests,
+        breaks=breaks,
+        lost_tokens=sum(one.tokens for one in breaks),
+        lost_cost=sum(one.cost or 0 for one in breaks),
+    )
+
+
 def _factor(following: _Next, newest: AssistantMessage, estimate: ModelEstimate) -> float:
     """Return the ratio of the provider's count to the estimate for the request of the newest answer."""
     sizes = measure(following.built.request, following.built.layers, estimate)
-    estimated = sum(sizes.layers) + sizes.plugin + sizes.tools
+    estimated = sum(sizes.layers) + sizes.plugin + sum(sizes.tools)
     for message in following.built.messages:
         if message.info.id == newest.id:
             break
@@ -180,7 +199,7 @@ def _reported(following: _Next, model: Model) -> AssistantMessage | None:
     """Return the newest answer whose reported tokens apply to the next request: same model, nothing pruned or restored since."""
     for message in reversed(following.sent):
         info = message.info
-        if isinstance(info, AssistantMessage) and info.finish and info.error is None:
+        if isinstance(info, AssistantMessage) and info.finish and keeps_answer(info.error):
             is_same = (info.provider_id, info.model_id) == (model.provider_id, model.model_id)
             is_counted = info.tokens.prompt > 0
             changed = info.summary or pruned_since(following.sent, info.time.completed or 0)

@@ -19,6 +19,7 @@ from opencode_tui.engine.session.fork.source import ForkRange
 from opencode_tui.engine.session.fork.worktree import ForkWorktrees
 from opencode_tui.engine.session.records.fork_copy import ForkQueue
 from opencode_tui.engine.session.records.store import SessionStore
+from opencode_tui.engine.session.request.prefix_breaks import without_last
 from opencode_tui.engine.session.sessions import Sessions, new_slug
 from opencode_tui.engine.session.todo_store import SessionTodos
 from opencode_tui.schema.api.request import ForkSession
@@ -102,6 +103,7 @@ class SessionForks(Struct, frozen=True):
         if not _is_empty(taken):
             self.copies.register(source.id, info.id)
         await self.todos.copy(source.id, info.id)
+        await self._copy_prefix(source.id, info.id)
         await self.store.create(info)
         # The fork has messages already: the next reader finds them.
         self.store.drop(info.id)
@@ -109,6 +111,12 @@ class SessionForks(Struct, frozen=True):
             # Start copying last, so that the caller does not wait for it.
             asyncio.get_running_loop().call_soon(self.copies.resume, info.id)
         return info
+
+    async def _copy_prefix(self, source_id: str, fork_id: str) -> None:
+        """Let the fork's requests start as those of its source do; in another folder its first request makes that anew."""
+        found = await self.store.prefix(source_id)
+        if found is not None:
+            await self.store.write_prefix(fork_id, without_last(found))
 
     def _describe(self, source: SessionInfo, taken: CopyRange, boundary: str | None, folder: Path) -> SessionInfo:
         now = self.clock()

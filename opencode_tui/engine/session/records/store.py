@@ -28,6 +28,7 @@ from opencode_tui.schema.event.event import (
     PartUpdated,
     SessionCreated,
     SessionDeleted,
+    SessionFailed,
     SessionUpdated,
     session_of,
 )
@@ -37,7 +38,9 @@ from opencode_tui.schema.session.diff import FileDiff
 from opencode_tui.schema.session.history import MessageWithParts, with_parts
 from opencode_tui.schema.session.message import MESSAGE, AnyMessage
 from opencode_tui.schema.session.part import AnyPart, PartTime, ReasoningPart, TextPart, ToolPart, parse_part
+from opencode_tui.schema.session.prefix import SessionPrefix
 from opencode_tui.schema.session.session import SessionInfo
+from opencode_tui.schema.session.stored_error import StoredError
 from opencode_tui.storage.keys import Key
 from opencode_tui.storage.locks import Locks
 from opencode_tui.storage.session_index import SessionIndex
@@ -253,7 +256,7 @@ logger = logging.getLogger(__name__)
 
 _DIFFS: TypeAdapter[list[FileDiff]] = TypeAdapter(list[FileDiff], config=ConfigDict(defer_build=True))
 
-SIBLINGS = ("session_diff", "todo", "share", "session_share")
+SIBLINGS = ("session_diff", "todo", "share", "session_share", "session_prefix")
 """Kinds of records that each session has at most one of, and that are deleted with it."""
 
 
@@ -279,6 +282,7 @@ class SessionStore:
         self._clock = clock
         self._projects: dict[str, str] = {}
         self._open: dict[str, OpenRecords] = {}
+        self._prefixes: dict[str, SessionPrefix] = {}
 
     async def create(self, info: SessionInfo) -> SessionInfo:
         """Store a new session and publish it."""
@@ -357,7 +361,7 @@ class SessionStore:
         for kind in SIBLINGS:
             await self._storage.remove((kind, session_id))
         await self._storage.remove(self._key(info))
-        self._open.pop(session_id, None)
+        self.drop(session_id)
         self._publisher.publish(SessionDeleted(info=info))
 
     async def open(self, session_id: str) -> None:
@@ -371,6 +375,7 @@ class SessionStore:
     def drop(self, session_id: str) -> None:
         """Drop the records in memory, because another process has changed them."""
         self._open.pop(session_id, None)
+        self._prefixes.pop(session_id, None)
 
     async def messages(self, session_id: str) -> list[MessageWithParts]:
         """Return all messages with their parts, oldest first; opens the session."""
@@ -393,6 +398,10 @@ class SessionStore:
         loaded = await asyncio.to_thread(load_tail, self._storage, session_id, limit, await self._find(session_id))
         self._note(session_id, loaded)
         return loaded.messages
+
+    def report_failure(self, session_id: str, error: StoredError) -> None:
+        """Publish that a turn ended with an error that a message has already."""
+        self._publisher.publish(SessionFailed(session_id=session_id, error=error))
 
     async def update_message(self, info: AnyMessage) -> None:
         """Store a message, new or changed, and publish it."""
@@ -455,6 +464,33 @@ class SessionStore:
         """Store the session's changes of files; needs the run lock."""
         data = _DIFFS.dump_json(diff, by_alias=True, indent=2)
         await self._storage.write(("session_diff", session_id), data)
+
+    async def prefix(self, session_id: str) -> SessionPrefix | None:
+        """Return what the session's requests start with; None without a record, or when it is damaged."""
+        known = self._prefixes.get(session_id)
+        if known is None:
+            try:
+                data = await self._storage.read(("session_prefix", session_id))
+                known = self._prefixes[session_id] = SessionPrefix.model_validate_json(data)
+            except NotFoundError:
+                return None
+            except (StorageError, ValidationError) as error:
+                logger.warning("the start of the requests of session %s is made anew: %s", session_id, error)
+        return known
+
+    async def write_prefix(self, session_id: str, prefix: SessionPrefix) -> None:
+        """Store what the session's requests start with; needs the run lock, but for a session that is being created."""
+        await self._storage.write(("session_prefix", session_id), prefix.to_json())
+        self._prefixes[session_id] = prefix
+
+    def keep_prefix(self, session_id: str, prefix: SessionPrefix) -> None:
+        """Keep a change in memory: the next `write_prefix` stores it. Needs the run lock."""
+        self._prefixes[session_id] = prefix
+
+    async def remove_prefix(self, session_id: str) -> None:
+        """Delete what the session's requests start with: the next request makes it anew. Needs the run lock."""
+        self._prefixes.pop(session_id, None)
+        await self._storage.remove(("session_prefix", session_id))
 
     async def flush(self) -> None:
         """Write everything that is queued."""

@@ -10,8 +10,8 @@ import mimetypes
 import os
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-from urllib.parse import parse_qs, unquote, unquote_to_bytes, urlsplit
+from typing import TYPE_CHECKING, Any, Protocol
+from urllib.parse import parse_qs, unquote, unquote_to_bytes, urlsplit, urlunsplit
 
 from msgspec import Struct
 
@@ -24,9 +24,10 @@ from opencode_tui.schema.error import OpencodeError
 from opencode_tui.schema.ids import Identifier
 from opencode_tui.schema.permission import Ruleset
 from opencode_tui.schema.session.message import UserMessage
-from opencode_tui.schema.session.part import AnyPart, FilePart, TextPart
+from opencode_tui.schema.session.part import AnyPart, FilePart, FilePartSource, TextPart
 
 if TYPE_CHECKING:
+    from opencode_tui.engine.lsp.symbols import FoundSymbol
     from opencode_tui.engine.mcp.content import Content
 
 TEXT, FOLDER = "text/plain", "application/x-directory"
@@ -46,6 +47,14 @@ def file_input(path: Path) -> FileInput:
     return FileInput(mime=mime, filename=path.name, url=path.absolute().as_uri())
 
 
+class FindSymbol(Protocol):
+    """Finds the place of a symbol in a file."""
+
+    async def __call__(self, path: Path, *, name: str, line: int | None) -> "FoundSymbol | None":
+        """Return the symbol that begins at this line, from 1, or has this name; None without one. Never raises."""
+        ...
+
+
 class Attachments(Struct, frozen=True):
     """Expands the files of prompts for the instance of one folder."""
 
@@ -54,6 +63,8 @@ class Attachments(Struct, frozen=True):
     directory: Path
     worktree: Path
     read_resource: "Callable[[str, str], Awaitable[Content]]"
+    find_symbol: "FindSymbol | None" = None
+    """Finds the place of a symbol; without it, or where it finds none, the attachment has the lines of its address."""
 
     async def expand(self, given: FileInput, message: UserMessage) -> list[AnyPart]:
         """Return the parts for one attachment, in order; stores nothing."""
@@ -100,6 +111,8 @@ class Attachments(Struct, frozen=True):
             raise OpencodeError(f"{objection}; name that file itself to attach it")
         is_folder = await asyncio.to_thread(path.is_dir)
         if is_folder or given.mime in (TEXT, FOLDER):
+            if given.source is not None and given.source.type == "symbol":
+                given = await self._locate(given, given.source, path)
             arguments = {"filePath": str(path), **_line_range(given)}
             text = await self._read(message, arguments)
             mime = FOLDER if is_folder else given.mime
@@ -113,6 +126,24 @@ class Attachments(Struct, frozen=True):
             self._note(message, f"Called the Read tool with the following input: {_call(str(path))}"),
             self._part(message, given, data, given.mime),
         ]
+
+    async def _locate(self, given: FileInput, source: FilePartSource, path: Path) -> FileInput:
+        """Return the part of a symbol with the lines of its whole definition; the whole file where they are not known."""
+        address = urlsplit(given.url)
+        start, end = _written_lines(given)
+        if start is not None and start != end:
+            return given
+        found = None if self.find_symbol is None else await self.find_symbol(path, name=source.name or "", line=start)
+        if found is not None:
+            start, end = found.lines
+            kind = {"kind": found.kind} if found.kind else {}
+            source = source.changed(name=source.name or found.name, range=found.range, **kind)
+        elif start is not None:
+            end = _last_line(source.range) or end
+        else:  # not a place that OpenCode's records could hold
+            source = source.changed(type="file", name=None)
+        query = "" if start is None else f"start={start}&end={end}"
+        return given.changed(url=urlunsplit(address._replace(query=query)), source=source)
 
     def _find_objection(self, path: Path) -> str | None:
         """Return why a file of the project is not what its name says: a repository chooses where its links lead."""
@@ -210,19 +241,19 @@ def _check_supported(given: FileInput) -> None:
 
 
 def _line_range(given: FileInput) -> dict[str, int]:
-    """Return the arguments of the read tool for the lines in an address; for a symbol's first line all its lines."""
+    """Return the arguments of the read tool for the lines in an address."""
+    start, end = _written_lines(given)
+    if start is None:
+        return {}
+    offset = max(start, 1)
+    return {"offset": offset, "limit": end - offset + 1} if end is not None and end >= offset else {"offset": offset}
+
+
+def _written_lines(given: FileInput) -> tuple[int | None, int | None]:
+    """Return the first and the last line in an address, from 1, None where it has none."""
     query = parse_qs(urlsplit(given.url).query)
     start, end = (query.get(name, [""])[0] for name in ("start", "end"))
-    if not start.isdigit():
-        return {}
-    if start == end and given.source is not None and given.source.type == "symbol":
-        end = str(_last_line(given.source.range) or end)
-    offset = max(int(start), 1)
-    return (
-        {"offset": offset, "limit": int(end) - offset + 1}
-        if end.isdigit() and int(end) >= offset
-        else {"offset": offset}
-    )
+    return (int(start), int(end) if end.isdigit() else None) if start.isdigit() else (None, None)
 
 
 def _last_line(symbol_range: dict[str, Any] | None) -> int | None:

@@ -1,27 +1,39 @@
 """Build the request of a step from its messages, with its system prompt: for the loop, and for the context view.
 
-The system prompt has two segments, so that a provider can cache the first: the agent's own prompt, the same in every call, and
-what may change: environment, instruction files, the message's own `system`. Source: seeds 001 and 004; reference, section 25.
+The system prompt has two segments, so that a provider can cache the first, which is the same in all sessions of a model: the
+provider's header, then the agent's own prompt or that of the model's family; and what may change: environment, instruction files,
+the message's own `system`. Source: seeds 001 and 004; reference, section 25.
 """
 
 import asyncio
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
+from functools import partial
 from pathlib import Path
-from typing import Literal
+from typing import Literal, cast
 
 from msgspec import Struct
 
-from opencode_tui.engine.agent.agents import AgentInfo, read_prompt
-from opencode_tui.engine.permission.ruleset import disabled
+from opencode_tui.engine.agent.agents import AgentInfo
+from opencode_tui.engine.agent.families import ModelPrompts
+from opencode_tui.engine.permission.ruleset import BuiltInRule, disabled, evaluate_layers
 from opencode_tui.engine.plugin.hooks import Hooks
-from opencode_tui.engine.provider.llm import LlmRequest, ToolSpec
+from opencode_tui.engine.provider.decode.response import as_object
+from opencode_tui.engine.provider.llm import WEBSEARCH, LlmRequest
 from opencode_tui.engine.session.limits import OUTPUT_TOKEN_MAX
 from opencode_tui.engine.session.plugin_hooks import change_history, change_request, change_tools
 from opencode_tui.engine.session.request.instruction import Instructions, RemoteInstructions
 from opencode_tui.engine.session.request.model_message import to_model_messages
-from opencode_tui.engine.session.request.reminder import LAST_STEP, remind_of_mode, with_reminder
+from opencode_tui.engine.session.request.prefix import Change, PrefixTask, SessionPrefixes, Start
+from opencode_tui.engine.session.request.reminder import (
+    BUILD_AGENT,
+    LAST_STEP,
+    PLAN_AGENT,
+    as_reminder,
+    with_last_step,
+    wrap_late,
+)
 from opencode_tui.engine.session.request.structured import INSTRUCTION, StructuredAnswer
 from opencode_tui.engine.session.subagent import SubagentServices, parent_layers
 from opencode_tui.engine.tool.registry import ToolRegistry
@@ -29,12 +41,19 @@ from opencode_tui.schema.error import ConfigError
 from opencode_tui.schema.ids import Clock
 from opencode_tui.schema.model import Model
 from opencode_tui.schema.permission import Ruleset
+from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.message import UserMessage
+from opencode_tui.schema.session.prefix import FrozenLayer
 from opencode_tui.schema.session.session import SessionInfo
 
-LayerKind = Literal["agent", "environment", "instruction", "message", "form", "plugin"]
-"""The source of a layer: the agent, the folder, an instruction file, the request, the form of its answer, a plugin."""
+LayerKind = Literal["provider", "family", "agent", "environment", "instruction", "message", "form", "plugin"]
+"""The source of a layer: the provider or the model's family, the agent, the folder, an instruction file, the request, the form of
+its answer, a plugin.
+"""
+
+_FIRST_KINDS = ("provider", "family", "agent")
+"""The layers of the first segment."""
 
 INSTRUCTION_HEAD = "Instructions from: "
 """Precedes the path or address of an instruction block."""
@@ -49,10 +68,10 @@ class SystemLayer(Struct, frozen=True):
 
 
 def system_prompt(layers: Sequence[SystemLayer]) -> tuple[str, ...]:
-    """Return the two segments of these layers, the agent's and all others; empty segments are dropped."""
-    agent = "\n\n".join(layer.text.strip() for layer in layers if layer.kind == "agent")
-    rest = "\n\n".join(layer.text for layer in layers if layer.kind != "agent" and layer.text.strip())
-    return tuple(segment for segment in (agent, rest) if segment)
+    """Return the two segments of these layers, those that a model always gets and all others; empty segments are dropped."""
+    first = "\n\n".join(layer.text.strip() for layer in layers if layer.kind in _FIRST_KINDS)
+    rest = "\n\n".join(layer.text for layer in layers if layer.kind not in _FIRST_KINDS and layer.text.strip())
+    return tuple(segment for segment in (first, rest) if segment)
 
 
 def environment(*, model: Model, directory: Path, worktree: Path, is_git: bool, now: int) -> str:
@@ -74,9 +93,10 @@ def environment(*, model: Model, directory: Path, worktree: Path, is_git: bool, 
 class SystemPrompts(Struct, frozen=True):
     """Builds the system prompt of a step for the instance of one folder.
 
-    Reads the instruction files for each step, so that an edit applies at once.
+    Reads the user's prompts and the instruction files for each prompt: an edit applies with the next one.
     """
 
+    prompts: ModelPrompts
     directory: Path
     worktree: Path
     is_git: bool
@@ -96,10 +116,18 @@ class SystemPrompts(Struct, frozen=True):
             now=self.clock(),
         )
         return [
-            SystemLayer("agent", agent.name, agent.prompt or read_prompt("default")),
+            *await asyncio.to_thread(self._first, agent, model),
             SystemLayer("environment", str(self.directory), about),
             *(SystemLayer("instruction", _origin(block), block) for block in blocks),
         ]
+
+    def _first(self, agent: AgentInfo, model: Model) -> list[SystemLayer]:
+        """Return the layers of the first segment. Blocks."""
+        prompt = self.prompts.of(model)
+        header = [SystemLayer("provider", model.provider_id, prompt.header)] if prompt.header else []
+        if agent.prompt:
+            return [*header, SystemLayer("agent", agent.name, agent.prompt)]
+        return [*header, SystemLayer("family", prompt.source.family, prompt.text)]
 
 
 def _origin(block: str) -> str:
@@ -107,7 +135,10 @@ def _origin(block: str) -> str:
 
 
 class RequestTask(Struct, frozen=True):
-    """The input of one request; `rules` are those of the session, then of its parents."""
+    """The input of one request; `rules` are those of the session, then of its parents.
+
+    With `is_preview` nothing is stored: the request is shown, not sent.
+    """
 
     messages: Sequence[MessageWithParts]
     agent: AgentInfo
@@ -115,14 +146,22 @@ class RequestTask(Struct, frozen=True):
     rules: Sequence[Ruleset]
     form: StructuredAnswer | None = None
     is_last: bool = False
+    is_preview: bool = False
 
 
 class BuiltRequest(Struct, frozen=True):
-    """A request, with the layers of its system prompt and the messages (reminders included) from which it was made."""
+    """A request, with the layers of its system prompt and the messages (reminders included) from which it was made.
+
+    `reminder` is its last text when that is not in a stored message: to store with the answer. `pending` are the changes that are
+    announced with the next prompt, `frozen_at` is when the start of the session's requests was frozen (ms since 1970).
+    """
 
     request: LlmRequest
     layers: Sequence[SystemLayer]
     messages: Sequence[MessageWithParts]
+    reminder: str | None = None
+    pending: Sequence[Change] = ()
+    frozen_at: int | None = None
 
 
 class RequestBuilder(Struct, frozen=True):
@@ -131,8 +170,12 @@ class RequestBuilder(Struct, frozen=True):
     tools: ToolRegistry
     system: SystemPrompts
     subagents: SubagentServices
+    prefixes: SessionPrefixes
     hooks: Hooks
     output_token_max: int = OUTPUT_TOKEN_MAX
+    searches_at_provider: bool = False
+    """Whether a provider that searches the web itself does so; others use a search service, if `has_search`, which may block."""
+    has_search: Callable[[], bool] = lambda: False
 
     def agent(self, user: UserMessage) -> AgentInfo:
         """Return the agent that answers. Raises ConfigError when it no longer exists."""
@@ -148,40 +191,142 @@ class RequestBuilder(Struct, frozen=True):
         return [own, *await parent_layers(session, store=services.store, agents=services.agents)]
 
     async def build(self, task: RequestTask) -> BuiltRequest:
-        """Return the request that answers the newest user message, changes by plugins included."""
+        """Return the request that answers the newest user message, changes by plugins included.
+
+        Raises ConfigError when more tools are on than the model's provider accepts.
+        """
         user, agent, model = request_of(task.messages), task.agent, task.model
         limit, hooks = self.output_token_max, self.hooks
-        messages = remind_of_mode(task.messages, agent.name)
+        prefix = await self.prefixes.apply(self._prefix_task(user, task), partial(self._start, user, task))
+        messages = wrap_late(prefix.messages)
         if task.is_last:
-            messages = with_reminder(messages, LAST_STEP)
+            messages = with_last_step(messages, user)
         messages = await change_history(hooks, messages)
-        layers = [*await self.system.layers(agent=agent, model=model), *_own_layers(user, task.form)]
+        tools = (*(prefix.tools if model.tool_call else ()), *(() if task.form is None else (task.form.spec,)))
+        searches = self._searches(task, user)
+        if self.searches_at_provider and not searches and not await asyncio.to_thread(self.has_search):
+            tools = tuple(tool for tool in tools if tool.name != WEBSEARCH)
+        if model.parameters.tools is not None and len(tools) > model.parameters.tools:
+            raise ConfigError(
+                f"{model.ref} accepts {model.parameters.tools} tools in a request, and {len(tools)} are on; "
+                'switch some off, as in "permission": {"mytool_*": "deny"}'
+            )
+        options = {**_fixed_options(user, model, has_tools=bool(tools)), **agent.options}
+        options |= model.variants.get(user.variant or "", {})
+        budget = _thinking_budget(options)
+        most = limit + budget
+        # A budget of reasoning rules out sampling parameters. Source: Anthropic's documentation of extended thinking.
+        advice = model.parameters if model.temperature and not budget else None
+        layers = [*map(_sent_layer, prefix.layers), *_own_layers(user, task.form)]
         request = LlmRequest(
             model=model,
             system=system_prompt(layers),
             messages=to_model_messages(messages, model),
-            tools=await change_tools(hooks, await self._tool_specs(user, task)),
+            tools=tools,
             tool_choice=_tool_choice(task),
-            max_output=min(model.limit.output or limit, limit),
-            temperature=agent.temperature if model.temperature else None,
-            top_p=agent.top_p,
-            options={**agent.options, **model.variants.get(user.variant or "", {})},
+            max_output=min(model.limit.output or most, most),
+            temperature=None if advice is None else _first(agent.temperature, advice.temperature),
+            top_p=None if advice is None else _first(agent.top_p, advice.top_p),
+            options=options,
+            searches=searches,
         )
-        return BuiltRequest(await change_request(hooks, request, user, agent.name), layers, messages)
+        return BuiltRequest(
+            await change_request(hooks, request, user, agent.name),
+            layers,
+            messages,
+            reminder=as_reminder(LAST_STEP) if task.is_last else None,
+            pending=prefix.pending,
+            frozen_at=None if prefix.frozen is None else prefix.frozen.time,
+        )
 
-    async def _tool_specs(self, user: UserMessage, task: RequestTask) -> tuple[ToolSpec, ...]:
-        form = () if task.form is None else (task.form.spec,)
+    def _searches(self, task: RequestTask, user: UserMessage) -> bool:
+        """Return whether the provider searches itself: it can, the message has the tool on, and no rule asks about searches.
+
+        Nobody could answer a question then.
+        """
+        model = task.model
+        if (user.tools or {}).get(WEBSEARCH) is False:
+            return False
+        if not self.searches_at_provider or not (model.parameters.search or model.adapter == "anthropic"):
+            return False
+        chosen = {**task.agent.options, **model.variants.get(user.variant or "", {})}
+        if model.adapter == "responses" and chosen.get("reasoningEffort") == "minimal":
+            return False  # Source: https://platform.openai.com/docs/guides/tools-web-search, limitations
+        rules = [rule for layer in task.rules for rule in layer if rule.permission == WEBSEARCH]
+        is_allowed = evaluate_layers(WEBSEARCH, "*", task.rules).action == "allow"
+        return is_allowed and all(rule.action == "allow" for rule in rules)
+
+    def _prefix_task(self, user: UserMessage, task: RequestTask) -> PrefixTask:
+        return PrefixTask(
+            session_id=user.session_id,
+            directory=str(self.system.directory),
+            name=task.agent.name,
+            agent=task.agent.name if task.agent.prompt else "",
+            model=str(task.model.ref),
+            messages=task.messages,
+            is_preview=task.is_preview,
+        )
+
+    async def _start(self, user: UserMessage, task: RequestTask) -> Start:
+        """Return what the request starts with as things are now."""
+        layers = [
+            FrozenLayer(kind=layer.kind, name=layer.name, text=layer.text)
+            for layer in await self.system.layers(agent=task.agent, model=task.model)
+        ]
         if not task.model.tool_call:
-            return form
+            return Start(layers, ())
         await asyncio.to_thread(self.tools.hide_useless)
         source = self.tools.late()
         late = None if source is None else await source.of_turn(user.session_id, user.id, task.model)
         names = (*self.tools.names, *(() if late is None else late.names))
-        hidden = {name for name, is_on in (user.tools or {}).items() if not is_on}
-        for rules in task.rules:
-            hidden |= disabled(names, rules)
-        more = () if late is None else late.specs(lambda name: name not in hidden)
-        return (*self.tools.specs(lambda name: name not in hidden), *more, *form)
+        hidden = {name for name, is_on in (user.tools or {}).items() if not is_on} | self._denied(names, task)
+
+        def is_shown(name: str) -> bool:
+            return name not in hidden
+
+        more = () if late is None else late.specs(is_shown)
+        return Start(
+            layers,
+            await change_tools(self.hooks, (*self.tools.specs(is_shown), *more)),
+            off=frozenset(hidden),
+            servers={} if late is None else late.inventory(is_shown),
+        )
+
+    def _denied(self, names: Sequence[str], task: RequestTask) -> set[str]:
+        """Return the tools that the rules deny.
+
+        `plan` and `build` show each other's, so that a switch changes no start, without those that rules of the user deny.
+        """
+        denied = set[str]().union(*(disabled(names, rules) for rules in task.rules))
+        by_user = ([rule for rule in rules if not isinstance(rule, BuiltInRule)] for rules in task.rules)
+        denied_by_user = set[str]().union(*(disabled(names, rules) for rules in by_user))
+        other = {PLAN_AGENT: BUILD_AGENT, BUILD_AGENT: PLAN_AGENT}.get(task.agent.name)
+        agent = None if other is None or len(task.rules) > 1 else self.subagents.agents.get(other)
+        if agent is None or agent.prompt or task.agent.prompt:
+            return denied
+        of_session = task.rules[0][len(task.agent.permission) :]
+        return denied & (denied_by_user | disabled(names, [*agent.permission, *of_session]))
+
+
+def _first(own: float | None, advised: float | None) -> float | None:
+    return advised if own is None else own
+
+
+def _fixed_options(user: UserMessage, model: Model, *, has_tools: bool) -> JsonObject:
+    """Return the options that a model's parameters ask for, which those of an agent override."""
+    options: JsonObject = {}
+    if model.parameters.cache == "key":
+        options["promptCacheKey"] = user.session_id
+    if has_tools and model.parameters.parallel is False:
+        options["parallelToolCalls"] = False
+    return options
+
+
+def _thinking_budget(options: JsonObject) -> int:
+    """Return the tokens of reasoning that count as output besides the answer."""
+    anthropic, google = as_object(options.get("thinking")), as_object(options.get("thinkingConfig"))
+    budget = anthropic.get("budgetTokens") or anthropic.get("budget_tokens") or google.get("thinkingBudget")
+    return budget if isinstance(budget, int) and budget > 0 else 0
 
 
 def request_of(messages: Sequence[MessageWithParts]) -> UserMessage:
@@ -192,6 +337,10 @@ def request_of(messages: Sequence[MessageWithParts]) -> UserMessage:
 def _own_layers(user: UserMessage, form: StructuredAnswer | None) -> list[SystemLayer]:
     layers = [SystemLayer("message", user.id, user.system)] if user.system else []
     return layers if form is None else [*layers, SystemLayer("form", user.id, INSTRUCTION)]
+
+
+def _sent_layer(layer: FrozenLayer) -> SystemLayer:
+    return SystemLayer(cast(LayerKind, layer.kind), layer.name, layer.text)
 
 
 def _tool_choice(task: RequestTask) -> Literal["auto", "required", "none"]:

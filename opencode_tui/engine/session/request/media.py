@@ -3,7 +3,8 @@
 A line of text replaces what cannot be sent, so that the model knows of it.
 """
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
 
 from msgspec.structs import replace
 
@@ -16,6 +17,7 @@ from opencode_tui.engine.provider.llm import (
     ToolEntry,
     UserEntry,
 )
+from opencode_tui.engine.session.retry import MediaLimit
 from opencode_tui.schema.model import Model
 
 MAX_BLOCK_BYTES = 5 * 1024 * 1024
@@ -25,6 +27,7 @@ MAX_REQUEST_BYTES = 20 * 1024 * 1024
 """Base64 bytes of all media of one request; the newest are kept."""
 
 TOO_MANY = "too many bytes of media in this conversation"
+TOO_MANY_IMAGES = "too many images in this conversation for the model's provider"
 REFUSED = "the provider rejected the media of this request"
 
 _EXPANDED = ("text/plain", "application/x-directory")
@@ -47,30 +50,128 @@ def media_blocks(mime: str, url: str, filename: str | None, model: Model) -> lis
     return [MediaBlock(mime, data, filename)]
 
 
-def within_budget(entries: Sequence[ModelMessage]) -> tuple[ModelMessage, ...]:
-    """Return the entries with the oldest media replaced by a line of text until the rest fits the request's budget."""
-    budget = MAX_REQUEST_BYTES
+class _Budget:
+    """What the media of a request may still use, counted from the newest to the oldest."""
+
+    def __init__(self, images: int) -> None:
+        self._bytes = MAX_REQUEST_BYTES
+        self._images = images
+
+    def accepts(self, *media: MediaBlock) -> str:
+        """Count these media; return an empty text if they fit, else why they are left out."""
+        self._bytes -= sum(len(block.data) for block in media)
+        self._images -= sum(block.mime.startswith("image/") for block in media)
+        return TOO_MANY if self._bytes < 0 else TOO_MANY_IMAGES if self._images < 0 else ""
+
+
+_COUNTS = re.compile(
+    r"images? > (?P<sum>\d+)"
+    r"|(?:at most|max(?:imum)?(?: of| is)?:?|up to|limit of) (?P<most>\d+) (?:images?|documents?|media|files?)\b"
+    r"|images?\b.{0,40}\b(?:max(?:imum)?(?: of| is)?|limit(?: is)?|at most) (?P<late>\d+)(?!\d| ?(?:[km]i?b|bytes|pixels|px))",
+    re.IGNORECASE,
+)
+_SIZE = re.compile(
+    r"(?:exceeds?|larger than|maximum(?: size)?(?: of| is)?|at most) (?P<size>\d+(?:\.\d+)?) ?(?P<unit>[km])i?b",
+    re.IGNORECASE,
+)
+
+
+def find_limit(reason: str, entries: Sequence[ModelMessage], *, is_size_of_request: bool = False) -> MediaLimit | None:
+    """Return the limit that a provider's reason names, or half of the media when it names none that these entries exceed.
+
+    None when the reason is about single media, or only one is there. `is_size_of_request`: the whole request has too many bytes.
+    """
+    media = [block for entry in entries for block in media_of(entry)]
+    if found := _COUNTS.search(reason):
+        most = int(next(number for number in found.groupdict().values() if number))
+        return MediaLimit(most=most if most < len(media) else len(media) // 2)
+    if found := _SIZE.search(reason):
+        largest = int(float(found["size"]) * (2**20 if found["unit"].lower() == "m" else 2**10))
+        if any(len(block.data) > largest for block in media):
+            return MediaLimit(largest=largest)
+    if len(media) > 1 and (is_size_of_request or re.search(r"too (?:many|much)", reason, re.IGNORECASE)):
+        return MediaLimit(most=len(media) // 2)
+    return None
+
+
+def media_of(entry: ModelMessage) -> tuple[MediaBlock, ...]:
+    """Return the media of an entry, in order."""
+    match entry:
+        case UserEntry():
+            return tuple(block for block in entry.content if isinstance(block, MediaBlock))
+        case ToolEntry():
+            return tuple(block for result in entry.results for block in result.media)
+        case AssistantEntry():
+            return ()
+
+
+def within_budget(entries: Sequence[ModelMessage], model: Model) -> tuple[ModelMessage, ...]:
+    """Return the entries with the oldest media replaced by a line of text until the rest fits the request's budget.
+
+    The budget is a number of bytes, and the number of images that the model's provider allows.
+    """
+    images = sum(block.mime.startswith("image/") for entry in entries for block in media_of(entry))
+    return _only(entries, _Budget(_to_keep(images, model.parameters.images)).accepts)
+
+
+def within_limit(entries: Sequence[ModelMessage], limit: MediaLimit) -> tuple[ModelMessage, ...]:
+    """Return the entries with the media beyond a provider's limit replaced by a line of text, the oldest first."""
+    kept = tuple(entries)
+    if (largest := limit.largest) is not None:
+        too_large = MediaLimit(largest=largest).reason()
+
+        def accepts_size(*media: MediaBlock) -> str:
+            return too_large if any(len(block.data) > largest for block in media) else ""
+
+        kept = _only(kept, accepts_size)
+    if limit.most is not None:
+        too_many = MediaLimit(most=limit.most).reason()
+        left = _to_keep(sum(len(media_of(entry)) for entry in kept), limit.most)
+
+        def accepts_number(*media: MediaBlock) -> str:
+            nonlocal left
+            left -= len(media)
+            return too_many if left < 0 else ""
+
+        kept = _only(kept, accepts_number)
+    return kept
+
+
+def _only(entries: Sequence[ModelMessage], accepts: Callable[..., str]) -> tuple[ModelMessage, ...]:
+    """Return the entries with those media that `accepts`, tried from the newest to the oldest, gives no reason against."""
     kept: list[ModelMessage] = []
     for entry in reversed(entries):
         match entry:
             case UserEntry():
-                blocks: list[TextBlock | MediaBlock] = []
-                for block in reversed(entry.content):
-                    if isinstance(block, MediaBlock):
-                        budget -= len(block.data)
-                        blocks.append(block if budget >= 0 else _left_out(block, TOO_MANY))
-                    else:
-                        blocks.append(block)
+                blocks = [_fitting(block, accepts) for block in reversed(entry.content)]
                 kept.append(UserEntry(tuple(reversed(blocks))))
             case ToolEntry():
                 results: list[ResultBlock] = []
                 for result in reversed(entry.results):
-                    budget -= sum(len(block.data) for block in result.media)
-                    results.append(result if budget >= 0 else _without_media(result, TOO_MANY))
+                    reason = accepts(*result.media)
+                    results.append(_without_media(result, reason) if reason else result)
                 kept.append(ToolEntry(tuple(reversed(results))))
             case AssistantEntry():
                 kept.append(entry)
     return tuple(reversed(kept))
+
+
+def _fitting(block: TextBlock | MediaBlock, accepts: Callable[..., str]) -> TextBlock | MediaBlock:
+    if isinstance(block, TextBlock):
+        return block
+    reason = accepts(block)
+    return _left_out(block, reason) if reason else block
+
+
+def _to_keep(count: int, limit: int | None) -> int:
+    """Return how many media of so many a request keeps: at most the limit, and a quarter of it fewer each time it is reached.
+
+    So most steps that add an image change nothing before it, and the provider's cache stays valid.
+    """
+    if limit is None or count <= limit:
+        return count
+    batch = max(1, limit // 4)
+    return max(0, count - -(-(count - limit) // batch) * batch)
 
 
 def without_media(entries: Sequence[ModelMessage]) -> tuple[ModelMessage, ...]:

@@ -8,6 +8,7 @@ reference, section 17; SPEC row 16.
 
 import re
 from collections.abc import Sequence
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -22,13 +23,26 @@ from opencode_tui.engine.provider.llm import (
     ToolEntry,
     UserEntry,
 )
-from opencode_tui.engine.session.request.media import media_blocks, within_budget, without_media
-from opencode_tui.engine.session.retry import reports_refused_media
+from opencode_tui.engine.session.request.media import (
+    media_blocks,
+    within_budget,
+    within_limit,
+    without_media,
+)
+from opencode_tui.engine.session.retry import MediaLimit, refused_media
 from opencode_tui.schema.model import Model
 from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.message import AssistantMessage, UserMessage
-from opencode_tui.schema.session.part import CompactionPart, FilePart, ReasoningPart, SubtaskPart, TextPart, ToolPart
-from opencode_tui.schema.session.stored_error import StoredAbortedError
+from opencode_tui.schema.session.part import (
+    CompactionPart,
+    FilePart,
+    ReasoningPart,
+    StepStartPart,
+    SubtaskPart,
+    TextPart,
+    ToolPart,
+)
+from opencode_tui.schema.session.stored_error import StoredAbortedError, keeps_answer
 from opencode_tui.schema.session.tool_state import ToolStateCompleted, ToolStateError
 
 PRUNED_OUTPUT = "[Old tool result content cleared]"
@@ -52,7 +66,7 @@ def to_model_messages(messages: Sequence[MessageWithParts], model: Model) -> tup
             builder.add_user(message)
         else:
             builder.add_assistant(message.info, message)
-    return within_budget(builder.finished())
+    return within_budget(builder.finished(), model)
 
 
 class _Builder:
@@ -62,9 +76,10 @@ class _Builder:
         self._model = model
         self._entries: list[ModelMessage] = []
         self._ids: set[str] = set()
+        self._limit = MediaLimit()
 
     def finished(self) -> tuple[ModelMessage, ...]:
-        entries = [_without_last_thoughts(entry) for entry in self._entries]
+        entries = [_without_last_thoughts(entry) for entry in within_limit(self._entries, self._limit)]
         if entries and not isinstance(entries[0], UserEntry):
             entries.insert(0, UserEntry((TextBlock(NO_BEGINNING),)))
         if entries and isinstance(entries[-1], AssistantEntry):
@@ -92,27 +107,35 @@ class _Builder:
 
     def add_assistant(self, info: AssistantMessage, message: MessageWithParts) -> None:
         same_model = info.provider_id == self._model.provider_id and info.model_id == self._model.model_id
-        if same_model and any(map(reports_refused_media, message.parts)):
-            self._entries = list(without_media(self._entries))
-        if info.error is not None and not isinstance(info.error, StoredAbortedError):
+        for limit in map(refused_media, message.parts) if same_model else ():
+            if limit == MediaLimit():
+                self._entries = list(without_media(self._entries))
+            elif limit is not None:
+                self._limit = self._limit.tightened(limit)
+        if not keeps_answer(info.error) and not isinstance(info.error, StoredAbortedError):
             return
         content: list[TextBlock | ThinkingBlock | CallBlock] = []
         results: list[ResultBlock] = []
+        before: list[TextBlock] = []
         for part in message.parts:
             match part:
+                case StepStartPart() if part.reminder:
+                    before.append(TextBlock(part.reminder))
                 case TextPart() if not part.ignored:
-                    content.extend(_text(part.text.rstrip(), part))
+                    content.extend(_text(part.text.rstrip(), part, part.metadata if same_model else None))
                 case ReasoningPart() if same_model and part.metadata:
                     content.append(ThinkingBlock(clean(part.text), part.metadata, part=part.id))
                 case ToolPart():
                     call_id = self._unique_id(part.call_id)
-                    metadata = part.metadata if same_model else None
+                    metadata = part.metadata if same_model and not _is_pruned(part) else None
                     content.append(CallBlock(call_id, _plain_name(part.tool), _input(part), metadata, part=part.id))
                     results.append(replace(self._result(part, call_id), part=part.id))
                 case _:
                     pass
         if not any(not isinstance(block, ThinkingBlock) for block in content):
             return
+        if before:
+            self._push_user(tuple(before))
         self._push_assistant(tuple(content), tuple(results))
 
     def _result(self, part: ToolPart, call_id: str) -> ResultBlock:
@@ -160,9 +183,10 @@ class _Builder:
     ) -> None:
         last = self._entries[-1] if self._entries else None
         if isinstance(last, AssistantEntry):
-            self._entries[-1] = AssistantEntry(last.content + content)
-        else:
-            self._entries.append(AssistantEntry(content))
+            self._entries.append(
+                UserEntry((TextBlock(CONTINUE),))
+            )  # as the request was sent that the second one answers
+        self._entries.append(AssistantEntry(content))
         if results:
             self._entries.append(ToolEntry(results))
 
@@ -186,13 +210,17 @@ def _without_last_thoughts(entry: ModelMessage) -> ModelMessage:
     return AssistantEntry(tuple(content))
 
 
+def _is_pruned(part: ToolPart) -> bool:
+    return isinstance(part.state, ToolStateCompleted) and part.state.time.compacted is not None
+
+
 def _plain_name(tool: str) -> str:
     """Return a tool's name in a form that every provider accepts; models sometimes call tools by invalid names."""
     return _UNSAFE_ID.sub("_", tool)[:_MAX_NAME] or _UNNAMED_TOOL
 
 
-def _text(text: str, part: TextPart) -> list[TextBlock]:
-    return [TextBlock(clean(text), part=part.id)] if text.strip() else []
+def _text(text: str, part: TextPart, metadata: dict[str, Any] | None = None) -> list[TextBlock]:
+    return [TextBlock(clean(text), metadata=metadata, part=part.id)] if text.strip() else []
 
 
 def _input(part: ToolPart) -> dict[str, object]:

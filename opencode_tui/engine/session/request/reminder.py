@@ -1,62 +1,126 @@
-"""Pure: reminders that the program adds to user messages when they are sent; the records do not change.
+"""Pure: reminders that the program adds to user messages. They are stored before they are sent: later requests repeat them.
 
 Everything added is inside `<system-reminder>`. Late messages are wrapped as seed 001, 6.2, defines: clients and scripted models
 know that form. Source: reference, section 24; SPEC section 3, "markers".
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import cast
+
+from msgspec import Struct
 
 from opencode_tui.engine.agent.agents import read_prompt
 from opencode_tui.schema.session.history import MessageWithParts, with_parts
-from opencode_tui.schema.session.message import AssistantMessage, UserMessage
-from opencode_tui.schema.session.part import AnyPart, TextPart
+from opencode_tui.schema.session.message import AnyMessage, AssistantMessage, UserMessage
+from opencode_tui.schema.session.part import AnyPart, PartTime, TextPart
 
 PLAN_AGENT = "plan"
 BUILD_AGENT = "build"
+ANNOUNCED = "announced"
+"""The key in a text's metadata with the facts that it announces."""
+LATE = "late"
+"""The key in a text's metadata that marks what arrived while the model was working."""
+MODE = "mode"
+"""The fact that plan mode is on or has ended."""
 LAST_STEP = (
     "This is the last step: no more tools can be called. Say in text what is done, what is left, what comes next."
 )
 
 
-def wrap_late(messages: Sequence[MessageWithParts], last_finished: int | None) -> list[MessageWithParts]:
-    """Return the messages with requests after the newest finished answer wrapped, so that the model notices them.
+class Reminder(Struct, frozen=True):
+    """A text for the model, and the facts that it announces: a mark of each by its name, None for one that is gone."""
 
-    For the second and later steps of a run: then such a request arrived while the model was working.
+    text: str
+    facts: Mapping[str, str | None]
+
+
+def late_texts(messages: Sequence[MessageWithParts], last_finished: int | None) -> list[TextPart]:
+    """Return the texts, marked as late, of requests after the newest finished answer that are not marked yet.
+
+    For the second and later steps of a run: then such a request arrived while the model was working. The marks are stored, so
+    that all later requests contain these texts in the same form.
     """
     if last_finished is None:
-        return list(messages)
+        return []
     return [
-        _wrapped(message) if index > last_finished and isinstance(message.info, UserMessage) else message
-        for index, message in enumerate(messages)
+        part.changed(metadata={**(part.metadata or {}), LATE: True})
+        for message in messages[last_finished + 1 :]
+        if isinstance(message.info, UserMessage)
+        for part in message.parts
+        if isinstance(part, TextPart) and _is_of_user(part) and not is_late(part)
     ]
 
 
-def remind_of_mode(messages: Sequence[MessageWithParts], agent: str) -> list[MessageWithParts]:
-    """Return the messages with a reminder of the mode in the newest request: plan mode is on, or has just ended."""
+def is_late(part: AnyPart) -> bool:
+    """Return whether a text is marked as one that arrived while the model was working."""
+    return isinstance(part, TextPart) and bool((part.metadata or {}).get(LATE))
+
+
+def wrap_late(messages: Sequence[MessageWithParts]) -> list[MessageWithParts]:
+    """Return the messages with the texts that are marked as late wrapped, so that the model notices them."""
+    return [
+        with_parts(message.info, [_wrapped(part) if is_late(part) else part for part in message.parts])
+        if isinstance(message.info, UserMessage) and any(map(is_late, message.parts))
+        else message
+        for message in messages
+    ]
+
+
+def is_unanswered(messages: Sequence[MessageWithParts]) -> bool:
+    """Return whether the newest message is a request: no answer to it has begun, so that a reminder can join it."""
+    return bool(messages) and isinstance(messages[-1].info, UserMessage)
+
+
+def announcements(messages: Sequence[MessageWithParts]) -> Iterator[tuple[int, Mapping[str, str | None]]]:
+    """Yield what stored reminders announce, oldest first: when (ms since 1970), and a mark of each fact by its name."""
+    for message in messages:
+        if isinstance(message.info, UserMessage):
+            for part in message.parts:
+                found: object = (part.metadata or {}).get(ANNOUNCED) if isinstance(part, TextPart) else None
+                if isinstance(part, TextPart) and isinstance(found, dict):
+                    marks = cast("dict[str, object]", found)
+                    facts = {name: mark if isinstance(mark, str) else None for name, mark in marks.items()}
+                    yield part.time.start if part.time else 0, facts
+
+
+def mode_reminder(messages: Sequence[MessageWithParts], agent: str) -> Reminder | None:
+    """Return the reminder for the newest request that plan mode is on, or has just ended; None without one."""
     if agent == PLAN_AGENT:
-        return with_reminder(messages, read_prompt("plan"))
-    was_planning = any(isinstance(one.info, AssistantMessage) and one.info.agent == PLAN_AGENT for one in messages)
+        return Reminder(as_reminder(read_prompt("plan")), {MODE: PLAN_AGENT})
+    modes = [facts[MODE] for _, facts in announcements(messages) if MODE in facts]
+    answers = [one.info.agent for one in messages if isinstance(one.info, AssistantMessage)]
+    was_planning = modes[-1] == PLAN_AGENT if modes else PLAN_AGENT in answers
     if agent == BUILD_AGENT and was_planning:
-        return with_reminder(messages, read_prompt("build_switch"))
-    return list(messages)
+        return Reminder(as_reminder(read_prompt("build_switch")), {MODE: BUILD_AGENT})
+    return None
 
 
-def with_reminder(messages: Sequence[MessageWithParts], text: str) -> list[MessageWithParts]:
-    """Return the messages with a reminder at the end of the newest request."""
-    changed = list(messages)
-    for index in range(len(changed) - 1, -1, -1):
-        info = changed[index].info
-        if isinstance(info, UserMessage):
-            reminder = TextPart(
-                id=f"{info.id}_reminder",
-                session_id=info.session_id,
-                message_id=info.id,
-                text=as_reminder(text),
-                synthetic=True,
-            )
-            changed[index] = with_parts(info, [*changed[index].parts, reminder])
-            break
-    return changed
+def reminder_part(request: AnyMessage, identifier: str, reminder: Reminder, *, now: int) -> TextPart:
+    """Return a reminder as a part to store in a request; `now` in ms since 1970."""
+    return TextPart(
+        id=identifier,
+        session_id=request.session_id,
+        message_id=request.id,
+        text=reminder.text,
+        synthetic=True,
+        time=PartTime(start=now, end=now),
+        metadata={ANNOUNCED: dict(reminder.facts)},
+    )
+
+
+def with_parts_added(messages: Sequence[MessageWithParts], parts: Sequence[AnyPart]) -> list[MessageWithParts]:
+    """Return the messages with these parts at the end of the newest one."""
+    last = messages[-1]
+    return [*messages[:-1], with_parts(last.info, [*last.parts, *parts])]
+
+
+def with_last_step(messages: Sequence[MessageWithParts], request: UserMessage) -> list[MessageWithParts]:
+    """Return the messages with `LAST_STEP` as a request of its own at the end; its ID is not one of a stored message."""
+    identifier = f"{request.id}_reminder"
+    part = TextPart(
+        id=identifier, session_id=request.session_id, message_id=identifier, text=as_reminder(LAST_STEP), synthetic=True
+    )
+    return [*messages, with_parts(request.changed(id=identifier, tools=None, system=None), [part])]
 
 
 def as_reminder(text: str) -> str:
@@ -64,12 +128,12 @@ def as_reminder(text: str) -> str:
     return f"<system-reminder>\n{text}\n</system-reminder>"
 
 
-def _wrapped(message: MessageWithParts) -> MessageWithParts:
-    return with_parts(message.info, [_wrapped_part(part) for part in message.parts])
+def _is_of_user(part: TextPart) -> bool:
+    return not part.synthetic and not part.ignored and bool(part.text.strip())
 
 
-def _wrapped_part(part: AnyPart) -> AnyPart:
-    if not isinstance(part, TextPart) or part.synthetic or part.ignored or not part.text.strip():
+def _wrapped(part: AnyPart) -> AnyPart:
+    if not isinstance(part, TextPart) or not _is_of_user(part):
         return part
     lines = (
         "The user sent the following message:",

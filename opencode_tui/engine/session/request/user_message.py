@@ -19,7 +19,7 @@ from opencode_tui.engine.session.request.reminder import as_reminder
 from opencode_tui.schema.api.request import AgentInput, FileInput, PromptInput, PromptPart, SubtaskInput, TextInput
 from opencode_tui.schema.error import ConfigError, SessionError
 from opencode_tui.schema.ids import Clock, Identifier, is_identifier
-from opencode_tui.schema.model import ModelRef
+from opencode_tui.schema.model import ModelRef, describe_variants
 from opencode_tui.schema.record import Record
 from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.message import MessageTime, UserMessage
@@ -53,10 +53,12 @@ class UserMessages(Struct, frozen=True):
     """Returns, once, what the model does not know yet: which background commands of a session have ended."""
 
     def check(self, prompt: PromptInput) -> None:
-        """Raise as `address` does when the agent or the model that a prompt names does not exist."""
+        """Raise as `address` does when the agent, the model or the variant that a prompt names does not exist."""
         agent = self._agent(prompt.agent)
         self._check_named(prompt)
-        self.catalog.resolve(prompt.model or agent.model or self.catalog.default_model())
+        model = self.catalog.resolve(prompt.model or agent.model or self.catalog.default_model())
+        if prompt.variant is not None and prompt.variant not in model.variants:
+            raise ConfigError(f"{model.ref} {describe_variants(model, prompt.variant)}")
 
     async def address(self, session_id: str, prompt: PromptInput) -> Target:
         """Return the agent and model: of the prompt, else of the agent, else of the session's newest request, else the defaults.
@@ -84,7 +86,7 @@ class UserMessages(Struct, frozen=True):
             model=target.model,
             system=prompt.system,
             tools=prompt.tools,
-            variant=_variant(prompt, target),
+            variant=self._variant(prompt, target),
             format=prompt.format,
             delivery="queue" if is_waiting else None,
         )
@@ -153,17 +155,18 @@ class UserMessages(Struct, frozen=True):
         owner = {"id": self._part_id(given), "sessionID": message.session_id, "messageID": message.id}
         return _PART_TYPES[type(given)].model_validate({**given.to_dict(), **owner})
 
+    def _variant(self, prompt: PromptInput, target: Target) -> str | None:
+        """Return the model variant: the prompt's, else the agent's if the model that answers has it."""
+        own = target.agent.variant
+        if prompt.variant or own is None:
+            return prompt.variant
+        return own if own in self.catalog.resolve(target.model).variants else None
+
     def _part_id(self, given: TextInput | AgentInput | SubtaskInput) -> str:
         if given.id is None:
             return self.identifier.ascending("prt")
         self.identifier.observe(given.id)
         return given.id
-
-
-def _variant(prompt: PromptInput, target: Target) -> str | None:
-    """Return the model variant: the prompt's, else the agent's when the agent's own model answers."""
-    agent = target.agent
-    return prompt.variant or (agent.variant if target.model == agent.model else None)
 
 
 def _invitation(name: str, target: AgentInfo) -> str:

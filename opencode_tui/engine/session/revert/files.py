@@ -134,6 +134,7 @@ class FileRevert:
             kept=await _with_times(found.conflicts, changes),
             unprotected=_unprotected(found.unprotected, {**gone, **work.lost}, changes),
             unavailable=self._snapshots.unavailable,
+            beside=[] if is_redo else await self._snapshots.beside(patches),
         )
 
     async def revert(
@@ -167,6 +168,7 @@ class FileRevert:
             kept=await _with_times(report.conflicts, changes),
             unprotected=_unprotected(report.unprotected, lost, changes),
             failed=[_file(failure.path, changes, reason=failure.reason) for failure in report.failed],
+            beside=[] if is_redo else await self._snapshots.beside(work.patches),
         )
 
     async def finished(self, key: str) -> Report | None:

@@ -20,7 +20,7 @@ from opencode_tui.engine.lazy import Lazy
 from opencode_tui.engine.session.records.store import SessionStore
 from opencode_tui.engine.session.revert.retention import SnapshotRetention
 from opencode_tui.engine.session.session_lock import SessionLock
-from opencode_tui.engine.tool.tool import FileWrite
+from opencode_tui.engine.tool.tool import BackgroundProgram, FileWrite
 from opencode_tui.schema.error import BusyError, OpencodeError
 from opencode_tui.schema.ids import Identifier
 from opencode_tui.schema.session.message import AssistantMessage
@@ -48,9 +48,14 @@ class StepRecorder:
         retention: SnapshotRetention,
         lock: SessionLock,
         find_log: Callable[[], str] | None = None,
+        follow: Callable[[Sequence[str]], None] | None = None,
     ) -> None:
-        """`find_log` returns the path of the change log; with it `recover` loads nothing where no command was killed."""
+        """`find_log` returns the path of the change log; with it `recover` loads nothing where no command was killed.
+
+        `follow` gets the files of a step that changed, each time after one of its commands; it does not block.
+        """
         self._find_log = find_log
+        self.follow = follow
         self._recovered: set[str] = set()
         self._snapshots = snapshots
         self._session_lock = lock
@@ -198,6 +203,12 @@ class StepChanges:
         recording = self._recording
         if recording is not None and recording.is_open:
             await self.attempt(recording.finalize)
+            self.report()
+
+    def report(self) -> None:
+        """Report the changed files, after a command."""
+        if self._part is not None and self._recorder.follow is not None:
+            self._recorder.follow(self._part.files)
 
     async def open(self) -> "StepRecording":
         """Return the step's recording, created by the first call that changes something; raises SnapshotError."""
@@ -238,15 +249,16 @@ class StepChanges:
                             await self._store_patch(recording)
                         await self._recorder.store.sync()
                 is_stored = True
+                self.report()
             finally:
                 self._recorder.background.pop(window, None)
                 await recording.close_background(window, is_stored=is_stored)
         except OpencodeError as error:
             logger.warning("undo will not cover all changes of message %s: %s", message.id, error)
 
-    async def begin_background(self) -> "BackgroundWindow":
+    async def begin_background(self, program: BackgroundProgram) -> "BackgroundWindow":
         """Record all files before a background command; raises SnapshotError, StorageError."""
-        window = await (await self.open()).begin_background()
+        window = await (await self.open()).begin_background(program.name, program.open_files)
         self._recorder.background[window] = self
         return window
 
@@ -335,18 +347,19 @@ class FileChangeRecorder:
         finally:
             if is_joined:
                 await self._attempt(self._leave)
+                self._changes.report()
 
-    def background(self) -> AbstractAsyncContextManager[None]:
+    def background(self, program: BackgroundProgram) -> AbstractAsyncContextManager[None]:
         """Return a context for the duration of a background command of the call."""
-        return self._background()
+        return self._background(program)
 
     @asynccontextmanager
-    async def _background(self) -> AsyncGenerator[None]:
+    async def _background(self, program: BackgroundProgram) -> AsyncGenerator[None]:
         window: BackgroundWindow | None = None
 
         async def begin() -> None:
             nonlocal window
-            window = await self._changes.begin_background()
+            window = await self._changes.begin_background(program)
 
         try:
             await self._attempt(begin)

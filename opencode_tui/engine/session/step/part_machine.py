@@ -11,7 +11,9 @@ from typing import assert_never
 from msgspec import Struct
 
 from opencode_tui.engine.provider.llm import (
+    WEBSEARCH,
     FinishStep,
+    ProviderSearch,
     ReasoningDelta,
     ReasoningEnd,
     ReasoningStart,
@@ -23,11 +25,16 @@ from opencode_tui.engine.provider.llm import (
     ToolInputDelta,
     ToolInputEnd,
     ToolInputStart,
+    Usage,
+    UsageSoFar,
 )
 from opencode_tui.engine.session.records.store import LiveText
 from opencode_tui.schema.ids import Clock, Identifier
 from opencode_tui.schema.session.part import AnyPart, PartTime, ReasoningPart, TextPart, ToolPart
-from opencode_tui.schema.session.tool_state import ToolStatePending
+from opencode_tui.schema.session.tool_state import ToolStateCompleted, ToolStateError, ToolStatePending, ToolTime
+
+PROVIDER_EXECUTED = "providerExecuted"
+"""The key in the metadata of a call that the provider ran itself; OpenCode's name."""
 
 
 class Stored(Struct, frozen=True):
@@ -62,7 +69,8 @@ def _grown_part(change: PartChange) -> LiveText | None:
 
 
 class PartMachine:
-    """The parts of one answer. `calls` and `finish` are the tool calls and the finish reason at the end of the stream."""
+    """The parts of one answer. `calls` and `finish` are the tool calls and the finish reason at the end of the stream, `usage` the
+    last that was reported."""
 
     def __init__(self, *, session_id: str, message_id: str, identifier: Identifier, clock: Clock) -> None:
         self._session_id = session_id
@@ -71,8 +79,10 @@ class PartMachine:
         self._clock = clock
         self._open: dict[tuple[str, str], LiveText] = {}
         self._tools: dict[str, ToolPart] = {}
+        self._searches: dict[str, str] = {}
         self.calls: list[tuple[ToolPart, ToolCall]] = []
         self.finish: FinishStep | None = None
+        self.usage = Usage()
         self.part_ids: list[str] = []
 
     def apply(self, event: StreamEvent) -> list[PartChange]:
@@ -85,15 +95,20 @@ class PartMachine:
             case TextStart() | ReasoningStart() | ToolInputDelta() | ToolInputEnd():
                 return []
             case TextEnd():
-                return self._close("text", event.id, None)
+                return self._close("text", event.id, event.metadata)
             case ReasoningEnd():
                 return self._close("reasoning", event.id, event.metadata)
             case ToolInputStart():
                 return [Stored(self._pending(event.id, event.tool))]
             case ToolCall():
                 return self._call(event)
+            case ProviderSearch():
+                return [Stored(self._searched(event))]
+            case UsageSoFar():
+                self.usage = event.usage
+                return []
             case FinishStep():
-                self.finish = event
+                self.finish, self.usage = event, event.usage
                 return self.close_open()
             case _:
                 assert_never(event)
@@ -151,6 +166,42 @@ class PartMachine:
         self._tools[event.id] = changed
         self.calls.append((changed, event))
         return [] if known is not None and changed == known else [Stored(changed)]
+
+    def _searched(self, event: ProviderSearch) -> ToolPart:
+        """Return the part of a search that the provider made: a call that is complete at once, and may be reported again."""
+        now = self._clock()
+        time = ToolTime(start=now, end=now)
+        lines = (
+            f"{number}. {page['title']}" + (f"\n   {page['url']}" if page["title"] != page["url"] else "")
+            for number, page in enumerate(event.pages, start=1)
+        )
+        title = str(event.input.get("query") or "")
+        state = (
+            ToolStateError(input=event.input, error=f"The provider's search failed: {event.error}.", time=time)
+            if event.error
+            else ToolStateCompleted(
+                input=event.input,
+                output="\n\n".join(lines) or "No results.",
+                title=title,
+                metadata={
+                    **({"count": len(event.pages)} if event.pages else {}),
+                    "results": event.pages,
+                    PROVIDER_EXECUTED: True,
+                },
+                time=time,
+            )
+        )
+        part_id = self._searches.get(event.id) or self._new_id()
+        self._searches[event.id] = part_id
+        return ToolPart(
+            id=part_id,
+            session_id=self._session_id,
+            message_id=self._message_id,
+            call_id=event.id,
+            tool=WEBSEARCH,
+            state=state,
+            metadata={**event.metadata, PROVIDER_EXECUTED: True},
+        )
 
     def _new_id(self) -> str:
         part_id = self._identifier.ascending("prt")

@@ -9,6 +9,7 @@ import asyncio
 import time
 from collections.abc import Sequence
 from contextlib import aclosing
+from decimal import Decimal
 from typing import Literal, TypedDict
 
 from msgspec import Struct, field
@@ -20,20 +21,24 @@ from opencode_tui.engine.provider.llm import Llm, LlmRequest, StreamEvent, ToolC
 from opencode_tui.engine.session.limits import RETRY_ATTEMPTS, STREAM_SLICE_MS
 from opencode_tui.engine.session.plugin_hooks import change_text
 from opencode_tui.engine.session.records.store import SessionStore
-from opencode_tui.engine.session.request.media import without_media
-from opencode_tui.engine.session.retry import MEDIA, GiveUp, Wait, next_try, store_cause
+from opencode_tui.engine.session.request.media import find_limit, media_of, within_limit, without_media
+from opencode_tui.engine.session.retry import MEDIA, GiveUp, MediaLimit, Wait, next_try, store_cause
 from opencode_tui.engine.session.runs import Cleanup, SessionStatuses
 from opencode_tui.engine.session.step.file_changes import StepRecorder
 from opencode_tui.engine.session.step.part_machine import Grew, PartChange, PartMachine, Stored, merge_growth
 from opencode_tui.engine.session.step.tool_calls import CallScope, ToolCalls
 from opencode_tui.engine.session.tokens.estimate import TokenEstimator
-from opencode_tui.schema.error import Failure, OpencodeError, ProviderError
+from opencode_tui.schema.error import Failure, OpencodeError, ProviderError, split_remedy, with_remedy
 from opencode_tui.schema.ids import Clock, Identifier
+from opencode_tui.schema.model import Model
 from opencode_tui.schema.session.message import AssistantMessage
 from opencode_tui.schema.session.part import RetryPart, RetryTime, StepFinishPart, StepStartPart, TextPart, ToolPart
 from opencode_tui.schema.session.session import RetryStatus
 from opencode_tui.schema.session.stored_error import StoredError
 from opencode_tui.schema.session.tool_state import ABORTED_TOOL, ToolStatePending, ToolStateRunning, fail
+
+_TOO_LARGE = 413
+"""The HTTP status of a request with too many bytes."""
 
 Outcome = Literal["continue", "stop"]
 NOT_RUN = "Not run: the answer with this call is incomplete"
@@ -67,6 +72,9 @@ class StepProcessor:
         self._services = services
         self.message = message
         self._machine: PartMachine | None = None
+        self._price: Model | None = None
+        self._lost = Decimal(0)
+        """USD of answers that were cut off and asked for again."""
         self._unstored: list[PartChange] = []
         self._changes = services.recorder.begin(message)
 
@@ -75,19 +83,19 @@ class StepProcessor:
         """Return whether the answer has tool calls."""
         return self._machine is not None and bool(self._machine.calls)
 
-    async def run(self, llm: Llm, request: LlmRequest, scope: CallScope) -> Outcome:
-        """Call the model, run its tools and store the results.
+    async def run(self, llm: Llm, request: LlmRequest, scope: CallScope, *, reminder: str | None = None) -> Outcome:
+        """Call the model, run its tools and store the results; `reminder` is the end of the request that no message has.
 
         Returns `stop` when the user rejected a call. Raises ProviderError when the model call has failed permanently.
         """
         await self._services.store.update_message(self.message)
-        await self._start_step()
+        await self._start_step(reminder)
         machine, request = await self._answer(llm, request)
         finish = machine.finish
         if finish is None:
             raise ProviderError("the answer is incomplete", provider_id=self.message.provider_id)
         blocked = await self._services.calls.run(machine.calls, replace(scope, changes=self._changes))
-        tokens, cost = to_tokens(finish.usage), to_cost(finish.usage, request.model)
+        tokens, cost = to_tokens(finish.usage), self._lost + to_cost(finish.usage, request.model)
         await self._services.store.update_part(
             StepFinishPart(
                 **self._ids(),
@@ -139,6 +147,9 @@ class StepProcessor:
                     stop_reason="interrupted" if is_interrupted else None,
                 )
                 await store.update_part(part.changed(state=state))
+        if self._price is not None:
+            last = Decimal(0) if self._machine is None else to_cost(self._machine.usage, self._price)
+            self.message = self.message.changed(cost=float(self._lost + last))
         self.message = self.message.changed(error=error)
         await self._complete()
         return None if self._changes.is_stored else self._changes.store_interrupted
@@ -146,6 +157,7 @@ class StepProcessor:
     async def _answer(self, llm: Llm, request: LlmRequest) -> tuple[PartMachine, LlmRequest]:
         """Return the complete answer, and its request: without media when the provider rejected them."""
         attempt, waited = 1, 0
+        self._price = request.model
         while True:
             machine = self._machine = PartMachine(
                 session_id=self.message.session_id,
@@ -159,12 +171,14 @@ class StepProcessor:
             except ProviderError as error:
                 decision = next_try(error, attempt=attempt, waited_ms=waited)
                 reduced = _without_refused_media(request, error)
+                limit = None
                 if reduced is not None:
-                    request, decision = reduced, Wait(0)
+                    (request, limit), decision = reduced, Wait(0)
                 if isinstance(decision, GiveUp):
                     raise _explained(error, decision.reason) from error
+                self._lost += to_cost(machine.usage, request.model)
                 await self._drop(machine)
-                await self._wait(error, attempt, decision.delay_ms)
+                await self._wait(error, attempt, decision.delay_ms, limit)
                 attempt, waited = attempt + 1, waited + decision.delay_ms
 
     async def _read(self, llm: Llm, request: LlmRequest, machine: PartMachine) -> None:
@@ -206,20 +220,20 @@ class StepProcessor:
             await self._services.store.remove_part(self.message.session_id, self.message.id, part_id)
         self._machine = None
 
-    async def _wait(self, error: ProviderError, attempt: int, delay_ms: int) -> None:
+    async def _wait(self, error: ProviderError, attempt: int, delay_ms: int, limit: MediaLimit | None) -> None:
         now = self._services.clock()
         await self._services.store.update_part(
-            RetryPart(**self._ids(), attempt=attempt, error=store_cause(error), time=RetryTime(created=now))
+            RetryPart(**self._ids(), attempt=attempt, error=store_cause(error, limit), time=RetryTime(created=now))
         )
         self._services.statuses.set(
             self.message.session_id,
-            RetryStatus(attempt=attempt, message=str(error), next=now + delay_ms, attempts=RETRY_ATTEMPTS),
+            RetryStatus(attempt=attempt, message=_waiting(error, limit), next=now + delay_ms, attempts=RETRY_ATTEMPTS),
         )
         await asyncio.sleep(delay_ms / 1000)
         self._services.statuses.busy(self.message.session_id)
 
-    async def _start_step(self) -> None:
-        part = StepStartPart(**self._ids())
+    async def _start_step(self, reminder: str | None = None) -> None:
+        part = StepStartPart(**self._ids(), reminder=reminder)
         self._changes.begin(part)
         await self._services.store.update_part(part)
 
@@ -237,12 +251,29 @@ class StepProcessor:
         )
 
 
-def _without_refused_media(request: LlmRequest, error: ProviderError) -> LlmRequest | None:
-    """Return the request without the media that the provider rejects; None for any other error."""
-    if error.failure.kind != MEDIA:
+def _without_refused_media(request: LlmRequest, error: ProviderError) -> tuple[LlmRequest, MediaLimit | None] | None:
+    """Return the request without the media that the provider rejects, and its limit; None for any other error.
+
+    A request of too many bytes loses the older half of its media before its history is compacted.
+    """
+    is_size_of_request = error.failure.kind == "overflow" and error.failure.status == _TOO_LARGE
+    if error.failure.kind != MEDIA and not is_size_of_request:
         return None
-    messages = without_media(request.messages)
-    return None if messages == tuple(request.messages) else replace(request, messages=messages)
+    limit = find_limit(str(error), request.messages, is_size_of_request=is_size_of_request)
+    if limit is None and is_size_of_request:
+        limit = MediaLimit(most=0) if any(map(media_of, request.messages)) else None
+        if limit is None:
+            return None
+    messages = without_media(request.messages) if limit is None else within_limit(request.messages, limit)
+    return None if messages == tuple(request.messages) else (replace(request, messages=messages), limit)
+
+
+def _waiting(error: ProviderError, limit: MediaLimit | None) -> str:
+    """Return why the request is sent again."""
+    cause, _ = split_remedy(str(error))
+    if limit is not None:
+        return f"{cause}; {limit.reason()}"
+    return f"{cause}; the images and documents so far are left out" if error.failure.kind == MEDIA else cause
 
 
 def _explained(error: ProviderError, reason: str) -> OpencodeError:
@@ -250,4 +281,5 @@ def _explained(error: ProviderError, reason: str) -> OpencodeError:
     if not reason:
         return error
     failure = Failure(kind=error.failure.kind, status=error.failure.status, body=error.failure.body)
-    return ProviderError(f"{error}; {reason}", provider_id=error.provider_id, failure=failure)
+    cause, remedy = split_remedy(str(error))
+    return ProviderError(with_remedy(f"{cause}; {reason}", remedy), provider_id=error.provider_id, failure=failure)

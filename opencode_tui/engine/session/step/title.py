@@ -1,7 +1,7 @@
 """The title of a new session, by the small model during the first turn. Source: reference, section 22; SPEC row 20.
 
 Only a top-level session without a title gets one, from its first request. Nothing waits for it; a failure is written to
-the log. The cost of the call is added to `session.metadata`.
+the log. Without room in a budget there is no title. The cost of the call is added to `session.metadata`.
 """
 
 import re
@@ -14,8 +14,10 @@ from opencode_tui.engine.agent.registry import AgentRegistry
 from opencode_tui.engine.provider.catalog import Catalog
 from opencode_tui.engine.provider.complete import ask, with_cost
 from opencode_tui.engine.provider.llm import LlmRequest, TextBlock, UserEntry
+from opencode_tui.engine.provider.model_facts import least_variant
 from opencode_tui.engine.provider.providers import Providers
 from opencode_tui.engine.session.background import Background
+from opencode_tui.engine.session.budget import Budgets
 from opencode_tui.engine.session.records.store import SessionStore
 from opencode_tui.engine.session.request.reminder import as_reminder
 from opencode_tui.schema.model import Model
@@ -83,6 +85,7 @@ class SessionTitles(Struct, frozen=True):
     catalog: Catalog
     providers: Providers
     background: Background
+    budgets: Budgets
 
     def schedule(self, session: SessionInfo, messages: Sequence[MessageWithParts]) -> None:
         """Start to generate a title if the session has none and this is its first request; returns at once."""
@@ -97,7 +100,13 @@ class SessionTitles(Struct, frozen=True):
         if not isinstance(request.info, UserMessage):
             return
         model = self.catalog.resolve(agent.model or self.catalog.small_model(request.info.model))
-        completion = await ask(self.providers.llm(model), _title_request(request, agent, model))
+        asked, session_id = _title_request(request, agent, model), request.info.session_id
+        async with self.budgets.reserved_if_free(session_id, asked) as is_free:
+            if is_free:
+                await self._ask(session_id, asked)
+
+    async def _ask(self, session_id: str, request: LlmRequest) -> None:
+        completion = await ask(self.providers.llm(request.model), request)
         title = clean_title(completion.text)
 
         def change(info: SessionInfo) -> SessionInfo:
@@ -105,7 +114,7 @@ class SessionTitles(Struct, frozen=True):
                 info = info.changed(title=title)
             return with_cost(info, completion.cost)
 
-        await self.store.update(request.info.session_id, change, touch=False)
+        await self.store.update(session_id, change, touch=False)
 
 
 def _title_request(request: MessageWithParts, agent: AgentInfo, model: Model) -> LlmRequest:
@@ -118,5 +127,5 @@ def _title_request(request: MessageWithParts, agent: AgentInfo, model: Model) ->
         max_output=min(model.limit.output or most, most),
         temperature=agent.temperature if model.temperature else None,
         top_p=agent.top_p,
-        options=agent.options,
+        options={**agent.options, **least_variant(model)},
     )

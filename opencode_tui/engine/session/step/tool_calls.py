@@ -167,7 +167,7 @@ class ToolCalls(Struct, frozen=True):
             tool, call = inner.tool, replace(call, input=inner.arguments)
         arguments = None
         if problem is None and tool is None:
-            problem = f"There is no tool {call.tool!r}. Use one of: {', '.join(self.tools.names)}."
+            problem = self.tools.describe_unknown(call.tool, scope.switched_off)
         elif problem is None and tool is not None and not scope.switched_off.isdisjoint((name, tool.name)):
             problem = f"The tool {tool.name} is switched off for this request."
         elif problem is None and tool is not None:

@@ -1,0 +1,146 @@
+"""Find out which requests of a session do not start with the whole request before, why, and what that costs.
+
+Each request is kept in short: a digest and the size of each piece in order. The newest one is stored at the end of a run, so that
+the first request of another process is compared too; a break is stored at once.
+"""
+
+import asyncio
+import json
+from base64 import b64decode, b64encode
+from collections.abc import Iterator
+from hashlib import blake2b
+from itertools import takewhile
+from struct import Struct as Layout
+from typing import NamedTuple
+
+from msgspec import Struct
+
+from opencode_tui.engine.provider.cost import extra_cost
+from opencode_tui.engine.provider.llm import LlmRequest, MediaBlock, ResultBlock, TextBlock, ToolEntry, UserEntry
+from opencode_tui.engine.session.records.store import SessionStore
+from opencode_tui.engine.session.request.model_message import PRUNED_OUTPUT, SO_FAR
+from opencode_tui.schema.ids import Clock
+from opencode_tui.schema.session.message import AssistantMessage
+from opencode_tui.schema.session.prefix import PrefixBreak, SentRequest, SessionPrefix
+
+MAX_BREAKS = 50
+"""Breaks of a session that are kept, the newest ones."""
+
+_BYTES_PER_TOKEN = 4
+"""For requests of which the provider reports no tokens."""
+
+_UNIT = Layout("<8sI")
+"""A piece as it is stored: its digest, and its size in bytes."""
+
+
+class _Piece(NamedTuple):
+    place: str
+    data: bytes
+    block: object = None
+
+
+class PrefixMonitor(Struct, frozen=True):
+    """Compares the requests of one folder's sessions."""
+
+    store: SessionStore
+    clock: Clock
+
+    async def observe(self, message: AssistantMessage, request: LlmRequest) -> None:
+        """Compare a request that was sent with the one before; `message` is its answer. Stores a break. Needs the run lock."""
+        stored = await self.store.prefix(message.session_id)
+        if stored is None:
+            return
+        pieces = await asyncio.to_thread(lambda: list(_pieces(request)))
+        units = [(blake2b(one.data, digest_size=8).digest(), len(one.data)) for one in pieces]
+        last = SentRequest(
+            agent=message.agent or message.mode,
+            model=str(request.model.ref),
+            units=b64encode(b"".join(_UNIT.pack(*unit) for unit in units)).decode(),
+        )
+        found = None if stored.last is None else self._compare(stored.last, last, pieces, units, message, request)
+        changed = stored.changed(last=last, requests=stored.requests + 1)
+        if found is None:
+            self.store.keep_prefix(message.session_id, changed)
+        else:
+            breaks = [*stored.breaks, found][-MAX_BREAKS:]
+            await self.store.write_prefix(message.session_id, changed.changed(breaks=breaks))
+
+    async def finish(self, session_id: str) -> None:
+        """Store the newest request, for the end of a run. Needs the run lock."""
+        stored = await self.store.prefix(session_id)
+        if stored is not None:
+            await self.store.write_prefix(session_id, stored)
+
+    def _compare(
+        self,
+        before: SentRequest,
+        now: SentRequest,
+        pieces: list[_Piece],
+        units: list[tuple[bytes, int]],
+        message: AssistantMessage,
+        request: LlmRequest,
+    ) -> PrefixBreak | None:
+        """Return the break between two requests, None when the later one starts with the whole earlier one."""
+        earlier: list[tuple[bytes, int]] = list(_UNIT.iter_unpack(b64decode(before.units)))
+        same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(earlier, units, strict=False)))
+        if same == len(earlier):
+            return None
+        kept, lost = (sum(size for _, size in part) for part in (earlier[:same], earlier[same:]))
+        at = pieces[same] if same < len(pieces) else None
+        sent = sum(size for _, size in units)
+        tokens = round(lost * message.tokens.prompt / sent) if message.tokens.prompt else lost // _BYTES_PER_TOKEN
+        cost = extra_cost(tokens, message.tokens.prompt, request.model)
+        return PrefixBreak(
+            message_id=message.id,
+            time=self.clock(),
+            model=now.model,
+            cause=_cause(before, now, at),
+            place=at.place if at is not None else "the end of the messages",
+            kept=kept,
+            lost=lost,
+            tokens=tokens,
+            cost=None if cost is None else float(cost),
+        )
+
+
+def without_last(prefix: SessionPrefix) -> SessionPrefix:
+    """Return what a fork or a copy keeps: the frozen starts without the requests of the session."""
+    return prefix.changed(breaks=[], requests=0, last=None)
+
+
+def _pieces(request: LlmRequest) -> Iterator[_Piece]:
+    """Yield the pieces of a request in the order in which providers cache them."""
+    for tool in request.tools:
+        yield _Piece(f"the tool {tool.name}", _bytes([tool.name, tool.description, tool.parameters]))
+    for segment in request.system:
+        yield _Piece("the system text", segment.encode("utf-8", "replace"))
+    for number, entry in enumerate(request.messages, start=1):
+        role = "result" if isinstance(entry, ToolEntry) else "request" if isinstance(entry, UserEntry) else "answer"
+        for block in entry.results if isinstance(entry, ToolEntry) else entry.content:
+            names = [name for name in block.__struct_fields__ if name not in ("part", "media", "cache")]
+            fields: list[object] = [role, *(getattr(block, name) for name in names)]
+            if isinstance(block, ResultBlock):
+                fields += [media.data for media in block.media]
+            yield _Piece(f"message {number} ({role})", _bytes(fields), block)
+
+
+def _bytes(value: object) -> bytes:
+    return json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")
+
+
+def _cause(before: SentRequest, now: SentRequest, at: _Piece | None) -> str:
+    if before.model != now.model:
+        return f"the model changed from {before.model} to {now.model}"
+    is_start = at is not None and not at.place.startswith("message ")
+    if is_start and before.agent != now.agent:
+        return f"the agent changed from {before.agent} to {now.agent}"
+    block = None if at is None else at.block
+    if is_start:
+        return "the tools changed" if at is not None and at.place.startswith("the tool ") else "the system text changed"
+    if isinstance(block, ResultBlock) and block.text == PRUNED_OUTPUT:
+        return "an output was pruned"
+    if isinstance(block, TextBlock) and block.text == SO_FAR:
+        return "the history was compacted"
+    if isinstance(block, MediaBlock) or (isinstance(block, TextBlock) and " left out: " in block.text[:200]):
+        return "an attachment changed or was left out"
+    return "older messages changed: an undo, a restored output or a plugin"

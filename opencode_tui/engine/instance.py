@@ -4,7 +4,7 @@ import asyncio
 import logging
 import os
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -127,7 +127,9 @@ async def open_instance(core: Core, directory: Path) -> Instance:
     _watch_branch(core, directory, folder)
     if new := [url for url in config.servers if url not in core.fetched]:
         core.fetched.update(new)
-        folder.background.start_endless(partial(_fetch_settings, core, directory, new), name="settings of servers")
+        folder.background.start_endless(
+            partial(_fetch_settings, core, directory, new, config.named_servers), name="settings of servers"
+        )
     if has_leftovers:
         await _recover(services.revert)
     if folder.has_mcp:
@@ -188,8 +190,11 @@ def _watch_branch(core: Core, directory: Path, folder: FolderServices) -> None:
         folder.background.at_close(watch.close)
 
 
-async def _fetch_settings(core: Core, directory: Path, urls: Sequence[str]) -> None:
-    """Fetch the accepted settings of servers again; the next opening uses them. A failure is reported, the old ones stay."""
+async def _fetch_settings(core: Core, directory: Path, urls: Sequence[str], named: Collection[str]) -> None:
+    """Fetch the settings of accepted servers again, and those of servers that the administrator named.
+
+    The next opening uses them. A failure is reported, the old ones stay.
+    """
     from opencode_tui.config.well_known import AcceptedStore, fetch  # few users have accepted any
 
     await asyncio.sleep(FIRST_FETCH_S)
@@ -198,9 +203,12 @@ async def _fetch_settings(core: Core, directory: Path, urls: Sequence[str]) -> N
         try:
             provided = await fetch(url)
             known = await asyncio.to_thread(store.find, url)
-            if known is None or not await asyncio.to_thread(store.refresh, known, provided.settings):
+            if url in named:
+                if not await asyncio.to_thread(store.follow, url, provided.settings):
+                    continue
+            elif known is None or not await asyncio.to_thread(store.refresh, known, provided.settings):
                 continue
-            message, variant = await asyncio.to_thread(_describe_change, store, url), "info"
+            message, variant = await asyncio.to_thread(_describe_change, store, url, named), "info"
         except OpencodeError as error:
             message, variant = f"{error}; the settings fetched before are used", "warning"
         core.bus.publish(
@@ -208,11 +216,11 @@ async def _fetch_settings(core: Core, directory: Path, urls: Sequence[str]) -> N
         )
 
 
-def _describe_change(store: "AcceptedStore", url: str) -> str:
+def _describe_change(store: "AcceptedStore", url: str, named: Collection[str]) -> str:
     from opencode_tui.config.well_known import describe_review
 
     known = store.find(url)
-    if known is not None and store.needs_review(known):
+    if url not in named and known is not None and store.needs_review(known):
         return f"the settings of {url} {describe_review(url)}"
     return f"the settings of {url} have changed; they are used the next time you open this folder"
 

@@ -95,7 +95,8 @@ class SnippetShell(Struct, frozen=True):
     """Runs the shell snippets of a template in a folder, as the bash tool does but with a short timeout.
 
     The output goes into the prompt, errors included; an exit code other than 0 is not an error. `reserve_output` returns the
-    file for a long output; `secrets` are the keys that commands do not get. Source: reference, section 29.
+    file for a long output; `secrets` are the keys that commands do not get; `shell` is the bash that the
+    user prefers. Source: reference, section 29.
     """
 
     environ: Mapping[str, str]
@@ -105,6 +106,7 @@ class SnippetShell(Struct, frozen=True):
     secrets: "Lazy[Secrets]"
     sandbox: "Lazy[Sandbox]"
     timeout_ms: int = SNIPPET_TIMEOUT_MS
+    shell: str | None = None
 
     async def run(self, command: str, plan: "CommandPlan", context: ToolContext) -> str:
         """Return the output of a command that runs as planned, both ends of a long one, or a line why it could not start.
@@ -119,7 +121,7 @@ class SnippetShell(Struct, frozen=True):
         secrets = self.secrets.get()
         environ = secrets.without_keys(self.environ)
         run = CommandRun(
-            Command(command, self.folder, environ, self.timeout_ms, find_shell(environ, self.folder)),
+            Command(command, self.folder, environ, self.timeout_ms, find_shell(environ, self.folder, self.shell)),
             plan,
             sandbox=self.sandbox.get() if plan.runs == "sandbox" else None,
             make_output=lambda: CommandOutput(self.reserve_output, redactor=secrets.stream()),

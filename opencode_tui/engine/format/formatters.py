@@ -6,14 +6,16 @@ A result that changes lines farther than `MARGIN` from the edit is dropped, unle
 import asyncio
 import difflib
 import logging
-import shutil
-import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from functools import partial
 from pathlib import Path
+from typing import Any
 
+from opencode_tui.cancellation import run_to_completion
+from opencode_tui.engine.format.file_copy import FileCopy, copy_file
 from opencode_tui.engine.format.formatted import Formatted
 from opencode_tui.engine.format.known_formatters import FILE, FormatterTable, KnownFormatter, Lines
-from opencode_tui.engine.project.programs import run_program
+from opencode_tui.engine.project.programs import FoundProgram, Start, run_program, start_program
 from opencode_tui.schema.api.language import FormatterState
 from opencode_tui.schema.error import OpencodeError
 
@@ -25,6 +27,7 @@ TIMEOUT_S = 10.0
 
 _MOST_RANGES = 5
 _MOST_BYTES = 2 * 1024 * 1024
+_MOST_RESULT_BYTES = 2 * _MOST_BYTES
 _SHOWN_LINES = 20
 _COMPARED_LINES = 4_000
 
@@ -40,13 +43,24 @@ class _LateError(FormatError):
 
 
 class Formatters:
-    """The formatters of a folder. `make_table` looks for programs, in a thread; `make_environ` returns their environment."""
+    """The formatters of a folder.
+
+    `make_table` looks for programs, in a thread; `make_environ` returns their environment, by whether they are confined;
+    `start_confined` starts those that are. Copies for some programs are made in the folder `scratch`.
+    """
 
     def __init__(
-        self, *, make_table: Callable[[], FormatterTable], make_environ: Callable[[], Mapping[str, str]]
+        self,
+        *,
+        make_table: Callable[[], FormatterTable],
+        make_environ: Callable[[bool], Mapping[str, str]],
+        start_confined: Start,
+        scratch: Path,
     ) -> None:
         self._make_table = make_table
         self._make_environ = make_environ
+        self._start_confined = start_confined
+        self._scratch = scratch
         self._table: FormatterTable | None = None
         self._late: set[str] = set()
         """The formatters that once took too long; they do not run again in this session of the program."""
@@ -59,7 +73,7 @@ class Formatters:
         """Return the text of a file after an edit, formatted where it was edited; unchanged when that fails. Never raises."""
         try:
             found = await asyncio.to_thread((await self._found_table()).find, path)
-            if found is None or found[0].name in self._late or before == after or len(after) > _MOST_BYTES:
+            if found is None or found[0].name in self._late or before == after or _is_long(after):
                 return Formatted(after)
             plain, is_crlf = after.replace("\r\n", "\n"), "\r\n" in after
             if "\r" in plain or (is_crlf and after.count("\r\n") != after.count("\n")):
@@ -80,7 +94,7 @@ class Formatters:
         return self._table
 
     async def _run(
-        self, formatter: KnownFormatter, program: str, path: Path, before: str | None, after: str
+        self, formatter: KnownFormatter, program: FoundProgram, path: Path, before: str | None, after: str
     ) -> tuple[str, Sequence[Lines] | None]:
         """Return the formatted text, and the lines that were edited (None: all). Raises FormatError, OSError."""
         if before is None:
@@ -100,47 +114,65 @@ class Formatters:
         return text, edited
 
     async def _start(
-        self, formatter: KnownFormatter, program: str, path: Path, text: str, arguments: Sequence[str]
+        self, formatter: KnownFormatter, program: FoundProgram, path: Path, text: str, arguments: Sequence[str]
     ) -> str:
         try:
-            return await self._start_once(formatter, program, path, text, arguments)
+            result = await self._start_once(formatter, program, path, text, arguments)
         except _LateError:
             self._late.add(formatter.name)
             raise
-
-    async def _start_once(
-        self, formatter: KnownFormatter, program: str, path: Path, text: str, arguments: Sequence[str]
-    ) -> str:
-        command = formatter.command[1:]
-        environ = {**await asyncio.to_thread(self._make_environ), **formatter.environ}
-        if formatter.is_custom and any(FILE in part for part in command):
-            return await self._start_on_copy((program, *command), path, text, environ)
-        argv = (program, *(part.replace(FILE, str(path)) for part in command))
-        at = len(argv) - 1 if argv[-1] == "-" else len(argv)
-        data = text.encode()
-        worktree = (await self._found_table()).worktree
-        folder = await asyncio.to_thread(_folder_of, path, formatter.root_marker, worktree)
-        out = await _communicate((*argv[:at], *arguments, *argv[at:]), data, folder, environ)
-        result = out.decode()
         if not result.strip() and text.strip():
             raise FormatError(f"{formatter.name} wrote nothing")
         return result
 
-    async def _start_on_copy(self, argv: Sequence[str], path: Path, text: str, environ: Mapping[str, str]) -> str:
-        """Run a command of the settings that changes the file that it names: on a copy outside of the project.
+    async def _start_once(
+        self, formatter: KnownFormatter, program: FoundProgram, path: Path, text: str, arguments: Sequence[str]
+    ) -> str:
+        command = formatter.command[1:]
+        environ = {**await asyncio.to_thread(self._make_environ, program.is_confined), **formatter.environ}
+        run = partial(
+            _communicate, environ=environ, start=self._start_confined if program.is_confined else start_program
+        )
+        if formatter.is_custom and any(FILE in part for part in command):
+            return await self._run_on_copy((program.path, *command), path, text, run)
+        argv = (program.path, *(part.replace(FILE, str(path)) for part in command))
+        at = len(argv) - 1 if argv[-1] == "-" else len(argv)
+        worktree = (await self._found_table()).worktree
+        folder = await asyncio.to_thread(_folder_of, path, formatter.root_marker, worktree)
+        return (await run((*argv[:at], *arguments, *argv[at:]), text.encode(), folder)).decode()
 
-        Where the path is part of an argument, which may be for a shell, the copy gets a name without the characters of the file's.
-        """
-        folder = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="opencode-format-"))
+    async def _run_on_copy(
+        self, argv: Sequence[str], path: Path, text: str, run: Callable[..., Coroutine[Any, Any, bytes]]
+    ) -> str:
+        """Run a command of the settings that changes the file that it names, on a copy, and return what it wrote there."""
+        table = await self._found_table()
         is_part = any(FILE in part and part != FILE for part in argv)
-        copy = folder / (f"file{path.suffix}" if is_part else path.name)
+        make = partial(
+            copy_file,
+            path,
+            text.encode(),
+            worktree=table.worktree,
+            directory=table.directory,
+            is_plain=is_part,
+            scratch=self._scratch,
+        )
+        made: list[FileCopy] = []  # known also where the call is canceled meanwhile
         try:
-            await asyncio.to_thread(copy.write_bytes, text.encode())
-            working = await asyncio.to_thread(_existing, path.parent)
-            await _communicate([part.replace(FILE, str(copy)) for part in argv], b"", working, environ)
-            return (await asyncio.to_thread(copy.read_bytes)).decode()
+            await run_to_completion(asyncio.to_thread(lambda: made.append(make())))
+            [copy] = made
+            await run([part.replace(FILE, str(copy.path)) for part in argv], b"", copy.folder, writable=(copy.root,))
+            data = await asyncio.to_thread(copy.read, _MOST_RESULT_BYTES + 1)
         finally:
-            await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+            for one in made:
+                await run_to_completion(asyncio.to_thread(one.delete))
+        if len(data) > _MOST_RESULT_BYTES:
+            raise FormatError(f"{argv[0]} wrote more than {_MOST_RESULT_BYTES} bytes")
+        return data.decode()
+
+
+def _is_long(text: str) -> bool:
+    """Return whether a text is too long to format. Raises UnicodeEncodeError, a ValueError."""
+    return len(text) > _MOST_BYTES or len(text.encode()) > _MOST_BYTES
 
 
 def _existing(folder: Path) -> Path:
@@ -156,10 +188,20 @@ def _folder_of(path: Path, marker: str, worktree: Path) -> Path:
     return next((one for one in above if (one / marker).exists()), None) or _existing(path.parent)
 
 
-async def _communicate(argv: Sequence[str], data: bytes, folder: Path, environ: Mapping[str, str]) -> bytes:
+async def _communicate(
+    argv: Sequence[str],
+    data: bytes,
+    folder: Path,
+    *,
+    environ: Mapping[str, str],
+    start: Start,
+    writable: Sequence[Path] = (),
+) -> bytes:
     """Return the output of a program. Raises FormatError when it fails or takes too long, OSError when it cannot start."""
     try:
-        ran = await run_program(argv, data, folder=folder, environ=environ, limit_s=TIMEOUT_S)
+        ran = await run_program(
+            argv, data, folder=folder, environ=environ, limit_s=TIMEOUT_S, start=start, writable=writable
+        )
     except TimeoutError:
         raise _LateError(f"{argv[0]} took longer than {TIMEOUT_S:g} s") from None
     if ran.code:

@@ -1,7 +1,7 @@
 """The formatters that are known, as programs from standard input to standard output; the names are OpenCode's.
 
-They run outside the sandbox. Where commands run inside one, a formatter must not be a way out for them: no program in the
-project starts then, and none that runs code of the project.
+A program in the project, and one that runs code of the project, runs in trusted folders only. Where commands run inside the
+sandbox it does so too, as it must not be a way out for them; the other formatters run outside.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -10,7 +10,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from opencode_tui.config.settings.settings import FormatterSettings
-from opencode_tui.engine.project.programs import ProjectPrograms
+from opencode_tui.engine.project.programs import FoundProgram, ProjectPrograms
 from opencode_tui.schema.api.language import FormatterState
 
 FILE = "$FILE"
@@ -26,9 +26,10 @@ RangeArguments = Callable[[str, Sequence[Lines]], tuple[str, ...]]
 class KnownFormatter(Struct, frozen=True):
     """A formatter. With `markers` it runs by itself only where the project has one of these files.
 
-    `runs_project_code`: its settings are programs, so it runs only in trusted folders without a sandbox. `ranges` are the endings
-    for which `range` works; `is_single` when it accepts one range only. `is_chosen`: the settings name it; `is_custom`: the
-    command, too, is theirs. With `root_marker` it starts in the nearest folder above the file that has one of this name.
+    `runs_project_code`: its settings are programs, so it runs only in trusted folders, inside the sandbox if there is one.
+    `ranges` are the endings for which `range` works; `is_single` when it accepts one range only. `is_chosen`: the settings name it;
+    `is_custom`: the command, too, is theirs. With `root_marker` it starts in the nearest folder above the file that has one of this
+    name.
     """
 
     name: str
@@ -44,6 +45,8 @@ class KnownFormatter(Struct, frozen=True):
     environ: Mapping[str, str] = {}
     is_chosen: bool = False
     is_custom: bool = False
+    never: str = ""
+    """Why one without a command is listed only."""
 
 
 def _ruff(_text: str, lines: Sequence[Lines]) -> tuple[str, ...]:
@@ -112,7 +115,7 @@ KNOWN: tuple[KnownFormatter, ...] = (
         ranges=(".py", ".pyi"),
     ),
     KnownFormatter("air", (".R", ".r"), ("air", "format", "--stdin-file-path", FILE)),
-    KnownFormatter("uv", (".py", ".pyi"), ()),  # it downloads ruff
+    KnownFormatter("uv", (".py", ".pyi"), (), never="it would download ruff; name ruff instead"),
     KnownFormatter(
         *(
             "rubocop",
@@ -136,7 +139,7 @@ KNOWN: tuple[KnownFormatter, ...] = (
     KnownFormatter("shfmt", (".sh", ".bash"), ("shfmt", "--filename", FILE)),
     KnownFormatter("nixfmt", (".nix",), ("nixfmt",)),
     KnownFormatter("rustfmt", (".rs",), ("rustfmt", "--edition=2021"), runs_project_code=True),
-    KnownFormatter("pint", (".php",), ()),  # it cannot read its standard input
+    KnownFormatter("pint", (".php",), (), never="it reads no standard input; set its command, with $FILE"),
     KnownFormatter("ormolu", (".hs",), ("ormolu", "--stdin-input-file", FILE)),
 )
 
@@ -144,7 +147,7 @@ KNOWN: tuple[KnownFormatter, ...] = (
 class FormatterTable:
     """The formatters of a folder by its settings, and their programs.
 
-    `is_trusted` and not `is_sandboxed`: programs in the worktree, and formatters that run the project's code, may run.
+    `is_trusted`: programs in the worktree, and formatters that run the project's code, may run; where `is_sandboxed`, confined.
     """
 
     def __init__(
@@ -159,12 +162,11 @@ class FormatterTable:
     ) -> None:
         self.directory = directory
         self.worktree = directory if str(worktree) == "/" else worktree
-        self._runs_project = is_trusted and not is_sandboxed
-        self._finder = ProjectPrograms(environ, directory, self.worktree, may_be_own=self._runs_project)
+        self._finder = ProjectPrograms(environ, directory, self.worktree, is_trusted, is_sandboxed)
         self._formatters = _chosen(settings)
-        self._programs: dict[str, str | None] = {}
+        self._programs: dict[str, FoundProgram | None] = {}
 
-    def find(self, path: Path) -> tuple[KnownFormatter, str] | None:
+    def find(self, path: Path) -> tuple[KnownFormatter, FoundProgram] | None:
         """Return the first formatter for a file in the worktree, and its program; None without one. Blocks for a few lookups."""
         for formatter in self._formatters if path.is_relative_to(self.worktree) else ():
             if path.suffix in formatter.extensions and self._is_enabled(formatter, path):
@@ -177,30 +179,38 @@ class FormatterTable:
         """Return all known formatters and those of the settings. Blocks."""
         chosen = {one.name: one for one in self._formatters}
         listed = {**{one.name: one for one in KNOWN}, **chosen}
-        return [
-            FormatterState(
-                name=name,
-                extensions=list(one.extensions),
-                enabled=name in chosen
-                and self._is_enabled(one, self.directory / "x")
-                and self._program(one) is not None,
-            )
-            for name, one in listed.items()
-        ]
+        return [self._state(one, is_chosen=name in chosen) for name, one in listed.items()]
+
+    def _state(self, one: KnownFormatter, *, is_chosen: bool) -> FormatterState:
+        reason = self._reason(one) if is_chosen else "off"
+        detail = reason if reason and one.is_chosen else None
+        return FormatterState(name=one.name, extensions=list(one.extensions), enabled=not reason, detail=detail)
+
+    def _reason(self, formatter: KnownFormatter) -> str:
+        """Return why a formatter of the settings does not run in the directory; empty when it does."""
+        if not formatter.command:
+            return formatter.never
+        if not self._is_enabled(formatter, self.directory / "x"):
+            return "the project has no settings for it"
+        if self._program(formatter) is None:
+            return f"{formatter.command[0]} is not installed, or needs trust: `opencode-tui trust`"
+        return ""
 
     def _is_enabled(self, formatter: KnownFormatter, path: Path) -> bool:
-        if not formatter.command or (formatter.runs_project_code and not self._runs_project):
+        if not formatter.command:
             return False
         if formatter.is_chosen or not formatter.markers:
             return True
         folders = [folder for folder in path.parents if folder.is_relative_to(self.worktree)]
         return any((folder / name).exists() for folder in folders for name in formatter.markers)
 
-    def _program(self, formatter: KnownFormatter) -> str | None:
-        program = formatter.command[0] if formatter.command else ""
-        if program not in self._programs:
-            self._programs[program] = self._finder.find(program) if program else None
-        return self._programs[program]
+    def _program(self, formatter: KnownFormatter) -> FoundProgram | None:
+        if formatter.name not in self._programs:
+            runs_code = formatter.runs_project_code or (
+                formatter.is_custom and self._finder.has_any(formatter.command[1:])
+            )
+            self._programs[formatter.name] = self._finder.find(formatter.command, runs_project_code=runs_code)
+        return self._programs[formatter.name]
 
 
 def _chosen(settings: bool | Mapping[str, FormatterSettings] | None) -> list[KnownFormatter]:
@@ -228,6 +238,7 @@ def _chosen(settings: bool | Mapping[str, FormatterSettings] | None) -> list[Kno
                 is_single=base.is_single,
                 is_whole=bool(entry.whole),
                 environ=entry.environment or {},
+                never=base.never,
                 is_chosen=True,
                 is_custom=bool(entry.command),
             )

@@ -15,6 +15,7 @@ from typing import Any, cast
 
 import msgspec
 
+from opencode_tui.engine.project.programs import Process, Start, start_program
 from opencode_tui.schema.record import JsonObject
 
 EXIT_GRACE_S = 0.1
@@ -57,7 +58,7 @@ Notice = Callable[[str, Any], None]
 class Connection:
     """A running server. `heard` counts its messages; `last_errors` are the last lines of its standard error."""
 
-    def __init__(self, process: asyncio.subprocess.Process, *, answer: Answer, notice: Notice) -> None:
+    def __init__(self, process: Process, *, answer: Answer, notice: Notice) -> None:
         self._process = process
         self._answer = answer
         self._notice = notice
@@ -72,19 +73,17 @@ class Connection:
 
     @classmethod
     async def start(
-        cls, argv: Sequence[str], *, folder: Path, environ: Mapping[str, str], answer: Answer, notice: Notice
+        cls,
+        argv: Sequence[str],
+        *,
+        folder: Path,
+        environ: Mapping[str, str],
+        answer: Answer,
+        notice: Notice,
+        start: Start = start_program,
     ) -> "Connection":
         """Start a server in a folder; raises OSError when it cannot be started."""
-        process = await asyncio.create_subprocess_exec(
-            *argv,
-            cwd=folder,
-            env=environ,
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            start_new_session=True,
-        )
-        return cls(process, answer=answer, notice=notice)
+        return cls(await start(argv, folder=folder, environ=environ), answer=answer, notice=notice)
 
     @property
     def pid(self) -> int:

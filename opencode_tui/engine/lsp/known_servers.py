@@ -2,8 +2,8 @@
 
 Servers with the same `group` are alternatives: the first that is installed is used. The ids are OpenCode's where it has the server.
 
-Servers run outside the sandbox. Where commands run inside one, a server must not be a way out for them: no program in the
-project starts then, and none that runs code of the project.
+A program in the project, and one that runs code of the project, starts in trusted folders only. Where commands run inside the
+sandbox it does so too, as it must not be a way out for them; the other servers run outside.
 """
 
 import json
@@ -18,6 +18,7 @@ from msgspec import Struct, field
 
 from opencode_tui.config.settings.settings import LspSettings
 from opencode_tui.engine.project.programs import ProjectPrograms
+from opencode_tui.schema.record import JsonObject
 
 _LANGUAGES = {
     ".bash": "shellscript", ".c": "c", ".cc": "cpp", ".cjs": "javascript", ".cpp": "cpp", ".cs": "csharp", ".cts": "typescript",
@@ -44,8 +45,9 @@ _SCRIPT_MARKERS = ("package.json", "tsconfig.json", "jsconfig.json")
 class KnownServer(Struct, frozen=True):
     """A language server: its command, the files that it is for, and how it is installed.
 
-    `runs_project_code`: it may run programs of the project, so it starts only in trusted folders without a sandbox.
+    `runs_project_code`: it may run programs of the project, so it starts only in trusted folders, inside the sandbox if any.
     `navigates`: it finds definitions. `least_version` is the major version of the npm package that must contain the program.
+    With `package` it fits a project only if its package.json names this package.
     """
 
     id: str
@@ -57,6 +59,7 @@ class KnownServer(Struct, frozen=True):
     runs_project_code: bool = False
     navigates: bool = True
     least_version: int = 0
+    package: str = ""
     initialization: dict[str, Any] = field(default_factory=dict[str, Any])
     environ: dict[str, str] = field(default_factory=dict[str, str])
     is_configured: bool = False
@@ -126,6 +129,7 @@ KNOWN: tuple[KnownServer, ...] = (
         *("vue", (".vue",), ("package.json",), ("vue-language-server", "--stdio")),
         "npm install -g @vue/language-server",
         runs_project_code=True,
+        package="vue",
     ),
     KnownServer(
         *(
@@ -136,6 +140,7 @@ KNOWN: tuple[KnownServer, ...] = (
             "npm install -g svelte-language-server",
         ),
         runs_project_code=True,
+        package="svelte",
     ),
     KnownServer(
         *("terraform", (".tf",), (".terraform.lock.hcl",), ("terraform-ls", "serve"), "brew install terraform-ls"),
@@ -146,16 +151,17 @@ KNOWN: tuple[KnownServer, ...] = (
 
 
 class Found(Struct, frozen=True):
-    """A server that can be started: its program is the first of `argv`."""
+    """A server that can be started: its program is the first of `argv`; `is_confined`: inside the sandbox."""
 
     server: KnownServer
     argv: tuple[str, ...]
+    is_confined: bool = False
 
 
 class ServerTable:
     """The servers of a folder: the known ones changed by the settings, and the programs that were found for them.
 
-    `is_trusted` and not `is_sandboxed`: programs in the worktree, and servers that run the project's code, may start.
+    `is_trusted`: programs in the worktree, and servers that run the project's code, may start; where `is_sandboxed`, confined.
     """
 
     def __init__(
@@ -171,8 +177,7 @@ class ServerTable:
         self.directory = directory
         self.worktree = directory if str(worktree) == "/" else worktree
         self._is_trusted = is_trusted
-        self._runs_project = is_trusted and not is_sandboxed
-        self._finder = ProjectPrograms(environ, directory, self.worktree, may_be_own=self._runs_project)
+        self._programs = ProjectPrograms(environ, directory, self.worktree, is_trusted, is_sandboxed)
         self.servers: Sequence[KnownServer] = [] if settings is False else _with_settings(settings)
         self._found: dict[str, Found | str] = {}
 
@@ -212,8 +217,15 @@ class ServerTable:
 
     def fitting(self) -> list[KnownServer]:
         """Return the servers whose markers the project has at its top, and those of the settings. Blocks."""
-        names = {entry for folder in {self.directory, self.worktree} for entry in _names(folder)}
-        return [one for one in self.servers if one.is_configured or any(marker in names for marker in one.markers)]
+        folders = {self.directory, self.worktree}
+        names = {entry for folder in folders for entry in _names(folder)}
+        packages = "".join(_text(folder / "package.json") for folder in folders) if "package.json" in names else ""
+        return [
+            one
+            for one in self.servers
+            if one.is_configured
+            or (any(marker in names for marker in one.markers) and (not one.package or f'"{one.package}"' in packages))
+        ]
 
     def can_navigate(self) -> bool:
         """Return whether a server that finds definitions is installed for the project. Blocks for a few lookups."""
@@ -224,17 +236,16 @@ class ServerTable:
         return any((root / name).exists() for name in server.markers)
 
     def _look_for(self, server: KnownServer) -> Found | str:
-        if server.runs_project_code and not self._runs_project:
-            if self._is_trusted:
-                return "off where commands are sandboxed: it would run code of the project outside the sandbox"
-            return "runs code of the project; trust the folder with `opencode-tui trust`"
         program, *arguments = server.command
-        path = self._finder.find(program)
-        if path is None:
+        runs_code = server.runs_project_code or (server.is_configured and self._programs.has_any(arguments))
+        if runs_code and not self._is_trusted:
+            return "runs code of the project; trust the folder with `opencode-tui trust`"
+        found = self._programs.find(server.command, runs_project_code=runs_code)
+        if found is None:
             return f"not installed; {server.install}" if server.install else f"{program} was not found"
-        if server.least_version and _npm_version(path) < server.least_version:
-            return f"{path} is older than version {server.least_version}; {server.install}"
-        return Found(server, (path, *arguments))
+        if server.least_version and _npm_version(found.path) < server.least_version:
+            return f"{found.path} is older than version {server.least_version}; {server.install}"
+        return Found(server, (found.path, *arguments), found.is_confined)
 
 
 def language_of(path: Path) -> str:
@@ -288,6 +299,13 @@ def _names(folder: Path) -> list[str]:
         return []
 
 
+def _text(path: Path) -> str:
+    try:
+        return path.read_text("utf-8", "replace")
+    except OSError:
+        return ""
+
+
 def _npm_version(program: str) -> int:
     """Return the major version of the npm package that contains a program, 0 where there is none. Blocks."""
     for folder in list(Path(os.path.realpath(program)).parents)[:3]:
@@ -300,3 +318,39 @@ def _npm_version(program: str) -> int:
         )
         return int(match[0]) if match else 0
     return 0
+
+
+def introduce(root: Path, found: Found) -> JsonObject:
+    """Return the parameters of the first request to a server of this root."""
+    address = root.as_uri()
+    dynamic = {"dynamicRegistration": True}
+    return {
+        "processId": None if found.is_confined else os.getpid(),  # it could not see this process, and would end
+        "clientInfo": {"name": "opencode-tui"},
+        "rootUri": address,
+        "rootPath": str(root),
+        "workspaceFolders": [{"uri": address, "name": root.name}],
+        "initializationOptions": found.server.initialization,
+        "capabilities": {
+            "general": {"positionEncodings": ["utf-8", "utf-16"]},
+            "window": {"workDoneProgress": True},
+            "workspace": {
+                "configuration": True,
+                "workspaceFolders": True,
+                "didChangeWatchedFiles": dynamic,
+                "diagnostics": {"refreshSupport": True},
+                "symbol": {},
+            },
+            "textDocument": {
+                "synchronization": {"didSave": True},
+                "publishDiagnostics": {"versionSupport": True},
+                "diagnostic": dynamic,
+                "documentSymbol": {"hierarchicalDocumentSymbolSupport": True},
+                "definition": {"linkSupport": True},
+                "implementation": {"linkSupport": True},
+                "references": {},
+                "hover": {"contentFormat": ["markdown", "plaintext"]},
+                "callHierarchy": {},
+            },
+        },
+    }

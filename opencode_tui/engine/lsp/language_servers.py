@@ -5,47 +5,59 @@ Nothing starts with the program, and nothing waits for a server that is not read
 
 import asyncio
 import logging
+import sys
 import time
-from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, Literal
+
+from msgspec import Struct
 
 from opencode_tui.engine.lsp.change import EditReport, FileChange
 from opencode_tui.engine.lsp.connection import RequestError, ServerGoneError, spawn
 from opencode_tui.engine.lsp.diagnostics import MOST_FILES, NewErrors, describe, stored
 from opencode_tui.engine.lsp.document import MAX_BYTES, read_text
 from opencode_tui.engine.lsp.known_servers import Found, KnownServer, ServerTable
-from opencode_tui.engine.lsp.memory import group_memory
 from opencode_tui.engine.lsp.server import LanguageServer
+from opencode_tui.engine.lsp.symbols import MOST_SYMBOLS, FoundSymbol, find_in, search
+from opencode_tui.engine.project.programs import Start, start_program
 from opencode_tui.schema.api.language import LanguageServerState, Symbol
-from opencode_tui.schema.record import JsonObject
-
-MOST_SERVERS = 4
-"""Most servers that run at the same time for a folder."""
 
 BUDGET_S = 1.5
 """Seconds that an edit waits for the servers that are warm."""
 
-IDLE_S = 600.0
-"""Seconds without use after which a server is stopped."""
+TURN_BUDGET_S = 5.0
+"""Seconds that the end of a turn waits for them."""
 
-CRASHES, CRASH_WINDOW_S = 2, 300.0
-"""After so many crashes in so many seconds a server stays off."""
-
-MOST_MEMORY_BYTES = 1_500_000_000
-"""A server, with its children, that uses more is stopped."""
-
-SYMBOL_KINDS = frozenset((5, 6, 10, 11, 12, 13, 14, 23))
-"""Class, method, enum, interface, function, variable, constant, struct. Source: OpenCode."""
+SYMBOL_S = 1.0
+"""Seconds that an attachment waits for the range of a symbol."""
 
 _WATCH_S = 15.0
-_MOST_SYMBOLS = 20
-_SYMBOLS_S = 2.0
+_SHOWN_CHARACTERS = 300
+_SHOWN_BYTES = 10_000_000
+"""A change of a server's memory by more is reported to clients."""
+_AFTER_EDIT = " after an edit"
 
-Mode = Literal["edit", "off"]
+Mode = Literal["edit", "turn", "off"]
+"""When errors are reported: after each edit, when the turn would end, or never."""
 
 logger = logging.getLogger(__name__)
+
+
+class ServerOptions(Struct, frozen=True):
+    """When the servers of a folder report errors, and what they may use."""
+
+    mode: Mode = "edit"
+    servers: int = 4
+    """Most that run at the same time."""
+    idle_s: float = 600.0
+    """Seconds without use after which one is stopped."""
+    crashes: int = 2
+    crash_window_s: float = 300.0
+    """After so many crashes in so many seconds one stays off."""
+    memory: int = 1_500_000_000
+    """One that uses more bytes, with its children, is stopped and stays off."""
 
 
 class _Slot:
@@ -55,35 +67,39 @@ class _Slot:
         self.found = found
         self.root = root
         self.server: LanguageServer | None = None
-        self.crashes: deque[float] = deque(maxlen=CRASHES)
+        self.crashes: list[float] = []
         self.off = ""
         self.memory = 0
         self.last_errors = ""
 
-    @property
-    def is_off_for_crashes(self) -> bool:
-        return len(self.crashes) == CRASHES and self.crashes[-1] - self.crashes[0] < CRASH_WINDOW_S
+    def count_crash(self, now_s: float, window_s: float) -> int:
+        """Count a crash; return how many there were in the time that counts."""
+        self.crashes = [one for one in self.crashes if now_s - one < window_s] + [now_s]
+        return len(self.crashes)
 
 
 class LanguageServers:
     """The servers of a folder. `publish_updated` and `publish_diagnostics` (server, path) announce changes to clients.
 
-    `make_table` looks for programs, in a thread; `make_environ` returns the environment of servers.
+    `make_table` looks for programs, in a thread; `make_environ` returns the environment of servers, by whether they are confined;
+    `start_confined` starts those that are.
     """
 
     def __init__(
         self,
         *,
         make_table: Callable[[], ServerTable],
-        make_environ: Callable[[], Mapping[str, str]],
+        make_environ: Callable[[bool], Mapping[str, str]],
+        start_confined: Start,
         publish_updated: Callable[[], None],
         publish_diagnostics: Callable[[str, Path], None],
-        mode: Mode = "edit",
+        options: ServerOptions | None = None,
         clock_s: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.mode: Mode = mode
+        self._options = options or ServerOptions()
         self._make_table = make_table
         self._make_environ = make_environ
+        self._start_confined = start_confined
         self._publish_updated = publish_updated
         self._publish_diagnostics = publish_diagnostics
         self._clock_s = clock_s
@@ -101,23 +117,50 @@ class LanguageServers:
 
     def after_read(self, path: Path) -> None:
         """Start the servers for a file that was read, and open it there, in the background."""
-        if self.mode != "off" and not self._is_closed:
+        if self._options.mode != "off" and not self._is_closed:
             spawn(self._open_read(path), self._tasks, name=f"language servers for {path.name}")
 
     async def after_edit(self, changes: Sequence[FileChange], *, limit_s: float = BUDGET_S) -> EditReport:
         """Make changes known, and return the errors that they brought, of warm servers in time; never raises."""
-        if self.mode == "off" or self._is_closed:
+        if self._options.mode == "off" or self._is_closed:
             return EditReport()
-        try:
-            async with asyncio.timeout(limit_s):
-                slots = await self._slots_of(changes)
-                checked = await asyncio.gather(*(self._check(slot, its, limit_s) for slot, its in slots))
+
+        async def check() -> EditReport:
+            slots = await self._slots_of(changes)
+            if self._options.mode == "turn":
+                for slot, its in slots:
+                    self._in_background(slot, its)
+                return EditReport()
+            checked = await asyncio.gather(*(self._check(slot, its, limit_s) for slot, its in slots))
             return self._report([change.path for change in changes], checked)
-        except TimeoutError:
+
+        return await _guarded(check(), limit_s)
+
+    async def after_turn(self, paths: Sequence[Path], *, limit_s: float = TURN_BUDGET_S) -> EditReport:
+        """Return the errors that the edits of a turn brought, with mode "turn"; of warm servers in time, never raises.
+
+        `paths` are the files of the edits. What was reported is not reported again.
+        """
+        if self._options.mode != "turn" or self._is_closed:
             return EditReport()
-        except Exception:  # the file is written: its edit has succeeded
-            logger.exception("the errors of an edit are unknown")
-            return EditReport()
+
+        async def check() -> EditReport:
+            for task in tuple(self._tasks):  # edits that servers do not know yet
+                if task.get_name().endswith(_AFTER_EDIT):
+                    await asyncio.wait({task})
+            slots = [slot for slot in self._slots.values() if slot.server is not None]
+            chosen = [(slot, [path for path in paths if path.is_relative_to(slot.root)]) for slot in slots]
+            checked = await asyncio.gather(*(self._check_again(slot, its, limit_s) for slot, its in chosen))
+            return self._report(paths, checked)
+
+        return await _guarded(check(), limit_s)
+
+    def files_changed(self, paths: Sequence[Path]) -> None:
+        """Report files that a command changed, made or deleted to the servers that run, in the background."""
+        for slot in self._slots.values() if not self._is_closed else ():
+            server, below = slot.server, [path for path in paths if path.is_relative_to(slot.root)]
+            if server is not None and below and server.is_ready.is_set() and not server.is_gone:
+                server.follow_files(below)
 
     async def states(self) -> list[LanguageServerState]:
         """Return the servers that run or ran, then those that fit the project and do not run."""
@@ -144,12 +187,26 @@ class LanguageServers:
 
     async def symbols(self, query: str) -> list[Symbol]:
         """Return the symbols of the project that match, of the servers that run; an unanswered one is left out."""
-        running = [
-            one.server for one in self._slots.values() if one.server is not None and one.server.is_ready.is_set()
-        ]
-        chosen = [server for server in running if server.can("workspaceSymbolProvider") and not server.is_gone]
-        answers = await asyncio.gather(*(self._symbols(server, query) for server in chosen))
-        return [symbol for answer in answers for symbol in answer][:_MOST_SYMBOLS]
+        if self._table is None:
+            return []
+        answers = await asyncio.gather(*(search(one, query, self._table.worktree) for one in self.running()))
+        return [symbol for answer in answers for symbol in answer][:MOST_SYMBOLS]
+
+    async def find_symbol(
+        self, path: Path, *, name: str, line: int | None, limit_s: float = SYMBOL_S
+    ) -> FoundSymbol | None:
+        """Return a symbol of a file by the line where it begins, from 1, or by its name, as a server that runs knows it.
+
+        None without one, and when no server answers in time; never raises.
+        """
+        for server in self.running():
+            if path.suffix not in server.found.server.extensions or not path.is_relative_to(server.root):
+                continue
+            with suppress(TimeoutError, ServerGoneError, RequestError):
+                async with asyncio.timeout(limit_s):
+                    if (found := await find_in(server, path, name=name, line=line)) is not None:
+                        return found
+        return None
 
     async def server_for(self, path: Path, *, limit_s: float) -> LanguageServer:
         """Return a running server that navigates in files like this one, started if need be.
@@ -227,16 +284,33 @@ class LanguageServers:
         if server is None or server.is_gone or not server.is_warm or server.is_frozen:
             self._in_background(slot, changes)
             return []
+        try:
+            return await self._ask(server, server.check(changes, limit_s=limit_s * 0.85), limit_s)
+        except ServerGoneError:
+            self._in_background(slot, changes)
+            return []
+
+    async def _check_again(self, slot: _Slot, paths: Sequence[Path], limit_s: float) -> list[NewErrors]:
+        """Return the new errors of files whose changes a warm server knows."""
+        server = slot.server
+        if server is None or server.is_gone or not server.is_warm or server.is_frozen or not paths:
+            return []
+        with suppress(ServerGoneError):
+            return await self._ask(server, server.check_again(paths, limit_s=limit_s * 0.85), limit_s)
+        return []
+
+    async def _ask(
+        self, server: LanguageServer, check: Coroutine[Any, Any, list[NewErrors]], limit_s: float
+    ) -> list[NewErrors]:
+        """Return the result of a check, nothing when it takes too long or fails. Raises ServerGoneError."""
         server.last_used = self._clock_s()
         try:
             async with asyncio.timeout(limit_s * 0.95):
-                return await server.check(changes, limit_s=limit_s * 0.85)
+                return await check
         except TimeoutError:
-            logger.info("%s was not ready in time", slot.found.server.id)
-        except ServerGoneError:
-            self._in_background(slot, changes)
+            logger.info("%s was not ready in time", server.found.server.id)
         except RequestError as error:
-            logger.warning("%s: %s", slot.found.server.id, error)
+            logger.warning("%s: %s", server.found.server.id, error)
         return []
 
     def _in_background(self, slot: _Slot, changes: Sequence[FileChange]) -> None:
@@ -247,7 +321,7 @@ class LanguageServers:
                 server.warm_up(change)
 
         if not self._is_closed:
-            spawn(work(), self._tasks, name=f"{slot.found.server.id} after an edit")
+            spawn(work(), self._tasks, name=f"{slot.found.server.id}{_AFTER_EDIT}")
 
     def _report(self, edited: Sequence[Path], checked: Sequence[Sequence[NewErrors]]) -> EditReport:
         found = [one for some in checked for one in some if one.errors]
@@ -266,7 +340,7 @@ class LanguageServers:
         if server is not None or slot.off or self._is_closed:
             return server
         self._make_room()
-        environ = await asyncio.to_thread(self._make_environ)
+        environ = await asyncio.to_thread(self._make_environ, slot.found.is_confined)
         if slot.server is not None:  # another call was quicker
             return slot.server
         server_id = slot.found.server.id
@@ -275,6 +349,7 @@ class LanguageServers:
             slot.root,
             environ=environ,
             noticed=lambda path: self._publish_diagnostics(server_id, path),
+            start_process=self._start_confined if slot.found.is_confined else start_program,
         )
         server.last_used = self._clock_s()
         spawn(self._start(slot, server), self._tasks, name=f"start of {server_id}")
@@ -288,7 +363,7 @@ class LanguageServers:
         except (OSError, ServerGoneError, RequestError, TimeoutError) as error:
             reason = str(error) or ("no answer" if isinstance(error, TimeoutError) else "it ended at once")
             if slot.server is server:
-                errors = server.connection.last_errors if server.is_gone else ""
+                errors = " ".join(server.connection.last_errors.split())[-_SHOWN_CHARACTERS:] if server.is_gone else ""
                 await self._stop(slot, f"it could not be started: {reason}{f' ({errors})' if errors else ''}")
             return
         self._publish_updated()
@@ -298,11 +373,12 @@ class LanguageServers:
         if server is None:
             return
         slot.server = None
-        slot.crashes.append(self._clock_s())
         slot.last_errors = server.connection.last_errors
         await server.close()
-        if slot.is_off_for_crashes:
-            slot.off = "it ended twice in 5 minutes; restart it with /lsp"
+        options = self._options
+        if slot.count_crash(self._clock_s(), options.crash_window_s) >= options.crashes:
+            minutes = f"{options.crash_window_s / 60:g} minutes"
+            slot.off = f"it ended {options.crashes} times in {minutes}; restart it with /lsp"
         logger.warning("language server %s ended: %s", slot.found.server.id, slot.last_errors)
         self._publish_updated()
 
@@ -315,35 +391,33 @@ class LanguageServers:
     def _make_room(self) -> None:
         """Stop the server that was not used for longest, where no more may run."""
         running = [slot for slot in self._slots.values() if slot.server is not None]
-        if len(running) >= MOST_SERVERS:
+        if len(running) >= self._options.servers:
             oldest = min(running, key=lambda slot: slot.server.last_used if slot.server is not None else 0)
             spawn(self._stop(oldest, ""), self._tasks, name="stop of a language server")
 
     async def _watch_servers(self) -> None:
-        """Stop servers that are idle or large, and report those that ended."""
         while True:
             await asyncio.sleep(_WATCH_S)
-            for slot in list(self._slots.values()):
-                server = slot.server
-                if server is None or not server.is_ready.is_set():
-                    continue
-                if server.is_gone:
-                    await self._crashed(slot)
-                    continue
-                slot.memory = await asyncio.to_thread(group_memory, server.connection.pid)
-                if slot.memory > MOST_MEMORY_BYTES:
-                    await self._stop(slot, f"it used {slot.memory / 1e9:.1f} GB of memory; restart it with /lsp")
-                elif self._clock_s() - server.last_used > IDLE_S:
-                    await self._stop(slot, "")
+            await self.apply_limits()
 
-    async def _symbols(self, server: LanguageServer, query: str) -> list[Symbol]:
-        try:
-            answer = await server.connection.request("workspace/symbol", {"query": query}, timeout_s=_SYMBOLS_S)
-        except (ServerGoneError, RequestError, TimeoutError):
-            return []
-        listed = cast("list[Any]", answer) if isinstance(answer, list) else []
-        found = [Symbol.of(cast("JsonObject", one)) for one in listed[:500] if isinstance(one, dict)]
-        return [one for one in found if one is not None and one.kind in SYMBOL_KINDS][:_MOST_SYMBOLS]
+    async def apply_limits(self) -> None:
+        """Stop servers that are idle or large, and report those that ended."""
+        for slot in list(self._slots.values()):
+            server = slot.server
+            if server is None or not server.is_ready.is_set():
+                continue
+            if server.is_gone:
+                await self._crashed(slot)
+                continue
+            used = await asyncio.to_thread(group_memory, server.connection.pid)
+            slot.memory, was = used, slot.memory
+            if used > self._options.memory:
+                reason = f"it used {used / 1e9:.1f} GB of memory, more than {self._options.memory / 1e9:g} GB"
+                await self._stop(slot, f"{reason}; restart it with /lsp")
+            elif self._clock_s() - server.last_used > self._options.idle_s:
+                await self._stop(slot, "")
+            elif abs(used - was) > _SHOWN_BYTES:
+                self._publish_updated()
 
     def _state(self, slot: _Slot, table: ServerTable) -> LanguageServerState:
         server = slot.server
@@ -367,6 +441,18 @@ class LanguageServers:
         )
 
 
+async def _guarded(work: Coroutine[Any, Any, EditReport], limit_s: float) -> EditReport:
+    """Return a report, an empty one when it fails or takes too long: the files are written, their edits have succeeded."""
+    try:
+        async with asyncio.timeout(limit_s):
+            return await work
+    except TimeoutError:
+        return EditReport()
+    except Exception:
+        logger.exception("the errors of an edit are unknown")
+        return EditReport()
+
+
 def _relative(path: Path, directory: Path) -> str:
     return str(path.relative_to(directory)) if path.is_relative_to(directory) else str(path)
 
@@ -388,3 +474,19 @@ def _idle(table: ServerTable) -> list[LanguageServerState]:
         )
         for server, found in chosen.values()
     ]
+
+
+def group_memory(pid: int) -> int:
+    """Return the memory of a server and its descendants in bytes: their share (PSS) where the system knows it. Blocks."""
+    import psutil  # only where a server runs
+
+    total = 0
+    with suppress(psutil.Error):
+        parent = psutil.Process(pid)
+        for process in (parent, *parent.children(recursive=True)):
+            with suppress(psutil.Error):
+                if sys.platform == "linux":
+                    total += process.memory_full_info().pss
+                else:
+                    total += process.memory_info().rss
+    return total

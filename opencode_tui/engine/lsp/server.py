@@ -5,7 +5,6 @@ them as they are, so that the next check reports what this one could not.
 """
 
 import asyncio
-import os
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
@@ -22,7 +21,8 @@ from opencode_tui.engine.lsp.connection import (
 )
 from opencode_tui.engine.lsp.diagnostics import MOST_FILES, FileErrors, NewErrors, errors_of, new_errors
 from opencode_tui.engine.lsp.document import Document, Encoding, path_of, read_text, sendable, stamp_of
-from opencode_tui.engine.lsp.known_servers import Found, language_of
+from opencode_tui.engine.lsp.known_servers import Found, introduce, language_of
+from opencode_tui.engine.project.programs import Start, start_program
 from opencode_tui.schema.record import JsonObject
 
 START_S = 45.0
@@ -43,6 +43,8 @@ _AGAIN = (-32801, -32802)
 _SILENT_S = 0.2
 """How long a server is waited for that did not push anything after earlier edits."""
 _PULL = "textDocument/diagnostic"
+_WARM_UP = "warm up: "
+_MOST_EVENTS = 1_000
 _CREATED, _CHANGED, _DELETED = 1, 2, 3
 
 
@@ -54,7 +56,13 @@ class LanguageServer:
     """A server that was started, opened by `start`. `noticed` is called when diagnostics of a path arrived."""
 
     def __init__(
-        self, found: Found, root: Path, *, environ: Mapping[str, str], noticed: Callable[[Path], None]
+        self,
+        found: Found,
+        root: Path,
+        *,
+        environ: Mapping[str, str],
+        noticed: Callable[[Path], None],
+        start_process: Start = start_program,
     ) -> None:
         self.found = found
         self.root = root
@@ -66,6 +74,7 @@ class LanguageServer:
         self.last_used = 0.0
         self._environ = {**environ, **found.server.environ}
         self._noticed = noticed
+        self._start_process = start_process
         self._connection: Connection | None = None
         self._capabilities: JsonObject = {}
         self._registered: dict[str, str] = {}
@@ -90,9 +99,14 @@ class LanguageServer:
 
     async def _start(self) -> None:
         self._connection = await Connection.start(
-            self.found.argv, folder=self.root, environ=self._environ, answer=self._answer, notice=self._notice
+            self.found.argv,
+            folder=self.root,
+            environ=self._environ,
+            answer=self._answer,
+            notice=self._notice,
+            start=self._start_process,
         )
-        result = await self._connection.request("initialize", self._introduction(), timeout_s=START_S)
+        result = await self._connection.request("initialize", introduce(self.root, self.found), timeout_s=START_S)
         given = cast("JsonObject", result).get("capabilities") if isinstance(result, dict) else None
         self._capabilities = cast("JsonObject", given) if isinstance(given, dict) else {}
         encoding = self._capabilities.get("positionEncoding")
@@ -137,7 +151,7 @@ class LanguageServer:
 
     def warm_up(self, change: FileChange) -> None:
         """In the background, learn the errors before a change and then make the change known; the next check reports its errors."""
-        spawn(self._warm_up(change), self._tasks, name=f"{self.found.server.id}: {change.path.name}")
+        spawn(self._warm_up(change), self._tasks, name=f"{_WARM_UP}{change.path.name}")
 
     async def check(self, changes: Sequence[FileChange], *, limit_s: float | None = None) -> list[NewErrors]:
         """Make changes known to the server; return the new errors of these files and of other open ones, in this order.
@@ -162,6 +176,20 @@ class LanguageServer:
                 self._frozen_at = heard
             for change in waiting if not self.is_gone else ():
                 self.warm_up(change)
+
+    async def check_again(self, paths: Sequence[Path], *, limit_s: float) -> list[NewErrors]:
+        """Return the new errors of files whose changes were made known by `warm_up`, and of other open ones, as `check` does."""
+        for task in tuple(self._tasks):  # it queues for the same lock; what is known must be complete
+            if task.get_name().startswith(_WARM_UP):
+                await asyncio.wait({task})
+        until = asyncio.get_running_loop().time() + limit_s
+        async with self._lock:
+            await self._refresh(())
+            return await self._collect([path for path in paths if path in self._unchecked], until)
+
+    def follow_files(self, paths: Sequence[Path]) -> None:
+        """In the background, make files known that others changed, made or deleted."""
+        spawn(self._follow_files(paths), self._tasks, name=f"{self.found.server.id}: changed files")
 
     async def open(self, path: Path) -> Document | None:
         """Return the document of a file with its present text, opened for requests; None when it cannot be read."""
@@ -239,6 +267,21 @@ class LanguageServer:
                 await self.connection.drain()
             else:
                 document.stamp = stamp
+
+    async def _follow_files(self, paths: Sequence[Path]) -> None:
+        """Make files known that others changed. Whether one is new is not known here, so it counts as new and as changed."""
+        async with self._lock:
+            rest = [path for path in paths[:_MOST_EVENTS] if path not in self._documents]
+            await self._refresh(())
+            exist = await asyncio.to_thread(lambda: [path.exists() for path in rest])
+            events = [
+                {"uri": path.as_uri(), "type": kind}
+                for path, exists in zip(rest, exist, strict=True)
+                for kind in ((_CREATED, _CHANGED) if exists else (_DELETED,))
+            ]
+            if events:
+                self.connection.notify("workspace/didChangeWatchedFiles", {"changes": events})
+                await self.connection.drain()
 
     def _apply(self, change: FileChange) -> None:
         """Make a change known: of a deleted file, of a new one, or the new text."""
@@ -440,40 +483,6 @@ class LanguageServer:
                             self._known[path] = await self._diagnose(document)
         finally:
             self._is_refreshing = False
-
-    def _introduction(self) -> JsonObject:
-        root = self.root.as_uri()
-        dynamic = {"dynamicRegistration": True}
-        return {
-            "processId": os.getpid(),
-            "clientInfo": {"name": "opencode-tui"},
-            "rootUri": root,
-            "rootPath": str(self.root),
-            "workspaceFolders": [{"uri": root, "name": self.root.name}],
-            "initializationOptions": self.found.server.initialization,
-            "capabilities": {
-                "general": {"positionEncodings": ["utf-8", "utf-16"]},
-                "window": {"workDoneProgress": True},
-                "workspace": {
-                    "configuration": True,
-                    "workspaceFolders": True,
-                    "didChangeWatchedFiles": dynamic,
-                    "diagnostics": {"refreshSupport": True},
-                    "symbol": {},
-                },
-                "textDocument": {
-                    "synchronization": {"didSave": True},
-                    "publishDiagnostics": {"versionSupport": True},
-                    "diagnostic": dynamic,
-                    "documentSymbol": {"hierarchicalDocumentSymbolSupport": True},
-                    "definition": {"linkSupport": True},
-                    "implementation": {"linkSupport": True},
-                    "references": {},
-                    "hover": {"contentFormat": ["markdown", "plaintext"]},
-                    "callHierarchy": {},
-                },
-            },
-        }
 
 
 def _section(settings: Mapping[str, Any], section: object) -> Any:

@@ -14,11 +14,18 @@ _SEND, _DECLINE = "Continue", "Decline"
 _LEFT_OUT = "Leave it out"
 
 
-async def ask_user(server: str, params: JsonObject, ask: AskUser | None) -> JsonObject:
-    """Return the protocol's result of a request for the user's input; it is declined where no user can be asked."""
+async def ask_user(
+    server: str, params: JsonObject, ask: AskUser | None, *, calls: int = 1, use_defaults: bool = False
+) -> JsonObject:
+    """Return the protocol's result of a request for the user's input, which may belong to one of several calls.
+
+    Where no user can be asked it is declined, with `use_defaults` only if it is not a form whose required fields all have one.
+    """
     if ask is None:
-        return {"action": "decline"}
+        return _answer_unattended(params, use_defaults=use_defaults)
     message = str(clean(str(params.get("message", ""))))
+    if calls > 1:
+        message += f" (it works on {calls} calls, and does not say for which of them it asks)"
     try:
         if params.get("mode") == "url":
             return await _ask_address(server, message, str(clean(str(params.get("url")))), ask)
@@ -26,7 +33,27 @@ async def ask_user(server: str, params: JsonObject, ask: AskUser | None) -> Json
     except QuestionDismissedError:
         return {"action": "cancel"}
     except ToolError:  # no user is present
+        return _answer_unattended(params, use_defaults=use_defaults)
+
+
+def _answer_unattended(params: JsonObject, *, use_defaults: bool) -> JsonObject:
+    schema: JsonObject = params.get("requestedSchema") or {}
+    fields = _fields(schema)
+    content = {name: field["default"] for name, field in fields.items() if field.get("default") is not None}
+    if (
+        not use_defaults
+        or params.get("mode") == "url"
+        or not content
+        or set(schema.get("required") or []) - set(content)
+    ):
         return {"action": "decline"}
+    return {"action": "accept", "content": content}
+
+
+def _fields(schema: JsonObject) -> dict[str, JsonObject]:
+    properties: Any = schema.get("properties")
+    members = cast("JsonObject", properties).items() if isinstance(properties, dict) else ()
+    return {name: field for name, field in members if isinstance(field, dict)}
 
 
 async def _ask_address(server: str, message: str, url: str, ask: AskUser) -> JsonObject:
@@ -40,7 +67,7 @@ async def _ask_address(server: str, message: str, url: str, ask: AskUser) -> Jso
 
 
 async def _ask_form(server: str, message: str, schema: JsonObject, ask: AskUser) -> JsonObject:
-    fields: dict[str, JsonObject] = schema.get("properties") or {}
+    fields = _fields(schema)
     required: Sequence[str] = schema.get("required") or []
     head = f"The MCP server {server} asks: {message}"
     if not fields:
@@ -69,7 +96,7 @@ def _question(name: str, field: JsonObject, head: str, server: str, is_required:
         QuestionOption(label=label, description="default" if value in defaults else "")
         for label, value in sorted(choices.items(), key=lambda one: one[1] not in defaults)
     ]
-    if not choices and default is not None:
+    if not choices and default is not None and defaults:
         options = [QuestionOption(label=f"{defaults[0]}", description="default")]
     if not is_required:
         options.append(QuestionOption(label=_LEFT_OUT))

@@ -38,7 +38,15 @@ class McpError(OpencodeError):
 
 
 class McpSignInError(McpError):
-    """A server needs a sign-in first."""
+    """A server needs a sign-in first. `challenge` is the header with which it said so, None where a sign-in is no way."""
+
+    def __init__(self, message: str, challenge: str | None = None) -> None:
+        super().__init__(message)
+        self.challenge = challenge
+
+
+class McpRegistrationError(McpError):
+    """An authorization server registers no clients by itself: the settings must name one."""
 
 
 class ConnectionLost(Exception):

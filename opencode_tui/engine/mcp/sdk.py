@@ -31,6 +31,7 @@ from opencode_tui.engine.mcp.lists import (
     clean_list,
 )
 from opencode_tui.engine.mcp.process import ServerProcess
+from opencode_tui.engine.mcp.sdk_oauth import TokenAuth
 from opencode_tui.schema.record import JsonObject
 
 Progress = Callable[[float, float | None, str | None], Awaitable[None]]
@@ -63,10 +64,14 @@ class RemoteAddress(Struct, frozen=True):
 
 
 class Connection:
-    """A connection to a server. All methods raise ConnectionLost, and McpError for an error that the server reports."""
+    """A connection to a server. All methods raise ConnectionLost, and McpError for an error that the server reports.
 
-    def __init__(self, client: Client) -> None:
+    They raise McpSignInError where the server demands a sign-in, or one with more rights.
+    """
+
+    def __init__(self, client: Client, auth: TokenAuth | None = None) -> None:
         self._client = client
+        self._auth = auth
         # A result that does not fit its schema would be lost: the model can read it all the same.
         setattr(client.session, "validate_tool_result", _accept)  # noqa: B010 - the attribute is a method
 
@@ -122,6 +127,7 @@ class Connection:
         try:
             result = await request
         except MCPError as error:
+            _check_challenge(self._auth)
             if "session terminated" in error.message.lower():  # a remote server that was restarted
                 raise ConnectionLost(error.message) from error
             raise _translated(error) from error
@@ -133,6 +139,7 @@ class Connection:
             ValueError,
             RuntimeError,
         ) as error:
+            _check_challenge(self._auth)
             raise _translated(error) from error
         return cast("JsonObject", result.model_dump(mode="json", by_alias=True, exclude_none=True))
 
@@ -149,10 +156,12 @@ async def connect_local(process: ServerProcess, handlers: Handlers) -> AsyncGene
 
 
 @asynccontextmanager
-async def connect_remote(address: RemoteAddress, handlers: Handlers) -> AsyncGenerator[Connection]:
+async def connect_remote(
+    address: RemoteAddress, handlers: Handlers, sign_in: TokenAuth | None
+) -> AsyncGenerator[Connection]:
     """Yield the connection to a remote server, over streamable HTTP, else over SSE. Must be entered and left by one task.
 
-    Raises McpError, McpSignInError for one that refuses without a sign-in, ConnectionLost.
+    Raises McpError, McpSignInError for one that refuses without a sign-in, ConnectionLost. Without `sign_in` there is no sign-in.
     """
     statuses: list[int] = []
 
@@ -165,8 +174,7 @@ async def connect_remote(address: RemoteAddress, handlers: Handlers) -> AsyncGen
         """Return the client of either transport; the parameters are those of the SDK, and not used."""
         return httpx2.AsyncClient(
             headers=dict(address.headers),
-            auth=auth,
-            follow_redirects=True,
+            auth=sign_in,
             timeout=httpx2.Timeout(_HTTP_TIMEOUT_S, read=_READ_TIMEOUT_S),
             event_hooks={"response": [record]},
         )
@@ -176,34 +184,47 @@ async def connect_remote(address: RemoteAddress, handlers: Handlers) -> AsyncGen
         try:
             inner = AsyncExitStack()
             connection = await inner.enter_async_context(
-                _opened(streamable_http_client(address.url, http_client=client), handlers)
+                _opened(streamable_http_client(address.url, http_client=client), handlers, sign_in)
             )
         except (McpError, ConnectionLost) as error:
-            _check_sign_in(statuses)
+            _check_refusal(statuses, sign_in)
             if not any(status in (400, 404, 405, 406) for status in statuses):
                 raise
             first = error
             inner = AsyncExitStack()
             try:
                 connection = await inner.enter_async_context(
-                    _opened(sse_client(address.url, httpx_client_factory=make), handlers)
+                    _opened(sse_client(address.url, httpx_client_factory=make), handlers, sign_in)
                 )
             except (McpError, ConnectionLost):
-                _check_sign_in(statuses)
+                _check_refusal(statuses, sign_in)
                 raise first from None
         stack.push_async_exit(inner)
         yield connection
 
 
-def _check_sign_in(statuses: Sequence[int]) -> None:
-    if 401 in statuses:
-        raise McpSignInError("it refuses without a sign-in (401)")
+def _check_refusal(statuses: Sequence[int], auth: TokenAuth | None) -> None:
+    _check_challenge(auth)
+    if auth is None and 401 in statuses:
+        raise McpSignInError(
+            "it refuses access (401); check the `Authorization` of its headers, or remove `oauth: false`"
+        )
     if 403 in statuses:
         raise McpError("it refuses access (403); check its headers in the settings")
 
 
+def _check_challenge(auth: TokenAuth | None) -> None:
+    """Raise McpSignInError where the last request was refused for want of a sign-in, ConnectionLost where it had no token."""
+    if auth is not None and auth.failure is not None:
+        raise ConnectionLost(auth.failure)
+    if auth is None or auth.challenge is None:
+        return
+    is_more = "insufficient_scope" in auth.challenge
+    raise McpSignInError("it demands more rights" if is_more else "it demands a sign-in", auth.challenge)
+
+
 @asynccontextmanager
-async def _opened(transport: Any, handlers: Handlers) -> AsyncGenerator[Connection]:
+async def _opened(transport: Any, handlers: Handlers, auth: TokenAuth | None = None) -> AsyncGenerator[Connection]:
     """Yield a connection over a transport of the SDK; its errors become ours."""
 
     async def elicit(context: object, params: types.ElicitRequestParams) -> types.ElicitResult:
@@ -234,7 +255,7 @@ async def _opened(transport: Any, handlers: Handlers) -> AsyncGenerator[Connecti
     )
     try:
         async with client:
-            yield Connection(client)
+            yield Connection(client, auth)
     except (BaseExceptionGroup, MCPError, httpx2.HTTPError, OSError, ValueError, RuntimeError) as error:
         raise _translated(_first(error)) from None
 

@@ -12,14 +12,24 @@ import os
 import shutil
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
+from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
 from opencode_tui.config.settings.settings import McpLocalSettings, McpRemoteSettings
-from opencode_tui.engine.mcp.lists import ConnectionLost, ListCache, McpError, McpSignInError, ServerLists
+from opencode_tui.engine.mcp.credentials import McpCredentials
+from opencode_tui.engine.mcp.lists import (
+    ConnectionLost,
+    ListCache,
+    McpError,
+    McpRegistrationError,
+    McpSignInError,
+    ServerLists,
+)
 from opencode_tui.engine.mcp.process import ServerProcess, server_environment
+from opencode_tui.engine.mcp.sign_in import ServerSignIn
 from opencode_tui.engine.project.programs import safe_path
 from opencode_tui.schema.api.mcp import McpState
 from opencode_tui.schema.record import JsonObject
@@ -45,8 +55,11 @@ SHOWN_LINES = 5
 """Lines of a server's standard error in the message about its end."""
 
 McpEntry = McpLocalSettings | McpRemoteSettings
-Elicit = Callable[[JsonObject], Coroutine[Any, Any, JsonObject]]
-"""Asks the user for what a server requests; returns the protocol's result of an elicitation."""
+Elicit = Callable[[JsonObject, int], Coroutine[Any, Any, JsonObject]]
+"""Asks the user for what a server requests; returns the protocol's result of an elicitation.
+
+The number is that of the calls to which the question may belong.
+"""
 
 Report = Callable[[str | None, float | None], None]
 """Called with the text of a call's progress and its share from 0 to 1."""
@@ -68,6 +81,7 @@ class ServerWorld(Struct, frozen=True):
     roots: Sequence[Path]
     environ: Mapping[str, str]
     cache: ListCache
+    credentials: McpCredentials
     changed: Callable[[str], None]
     default_timeout_s: float | None = None
 
@@ -100,9 +114,9 @@ class _Call:
             with suppress(RuntimeError):
                 self.timer.reschedule(asyncio.get_running_loop().time() + self._limit_s)
 
-    async def ask(self, elicit: Elicit, params: JsonObject) -> JsonObject:
+    async def ask(self, elicit: Elicit, params: JsonObject, count: int) -> JsonObject:
         """Return the answer of the user; the timer rests meanwhile, and the end of the call cancels the question."""
-        task = asyncio.create_task(elicit(params), name="a question of an MCP server")
+        task = asyncio.create_task(elicit(params, count), name="a question of an MCP server")
         self.asking.add(task)
         with suppress(RuntimeError):
             self.timer.reschedule(None)
@@ -118,6 +132,10 @@ class _Call:
         """Cancel its questions."""
         for task in self.asking:
             task.cancel()
+
+
+_current_call: ContextVar[_Call | None] = ContextVar("current_call", default=None)
+"""The call that a task works on, also in what the SDK does for it."""
 
 
 class McpServer:
@@ -144,6 +162,7 @@ class McpServer:
         self._calls: list[_Call] = []
         self._failures = 0
         self._not_before = 0.0
+        self.sign_in = ServerSignIn(name, entry, world.credentials)
 
     @property
     def is_enabled(self) -> bool:
@@ -169,7 +188,8 @@ class McpServer:
 
     def enable(self) -> None:
         """Let it be used from now on, also after it failed."""
-        self.state, self.error = "known" if self.state in ("disabled", "failed", "needs_auth") else self.state, None
+        is_ended = self.state in ("disabled", "failed", "needs_auth", "needs_client_registration")
+        self.state, self.error = "known" if is_ended else self.state, None
         self._failures, self._not_before = 0, 0.0
 
     async def start(self) -> None:
@@ -216,6 +236,7 @@ class McpServer:
     async def _request(self, ask: "Callable[[Connection], Awaitable[JsonObject]]", call: _Call) -> JsonObject:
         live = await self._connection()
         self._calls.append(call)
+        mark = _current_call.set(call)
         try:
             async with call.timer:
                 call.extend()
@@ -228,17 +249,59 @@ class McpServer:
             ) from None
         except ConnectionLost as lost:
             raise McpError(await self._describe_loss(live, str(lost))) from None
+        except McpSignInError as refusal:
+            raise McpError(await self._refuse(live, refusal)) from None
         except McpError as error:
             raise McpError(f"the MCP server {self.name} reports: {error}") from error
         finally:
+            _current_call.reset(mark)
             self._calls.remove(call)
             call.end()
 
+    async def _refuse(self, live: _Live, refusal: McpSignInError) -> str:
+        """Return the message for a call that the server refused for want of a sign-in, and end the connection."""
+        await self._demand(refusal, is_call=True)
+        live.task.cancel()
+        await asyncio.wait({live.task})
+        return f"the MCP server {self.name} refused the call: {self.error}"
+
+    async def _demand(self, refusal: McpSignInError, *, is_call: bool = False) -> None:
+        """Record that it can be used only after a sign-in; what a start would not show again, also for other processes."""
+        if self.state == "disabled":
+            return
+        if self.sign_in.terms is None or refusal.challenge is None:
+            self.state, self.error = "failed", str(refusal)
+            return
+        self.state, self.error = "needs_auth", f"{refusal}; sign in with `opencode-tui mcp auth {self.name}`"
+        await asyncio.to_thread(self.sign_in.record_challenge, refusal.challenge, is_call=is_call)
+
+    def record_sign_in_failure(self, failure: Exception) -> None:
+        """Record why a sign-in did not succeed; it cannot be used until another one does."""
+        if self.state == "disabled":
+            return
+        needs_client = isinstance(failure, McpRegistrationError)
+        self.state, self.error = "needs_client_registration" if needs_client else "needs_auth", str(failure)
+
+    def refuse_tokens(self) -> None:
+        """Start with a new sign-in only if the server demands one: its tokens were deleted."""
+        self.sign_in.evict()
+        if self.state != "disabled":
+            self.enable()
+
+    async def use_new_sign_in(self) -> bool:
+        """Let it be used again if another process has signed in since it demanded that, and return whether one has."""
+        waits = self.state in ("needs_auth", "needs_client_registration")
+        if not waits or not await asyncio.to_thread(self.sign_in.is_newer):
+            return False
+        self.enable()
+        return True
+
     async def _describe_loss(self, live: _Live, reason: str) -> str:
         """Return the message for a call during which its connection ended; ends what is left of that."""
+        how = f"was lost ({reason})"
         if live.process is not None:
             await live.process.wait_exit(0.2)
-            reason = live.process.exit_text
+            how = live.process.exit_text
         await asyncio.wait({live.task}, timeout=0.3 if live.process is not None else 0)
         live.task.cancel()
         await asyncio.wait({live.task})
@@ -246,7 +309,7 @@ class McpServer:
             self._back_off("the connection was lost")
         output = self.output[-SHOWN_LINES:]
         lines = f" Its last output:\n{chr(10).join(output)}" if output else ""
-        return f"the MCP server {self.name} {reason} during the call; the next call starts it again.{lines}"
+        return f"the MCP server {self.name} {how} during the call; the next call starts it again.{lines}"
 
     async def _connection(self) -> _Live:
         """Return the open connection, or that of a new start. Raises McpError."""
@@ -254,6 +317,7 @@ class McpServer:
             raise McpStopped(f"the MCP server {self.name} cannot start: its folder was closed")
         if self.state == "disabled":
             raise McpError(f"the MCP server {self.name} is switched off; switch it on with /mcps or in the settings")
+        await self.use_new_sign_in()
         if self.state in ("failed", "needs_auth", "needs_client_registration"):
             raise McpError(f"the MCP server {self.name} cannot be used: {self.error}")
         if self._opening is None:
@@ -290,7 +354,7 @@ class McpServer:
                     await self._process.ended.wait()
                 is_lost = True
         except Exception as error:  # noqa: BLE001 - whatever a server or the SDK does, only this server fails
-            self._record_failure(error, opening)
+            await self._record_failure(error, opening)
         finally:
             self._opening = self._opening if self._opening is not opening else None
             if not opening.done():
@@ -309,7 +373,9 @@ class McpServer:
                 stack.push_async_callback(self._end_process, process)
                 return await stack.enter_async_context(sdk.connect_local(process, handlers))
             address = sdk.RemoteAddress(self.entry.url, self.entry.headers or {})
-            return await stack.enter_async_context(sdk.connect_remote(address, handlers))
+            terms = self.sign_in.terms
+            auth = None if terms is None else sdk.TokenAuth(terms, self._world.credentials)
+            return await stack.enter_async_context(sdk.connect_remote(address, handlers, auth))
         except ConnectionLost as lost:
             process = self._process
             if process is not None and await process.wait_exit(0.2):
@@ -342,13 +408,12 @@ class McpServer:
         await process.stop()
         self._output = process.output
 
-    def _record_failure(self, error: Exception, opening: "asyncio.Future[Any]") -> None:
+    async def _record_failure(self, error: Exception, opening: "asyncio.Future[Any]") -> None:
         if not isinstance(error, McpError):
             logger.exception("the MCP server %s failed", self.name, exc_info=error)
         text = str(error) if isinstance(error, McpError) else f"{type(error).__name__}: {error}"
         if isinstance(error, McpSignInError):
-            if self.state != "disabled":
-                self.state, self.error = "needs_auth", f"{text}; give its token in `headers` in the settings"
+            await self._demand(error)
         else:
             self._back_off(text)
         if not opening.done():
@@ -392,11 +457,16 @@ class McpServer:
                     await self._accept(await (await self._opening).connection.lists())
 
     async def _elicit(self, params: JsonObject) -> JsonObject:
-        """Ask the user through the newest call in flight; a request without one is declined."""
-        call = next((one for one in reversed(self._calls) if one.elicit is not None), None)
+        """Ask the user through the call that the question belongs to, else the newest; without a call it is declined.
+
+        Over HTTP a question comes with the answer to its call, whose context the SDK keeps; over pipes nothing says so.
+        """
+        asking = [one for one in self._calls if one.elicit is not None]
+        own = _current_call.get()
+        call = own if own in asking else next(reversed(asking), None)
         if call is None or call.elicit is None:
             return DECLINED
-        return await call.ask(call.elicit, params)
+        return await call.ask(call.elicit, params, 1 if call is own else len(asking))
 
 
 def _consume(future: "asyncio.Future[Any]") -> None:

@@ -8,8 +8,9 @@ import asyncio
 import json
 import logging
 import re
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 
 from msgspec import Struct
@@ -22,12 +23,15 @@ from opencode_tui.config.settings.settings import (
     McpRemoteSettings,
     McpSettings,
 )
-from opencode_tui.engine.mcp.lists import ListCache, McpError
+from opencode_tui.engine.mcp.browser import open_browser
+from opencode_tui.engine.mcp.credentials import McpCredentials
+from opencode_tui.engine.mcp.lists import ConnectionLost, ListCache, McpError
 from opencode_tui.engine.mcp.names import tool_ids
 from opencode_tui.engine.mcp.server import BACKOFF_S, Elicit, McpServer, McpStopped, Report, ServerWorld
-from opencode_tui.schema.api.mcp import McpArgument, McpPrompt, McpResource, McpServerStatus, McpTool
-from opencode_tui.schema.error import ConfigError, NotFoundError
-from opencode_tui.schema.event.event import McpToolsChanged
+from opencode_tui.engine.mcp.sign_in import SignIns
+from opencode_tui.schema.api.mcp import McpArgument, McpPrompt, McpResource, McpServerStatus, McpTool, SignInState
+from opencode_tui.schema.error import ConfigError, NotFoundError, SignInError
+from opencode_tui.schema.event.event import McpBrowserOpenFailed, McpToolsChanged
 from opencode_tui.schema.event.screen_event import ScreenToastShown
 from opencode_tui.schema.ids import Clock
 from opencode_tui.schema.record import JsonObject
@@ -53,8 +57,9 @@ class McpOptions(Struct, frozen=True):
     is_trusted: Callable[[], bool]
     environ: Mapping[str, str]
     cache: Path
+    credentials: McpCredentials
     clock: Clock
-    publish: Callable[[McpToolsChanged | ScreenToastShown], None]
+    publish: Callable[[McpToolsChanged | McpBrowserOpenFailed | ScreenToastShown], None]
     reserved: frozenset[str] = frozenset()
     redact: Callable[[str], str] = redact_text
 
@@ -75,6 +80,7 @@ class McpServers:
             roots=[options.worktree],
             environ=options.environ,
             cache=ListCache(options.cache / "mcp", options.clock),
+            credentials=options.credentials,
             changed=self._on_changed,
             default_timeout_s=timeout / 1000 if timeout else None,
         )
@@ -82,6 +88,7 @@ class McpServers:
         for name, entry in entries.items():
             if isinstance(entry, McpLocalSettings | McpRemoteSettings):
                 self._servers[name] = McpServer(name, entry, self._world, is_enabled=entry.enabled is not False)
+        self._sign_ins = SignIns(options.credentials)
         self._tools: tuple[int, list[McpTool]] = (-1, [])
         self.version = 0
         """Increased when the lists of a server, or the set of servers, have changed."""
@@ -99,8 +106,8 @@ class McpServers:
         return self._servers[name]
 
     def enabled(self) -> list[McpServer]:
-        """Return the servers that may be used."""
-        return [server for server in self._servers.values() if server.is_enabled]
+        """Return the servers that may be used; from any thread."""
+        return [server for server in list(self._servers.values()) if server.is_enabled]
 
     def status(self) -> list[McpServerStatus]:
         """Return the state of every server."""
@@ -127,6 +134,7 @@ class McpServers:
             resources=len(server.lists.resources),
             is_listed=server.is_listed,
             instructions=server.lists.instructions or None,
+            sign_in=_sign_in_state(server),
             output=[redact(line) for line in server.output],
         )
 
@@ -188,6 +196,86 @@ class McpServers:
         self.version += 1
         return await self.connect(name) if is_enabled else self.status_of(name)
 
+    async def begin_sign_in(self, name: str) -> str:
+        """Return the address for the browser; an empty text for a server that demands no sign-in. It ends in the background.
+
+        Raises NotFoundError, ConfigError for a server without sign-in, SignInError.
+        """
+        server = self.get(name)
+        terms = server.sign_in.terms
+        if terms is None:
+            reason = "its settings say `oauth: false` or have an `Authorization` of their own"
+            why = reason if isinstance(server.entry, McpRemoteSettings) else "it is a program on this machine"
+            raise ConfigError(f"there is no sign-in to the MCP server {name}: {why}")
+        if not self._sign_ins.is_pending(name):
+            server.sign_in.challenge = None
+            await self.restart(name)
+            stored = await asyncio.to_thread(self._options.credentials.find, name, terms.url)
+            challenge = server.sign_in.challenge or stored.details.challenge
+            if challenge is None and server.state == "connected":
+                return ""
+            if challenge is None:
+                raise SignInError(f"the MCP server {name} cannot be used: {server.error or 'it did not start'}")
+        else:
+            challenge = ""
+        with _failing(name):
+            return await self._sign_ins.begin(terms, challenge, partial(self._end_sign_in, name))
+
+    async def sign_in(self, name: str) -> McpServerStatus:
+        """Sign in with the user's browser, or wait for a sign-in that has begun; connect, and return the state.
+
+        Waits some minutes for the user. Raises as `begin_sign_in`; a browser that cannot be opened is an event.
+        """
+        url = await self.begin_sign_in(name)
+        if url:
+            ended = asyncio.create_task(self._sign_ins.wait(name))  # it may end before the browser does
+            try:
+                if not await open_browser(url, self._options.environ, self._options.folder):
+                    self._options.publish(McpBrowserOpenFailed(mcp_name=name, url=url))
+                with _failing(name):
+                    await ended
+            finally:
+                ended.cancel()
+        return self.status_of(name)
+
+    async def finish_sign_in(self, name: str, code: str) -> McpServerStatus:
+        """End a sign-in that has begun with the code, or the address, that the browser shows; raises as `begin_sign_in`."""
+        self.get(name)
+        with _failing(name):
+            await self._sign_ins.finish(name, code)
+        return self.status_of(name)
+
+    async def sign_out(self, name: str) -> bool:
+        """Delete the tokens of a server, cancel a sign-in to it, and end it; return whether there were any.
+
+        A name that is not in the settings may have some too. Raises NotFoundError for one that is unknown everywhere.
+        """
+        await self._sign_ins.cancel(name)
+        had_any = await asyncio.to_thread(self._options.credentials.remove, name)
+        if not had_any or name in self._servers:
+            server = self.get(name)
+            await server.stop()
+            server.refuse_tokens()
+            self._on_changed(name, is_shown=False)
+        return had_any
+
+    async def use_new_sign_ins(self) -> None:
+        """Let servers be used again that demanded a sign-in, if another process has signed in meanwhile; starts none."""
+        for server in self.enabled():
+            if await server.use_new_sign_in():
+                self.version += 1
+
+    async def _end_sign_in(self, name: str, failure: Exception | None) -> None:
+        """Connect after a sign-in, or record why it failed."""
+        server = self._servers.get(name)
+        if server is None:
+            return
+        if failure is None:
+            await self.restart(name)
+            return
+        server.record_sign_in_failure(failure)
+        self._on_changed(name, is_shown=False)
+
     async def call(
         self,
         server: str,
@@ -219,15 +307,24 @@ class McpServers:
         return [server.name for server in self.enabled() if not server.is_listed]
 
     async def start_unknown(self) -> None:
-        """Start the servers whose lists are not known or old; ends when each is up or has failed too often."""
+        """Start the servers whose lists are not known or old; ends when each is up or has failed too often.
+
+        Those that demand a sign-in are named on the screen.
+        """
         now = self._options.clock()
+        unknown = [one for one in self.enabled() if one.listed_at is None or now - one.listed_at > OLD_MS]
         async with asyncio.TaskGroup() as group:
-            for server in self.enabled():
-                if server.listed_at is None or now - server.listed_at > OLD_MS:
-                    group.create_task(_start_often(server))
+            for server in unknown:
+                group.create_task(_start_often(server))
+        for server in unknown:
+            if server.state == "needs_auth":
+                self._options.publish(
+                    ScreenToastShown(message=f"MCP server {server.name}: {server.error}", variant="warning")
+                )
 
     async def close(self) -> None:
-        """End all servers with their processes."""
+        """End all servers with their processes, and the sign-ins that wait."""
+        await self._sign_ins.cancel()
         await asyncio.gather(*(server.stop(close=True) for server in self._servers.values()))
 
     def _on_changed(self, name: str, *, is_shown: bool = True) -> None:
@@ -238,6 +335,23 @@ class McpServers:
             count = len(server.lists.tools)
             message = f"MCP server {name}: {count} tool{'' if count == 1 else 's'}, used from your next message on"
             self._options.publish(ScreenToastShown(message=message, variant="info"))
+
+
+@contextmanager
+def _failing(name: str) -> Generator[None]:
+    """Raise SignInError for what a sign-in raises."""
+    try:
+        yield
+    except (McpError, ConnectionLost) as error:
+        raise SignInError(f"the sign-in to {name} failed: {error}") from None
+
+
+def _sign_in_state(server: McpServer) -> SignInState | None:
+    try:
+        stored = server.sign_in.read()
+    except ConfigError:  # a damaged file, which a sign-in reports
+        return None
+    return None if stored is None else stored.state
 
 
 _ENTRY: TypeAdapter[McpSettings] = TypeAdapter(McpSettings, config=ConfigDict(defer_build=True))

@@ -8,6 +8,7 @@ import asyncio
 import json
 import re
 from collections.abc import Callable, Collection, Sequence
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any, cast
 
 from pydantic import ConfigDict, Field
@@ -95,6 +96,7 @@ async def call_tool(servers: "McpServers", tool: McpTool, arguments: JsonObject,
             metadata={**about, "input": arguments},
             by_user=["*"] if _is_for_reading(context.ask.rules()) else (),
             is_foreign=True,
+            subject=definition_mark(tool),
         )
     )
 
@@ -102,8 +104,9 @@ async def call_tool(servers: "McpServers", tool: McpTool, arguments: JsonObject,
         shown = text or "working"
         context.progress(f"{shown} {share:.0%}" if share is not None else shown, about)
 
-    async def elicit(params: JsonObject) -> JsonObject:
-        return await ask_user(tool.server, params, context.inquire)
+    async def elicit(params: JsonObject, count: int) -> JsonObject:
+        use_defaults = servers.get(tool.server).entry.unattended == "defaults"
+        return await ask_user(tool.server, params, context.inquire, calls=count, use_defaults=use_defaults)
 
     async with context.commands():
         try:
@@ -114,6 +117,12 @@ async def call_tool(servers: "McpServers", tool: McpTool, arguments: JsonObject,
     if result.get("isError"):
         raise ToolError(content.text or f"{tool.id} failed without a message")
     return ToolResult(tool.id, content.text, about, content.attachments)
+
+
+def definition_mark(tool: McpTool) -> str:
+    """Return what identifies the description and the schema of a tool: a grant holds only as long as they stay the same."""
+    shown = json.dumps([tool.description, tool.parameters], sort_keys=True, ensure_ascii=False)
+    return sha256(shown.encode("utf-8", "replace")).hexdigest()[:16]
 
 
 def _is_for_reading(layers: Sequence[Ruleset]) -> bool:
@@ -242,6 +251,10 @@ class CallTool:
     async def run(self, arguments: CallParameters, context: ToolContext) -> ToolResult:
         """Raise ToolError: a call of a tool that exists is run as a call of that tool (`McpTurns.find_inner`)."""
         raise ToolError(f"There is no MCP tool {arguments.tool!r}; find one with {SEARCH}.")
+
+
+CALL_LATER = "Calls a tool of an MCP server that is not one of these, once a reminder names it."
+"""The description of `CallTool` where the model sees each tool."""
 
 
 def find_tool(servers: "McpServers", name: str) -> McpTool | None:

@@ -10,6 +10,7 @@ from opencode_tui.engine.lazy import Lazy
 from opencode_tui.engine.mcp.servers import McpServers
 from opencode_tui.engine.mcp.tools import (
     CALL,
+    CALL_LATER,
     CALL_SCHEMA,
     SEARCH,
     SEARCH_SCHEMA,
@@ -45,13 +46,14 @@ class TurnTools(Struct, frozen=True):
     @property
     def names(self) -> tuple[str, ...]:
         """The names of all tools that rules can switch off, the search included."""
-        return (*(tool.id for tool in self.tools), *(() if self.is_direct else (SEARCH, CALL)))
+        return (*(tool.id for tool in self.tools), *(() if self.is_direct else (SEARCH,)), CALL)
 
     def specs(self, is_enabled: Callable[[str], bool]) -> tuple[ToolSpec, ...]:
         """Return what the model sees, without the tools that are switched off."""
         if self.is_direct:
-            shown = [tool for tool in self.tools if is_enabled(tool.id)]
-            return tuple(ToolSpec(tool.id, tool.description, tool.parameters) for tool in shown)
+            shown = tuple(self.inventory(is_enabled).values())
+            # Tools that a server adds later are called through it: the tools of a session's requests stay the same.
+            return (*shown, ToolSpec(CALL, CALL_LATER, CALL_SCHEMA)) if shown and is_enabled(CALL) else shown
         if not is_enabled(SEARCH) or not is_enabled(CALL):
             return ()
         search = describe_search(self.tools, self.unknown, is_enabled)
@@ -59,6 +61,14 @@ class TurnTools(Struct, frozen=True):
             ToolSpec(SEARCH, search, SEARCH_SCHEMA),
             ToolSpec(CALL, CallTool.description, CALL_SCHEMA),
         )
+
+    def inventory(self, is_enabled: Callable[[str], bool]) -> dict[str, ToolSpec]:
+        """Return all enabled tools by name, also those that the model sees by the search only."""
+        return {
+            tool.id: ToolSpec(tool.id, tool.description, tool.parameters, tool.server)
+            for tool in self.tools
+            if is_enabled(tool.id)
+        }
 
 
 class _Turn(Struct, frozen=True):
@@ -80,6 +90,7 @@ class McpTurns(Struct, frozen=True):
         if known is not None and (known.message_id, known.model) == (message_id, str(model.ref)):
             return known.tools
         servers = await asyncio.to_thread(self.servers.get)
+        await servers.use_new_sign_ins()
         tools = servers.all_tools()
         unknown = [server.name for server in servers.enabled() if not server.is_listed and server.error is None]
         room = self.usable(model)

@@ -19,7 +19,8 @@ class Query(Struct, frozen=True):
     user must allow. A pattern in `by_user` is allowed only by a rule or a grant of the user, not by a built-in rule. One in
     `must_ask` is granted only by exactly this pattern, and unless it is in `by_user` too, also only allowed by such a rule.
     `also` are further permissions that the call needs and that the same question asks for. A rejection of an `is_optional`
-    question concerns this question alone. `is_foreign`: the call runs a program of others (an MCP server), like a command.
+    question concerns this question alone. `is_foreign`: the call runs a program of others (an MCP server), like a command. A grant
+    that was given for another `subject` (the definition of a server's tool) does not cover the query; an empty one is not compared.
     """
 
     session_id: str
@@ -34,6 +35,7 @@ class Query(Struct, frozen=True):
     also: "Sequence[Query]" = ()
     is_optional: bool = False
     is_foreign: bool = False
+    subject: str = ""
 
 
 def open_patterns(query: Query, layers: Sequence[Ruleset]) -> list[str]:
@@ -66,8 +68,17 @@ def is_granted(query: Query, pattern: str, grants: Iterable[Rule]) -> bool:
     return any(
         grant.pattern == pattern if pattern in query.must_ask else matches(grant.pattern, pattern)
         for grant in grants
-        if grant.action == "allow" and matches(grant.permission, query.permission)
+        if grant.action == "allow" and matches(grant.permission, query.permission) and not _is_of_other(grant, query)
     )
+
+
+def has_changed_since_grant(query: Query, pattern: str, grants: Iterable[Rule]) -> bool:
+    """Return whether a grant would cover a pattern if its subject were still the same."""
+    return bool(query.subject) and is_granted(replace(query, subject=""), pattern, grants)
+
+
+def _is_of_other(grant: Rule, query: Query) -> bool:
+    return isinstance(grant, Grant) and bool(query.subject) and grant.subject not in ("", query.subject)
 
 
 def is_always_outside(query: Query, grants: Iterable[Rule]) -> bool:

@@ -44,7 +44,8 @@ class GrantStore(Protocol):
 class Grant(Rule):
     """A stored rule; `metadata.worktree` is the real path of the worktree where it applies, `created` is in ms since 1970.
 
-    With `outside` it lets commands run outside the sandbox: the user has given it after a refusal.
+    With `outside` it lets commands run outside the sandbox: the user has given it after a refusal. `subject` identifies the
+    definition of the tool that it was given for.
     """
 
     metadata: JsonObject = Field(default_factory=JsonObject)
@@ -53,6 +54,11 @@ class Grant(Rule):
     def is_outside(self) -> bool:
         """Whether commands that the grant covers run outside the sandbox."""
         return self.metadata.get("outside") is True
+
+    @property
+    def subject(self) -> str:
+        """What the grant was given for; empty where that is not compared."""
+        return str(self.metadata.get("subject") or "")
 
 
 _GRANTS: TypeAdapter[list[Grant]] = TypeAdapter(list[Grant], config=ConfigDict(defer_build=True))
@@ -86,17 +92,23 @@ class Grants:
         """Return the grants of this worktree, oldest first. Raises StorageError when the record cannot be read."""
         return [grant for grant in await self._all() if self._is_ours(grant)]
 
-    async def add(self, permission: str, patterns: Sequence[str], *, outside: bool = False) -> None:
-        """Store grants for patterns; existing ones are unchanged, except that `outside` replaces others. Raises StorageError."""
-        metadata = {"worktree": self._worktree, "created": self._clock(), **({"outside": True} if outside else {})}
+    async def add(self, permission: str, patterns: Sequence[str], *, outside: bool = False, subject: str = "") -> None:
+        """Store grants for patterns; existing ones are unchanged, except that `outside` and another subject replace others.
+
+        Raises StorageError.
+        """
+        metadata: JsonObject = {"worktree": self._worktree, "created": self._clock()}
+        if outside:
+            metadata["outside"] = True
+        if subject:
+            metadata["subject"] = subject
+
+        def is_replaced(grant: Grant) -> bool:
+            is_same = self._is_ours(grant) and grant.permission == permission and grant.pattern in patterns
+            return is_same and (outside or grant.subject != subject)
+
         async with self._lock():
-            grants = [
-                grant
-                for grant in await self._all()
-                if not (
-                    outside and self._is_ours(grant) and grant.permission == permission and grant.pattern in patterns
-                )
-            ]
+            grants = [grant for grant in await self._all() if not is_replaced(grant)]
             known = {(grant.permission, grant.pattern) for grant in grants if self._is_ours(grant)}
             new = [pattern for pattern in dict.fromkeys(patterns) if (permission, pattern) not in known]
             added = [Grant(permission=permission, pattern=text, action="allow", metadata=metadata) for text in new]

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from opencode_tui.engine.permission.decision import (
     Query,
     always_of,
+    has_changed_since_grant,
     is_always_outside,
     is_granted,
     open_patterns,
@@ -33,6 +34,9 @@ from opencode_tui.schema.record import JsonObject
 Publish = Callable[[PermissionAsked | PermissionReplied], None]
 Advise = Callable[[PermissionRequest], Awaitable[Literal["ask", "allow", "deny"]]]
 """Returns the decision of plugins about a request before the user is asked."""
+
+
+_CHANGED = "Its definition has changed since you always allowed it."
 
 
 class _Pending(Struct, frozen=True):
@@ -100,6 +104,8 @@ class PermissionService:
         if not undecided:
             return
         request = await self._marked(self._request(query, undecided))
+        if any(has_changed_since_grant(one, pattern, grants) for one, pattern in undecided):
+            request = request.changed(metadata={**request.metadata, "reasons": [_CHANGED]})
         if await self._is_advised(request) or policy.decide(request):
             return
         await self._wait(_Pending(request, undecided, asyncio.get_running_loop().create_future()))
@@ -202,7 +208,10 @@ class PermissionService:
         try:
             if patterns:
                 is_refused = _sandbox_of(pending.request).get("kind") == "refused"
-                await self._grants.add(permission, patterns, outside=is_refused and permission == "bash")
+                shown = pending.undecided[0][0]
+                subject = shown.subject if permission == shown.permission else ""
+                outside = is_refused and permission == "bash"
+                await self._grants.add(permission, patterns, outside=outside, subject=subject)
         finally:
             self._close(pending, "always")
         grants = await self._current_grants()

@@ -1,6 +1,6 @@
-"""Programs that this program starts by itself, unconfined: found on PATH, but not where a confined command may write.
+"""Programs that this program starts by itself. Unconfined ones are found on PATH, but not where a confined command may write.
 
-A virtual environment of the project on PATH is writable inside the sandbox; a `git` that a command puts there must never run.
+A virtual environment of the project on PATH is writable inside the sandbox; what a command puts there must never run outside.
 """
 
 import asyncio
@@ -11,6 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
+from typing import Protocol
 
 from msgspec import Struct
 
@@ -18,22 +19,115 @@ _PROJECT_FOLDERS = ("node_modules/.bin", ".venv/bin", "venv/bin", "vendor/bin")
 """Where projects keep the programs of their own."""
 
 
+class FoundProgram(Struct, frozen=True):
+    """The path of a program that helps with a project; `is_confined`: it must run inside the sandbox."""
+
+    path: str
+    is_confined: bool
+
+
 class ProjectPrograms(Struct, frozen=True):
-    """Looks for the programs that help with a project. Those in its work tree count only with `may_be_own`."""
+    """Looks for the programs that help with a project, those of its work tree only where the folder `is_trusted`.
+
+    Where commands are confined (`is_sandboxed`), so are programs of the work tree: a command may have written them.
+    """
 
     environ: Mapping[str, str]
     directory: Path
     worktree: Path
-    may_be_own: bool
+    is_trusted: bool
+    is_sandboxed: bool
 
-    def find(self, program: str) -> str | None:
-        """Return the path of a program, of the project's own first; None without one. Blocks for a few lookups."""
+    def find(self, command: Sequence[str], *, runs_project_code: bool) -> FoundProgram | None:
+        """Return the program of a command, the project's own first; None without one. Blocks for a few lookups.
+
+        `runs_project_code`: the program may run code of the project.
+        """
+        path = self._find(command[0])
+        if path is None:
+            return None
+        needs_trust = runs_project_code or is_below(path, self.worktree)
+        if needs_trust and not self.is_trusted:
+            return None
+        return FoundProgram(path, is_confined=self.is_sandboxed and needs_trust)
+
+    def has_any(self, names: Sequence[str]) -> bool:
+        """Return whether one of these words, relative to the directory, names something in the work tree. Blocks."""
+        paths = [self.directory / name for name in names if name]
+        return any(path.exists() and is_below(str(path), self.worktree) for path in paths)
+
+    def _find(self, program: str) -> str | None:
         if os.sep in program:
             path = str(self.directory / program)
-            return shutil.which(path) if self.may_be_own or not is_below(path, self.worktree) else None
-        folders = [str(top / name) for top in (self.directory, self.worktree) for name in _PROJECT_FOLDERS]
-        own = shutil.which(program, path=os.pathsep.join(folders)) if self.may_be_own else None
-        return own or find_program(program, self.environ, self.worktree)
+            return shutil.which(path) if self.is_trusted or not is_below(path, self.worktree) else None
+        if not self.is_trusted:
+            return find_program(program, self.environ, self.worktree)
+        own = [str(top / name) for top in (self.directory, self.worktree) for name in _PROJECT_FOLDERS]
+        users = [entry for entry in self.environ.get("PATH", "").split(os.pathsep) if os.path.isabs(entry)]
+        return shutil.which(program, path=os.pathsep.join([*own, *users]))
+
+
+class Process(Protocol):
+    """A program with pipes for its standard streams, which leads a session of its own: an `asyncio.subprocess.Process` or alike."""
+
+    @property
+    def pid(self) -> int:
+        """The process's id, which is also that of its group."""
+        ...
+
+    @property
+    def returncode(self) -> int | None:
+        """The exit code, negative for a signal; None while it runs."""
+        ...
+
+    @property
+    def stdin(self) -> asyncio.StreamWriter | None:
+        """Its standard input; like the other streams None only where it has no pipe."""
+        ...
+
+    @property
+    def stdout(self) -> asyncio.StreamReader | None:
+        """Its standard output."""
+        ...
+
+    @property
+    def stderr(self) -> asyncio.StreamReader | None:
+        """Its standard error."""
+        ...
+
+    async def wait(self) -> int:
+        """Return the exit code at the end."""
+        ...
+
+    async def communicate(self, input: bytes | None = None, /) -> tuple[bytes, bytes]:
+        """Write bytes and close the standard input; return all output and errors at the end."""
+        ...
+
+
+class Start(Protocol):
+    """Starts a program. It may write the `writable` folders where it is confined; elsewhere these change nothing."""
+
+    async def __call__(
+        self, argv: Sequence[str], *, folder: Path, environ: Mapping[str, str], writable: Sequence[Path] = ()
+    ) -> Process:
+        """Return the started program. Raises OSError when it cannot be started."""
+        ...
+
+
+async def start_program(
+    argv: Sequence[str], *, folder: Path, environ: Mapping[str, str], writable: Sequence[Path] = ()
+) -> Process:
+    """Return a program that was started unconfined. Raises OSError when it cannot be started."""
+    del writable
+    return await asyncio.create_subprocess_exec(
+        *argv,
+        cwd=folder,
+        env=environ,
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        start_new_session=True,
+    )
 
 
 class Ran(Struct, frozen=True):
@@ -45,21 +139,20 @@ class Ran(Struct, frozen=True):
 
 
 async def run_program(
-    argv: Sequence[str], data: bytes, *, folder: Path, environ: Mapping[str, str], limit_s: float
+    argv: Sequence[str],
+    data: bytes,
+    *,
+    folder: Path,
+    environ: Mapping[str, str],
+    limit_s: float,
+    start: Start = start_program,
+    writable: Sequence[Path] = (),
 ) -> Ran:
     """Run a program with data on its standard input. With all that it started it is killed after the limit, or by a cancellation.
 
     Raises TimeoutError after the limit, OSError when it cannot start.
     """
-    process = await asyncio.create_subprocess_exec(
-        *argv,
-        cwd=folder,
-        env=environ,
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-        start_new_session=True,
-    )
+    process = await start(argv, folder=folder, environ=environ, writable=writable)
     try:
         async with asyncio.timeout(limit_s):
             output, errors = await process.communicate(data)

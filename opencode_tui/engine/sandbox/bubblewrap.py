@@ -40,12 +40,19 @@ _FILE_CAPABILITIES = ("CAP_CHOWN", "CAP_FOWNER", "CAP_FSETID")
 _ROOT_SECRETS = tuple(Path("/etc", name) for name in ("shadow", "shadow-", "gshadow", "gshadow-"))
 _RESOLVER = Path("/etc/resolv.conf")
 
-_HOLD = """(exec "$@" </dev/null 2>&1)
+_HOLD = """exec 3<&0
+{ read -r _ <&3; while :; do kill -9 -1; sleep 0.02; done; } </dev/null >/dev/null 2>&1 &
+(exec "$@" </dev/null 2>&1 3<&-)
 code=$?
-kill -0 -1 2>/dev/null && { echo "$code" >&2; exec >&-; read -r _; }
+{ kill -9 $!; wait $!; } 2>/dev/null
+kill -0 -1 2>/dev/null && { echo "$code" >&2; exec >&-; read -r _ <&3; }
 exit "$code"
 """
-"""The supervisor, process 1 of the namespace: signals do not end it, and its end kills all other processes there."""
+"""The supervisor, process 1 of the namespace: signals do not end it, and its end kills all other processes there.
+
+Its child kills everything when standard input is closed, again and again because the program may not have started yet: nothing else
+would where this program was killed before bwrap asked the kernel to end with it.
+"""
 
 Access = Literal["read", "write", "hide"]
 
@@ -60,18 +67,31 @@ def command(policy: Policy, argv: Sequence[str], folder: Path) -> list[str]:
 
     Raises FileNotFoundError when bwrap is missing, or lies where a confined command could have written it.
     """
+    held = hold(argv) if policy.proxy is None else _hold_with_relay(argv)
+    return [_safe_program(policy), *arguments(policy, folder), "--as-pid-1", "--", *held]
+
+
+def plain_command(policy: Policy, argv: Sequence[str], folder: Path) -> list[str]:
+    """Return the command line that runs a program, which keeps its standard streams, in the namespaces of a policy without a proxy.
+
+    The namespaces end with the program. Raises FileNotFoundError as `command` does.
+    """
+    return [_safe_program(policy), *arguments(policy, folder), "--", *argv]
+
+
+def _safe_program(policy: Policy) -> str:
     program = find_program(policy.environ)
     if program is None or any(Path(program).resolve().is_relative_to(path) for path in policy.write):
         raise FileNotFoundError(f"bwrap is not found outside of the writable folders ({program or 'not installed'})")
-    held = hold(argv) if policy.proxy is None else _hold_with_relay(argv)
-    return [program, *arguments(policy, folder), "--", *held]
+    return program
 
 
 def hold(argv: Sequence[str]) -> list[str]:
     """Return the command line of the supervisor that runs a program and outlives it while it has left processes behind.
 
     It expects the program's output as standard output. Where processes remain, it writes the exit code as a line to standard error
-    and waits until standard input is closed or it is killed; else it ends at once with the exit code (128 + n for a signal n).
+    and waits until standard input is closed or it is killed; else it ends at once with the exit code (128 + n for a signal n). When
+    standard input is closed while the program runs, everything ends.
     """
     return ["/bin/sh", "-c", _HOLD, "sh", *argv]
 
@@ -91,7 +111,7 @@ def arguments(policy: Policy, folder: Path) -> list[str]:
     proc = [Path("/proc")] if keeps_user else []  # with the settings of the kernel, which root owns
     # fmt: off
     return [
-        "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--die-with-parent", "--new-session", "--as-pid-1",
+        "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--die-with-parent", "--new-session",
         *([] if policy.network == "full" else ["--unshare-net"]),
         *(["--ro-bind", "/proc", "/proc"] if policy.shares_proc else ["--proc", "/proc"]),
         *(_as_root(policy) if keeps_user else ["--unshare-user", "--cap-drop", "ALL"]),

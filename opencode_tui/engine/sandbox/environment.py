@@ -25,7 +25,10 @@ class SettingKeys(Struct, frozen=True):
 
 
 def find_setting_keys(settings: JsonObject) -> SettingKeys:
-    """Return the keys in resolved settings: of providers, their models and MCP servers, in options, headers and variables."""
+    """Return the keys in resolved settings.
+
+    They are those of providers, their models and MCP servers, in options, headers and variables, and the secrets of OAuth clients.
+    """
     variables: set[str] = set()
     values: set[str] = set()
     for provider in _objects(settings.get("provider")):
@@ -43,6 +46,10 @@ def find_setting_keys(settings: JsonObject) -> SettingKeys:
             for name, value in own.items()
             if isinstance(value, str) and _KEY_OPTION.search(name)
         }
+        oauth = server.get("oauth")
+        secret = cast("JsonObject", oauth).get("clientSecret") if isinstance(oauth, dict) else None
+        if isinstance(secret, str):
+            values.add(secret)
     return SettingKeys(frozenset(variables), frozenset(values))
 
 

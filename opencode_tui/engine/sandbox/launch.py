@@ -1,12 +1,17 @@
 """How a confined command is started: its argument list, its environment, and what its thread gives up first."""
 
+import threading
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
 from pathlib import Path
+from typing import TypeVar
 
 from msgspec import Struct
 
 from opencode_tui.engine.sandbox.policy import Policy
 from opencode_tui.engine.sandbox.tier import Tier
+
+T = TypeVar("T")
 
 
 class Launch(Struct, frozen=True):
@@ -23,8 +28,8 @@ class Launch(Struct, frozen=True):
     """Whether a supervisor in a namespace of its own starts the program (`bubblewrap.hold` says how to talk to it)."""
 
 
-def plan_launch(tier: Tier, policy: Policy, argv: Sequence[str], folder: Path) -> Launch:
-    """Return how the program is started in the tier. Reads the file system.
+def plan_launch(tier: Tier, policy: Policy, argv: Sequence[str], folder: Path, *, is_held: bool = True) -> Launch:
+    """Return how the program is started in the tier, without `is_held` never with a supervisor. Reads the file system.
 
     Raises OSError when the tier's program is missing, ValueError for the tier "none", which cannot confine.
     """
@@ -32,8 +37,9 @@ def plan_launch(tier: Tier, policy: Policy, argv: Sequence[str], folder: Path) -
         from opencode_tui.engine.sandbox import bubblewrap, seccomp
 
         environ = {**policy.environ, **_temp_variables(policy.environ, "/tmp")}
-        command = tuple(bubblewrap.command(policy, argv, folder))
-        return Launch(command, environ, folder, filter=seccomp.assemble_key_filter(), is_held=True)
+        make = bubblewrap.command if is_held else bubblewrap.plain_command
+        command = tuple(make(policy, argv, folder))
+        return Launch(command, environ, folder, filter=seccomp.assemble_key_filter(), is_held=is_held)
     environ = {**policy.environ, **_temp_variables(policy.environ, str(policy.temp))}
     if tier == "landlock":
         from opencode_tui.engine.sandbox import landlock
@@ -44,6 +50,22 @@ def plan_launch(tier: Tier, policy: Policy, argv: Sequence[str], folder: Path) -
 
         return Launch((seatbelt.PROGRAM, "-p", seatbelt.profile(policy), *argv), environ, folder)
     raise ValueError(f"the tier {tier!r} cannot confine a command")
+
+
+def run_on_thread(work: Callable[[], T]) -> T:
+    """Return what a function returns, or raise what it raises, on a thread of its own that ends with it. Blocks."""
+    result: Future[T] = Future()
+
+    def run() -> None:
+        try:
+            result.set_result(work())
+        except BaseException as error:  # noqa: BLE001 - raised again on the waiting thread
+            result.set_exception(error)
+
+    thread = threading.Thread(target=run, name="confined-start")
+    thread.start()
+    thread.join()
+    return result.result()
 
 
 def _temp_variables(environ: Mapping[str, str], folder: str) -> dict[str, str]:

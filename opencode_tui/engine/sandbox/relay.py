@@ -22,6 +22,7 @@ def main(path: str, port: str, *argv: str) -> None:
     if not child:
         _execute(argv)
     start_new_thread(_accept, (server, path))
+    start_new_thread(_end_with_program, ())
     ended, status = 0, 0
     while ended != child:
         ended, status = os.wait()
@@ -32,6 +33,11 @@ def main(path: str, port: str, *argv: str) -> None:
         os.close(1)
         os.read(0, 1)
     os._exit(code)
+
+
+def _end_with_program() -> None:
+    os.read(0, 1)  # closed by the end of the program, which writes nothing
+    os._exit(1)
 
 
 def _execute(argv: tuple[str, ...]) -> None:

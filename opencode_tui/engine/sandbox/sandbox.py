@@ -99,6 +99,7 @@ class Sandbox:
         self._around = folders.Surroundings(paths.home, (paths.data, paths.config, paths.state, paths.cache))
         self._private = [path for path in self._around.private() if path.is_relative_to(project.worktree)]
         self._own = paths.cache / "sandbox"
+        self._name = hashlib.sha256(os.fsencode(project.worktree)).hexdigest()[:_NAME_CHARS]
         self._guard = threading.Lock()
         self._status: SandboxStatus | None = None
         self._files: ProjectFiles | None = None
@@ -132,6 +133,19 @@ class Sandbox:
         return await asyncio.to_thread(
             self._confine, status.tier, argv, session_id, folder, environ, is_read_only, access
         )
+
+    async def confine_helper(
+        self, argv: Sequence[str], *, folder: Path, environ: Mapping[str, str], writable: Sequence[Path] = ()
+    ) -> Launch | None:
+        """Return how a program starts that helps with the project; None where nothing confines commands.
+
+        It reads what a command reads, and writes only caches of tools, its temp folder and `writable`. It has no network, whatever
+        the settings are for commands, and its standard streams are its own. Raises OSError when the sandbox cannot be prepared.
+        """
+        status = await self.status()
+        if status.tier == "none":
+            return None
+        return await asyncio.to_thread(self._confine_helper, status.tier, argv, folder, environ, writable)
 
     async def changes(self, confined: Confined) -> list[Change]:
         """Return the protected files that differ from those before the command, which has ended, and that it could write."""
@@ -250,6 +264,29 @@ class Sandbox:
             before = files.record()
         return Confined(plan_launch(tier, policy, argv, folder), tier, policy, before, access)
 
+    def _confine_helper(
+        self, tier: Tier, argv: Sequence[str], folder: Path, environ: Mapping[str, str], writable: Sequence[Path]
+    ) -> Launch:
+        with self._guard:
+            files = self._project_files()
+            files.refresh(limit_s=BEFORE_S)
+            policy = self._policy(self._name, environ, files, is_read_only=True)
+        named = {*self._named("writable").values()}
+        hidden = policy.hidden
+        if (
+            tier == "landlock"
+        ):  # its rules are for the files of now: the program would not see those that are written later
+            hidden = tuple(path for path in hidden if not path.is_relative_to(self._project.worktree))
+        policy = replace(
+            policy,
+            read=(*policy.read, *named),
+            write=(*(path for path in policy.write if path not in named), *writable),
+            hidden=hidden,
+            network="none",
+            environ={**policy.environ, "CARGO_TARGET_DIR": str(self._own / "cache" / self._name / "target")},
+        )
+        return plan_launch(tier, policy, argv, folder, is_held=False)
+
     def _policy(
         self, session_id: str, environ: Mapping[str, str], files: ProjectFiles, *, is_read_only: bool
     ) -> Policy:
@@ -304,8 +341,7 @@ class Sandbox:
         kept = self._toolchains
         if kept is not None and kept.environ == environ and time.monotonic() < kept.until:
             return kept
-        name = hashlib.sha256(os.fsencode(self._project.worktree)).hexdigest()[:_NAME_CHARS]
-        caches = find_caches(environ, self._around, self._own / "cache" / name)
+        caches = find_caches(environ, self._around, self._own / "cache" / self._name)
         read = folders.toolchain_folders(environ, self._around, self._project.worktree)
         self._toolchains = _Toolchains(
             environ=dict(environ),

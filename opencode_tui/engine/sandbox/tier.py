@@ -136,10 +136,18 @@ def _probe_bubblewrap(environ: Mapping[str, str], *, shares_proc: bool = False) 
         policy = replace(_probe_policy(Path(name), environ), shares_proc=shares_proc)
         text = f"! (: < /proc/{os.readlink('/proc/self')}/environ) 2> /dev/null" if shares_proc else "exit 0"
         program, *options = bubblewrap.command(policy, ("/bin/sh", "-c", text), Path("/"))
-        done = subprocess.run(
-            [program, "--seccomp", "0", *options], input=assemble_key_filter(), capture_output=True, timeout=_TIMEOUT_S,
-            check=False, env=dict(environ),
-        )  # fmt: skip
+        held, held_end = os.pipe()  # without an open standard input everything ends
+        system_calls, filter_end = os.pipe()
+        try:
+            with open(filter_end, "wb") as writer:
+                writer.write(assemble_key_filter())
+            done = subprocess.run(
+                [program, "--seccomp", str(system_calls), *options], stdin=held, capture_output=True, timeout=_TIMEOUT_S,
+                check=False, env=dict(environ), pass_fds=[system_calls],
+            )  # fmt: skip
+        finally:
+            for end in (held, held_end, system_calls):
+                os.close(end)
     if done.returncode == 0:
         return ""
     return _explain_bubblewrap(done.stderr.decode(errors="replace"))

@@ -1,11 +1,13 @@
 """Builds the services of one folder: its agents, models, tools and permissions."""
 
 import asyncio
+import logging
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from msgspec.structs import replace
 
@@ -13,6 +15,9 @@ from opencode_tui.config.auth import AuthStore
 from opencode_tui.config.load import LoadedConfig
 from opencode_tui.config.permission import compile_wildcard
 from opencode_tui.config.trust.store import TrustStore
+from opencode_tui.engine.agent.agents import AgentInfo
+from opencode_tui.engine.agent.families import ModelPrompts
+from opencode_tui.engine.agent.model_settings import useless_settings
 from opencode_tui.engine.agent.registry import AgentRegistry, build_registry
 from opencode_tui.engine.agent.rules import AgentRules
 from opencode_tui.engine.command.commands import Commands
@@ -23,10 +28,11 @@ from opencode_tui.engine.permission.ruleset import evaluate
 from opencode_tui.engine.permission.service import PermissionService
 from opencode_tui.engine.plugin.plugins import Plugins
 from opencode_tui.engine.project.discover import Project
-from opencode_tui.engine.project.programs import safe_path
+from opencode_tui.engine.project.programs import is_below, safe_path
 from opencode_tui.engine.provider.catalog import Catalog, CatalogSettings
 from opencode_tui.engine.provider.model_table import ModelTable
 from opencode_tui.engine.provider.providers import Providers
+from opencode_tui.engine.provider.spending import Spending
 from opencode_tui.engine.services.core import Core
 from opencode_tui.engine.session.background import Background
 from opencode_tui.engine.session.compaction.state import OverflowRules, usable
@@ -41,7 +47,7 @@ from opencode_tui.engine.skill.skills import Skills
 from opencode_tui.engine.tool.registry import ToolDependencies, ToolRegistry, built_in_tools
 from opencode_tui.engine.tool.tool import ToolContext
 from opencode_tui.engine.tool.truncate import Truncator
-from opencode_tui.schema.error import TrustError
+from opencode_tui.schema.error import ConfigError, TrustError
 from opencode_tui.schema.event.event import (
     FileEdited,
     FileWatcherUpdated,
@@ -59,16 +65,22 @@ if TYPE_CHECKING:
     from opencode_tui.engine.format.formatters import Formatters
     from opencode_tui.engine.lsp.known_servers import ServerTable
     from opencode_tui.engine.lsp.language_servers import LanguageServers
+    from opencode_tui.engine.lsp.symbols import FoundSymbol
     from opencode_tui.engine.mcp.content import Content
+    from opencode_tui.engine.mcp.credentials import McpCredentials
     from opencode_tui.engine.mcp.servers import McpServers
     from opencode_tui.engine.mcp.turns import McpTurns
+    from opencode_tui.engine.project.programs import Process
     from opencode_tui.engine.sandbox.environment import Secrets
     from opencode_tui.engine.sandbox.sandbox import Sandbox
     from opencode_tui.engine.snapshot.snapshot import Snapshots
     from opencode_tui.engine.tool.files.transaction import Change
     from opencode_tui.engine.tool.plugin_tool import PluginTool
     from opencode_tui.engine.tool.process.background import BackgroundCommands
+    from opencode_tui.engine.tool.search_service import SearchService
     from opencode_tui.schema.api.mcp import McpPrompt
+
+logger = logging.getLogger(__name__)
 
 
 class FolderServices:
@@ -87,7 +99,8 @@ class FolderServices:
         skills: Skills,
         commands: Commands,
     ) -> None:
-        """`config` are the settings after changes by plugins."""
+        """`config` are the settings after changes by plugins. To be called on the engine's event loop."""
+        self._loop = asyncio.get_running_loop()
         self.core = core
         self.project = project
         self.config = config
@@ -102,6 +115,7 @@ class FolderServices:
         self.commands_in_background = Lazy(self._make_background_commands)
         self.mcp = Lazy(self._make_mcp)
         self._mcp_turns = Lazy(self._make_mcp_turns)
+        self._mcp_credentials = Lazy(self._make_mcp_credentials)
         if self.has_mcp:
             commands.follow(lambda: self.mcp.get().prompts())
         self.languages = Lazy(self._make_languages)
@@ -132,12 +146,17 @@ class FolderServices:
         return AgentRules(
             agents=self.agents,
             tools=self.tools,
-            grants=self.grants,
+            grants_store=self.grants,
             project=self.project,
             home=self.core.paths.home,
             tier=self._tier,
             protected=self._protected_folders(),
+            prompt=self._prompt_of,
         )
+
+    def _prompt_of(self, agent: AgentInfo) -> str:
+        catalog = self.catalog
+        return self.prompts.of(catalog.resolve(agent.model or catalog.default_model())).text
 
     async def _tier(self) -> str:
         return (await self.sandbox.get().status()).tier
@@ -179,7 +198,31 @@ class FolderServices:
     def providers(self) -> Providers:
         """The adapters of the models."""
         core = self.core
-        return Providers(catalog=self.catalog, log=core.paths.log / "litellm.log", clock=core.clock)
+        return Providers(
+            catalog=self.catalog,
+            log=core.paths.log / "litellm.log",
+            clock=core.clock,
+            spending=self.spending,
+        )
+
+    @cached_property
+    def spending(self) -> Spending:
+        """What the user's calls cost today."""
+        return Spending(self.core.paths.state / "spending", clock=self.core.clock)
+
+    @cached_property
+    def prompts(self) -> ModelPrompts:
+        """The system prompts of the models."""
+        extra = [Path(self.core.flags.config_dir)] if self.core.flags.config_dir else []
+        folders = [folder / "prompts" for folder in (*extra, self.core.paths.config)]
+        return ModelPrompts(folders=folders, chosen=self.config.settings.prompts or {})
+
+    def model_warnings(self) -> list[str]:
+        """Return a line for each setting of models and of their prompts that has no effect. Blocks."""
+        config = self.config
+        entries: Mapping[str, JsonObject] = config.effective.get("agent") or {}
+        useless = useless_settings(entries, model=config.settings.model, catalog=self.catalog, sources=config.sources)
+        return [*useless, *self.prompts.problems()]
 
     @cached_property
     def references(self) -> ReferenceScope:
@@ -189,6 +232,7 @@ class FolderServices:
             folders=list(dict.fromkeys((project.directory, project.worktree))),
             home=self.core.paths.home,
             agents=[agent.name for agent in self.agents.all() if agent.mode != "primary" and not agent.hidden],
+            resources=lambda: self.mcp.get().resources() if self.has_mcp or self.mcp.made is not None else (),
         )
 
     @cached_property
@@ -270,13 +314,15 @@ class FolderServices:
             secrets=self.secrets,
             sandbox=self.sandbox,
             background=self.commands_in_background,
+            shell=self.config.settings.shell,
             languages=self.languages if self.has_languages else None,
             formatters=self.formatters if config.settings.formatter else None,
+            find_search=self._find_search,
         )
         return ToolRegistry(
             [*built_in_tools(dependencies), *self._plugin_tools()],
             self._find_late_tools,
-            find_useless=self._find_useless_tools if self.has_languages else None,
+            find_useless=self._find_useless_tools,
         )
 
     def _find_late_tools(self) -> "McpTurns | None":
@@ -316,8 +362,33 @@ class FolderServices:
         )
 
     def _find_useless_tools(self) -> list[str]:
-        """Return `lsp` where no language server that finds definitions is installed for the project. Blocks."""
-        return [] if self._server_table().can_navigate() else ["lsp"]
+        """Return `lsp` without a language server that finds definitions here, `websearch` without a key for it. Blocks."""
+        useless = [] if not self.has_languages or self._server_table().can_navigate() else ["lsp"]
+        try:
+            has_search = self.searches_at_provider or self._find_search() is not None
+        except ConfigError:  # a damaged file of keys, which the request to the model reports
+            has_search = False
+        return useless if has_search else [*useless, "websearch"]
+
+    @property
+    def searches_at_provider(self) -> bool:
+        """Whether providers search the web themselves where they can."""
+        experimental = self.config.settings.experimental
+        return experimental is not None and experimental.websearch == "provider"
+
+    def has_search(self) -> bool:
+        """Return whether a search service has a key. Blocks; raises ConfigError."""
+        return self._find_search() is not None
+
+    def _find_search(self) -> "SearchService | None":
+        """Return the service that searches the web, None without a key or when it is off. Blocks; raises ConfigError."""
+        from opencode_tui.engine.tool.search_service import find_service
+
+        experimental = self.config.settings.experimental
+        chosen = experimental.websearch if experimental else None
+        return (
+            None if chosen == "off" else find_service(self.core.environ, AuthStore(paths=self.core.paths).key, chosen)
+        )
 
     def _protected_folders(self) -> list[Path]:
         """Return our own folders, and those of skills that are not part of the project."""
@@ -342,9 +413,33 @@ class FolderServices:
             core.environ,
             variables=keys.variables,
             values=keys.values,
-            stored=AuthStore(paths=core.paths).keys,
+            stored=self._stored_secrets(),
             passed=(sandbox.env if sandbox else None) or (),
         )
+
+    def _stored_secrets(self) -> Callable[[], Sequence[str]]:
+        """Return what returns the keys of providers and the tokens of MCP servers as they are stored now."""
+        keys, tokens = AuthStore(paths=self.core.paths), self.core.paths.mcp_auth
+        return lambda: [
+            *keys.keys(),
+            *(self._mcp_credentials.get().known_secrets(self._warn) if tokens.exists() else ()),
+        ]
+
+    def _warn(self, message: str) -> None:
+        """Log a warning, and show it on screens. May be called on any thread."""
+        from opencode_tui.schema.event.screen_event import ScreenToastShown
+
+        logger.warning(message)
+        toast = ScreenToastShown(message=message, variant="warning")
+        with suppress(RuntimeError):  # the engine is closed
+            self._loop.call_soon_threadsafe(
+                partial(self.core.bus.publish, toast, directory=str(self.project.directory))
+            )
+
+    def _make_mcp_credentials(self) -> "McpCredentials":
+        from opencode_tui.engine.mcp.credentials import McpCredentials
+
+        return McpCredentials(self.core.paths)
 
     def _make_sandbox(self) -> "Sandbox":
         from opencode_tui.engine.sandbox.sandbox import Sandbox
@@ -356,11 +451,17 @@ class FolderServices:
             paths=core.paths,
             environ=core.environ,
             secrets=self.secrets.get(),
-            readable=[self.truncator.folder, *(skill.folder for skill in self.skills.all())],
+            readable=[self.truncator.folder, *(skill.folder for skill in self.skills.all()), *self._chosen_shell()],
             granted_hosts=self.grants.hosts,
         )
         self.background.at_close(sandbox.close)
         return sandbox
+
+    def _chosen_shell(self) -> list[Path]:
+        """Return the bash that the user prefers, which confined commands must see; not one of the project."""
+        shell = self.config.settings.shell
+        is_usable = shell is not None and os.path.isabs(shell) and not is_below(shell, self.project.directory)
+        return [Path(os.path.realpath(shell))] if shell is not None and is_usable else []
 
     def _make_background_commands(self) -> "BackgroundCommands":
         from opencode_tui.engine.tool.process.background import BackgroundCommands
@@ -408,6 +509,7 @@ class FolderServices:
                 is_trusted=self.is_trusted,
                 environ=core.environ,
                 cache=core.paths.cache,
+                credentials=self._mcp_credentials.get(),
                 clock=core.clock,
                 publish=partial(core.bus.publish, directory=str(self.project.directory)),
                 reserved=frozenset(self.tools.names),
@@ -422,6 +524,16 @@ class FolderServices:
         """Whether language servers may start here."""
         return self.config.settings.lsp is not False and not self.core.flags.is_lsp_disabled
 
+    @property
+    def _diagnostics_mode(self) -> Literal["edit", "turn", "off"]:
+        experimental = self.config.settings.experimental
+        return (experimental.lsp_diagnostics if experimental else None) or "edit"
+
+    @property
+    def checks_turns(self) -> bool:
+        """Whether errors are reported when a turn would end."""
+        return self.has_languages and self._diagnostics_mode == "turn"
+
     def _server_table(self) -> "ServerTable":
         from opencode_tui.engine.lsp.known_servers import ServerTable
 
@@ -435,22 +547,28 @@ class FolderServices:
         )
 
     def _make_languages(self) -> "LanguageServers":
-        from opencode_tui.engine.lsp.language_servers import LanguageServers
+        from opencode_tui.engine.lsp.language_servers import LanguageServers, ServerOptions
 
-        core, project, experimental = self.core, self.project, self.config.settings.experimental
+        core, project = self.core, self.project
         directory = str(project.directory)
 
         servers = LanguageServers(
             make_table=self._server_table,
             make_environ=self._program_environment,
+            start_confined=self._start_confined,
             publish_updated=lambda: core.bus.publish(LspUpdated(), directory=directory),
             publish_diagnostics=lambda server_id, path: core.bus.publish(
                 LspDiagnostics(server_id=server_id, path=str(path)), directory=directory
             ),
-            mode=(experimental.lsp_diagnostics if experimental else None) or "edit",
+            options=ServerOptions(mode=self._diagnostics_mode),
         )
         self.background.at_close(servers.close)
         return servers
+
+    async def find_symbol(self, path: Path, *, name: str, line: int | None) -> "FoundSymbol | None":
+        """Return a symbol of a file by its first line, from 1, or its name, if a language server that runs knows it."""
+        servers = self.languages.made
+        return None if servers is None else await servers.find_symbol(path, name=name, line=line)
 
     def _make_formatters(self) -> "Formatters":
         from opencode_tui.engine.format.formatters import Formatters
@@ -466,7 +584,12 @@ class FolderServices:
                 is_sandboxed=self._is_sandboxed(),
             )
 
-        return Formatters(make_table=make_table, make_environ=self._program_environment)
+        return Formatters(
+            make_table=make_table,
+            make_environ=self._program_environment,
+            start_confined=self._start_confined,
+            scratch=self.core.paths.cache / "format",
+        )
 
     def is_trusted(self) -> bool:
         """Return whether the user trusted this folder, so that programs in it may start. Blocks for one small file."""
@@ -479,16 +602,26 @@ class FolderServices:
         """Return whether commands are confined here. Blocks at first."""
         return self.sandbox.get().find_status().tier != "none"
 
-    def _program_environment(self) -> dict[str, str]:
+    def _program_environment(self, is_confined: bool) -> dict[str, str]:
         """Return the environment of programs that work on the project's files: without keys, PATH without the project.
 
-        In a trusted folder where nothing confines commands, PATH is that of the user. Blocks.
+        For confined programs, and in a trusted folder where nothing confines commands, PATH is that of the user. Blocks.
         """
         environ = self.secrets.get().without_keys(self.core.environ)
-        path = environ.get("PATH", "")
-        if self.is_trusted() and not self._is_sandboxed():
+        if is_confined or (self.is_trusted() and not self._is_sandboxed()):
             return environ
-        return {**environ, "PATH": safe_path(path, self.project.directory)}
+        return {**environ, "PATH": safe_path(environ.get("PATH", ""), self.project.directory)}
+
+    async def _start_confined(
+        self, argv: Sequence[str], *, folder: Path, environ: Mapping[str, str], writable: Sequence[Path] = ()
+    ) -> "Process":
+        """Return a program that was started inside the sandbox. Raises OSError when it cannot be started there."""
+        from opencode_tui.engine.sandbox.piped import start_piped
+
+        launch = await self.sandbox.get().confine_helper(argv, folder=folder, environ=environ, writable=writable)
+        if launch is None:
+            raise OSError(f"{argv[0]} must run inside the sandbox, and none works here")
+        return await start_piped(launch)
 
     def _make_snapshots(self) -> "Snapshots":
         from opencode_tui.engine.snapshot.objects.quota import SnapshotSettings

@@ -1,11 +1,15 @@
 """Builds the session services of one folder: the loop that runs turns, undo, forks, compaction."""
 
-from functools import cached_property, partial
+from collections.abc import Sequence
+from decimal import Decimal
+from functools import cached_property, lru_cache, partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from opencode_tui.engine.command.commands import SnippetShell
 from opencode_tui.engine.lazy import Lazy
 from opencode_tui.engine.services.folder import FolderServices
+from opencode_tui.engine.session.budget import BudgetLimits, Budgets
 from opencode_tui.engine.session.command import CommandServices, SessionCommands
 from opencode_tui.engine.session.compaction.policy import CompactionPolicy, CompactionRules, Compactions
 from opencode_tui.engine.session.loop import SessionLoop
@@ -14,6 +18,8 @@ from opencode_tui.engine.session.prompt import SessionPrompt
 from opencode_tui.engine.session.request.attachment import Attachments
 from opencode_tui.engine.session.request.builder import RequestBuilder, SystemPrompts
 from opencode_tui.engine.session.request.instruction import Instructions, RemoteInstructions
+from opencode_tui.engine.session.request.prefix import SessionPrefixes
+from opencode_tui.engine.session.request.prefix_breaks import PrefixMonitor
 from opencode_tui.engine.session.request.user_message import UserMessages
 from opencode_tui.engine.session.revert.retention import SnapshotRetention
 from opencode_tui.engine.session.session_lock import PartEdits
@@ -24,6 +30,7 @@ from opencode_tui.engine.session.step.processor import StepServices
 from opencode_tui.engine.session.step.title import SessionTitles
 from opencode_tui.engine.session.step.tool_calls import ResultFilter, ToolCalls, background_messages
 from opencode_tui.engine.session.subagent import SubagentServices
+from opencode_tui.engine.tool.registry import read_specs
 
 if TYPE_CHECKING:
     from opencode_tui.engine.session.compaction.prune import SessionPruning
@@ -33,8 +40,13 @@ if TYPE_CHECKING:
     from opencode_tui.engine.session.revert.revert import SessionRevert
     from opencode_tui.engine.session.revert.summary import SessionSummaries
     from opencode_tui.engine.session.trash import SessionTrash
+    from opencode_tui.engine.session.turn_errors import TurnErrors
     from opencode_tui.engine.share.shares import Shares
     from opencode_tui.storage.cost_index import CostIndex
+
+
+def _usd(amount: float | None) -> Decimal | None:
+    return None if amount is None else Decimal(str(amount))
 
 
 class SessionServices:
@@ -137,6 +149,7 @@ class SessionServices:
             directory=project.directory,
             worktree=project.worktree,
             read_resource=folder.read_resource,
+            find_symbol=folder.find_symbol,
         )
         return UserMessages(
             store=core.store,
@@ -154,6 +167,7 @@ class SessionServices:
         core, folder, project = self._core, self._folder, self._folder.project
         patterns = folder.config.settings.instructions or []
         return SystemPrompts(
+            prompts=folder.prompts,
             directory=project.directory,
             worktree=project.worktree,
             is_git=project.vcs == "git",
@@ -175,8 +189,30 @@ class SessionServices:
             tools=folder.tools,
             system=self._system,
             subagents=self._subagents,
+            prefixes=self._prefixes,
             hooks=folder.plugins.hooks,
             output_token_max=self._core.flags.output_token_max,
+            searches_at_provider=folder.searches_at_provider,
+            has_search=folder.has_search,
+        )
+
+    @cached_property
+    def _budgets(self) -> Budgets:
+        folder, cost = self._folder, self._folder.config.settings.limits.cost
+        return Budgets(
+            limits=BudgetLimits(session=_usd(cost.session), day=_usd(cost.day)),
+            store=self._core.store,
+            sessions=self.sessions,
+            spending=folder.spending,
+            estimator=self._core.estimator,
+            questions=folder.questions,
+        )
+
+    @cached_property
+    def _prefixes(self) -> SessionPrefixes:
+        core = self._core
+        return SessionPrefixes(
+            store=core.store, identifier=core.identifier, clock=core.clock, built_in=lru_cache(maxsize=1)(read_specs)
         )
 
     @cached_property
@@ -189,7 +225,13 @@ class SessionServices:
             retention=SnapshotRetention(snapshots=folder.snapshots, background=folder.background, clock=core.clock),
             lock=core.session_lock,
             find_log=self._find_change_log,
+            follow=self._follow_commands,
         )
+
+    def _follow_commands(self, files: Sequence[str]) -> None:
+        """Report the files that commands changed to the language servers that run."""
+        if (servers := self._folder.languages.made) is not None:
+            servers.files_changed([Path(file) for file in files])
 
     def _find_change_log(self) -> str:
         from opencode_tui.engine.snapshot.worktree_paths import find_store  # when a session is opened
@@ -239,10 +281,13 @@ class SessionServices:
             catalog=folder.catalog,
             providers=folder.providers,
             background=folder.background,
+            budgets=self._budgets,
         )
         return SessionLoop(
             step=self._step,
             requests=self._requests,
+            monitor=PrefixMonitor(store=self._core.store, clock=self._core.clock),
+            budgets=self._budgets,
             titles=titles,
             keeper=self._keeper,
             pruning=self.pruning,
@@ -252,12 +297,29 @@ class SessionServices:
             directory=folder.project.directory,
             worktree=folder.project.worktree,
             continues_after_rejection=bool(experimental and experimental.continue_loop_on_deny),
+            turn_errors=self._make_turn_errors() if folder.checks_turns else None,
         )
+
+    def _make_turn_errors(self) -> "TurnErrors":
+        from opencode_tui.engine.lsp.change import EditReport
+        from opencode_tui.engine.session.turn_errors import TurnErrors
+
+        core, folder = self._core, self._folder
+
+        async def check(paths: Sequence[Path]) -> EditReport:
+            servers = folder.languages.made
+            if servers is None:
+                return EditReport()
+            found, secrets = await servers.after_turn(paths), folder.secrets.get()
+            return EditReport(secrets.redact(found.text), secrets.redact_value(found.diagnostics))
+
+        return TurnErrors(store=core.store, identifier=core.identifier, clock=core.clock, check=check)
 
     @cached_property
     def _slash_commands(self) -> SessionCommands:
         core, folder, project = self._core, self._folder, self._folder.project
         shell = SnippetShell(
+            shell=self._folder.config.settings.shell,
             environ=core.environ,
             home=core.paths.home,
             folder=project.directory,
@@ -376,13 +438,19 @@ class SessionServices:
             providers=folder.providers,
             todos=folder.todos,
             rules=self._folder.overflow,
+            budgets=self._budgets,
             wait_until_copied=core.copies.wait_until_copied,
             publish=core.publisher.publish,
             directory=project.directory,
             worktree=project.worktree,
+            commands=folder.commands_in_background,
         )
         prepared = PrecomputedSummaries(
-            requests=requests, providers=folder.providers, background=folder.background, store=core.store
+            requests=requests,
+            providers=folder.providers,
+            background=folder.background,
+            store=core.store,
+            budgets=self._budgets,
         )
         return Compactions(SessionCompaction(services), requests, prepared)
 
@@ -449,4 +517,5 @@ class SessionServices:
             catalog=folder.catalog,
             estimator=core.estimator,
             rules=self._folder.overflow,
+            budgets=self._budgets,
         )

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Self
 
+from opencode_tui.engine.session.request.reminder import ANNOUNCED
 from opencode_tui.redaction.session import Redactor
 from opencode_tui.schema.event.event import (
     Event,
@@ -26,7 +27,7 @@ from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.session.diff import FileDiff
 from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.message import AnyMessage, UserMessage
-from opencode_tui.schema.session.part import AnyPart
+from opencode_tui.schema.session.part import AnyPart, TextPart
 from opencode_tui.schema.session.session import SessionInfo
 
 PartKey = tuple[str, str]
@@ -114,6 +115,8 @@ class Pending:
             items.append({"type": "session", "data": redactor.session(self.session.to_dict())})
         items += [{"type": "message", "data": redactor.message(info.to_dict())} for info in self.messages.values()]
         for part in self.parts.values():
+            if isinstance(part, TextPart) and ANNOUNCED in (part.metadata or {}):
+                continue  # like the system text, it may have the user's own instructions
             record = part.to_dict() if isinstance(part, AnyPart) else part.record().to_dict()
             items.append({"type": "part", "data": redactor.part(record)})
         if removes:

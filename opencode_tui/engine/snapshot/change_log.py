@@ -1,6 +1,7 @@
 """The log of changes to a worktree, to which the file tools and shells of all sessions, in all processes, append.
 
-Each JSON line is the beginning or end of a write, of a shell command, or of a step with commands, or a list of contested paths.
+Each JSON line is the beginning or end of a write, of a shell command, or of a step with commands, a list of contested paths, or the
+background commands that ran while others did.
 Unreadable lines are skipped. Times in ms. A line is appended by one write, so that it needs no lock.
 """
 
@@ -61,6 +62,8 @@ class ChangeHistory:
     """Paths that another session may have changed, by the id of the snapshot after the change."""
     steps: dict[str, OpenStep] = field(default_factory=dict[str, OpenStep])
     """Steps, by their messages, whose commands run, or ran when their process was killed."""
+    beside: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+    """Background commands that ran while a step's commands did, by the id of the snapshot after the step."""
 
     def has_other_shell(self, session: str, *, since: int) -> bool:
         """Return whether a shell of another session ran at any moment since a time."""
@@ -107,6 +110,10 @@ class ChangeLog:
         """Record that another session may have made these changes, up to a snapshot, too; raises StorageError."""
         self._append({"contested": after, "paths": sorted(paths), "time": time})
 
+    def record_beside(self, after: str, names: Iterable[str], *, time: int) -> None:
+        """Record which background commands ran while a step's commands did, up to a snapshot; raises StorageError."""
+        self._append({"beside": after, "names": sorted(names), "time": time})
+
     def read(self) -> ChangeHistory:
         """Return the parsed log; raises StorageError. A shell whose process was killed counts as ended at its start."""
         reading = _LogParser()
@@ -124,14 +131,22 @@ class ChangeLog:
         except OSError as error:
             raise storage_error(error, "read", self._path) from error
         if is_large:
-            self._keep(lambda line: "contested" in line or max(_times(line), default=0) >= now - _TRIM_AGE_MS)
+            self._keep(
+                lambda line: (
+                    "contested" in line or "beside" in line or max(_times(line), default=0) >= now - _TRIM_AGE_MS
+                )
+            )
 
     def expire(self, *, before: int, kept: Container[str] = ()) -> None:
-        """Delete lines older than a time, except contested paths of the snapshots `kept`. Needs the worktree's lock.
+        """Delete lines older than a time, except what is known of the snapshots `kept`. Needs the worktree's lock.
 
         Raises StorageError.
         """
-        self._keep(lambda line: str(line.get("contested")) in kept or max(_times(line), default=0) >= before)
+        self._keep(
+            lambda line: (
+                str(line.get("contested") or line.get("beside")) in kept or max(_times(line), default=0) >= before
+            )
+        )
 
     def _keep(self, is_kept: Callable[[dict[str, Any]], bool]) -> None:
         kept = [line for line in self._lines() if is_kept(line)]
@@ -183,6 +198,8 @@ class _LogParser:
         match line:
             case {"contested": after, "paths": paths}:
                 self._history.contested.setdefault(str(after), set()).update(paths)
+            case {"beside": after, "names": names}:
+                self._history.beside[str(after)] = [str(name) for name in names]
             case {"step": message, "before": before}:
                 step = OpenStep(str(line["session"]), str(before), int(line["time"]))
                 self._history.steps.setdefault(str(message), step)

@@ -209,6 +209,16 @@ class Snapshots:
 
         return await self.lock.run(work)
 
+    async def beside(self, patches: Sequence[Patch]) -> list[str]:
+        """Return the background commands that ran while commands of these patches did; raises SnapshotError, StorageError."""
+        ends = {patch.after for patch in patches if patch.files}
+
+        def work(opened: LockedWorktree, stop: threading.Event) -> list[str]:
+            found = opened.change_log.read().beside
+            return list(dict.fromkeys(name for end in found if end in ends for name in found[end]))
+
+        return await self.lock.run(work) if ends else []
+
     async def add_foreign(self, states: Iterable[str], objects: Sequence[tuple[Kind, bytes]]) -> bool:
         """Store snapshots of another program, given with their objects; return False when the store is full.
 

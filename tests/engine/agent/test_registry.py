@@ -265,9 +265,7 @@ def test_the_title_agent_is_recognised_by_its_prompt() -> None:
 
 
 def test_prompts_are_short() -> None:
-    sizes = {
-        name: len(read_prompt(name).encode()) for name in ("default", "plan", "build_switch", "explore", "general")
-    }
+    sizes = {name: len(read_prompt(name).encode()) for name in ("plan", "build_switch", "explore", "general")}
     assert max(sizes.values()) < 2_000
     assert min(sizes.values()) > 50
 

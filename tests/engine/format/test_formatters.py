@@ -2,6 +2,7 @@
 
 import asyncio
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -9,12 +10,16 @@ import pytest
 
 from opencode_tui.config.settings.settings import FormatterSettings
 from opencode_tui.engine.format import formatters as formatters_module
+from opencode_tui.engine.format.file_copy import FileCopy, copy_file
+from opencode_tui.engine.format.formatted import Formatted
 from opencode_tui.engine.format.formatters import Formatters, changed_lines, is_near
 from opencode_tui.engine.format.known_formatters import FormatterTable
+from opencode_tui.engine.project.programs import start_program
 from opencode_tui.engine.tool.builtin.apply_patch import ApplyPatchTool
 from opencode_tui.engine.tool.builtin.edit import EditTool
 from opencode_tui.engine.tool.builtin.write import WriteTool
 from opencode_tui.engine.tool.edit.file_editor import FileEditor
+from opencode_tui.schema.api.language import FormatterState
 from opencode_tui.schema.error import ConfigError
 from tests.support.world.tools import Workbench
 
@@ -47,7 +52,9 @@ class World:
                 is_trusted=False,
                 is_sandboxed=False,
             ),
-            make_environ=lambda: environ,
+            make_environ=lambda _: environ,
+            start_confined=start_program,
+            scratch=tmp_path / "scratch",
         )
         editor = FileEditor(
             files=self.bench.files,
@@ -92,7 +99,58 @@ async def test_a_command_with_the_file_in_an_argument_gets_a_copy_too(
     world.file.write_text("old\n")
     formatted = await world.formatters.format(world.file, "older\n", "old\n")
     assert (formatted.text, world.file.read_text()) == ("new\n", "old\n")
-    assert str(world.bench.folder) not in (tmp_path / "log").read_text()
+    assert str(world.bench.folder) not in (tmp_path / "scratch/log").read_text()
+
+
+@pytest.mark.parametrize("is_whole", [False, True])
+@pytest.mark.parametrize("before", [None, "old\n"])
+@pytest.mark.parametrize(
+    "script", [": > $FILE", "printf '\\n \\n' > $FILE", "rm $FILE; mkfifo $FILE", "rm $FILE; mkdir $FILE", "rm $FILE"]
+)
+async def test_a_command_that_leaves_nothing_of_its_copy_changes_nothing(
+    tmp_path: Path, environ: dict[str, str], script: str, before: str | None, is_whole: bool
+) -> None:
+    world = World(tmp_path, environ, command=["sh", "-c", script], whole=is_whole)
+    assert await world.formatters.format(world.file, before, "a\n") == Formatted("a\n")
+    assert list((tmp_path / "scratch").iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("script", "count"),
+    [(":", 1_398_102), (":", 1_500_000), ("yes | head -c 5000000 > $FILE", 1)],
+)
+async def test_a_text_that_is_too_long_is_never_cut(
+    tmp_path: Path, environ: dict[str, str], script: str, count: int
+) -> None:
+    world = World(tmp_path, environ, command=["sh", "-c", script, "$FILE"])
+    text = "a" + "\u6f22" * count  # the limit is between two characters
+    formatted = await world.formatters.format(world.file, None, text)
+    assert (formatted.text == text, formatted.message) == (True, "")  # a difference is too long to print
+
+
+async def test_a_copy_that_is_made_during_a_cancellation_is_deleted(
+    tmp_path: Path, environ: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, go, ended = (threading.Event() for _ in range(3))
+
+    def copy_later(*arguments: Any, **fields: Any) -> FileCopy:
+        begun.set()
+        assert go.wait(30)
+        try:
+            return copy_file(*arguments, **fields)
+        finally:
+            ended.set()
+
+    monkeypatch.setattr(formatters_module, "copy_file", copy_later)
+    world = World(tmp_path, environ, "$FILE")
+    task = asyncio.create_task(world.formatters.format(world.file, None, "a   \n"))
+    assert await asyncio.to_thread(begun.wait, 30)
+    task.cancel()
+    go.set()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert await asyncio.to_thread(ended.wait, 30)
+    assert list((tmp_path / "scratch").iterdir()) == []
 
 
 async def test_a_formatter_that_was_late_is_killed_with_its_children_and_stays_off(
@@ -111,11 +169,13 @@ async def test_a_formatter_that_was_late_is_killed_with_its_children_and_stays_o
 
 
 async def test_an_edit_is_written_even_when_settings_cannot_be_read(tmp_path: Path, environ: dict[str, str]) -> None:
-    def fail() -> dict[str, str]:
+    def fail(_: bool) -> dict[str, str]:
         raise ConfigError("broken")
 
     world = World(tmp_path, environ)
-    formatters = Formatters(make_table=world.formatters._make_table, make_environ=fail)
+    formatters = Formatters(
+        make_table=world.formatters._make_table, make_environ=fail, start_confined=start_program, scratch=tmp_path
+    )
     assert (await formatters.format(world.file, None, "a   \n")).text == "a   \n"
 
 
@@ -186,6 +246,32 @@ def test_without_settings_and_without_trust_nothing_runs(tmp_path: Path, environ
     own = {"prettier": FormatterSettings(command=[str(program)])}
     assert enabled(own, is_trusted=True)
     assert not enabled(own, is_trusted=False)
-    assert not enabled(own, is_trusted=True, is_sandboxed=True)
-    assert not enabled(True, is_trusted=True, is_sandboxed=True)
+    assert enabled(own, is_trusted=True, is_sandboxed=True)
+    assert enabled(True, is_trusted=True, is_sandboxed=True)
+    assert not enabled(True, is_trusted=False, is_sandboxed=True)
     assert not enabled({"prettier": FormatterSettings(disabled=True)}, is_trusted=True)
+
+
+@pytest.mark.parametrize(
+    ("name", "detail"),
+    [
+        ("uv", "it would download ruff; name ruff instead"),
+        ("pint", "it reads no standard input; set its command, with $FILE"),
+        ("ktlint", "ktlint is not installed, or needs trust: `opencode-tui trust`"),
+    ],
+)
+def test_a_formatter_that_is_set_and_cannot_run_says_why(tmp_path: Path, name: str, detail: str) -> None:
+    def states(settings: Any) -> dict[str, Any]:
+        table = FormatterTable(
+            settings,
+            environ={"PATH": ""},
+            directory=tmp_path,
+            worktree=tmp_path,
+            is_trusted=True,
+            is_sandboxed=True,
+        )
+        return {one.name: (one.enabled, one.detail) for one in table.states()}
+
+    assert states({name: FormatterSettings()})[name] == (False, detail)
+    assert states(None)[name] == states(True)[name] == (False, None)
+    assert "detail" not in FormatterState(name="x", enabled=True).to_dict()

@@ -7,7 +7,7 @@ import pytest
 
 from opencode_tui.engine.importing.claude import ClaudeSource
 from opencode_tui.engine.importing.codex import CodexSource
-from opencode_tui.engine.provider.decode import anthropic_request, openai_request
+from opencode_tui.engine.provider.decode import anthropic_request, gemini_request, openai_request, responses_request
 from opencode_tui.engine.provider.llm import LlmRequest, ToolSpec
 from opencode_tui.engine.session.request.history import filter_compacted
 from opencode_tui.engine.session.request.model_message import SO_FAR, to_model_messages
@@ -16,7 +16,7 @@ from opencode_tui.schema.session.message import AssistantMessage
 from tests.engine.importing.conftest import Desk
 from tests.support.importing.agent_sessions import unpack_sessions
 from tests.support.importing.fixtures import unpack
-from tests.support.provider import strict_anthropic, strict_openai
+from tests.support.provider import strict_anthropic, strict_gemini, strict_openai, strict_responses
 from tests.support.sessions.records import MODEL, user
 
 TOOLS = (ToolSpec("read", "Reads.", {"type": "object", "properties": {}}),)
@@ -48,9 +48,13 @@ def check_next_request(title: str, messages: Sequence[MessageWithParts]) -> None
     openai_request.encode(openai).decode("utf-8")
     anthropic = request(messages, "anthropic")
     assert strict_anthropic.violations(anthropic_request.build(anthropic)) == [], title
+    responses = request(messages, "responses")
+    assert strict_responses.violations(responses_request.build(responses)) == [], title
+    gemini = request(messages, "gemini")
+    assert strict_gemini.violations(gemini_request.build(gemini)) == [], title
 
 
-def test_each_next_request_passes_both_validators(tmp_path: Path):
+def test_each_next_request_passes_all_validators(tmp_path: Path):
     found = sessions(unpack_sessions(tmp_path))
     assert len(found) == 13
     for title, messages in found.items():
@@ -59,7 +63,7 @@ def test_each_next_request_passes_both_validators(tmp_path: Path):
 
 
 @pytest.mark.parametrize("version", ["1.1.65", "1.18.33"])
-def test_each_next_request_of_a_session_of_opencode_passes_both_validators(desk: Desk, tmp_path: Path, version: str):
+def test_each_next_request_of_a_session_of_opencode_passes_all_validators(desk: Desk, tmp_path: Path, version: str):
     sources = desk.sources.open(None, unpack(version, tmp_path / "opencode"))
     found = {one.title: list(source.read(one).messages) for source in sources for one in source.list()}
     for source in sources:

@@ -1,4 +1,4 @@
-"""Which language servers may start: outside the sandbox, so nothing that a confined command can write."""
+"""Which language servers may start, and which of them inside the sandbox: what a confined command can write, and what runs it."""
 
 from pathlib import Path
 
@@ -16,7 +16,7 @@ def program(path: Path) -> Path:
 
 
 @pytest.mark.parametrize(("is_trusted", "is_sandboxed"), [(True, False), (True, True), (False, False), (False, True)])
-def test_a_program_that_a_confined_command_can_write_does_not_start(
+def test_a_program_that_a_confined_command_can_write_starts_inside_the_sandbox_and_only_with_trust(
     tmp_path: Path, *, is_trusted: bool, is_sandboxed: bool
 ) -> None:
     project, outside = tmp_path / "project", tmp_path / "bin"
@@ -24,12 +24,14 @@ def test_a_program_that_a_confined_command_can_write_does_not_start(
     program(outside / "rust-analyzer")
     program(outside / "ruff")
     (outside / "mine").symlink_to(own)
+    program(project / "tools/server.py")
     table = ServerTable(
         {
             "rust": LspSettings(command=["rust-analyzer", "--x"]),
             "absolute": LspSettings(command=[str(own)], extensions=["a"]),
             "relative": LspSettings(command=[".venv/bin/ty"], extensions=["a"]),
             "linked": LspSettings(command=[str(outside / "mine")], extensions=["a"]),
+            "script": LspSettings(command=["ruff", "tools/server.py"], extensions=["a"]),
         },
         environ={"PATH": f"{own.parent}:{outside}"},
         directory=project,
@@ -37,12 +39,58 @@ def test_a_program_that_a_confined_command_can_write_does_not_start(
         is_trusted=is_trusted,
         is_sandboxed=is_sandboxed,
     )
-    found = {one.id: isinstance(table.find(one), Found) for one in table.servers}
-    may_run = is_trusted and not is_sandboxed
-    assert [found[name] for name in ("ty", "rust", "absolute", "relative", "linked")] == [may_run] * 5
-    assert found["ruff"]
+    found = {one.id: table.find(one) for one in table.servers}
+    started = {name: one.is_confined for name, one in found.items() if isinstance(one, Found)}
+    expected = (
+        dict.fromkeys(("absolute", "relative", "linked", "script", "ty", "rust"), is_sandboxed) if is_trusted else {}
+    )
+    assert started == {**expected, "ruff": False}
+
+
+def test_a_word_of_a_known_command_is_no_file_of_the_project(tmp_path: Path) -> None:
+    program(tmp_path / "bin/ruff")
+    project = tmp_path / "project"
+    (project / "server").mkdir(parents=True)
+    table = ServerTable(
+        None,
+        environ={"PATH": str(tmp_path / "bin")},
+        directory=project,
+        worktree=project,
+        is_trusted=False,
+        is_sandboxed=True,
+    )
+    [found] = [one for one in map(table.find, table.servers) if isinstance(one, Found)]
+    assert (found.server.id, found.is_confined) == ("ruff", False)
 
 
 def test_servers_that_run_programs_of_the_project_are_marked() -> None:
     marked = {one.id for one in KNOWN if one.runs_project_code}
     assert {"pylsp", "pyrefly", "rust", "dart", "terraform", "typescript"} <= marked
+
+
+@pytest.mark.parametrize(
+    ("files", "fitting"),
+    [
+        ({}, []),
+        ({"pyproject.toml": ""}, ["ty", "basedpyright", "pyright", "pyrefly", "pylsp", "ruff"]),
+        ({"package.json": "{}"}, ["typescript-go", "typescript"]),
+        ({"package.json": '{"devDependencies": {"vue": "3"}}'}, ["typescript-go", "typescript", "vue"]),
+        ({"package.json": '{"devDependencies": {"svelte": "5"}}'}, ["typescript-go", "typescript", "svelte"]),
+        ({"tsconfig.json": "{}", "deno.json": "{}"}, ["deno", "typescript-go", "typescript"]),
+        ({"CMakeLists.txt": ""}, ["clangd"]),
+        ({"go.mod": ""}, ["gopls"]),
+        ({"Cargo.toml": ""}, ["rust"]),
+        ({"src/Cargo.toml": ""}, []),
+    ],
+)
+def test_the_servers_that_fit_a_project_are_known_by_its_files(
+    tmp_path: Path, files: dict[str, str], fitting: list[str]
+) -> None:
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    table = ServerTable(
+        None, environ={"PATH": ""}, directory=tmp_path, worktree=tmp_path, is_trusted=True, is_sandboxed=True
+    )
+    assert [one.id for one in table.fitting()] == fitting
+    assert all(one.install in str(table.find(one)) and one.install for one in table.fitting())

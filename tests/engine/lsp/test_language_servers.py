@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 import signal
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -14,14 +15,18 @@ from opencode_tui.engine.lsp.change import FileChange
 from opencode_tui.engine.lsp.connection import ServerGoneError
 from opencode_tui.engine.lsp.diagnostics import FileErrors, errors_of, new_errors
 from opencode_tui.engine.lsp.document import MAX_BYTES
+from opencode_tui.engine.lsp.language_servers import Mode, ServerOptions
+from opencode_tui.engine.lsp.symbols import FoundSymbol
 from tests.support.lsp.world import Bench
 
 
 @asynccontextmanager
-async def bench(tmp_path: Path, environ: dict[str, str], *modes: str) -> AsyncGenerator[Bench]:
+async def bench(
+    tmp_path: Path, environ: dict[str, str], *modes: str, options: ServerOptions | None = None
+) -> AsyncGenerator[Bench]:
     folder = tmp_path / "project"
     folder.mkdir()
-    made = Bench(folder, environ, modes or ("pull",))
+    made = Bench(folder, environ, modes or ("pull",), options)
     try:
         yield made
     finally:
@@ -104,7 +109,7 @@ async def test_a_server_that_dies_twice_stays_off_until_it_is_restarted(
             await server.connection.ended.wait()
         await world.read("a.bug")
         [state] = await world.servers.states()
-        assert (state.status, state.detail) == ("error", "it ended twice in 5 minutes; restart it with /lsp")
+        assert (state.status, state.detail) == ("error", "it ended 2 times in 5 minutes; restart it with /lsp")
         assert await world.servers.restart("scripted")
         await world.read("a.bug")
         assert (await world.servers.states())[0].status == "connected"
@@ -161,6 +166,139 @@ async def test_at_most_four_servers_run(tmp_path: Path, environ: dict[str, str])
         assert sorted(one.root.name for one in world.servers.running()) == ["b", "c", "d", "e"]
 
 
+@pytest.mark.parametrize(("idle_s", "is_running"), [(0, True), (599, True), (600, True), (601, False), (7200, False)])
+async def test_a_server_without_use_is_stopped_and_starts_again_when_it_is_needed(
+    tmp_path: Path, environ: dict[str, str], *, idle_s: float, is_running: bool
+) -> None:
+    async with bench(tmp_path, environ) as world:
+        world.write("a.bug", "fine\n")
+        world.clock = 1000
+        await world.read("a.bug")
+        world.clock += idle_s
+        await world.servers.apply_limits()
+        [state] = await world.servers.states()
+        assert (state.status, state.detail, bool(world.servers.running())) == (
+            ("connected" if is_running else "stopped"),
+            "",
+            is_running,
+        )
+        await world.read("a.bug")
+        assert len(world.pids()) == (1 if is_running else 2)
+        assert (await world.edit("a.bug", "BUG\n")).text == "a.bug:1:1: a bug [bug]"
+
+
+async def test_an_edit_counts_as_use(tmp_path: Path, environ: dict[str, str]) -> None:
+    async with bench(tmp_path, environ) as world:
+        world.write("a.bug", "fine\n")
+        await world.read("a.bug")
+        for _ in range(3):
+            world.clock += 500
+            await world.edit("a.bug", f"{world.clock}\n")
+            await world.servers.apply_limits()
+        assert len(world.servers.running()) == len(world.pids()) == 1
+
+
+async def test_a_server_that_uses_too_much_memory_is_stopped_and_says_so(
+    tmp_path: Path, environ: dict[str, str]
+) -> None:
+    async with bench(tmp_path, environ, options=ServerOptions(memory=100_000)) as world:
+        world.write("a.bug", "fine\n")
+        await world.read("a.bug")
+        updates = world.updates
+        await world.servers.apply_limits()
+        [state] = await world.servers.states()
+        assert state.status == "error"
+        assert re.fullmatch(r"it used 0\.\d GB of memory, more than 0\.0001 GB; restart it with /lsp", state.detail)
+        assert world.updates > updates
+        await world.read("a.bug")
+        assert (await world.edit("a.bug", "BUG\n")).text == ""
+        assert (world.servers.running(), len(world.pids())) == ([], 1)
+        assert await world.servers.restart("scripted")
+        await world.idle()
+        assert len(world.servers.running()) == 1
+
+
+async def test_the_memory_of_a_server_counts_its_children_and_is_shown(tmp_path: Path, environ: dict[str, str]) -> None:
+    async with bench(tmp_path, environ) as world:
+        world.write("a.bug", "fine\n")
+        await world.read("a.bug")
+        await world.servers.apply_limits()
+        [state] = await world.servers.states()
+        assert state.memory is not None and 1_000_000 < state.memory < 500_000_000
+
+
+@pytest.mark.parametrize(
+    ("crashes_s", "is_off"),
+    [((0, 10), True), ((0, 299), True), ((0, 301), False), ((0, 301, 550), True), ((0, 400, 800, 1200), False)],
+)
+async def test_crashes_that_are_far_apart_do_not_count(
+    tmp_path: Path, environ: dict[str, str], crashes_s: tuple[float, ...], *, is_off: bool
+) -> None:
+    async with bench(tmp_path, environ) as world:
+        world.write("a.bug", "fine\n")
+        for at in crashes_s:
+            world.clock = at
+            await world.read("a.bug")
+            [server] = world.servers.running()
+            os.kill(server.connection.pid, signal.SIGKILL)
+            await server.connection.ended.wait()
+            await world.servers.apply_limits()
+        await world.read("a.bug")
+        [state] = await world.servers.states()
+        assert (state.status == "error", bool(state.detail)) == (is_off, is_off)
+
+
+async def test_files_that_a_command_changed_are_made_known(tmp_path: Path, environ: dict[str, str]) -> None:
+    async with bench(tmp_path, environ) as world:
+        for name in ("open.bug", "gone.bug", "same.bug"):
+            world.write(name, "fine\n")
+            await world.read(name)
+        world.write("open.bug", "BUG by a command\n")
+        (world.folder / "gone.bug").unlink()
+        world.write("new.txt", "x")
+        names = ("open.bug", "gone.bug", "same.bug", "new.txt", "never.txt", "../outside.txt")
+        world.servers.files_changed(
+            [world.folder / name for name in names[:-1]] + [world.folder.parent / "outside.txt"]
+        )
+        await world.idle()
+        [server] = world.servers.running()
+        assert {path.name for path in server.documents} == {"open.bug", "same.bug"}
+        report = await world.edit("open.bug", "BUG by a command\nBUG by an edit\n")
+        assert report.text.startswith("open.bug:2:1:")
+        expected = ["2 open.bug", "3 gone.bug", "1 new.txt", "2 new.txt", "3 never.txt", "2 open.bug"]
+        assert world.notices.read_text().splitlines() == expected
+
+
+async def test_nothing_is_reported_before_the_end_of_a_turn_where_it_is_set_so(
+    tmp_path: Path, environ: dict[str, str]
+) -> None:
+    async with bench(tmp_path, environ, options=ServerOptions(mode="turn")) as world:
+        paths = [world.write("a.bug", "old BUG\n"), world.write("b.bug", "fine\n"), world.folder / "c.bug"]
+        await world.read("a.bug")
+        texts = ["old BUG\nnew BUG\n", "old BUG\nnew BUG\nand BUG\n", "old BUG\nand BUG\n"]
+        assert [(await world.edit("a.bug", text)).text for text in texts] == [""] * 3
+        assert (await world.edit("b.bug", "still fine\n")).text == ""
+        assert (await world.edit("c.bug", "BUG\n")).text == ""
+        report = await world.servers.after_turn(paths, limit_s=60)
+        lines = ["a.bug:2:5: a bug [bug]", "(1 older error in a.bug not shown)", "c.bug:1:1: a bug [bug]"]
+        assert report.text.splitlines() == lines
+        assert list(report.diagnostics) == [str(paths[0]), str(paths[2])]
+        assert (await world.servers.after_turn(paths, limit_s=60)).text == ""
+        assert (await world.servers.after_turn([], limit_s=60)).text == ""
+
+
+@pytest.mark.parametrize("mode", ["edit", "off"])
+async def test_the_end_of_a_turn_reports_nothing_in_other_modes(
+    tmp_path: Path, environ: dict[str, str], mode: Mode
+) -> None:
+    async with bench(tmp_path, environ, options=ServerOptions(mode=mode)) as world:
+        path = world.write("a.bug", "fine\n")
+        await world.read("a.bug")
+        assert bool((await world.edit("a.bug", "BUG\n")).text) == (mode == "edit")
+        assert (await world.servers.after_turn([path], limit_s=60)).text == ""
+        assert world.log.exists() == (mode == "edit")
+
+
 async def test_the_errors_of_an_edited_file_are_reported_when_another_file_takes_too_long(
     tmp_path: Path, environ: dict[str, str]
 ) -> None:
@@ -207,6 +345,8 @@ async def test_a_renamed_file_has_no_new_errors(tmp_path: Path, environ: dict[st
         moved = FileChange(target, None, "old BUG\nnew BUG\n", source=source)
         report = await world.servers.after_edit([moved, FileChange(source, "old BUG\n", None)], limit_s=60)
         assert report.text == "b.bug:2:5: a bug [bug]\n(1 older error in b.bug not shown)"
+        assert (world.messages("textDocument/didOpen"), world.messages("textDocument/didClose")) == (2, 1)
+        assert world.notices.read_text().splitlines() == ["1 b.bug", "3 a.bug"]
 
 
 async def test_the_reason_is_known_at_once_where_a_server_dies_at_its_start(
@@ -232,3 +372,19 @@ def test_errors_at_impossible_positions_are_kept() -> None:
     start = {"line": -7, "character": float("inf")}
     errors = errors_of([{"message": "bad", "range": {"start": start, "end": start}}], "one\ntwo")
     assert new_errors(Path("/a"), "one\ntwo", FileErrors(), errors, "utf-16").rows == ["1:1: bad"]
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "lines"),
+    [
+        ((0, 0), (0, 9), (1, 1)),
+        ((2, 0), (4, 5), (3, 5)),
+        ((2, 0), (4, 0), (3, 4)),
+        ((2, 0), (2, 0), (3, 3)),
+        ((2, 4), (3, 0), (3, 3)),
+        ((2, 4), (1, 0), (3, 2)),
+    ],
+)
+def test_the_lines_of_a_symbol(start: tuple[int, int], end: tuple[int, int], lines: tuple[int, int]) -> None:
+    places = [dict(zip(("line", "character"), place, strict=True)) for place in (start, end)]
+    assert FoundSymbol("f", 12, {"start": places[0], "end": places[1]}).lines == lines

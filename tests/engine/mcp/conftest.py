@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 
 from opencode_tui.config.settings.settings import McpLocalSettings
+from opencode_tui.engine.mcp.credentials import McpCredentials
 from opencode_tui.engine.mcp.servers import McpOptions, McpServers
+from opencode_tui.storage.paths import find_paths
 from tests.support.mcp import server as small_server
 
 COMMAND = [sys.executable, "-S", small_server.__file__]
@@ -43,6 +45,7 @@ class World:
             is_trusted=lambda: self.is_trusted,
             environ=self.environ,
             cache=self.folder / "cache",
+            credentials=McpCredentials(find_paths(self.environ)),
             clock=lambda: self.now,
             publish=self.events.append,
         )

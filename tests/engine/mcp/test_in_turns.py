@@ -1,3 +1,4 @@
+import asyncio
 import itertools
 import json
 import socket
@@ -25,7 +26,9 @@ from opencode_tui.schema.error import ConfigError
 from opencode_tui.schema.event.event import QuestionAsked
 from opencode_tui.schema.model import ModelRef
 from tests.engine.mcp.conftest import COMMAND
+from tests.engine.mcp.sign_in_world import browser, free_port, oauth_server
 from tests.support.provider.model_script import Answer, Call
+from tests.support.world.cli import CommandLine
 from tests.support.world.engine import opened, while_reacting
 from tests.support.world.repo import make_repo
 
@@ -36,6 +39,20 @@ def before(given, output):
 
 def plugin(context):
     return {"tool.execute.before": before}
+"""
+
+AFTER = """
+seen = []
+
+
+def after(given, output):
+    seen.append(given["tool"])
+    output["output"] = f"{given['tool']} said: {output['output']}"
+    output["title"] = "seen " + str(len(seen))
+
+
+def plugin(context):
+    return {"tool.execute.after": after}
 """
 
 
@@ -121,6 +138,21 @@ async def test_switches_and_hooks_hold_for_the_tool_behind_the_search(environ, t
         assert changed.state.input == {"tool": "one_echo", "arguments": {"text": "of the hook for one_echo"}}
 
 
+async def test_a_hook_after_a_call_changes_what_the_model_reads_also_behind_the_search(environ, tmp_path, known):
+    plugin = tmp_path / "plugin.py"
+    plugin.write_text(AFTER)
+    settings = await known(plugin=[f"file://{plugin}"])
+    behind = call(CALL, tool="one_echo", arguments={"text": "two"})
+    answers = [call("one_echo", text="one"), behind, call("one_fails", text="three"), Answer(text="ok")]
+    async with opened(environ, tmp_path, *answers, settings=settings) as world:
+        direct, found, failed = await world.calls(await world.prompt("go"))
+        assert (direct.state.output, direct.state.title) == ("one_echo said: one", "seen 1")
+        assert (found.state.output, found.state.title) == ("one_echo said: two", "seen 2")
+        assert failed.state.error == "three"  # a failed call has no result to change
+        for text in ("one_echo said: one", "one_echo said: two", "three"):
+            assert text in json.dumps(world.server.bodies[-1]["messages"])
+
+
 async def test_a_tool_asks_in_plan_and_where_every_command_asks(environ, tmp_path, known):
     settings = await known(permission={"one_roots": "allow"})
     calls = tuple(Call(f"one_{name}") for name in ("environment", "roots"))
@@ -183,11 +215,16 @@ async def test_lists_that_change_in_a_turn_are_used_from_the_next_message_on(env
     settings = await known({"CHANGE": str(flag)})
     flag.touch()
     slow = call("one_slow", seconds=0.6, steps=1)
-    answers = [call("one_touch_list"), slow, Answer(text="ok"), Answer(text="ok")]
+    late = call(CALL, tool="one_late", arguments={})
+    answers = [call("one_touch_list"), slow, Answer(text="ok"), late, Answer(text="ok")]
     async with opened(environ, tmp_path, *answers, settings=settings) as world:
         session = await world.prompt("go")
         await world.prompt("go on", session=session)
-        assert ["one_late" in names(body) for body in world.server.bodies] == [False, False, False, True]
+        bodies = world.server.bodies
+        assert ["one_late" in json.dumps(body["messages"]) for body in bodies] == [False, False, False, True, True]
+        assert {tuple(names(body)) for body in bodies} == {tuple(names(bodies[0]))}
+        assert "one_late" not in names(bodies[0])
+        assert (await world.calls(session))[-1].state.status == "completed"
 
 
 async def test_the_user_answers_a_question_of_a_server(environ, tmp_path, known):
@@ -272,3 +309,72 @@ async def test_a_prompt_of_a_server_is_a_command_and_a_resource_is_attached(envi
         given = {"type": "file", "mime": "text/plain", "url": "test://note", "source": source}
         await world.prompt("look", FileInput.model_validate(given))
         assert "the note of the server" in world.sent()
+
+
+def resource(uri: str, server: str = "one") -> FileInput:
+    text = {"value": f"@{uri}", "start": 0, "end": len(uri) + 1}
+    source = {"type": "resource", "text": text, "clientName": server, "uri": uri}
+    return FileInput.model_validate({"type": "file", "mime": "text/plain", "url": uri, "source": source})
+
+
+@pytest.mark.parametrize(
+    ("uri", "server", "wanted"),
+    [
+        ("test://note", "one", ["Read the resource test://note of the MCP server one", "the note of the server"]),
+        ("test://folder", "one", ["Resource test://a:", "text of a", "Resource test://b:", "lines truncated"]),
+        ("test://archive", "one", ["Resource test://archive: application/zip, ", "not text"]),
+        (
+            "test://missing",
+            "one",
+            ["Attachment test://missing could not be read: the MCP server one reports: no method"],
+        ),
+        ("test://note", "two", ["could not be read: there is no MCP server 'two'; servers of this folder: one"]),
+    ],
+)
+async def test_a_resource_of_a_message_is_read_or_the_message_says_why_not(
+    environ, tmp_path, known, uri, server, wanted
+):
+    async with opened(environ, tmp_path, Answer(text="ok"), settings=await known()) as world:
+        session = await world.prompt("look", resource(uri, server))
+        sent = world.sent()
+        assert [one for one in wanted if one not in sent] == []
+        (part,) = [one for message in await world.messages(session) for one in message.parts if one.type == "file"]
+        assert (part.url, part.source.uri) == (uri, uri)
+
+
+async def test_a_picture_of_a_server_is_attached_as_a_picture(environ, tmp_path, known):
+    async with opened(environ, tmp_path, Answer(text="ok"), settings=await known()) as world:
+        session = await world.prompt("look", resource("test://picture"))
+        (part,) = [one for message in await world.messages(session) for one in message.parts if one.type == "file"]
+        assert (part.mime, part.url.partition(",")[0]) == ("image/png", "data:image/png;base64")
+
+
+async def test_a_sign_in_of_another_process_is_used_from_the_next_message_on(environ, tmp_path):
+    echo = call(CALL, tool="one_echo", arguments={"text": "hello"})
+    with oauth_server() as oauth:
+        entry = {"type": "remote", "url": oauth.mcp, "oauth": {"callbackPort": free_port()}}
+        settings = {"mcp": {"one": entry}}
+        async with opened(environ, tmp_path, Answer(text="ok"), echo, Answer(text="ok"), settings=settings) as world:
+            assert (await world.client.mcp.connect("one")).state == "needs_auth"
+            session = await world.prompt("go")
+            line = CommandLine(tmp_path, {**environ, "BROWSER": browser(tmp_path)}, settings=settings)
+            done = await asyncio.to_thread(line.run, "mcp", "auth", "one")
+            assert (done.code, done.stderr.splitlines()[-1]) == (0, "opencode-tui: signed in to one: 12 tools")
+            await world.prompt("go on", session=session)
+            assert [SEARCH in names(body) if "tools" in body else False for body in world.server.bodies] == [
+                False,
+                True,
+                True,
+            ]
+            (called,) = await world.calls(session)
+            assert called.state.output == "hello"
+
+
+async def test_the_context_has_a_row_for_each_server_whose_tools_are_sent(environ, tmp_path, known):
+    settings = await known()
+    async with opened(environ, tmp_path, Answer(text="ok"), settings=settings) as world:
+        session = await world.prompt("hello")
+        view = await world.client.context.items(session.id)
+        own, server = [item for item in view.items if item.kind == "tools"]
+        assert (server.name, server.tokens > 0) == ("12 definitions of the MCP server one", True)
+        assert "one_echo" in (server.why or "") and "one_echo" not in (own.why or "")

@@ -172,7 +172,7 @@ async def test_the_start_of_a_server_is_no_part_of_the_time_for_its_answer(world
 async def test_a_question_ends_with_the_call_that_it_belongs_to(world: World) -> None:
     asked, ended = asyncio.Event(), asyncio.Event()
 
-    async def elicit(params: JsonObject) -> JsonObject:
+    async def elicit(params: JsonObject, calls: int) -> JsonObject:
         asked.set()
         try:
             await asyncio.Event().wait()

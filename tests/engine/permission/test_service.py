@@ -125,6 +125,27 @@ async def test_a_grant_never_lifts_a_denial(world: World) -> None:
         await world.ask("rm x", layers=[rules("bash rm* deny")])
 
 
+async def test_a_grant_for_another_definition_of_a_tool_asks_again_and_says_so(world: World) -> None:
+    task, request_id = await asked(world, "*", permission="db_query", always=["*"], subject="first")
+    await world.service.reply(request_id, "always")
+    await task
+    await world.ask("*", permission="db_query", subject="first")
+    task, request_id = await asked(world, "*", permission="db_query", always=["*"], subject="second")
+    (request,) = world.service.pending()
+    assert "changed since you always allowed it" in request.metadata["reasons"][0]
+    await world.service.reply(request_id, "always")
+    await task
+    await world.ask("*", permission="db_query", subject="second")
+    (grant,) = await world.grants.listed()
+    assert (grant.permission, grant.subject) == ("db_query", "second")
+
+
+async def test_a_grant_from_before_definitions_were_compared_holds(world: World) -> None:
+    await world.grants.add("db_query", ["*"])
+    await world.ask("*", permission="db_query", subject="first")
+    assert world.events == []
+
+
 async def test_a_revoked_grant_asks_again(world: World) -> None:
     await world.grants.add("bash", ["ls *"])
     await world.ask("ls")

@@ -1,9 +1,13 @@
 """A confined command ends as an unconfined one does: exit codes, signals, timeouts, cancels, and what it left running."""
 
+import os
+import subprocess
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from opencode_tui.engine.sandbox.launch import plan_launch
 from tests.engine.sandbox.confined import Confined
 from tests.support.shell.bench import survivors
 
@@ -58,6 +62,36 @@ def test_a_cancel_while_the_namespace_is_prepared_ends_the_command(confined: Con
     for delay_s in (0.0, 0.001, 0.002, 0.004, 0.006, 0.008):
         assert confined.run("sleep 66.5", cancel_after_s=delay_s)[0].reason == "cancel"
     assert survivors("sleep 66.5") == []
+
+
+@pytest.mark.parametrize("network", ["none", "proxy"])
+def test_a_program_that_was_killed_before_the_namespace_was_ready_leaves_nothing(
+    bubblewrap: Confined, network: str, tmp_path: Path
+) -> None:
+    if network == "proxy":
+        bubblewrap.limit(proxy=tmp_path / "socket", network="none")
+        (tmp_path / "socket").touch()
+    held, end = os.pipe()
+    os.close(end)  # as the kernel does it
+    argv = ["/bin/sh", "-c", "setsid sleep 67.5 & sleep 67.5"]
+    launch = plan_launch("bubblewrap", bubblewrap.policy, argv, bubblewrap.project)
+    filter_end, full = os.pipe()
+    os.write(full, launch.filter)
+    os.close(full)
+    try:
+        subprocess.run(
+            [launch.argv[0], "--seccomp", str(filter_end), *launch.argv[1:]],
+            env=dict(launch.environ),
+            stdin=held,
+            stdout=subprocess.DEVNULL,
+            pass_fds=[filter_end],
+            timeout=20,
+            check=False,
+        )
+    finally:
+        os.close(held)
+        os.close(filter_end)
+    assert survivors("sleep 67.5") == []
 
 
 def test_a_failing_start_says_why(bubblewrap: Confined) -> None:

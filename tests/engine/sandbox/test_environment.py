@@ -1,5 +1,7 @@
 """Keys in the environment of commands and in outputs."""
 
+from typing import Any
+
 import pytest
 
 from opencode_tui.config.auth import AuthStore
@@ -77,6 +79,27 @@ def test_the_variables_and_keys_of_the_settings_are_withheld() -> None:
     secrets = Secrets(environ, variables=keys.variables, values=keys.values)
     assert secrets.without_keys(environ) == {"KEPT": "y"}
     assert secrets.redact("a value-of-model b") == "a [hidden] b"
+
+
+@pytest.mark.parametrize(
+    ("oauth", "values"),
+    [
+        ({"clientId": "the-public-name", "clientSecret": KEY, "scope": "read write", "callbackPort": 1}, {KEY}),
+        ({"clientSecret": "two words of it"}, {"two words of it"}),
+        ({"clientId": "the-public-name"}, set()),
+        ({"clientSecret": None}, set()),
+        ({}, set()),
+        (False, set()),
+        (None, set()),
+    ],
+)
+def test_the_secret_of_an_oauth_client_is_withheld(oauth: Any, values: set[str]) -> None:
+    keys = find_setting_keys({"mcp": {"one": {"type": "remote", "url": "https://mcp.example", "oauth": oauth}}})
+    assert keys.values == values
+    environ = {"INDIRECT": KEY, "KEPT": "the-public-name"}
+    secrets = Secrets(environ, values=keys.values)
+    assert (secrets.without_keys(environ) == {"KEPT": "the-public-name"}) == (KEY in values)
+    assert [secrets.redact(f"a {value} b") for value in values] == ["a [hidden] b"] * len(values)
 
 
 def test_a_key_that_is_stored_meanwhile_is_removed_from_outputs_at_once(paths: Paths) -> None:

@@ -238,6 +238,23 @@ async def test_nothing_that_redaction_removes_reaches_the_server(environ, tmp_pa
         assert home not in sent and "ada-l" not in sent and "value-of-a-known-key-7" not in sent
 
 
+async def test_changed_instructions_stay_here_like_the_system_text(environ, tmp_path: Path):
+    (tmp_path / "AGENTS.md").write_text("Say please.\n")
+    async with (
+        recorded_server(tmp_path) as server,
+        opened(environ, tmp_path, *[Answer(text="ok")] * 2, settings=_settings(server.url)) as world,
+    ):
+        session = await world.prompt("go")
+        shared = await world.client.sharing.share(session.id)
+        assert shared.share is not None
+        (tmp_path / "AGENTS.md").write_text("Say the private word.\n")
+        await world.prompt("the last prompt", session=session)
+        assert "private word" in world.sent()
+        await server.until(shared.share.url, "the last prompt")
+        await world.client.sharing.share(session.id)
+        assert b"private word" not in server.sent and b"the last prompt" in server.sent
+
+
 async def test_a_growing_text_is_sent_by_lines_while_the_turn_runs(environ, tmp_path: Path, monkeypatch):
     monkeypatch.setattr(shares_module, "GATHER_S", 0.05)
     secret = "glpat-" + "q7Zr2Vx9Kd4Tn8Bs6Wm1"

@@ -2,7 +2,7 @@
 
 Modes: `pull` (asked) or `push` (with versions), `silent` (no versions), `freeze` (no answer once a document contains FREEZE),
 `crash` (ends at initialize), `slow` (no answer about a document that contains SLOW), `mute` (pushes nothing about one that contains
-MUTE). It writes a line for each message that it gets to LOG.
+MUTE). It writes a line for each message that it gets to LOG, and one for each file that others changed to LOG.files.
 """
 
 import json
@@ -137,5 +137,8 @@ while (message := read()) is not None:
                     "params": {"uri": item["uri"], "diagnostics": errors(item["uri"]), **version},
                 }
             )
+    elif method == "workspace/didChangeWatchedFiles":
+        with open(sys.argv[1] + ".files", "a") as notices:
+            notices.writelines(f"{one['type']} {one['uri'].rpartition('/')[2]}\n" for one in params["changes"])
     elif method == "textDocument/didClose":
         documents.pop(params["textDocument"]["uri"], None)

@@ -8,7 +8,8 @@ from typing import Any
 from opencode_tui.config.settings.settings import LspSettings
 from opencode_tui.engine.lsp.change import EditReport, FileChange
 from opencode_tui.engine.lsp.known_servers import ServerTable
-from opencode_tui.engine.lsp.language_servers import LanguageServers
+from opencode_tui.engine.lsp.language_servers import LanguageServers, ServerOptions
+from opencode_tui.engine.project.programs import start_program
 
 SERVER = Path(__file__).with_name("scripted_server.py")
 
@@ -30,9 +31,11 @@ class Bench:
     folder: Path
     environ: dict[str, str]
     modes: tuple[str, ...] = ("pull",)
+    options: ServerOptions | None = None
 
     def __post_init__(self) -> None:
         self.log = self.folder.parent / "server.log"
+        self.notices = self.folder.parent / "server.log.files"
         self.clock = 0.0
         self.heard: list[Path] = []
         self.updates = 0
@@ -46,9 +49,11 @@ class Bench:
                 is_trusted=False,
                 is_sandboxed=False,
             ),
-            make_environ=lambda: self.environ,
+            make_environ=lambda _: self.environ,
+            start_confined=start_program,
             publish_updated=self._updated,
             publish_diagnostics=lambda _, path: self.heard.append(path),
+            options=self.options,
             clock_s=lambda: self.clock,
         )
 

@@ -157,6 +157,13 @@ def answer(method: str, params: dict[str, Any]) -> dict[str, Any] | None:
         case "resources/templates/list":
             return {"resourceTemplates": []}
         case "resources/read":
+            if params["uri"] == "test://picture":
+                return {"contents": [{"uri": params["uri"], "mimeType": "image/png", "blob": PIXEL}]}
+            if params["uri"] == "test://archive":
+                return {"contents": [{"uri": params["uri"], "mimeType": "application/zip", "blob": PIXEL}]}
+            if params["uri"] == "test://folder":
+                texts = [{"uri": f"test://{name}", "text": f"text of {name}"} for name in ("a", "b")]
+                return {"contents": [*texts, {"uri": "test://long", "text": "line\n" * 10_000}]}
             if params["uri"] != "test://note":
                 return None
             return {"contents": [{"uri": params["uri"], "mimeType": "text/plain", "text": "the note of the server"}]}

@@ -28,6 +28,7 @@ class ChangeSet:
 
     `ended` is the end of a write; `whole` are the ids of the scans around an interval, None for a write; `skipped` are the paths
     that the scans leave out and that changed between them, with the reasons; `unseen` are those that only one scan found.
+    `beside` are the names of background commands that ran at the same time.
     """
 
     changes: Mapping[str, Change]
@@ -37,6 +38,7 @@ class ChangeSet:
     contested: frozenset[str] = frozenset()
     skipped: Mapping[str, str] = field(default_factory=dict[str, str])
     unseen: Collection[str] = frozenset()
+    beside: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +55,7 @@ class StepTotals:
     whole: tuple[str, str] | None
     skipped: dict[str, str]
     has_unseen: bool
+    beside: set[str]
 
 
 class StepAccumulator:
@@ -120,6 +123,7 @@ class StepAccumulator:
             self._whole(),
             skipped,
             any(change_set.unseen for change_set in self._change_sets.values()),
+            {name for change_set in self._change_sets.values() for name in change_set.beside},
         )
 
     def _writes(self, since: float) -> list[tuple[int, ChangeSet]]:

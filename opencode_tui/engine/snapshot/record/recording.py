@@ -6,13 +6,16 @@ sessions' file tools are left out; where a command of another request ran, the r
 
 A background command has a scan of its own before it, one when the run that started it ends, and one after it: its step gets what
 changed in between, without what file tools wrote and what other commands of the same request were found to change. What changes
-after the run is contested, because the user may have changed it. Source: SPEC, section 5.
+after the run is contested, because the user may have changed it. Other commands that run at the same time get what they may have
+changed, except files that the background command has open for writing: a later step must not revert the database of a server that
+an earlier one started. Steps with such commands record which ones ran beside theirs. Source: SPEC, section 5.
 """
 
 import asyncio
+import os
 import threading
 import time
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -32,6 +35,7 @@ from opencode_tui.engine.snapshot.record.step_snapshots import (
 )
 from opencode_tui.engine.snapshot.skipped import Stamps, find_touched, stamp_skipped
 from opencode_tui.engine.snapshot.snapshot import LockedWorktree, WorktreeLock
+from opencode_tui.engine.snapshot.worktree import Worktree
 from opencode_tui.schema.error import SnapshotError
 
 
@@ -52,7 +56,8 @@ class _ActiveWindow:
 class BackgroundWindow:
     """The time in which a background command of a step runs: the last scan, and what others were found to change since.
 
-    `is_contested` is set when the run that started it has ended, `is_ended` when the changes are recorded.
+    `name` is for the user, `open_files` returns device and inode of the files that it has open for writing. `is_contested` is set
+    when the run that started it has ended, `is_ended` when the changes are recorded.
     """
 
     session: str
@@ -61,6 +66,8 @@ class BackgroundWindow:
     base: str
     since: int
     stamps: Stamps
+    name: str
+    open_files: Callable[[], Collection[tuple[int, int]]]
     others: set[str] = field(default_factory=set[str])
     is_contested: bool = False
     is_ended: bool = False
@@ -202,7 +209,9 @@ class StepRecording:
                 return
             await self._record_commands(active)
 
-    async def begin_background(self) -> BackgroundWindow:
+    async def begin_background(
+        self, name: str, open_files: Callable[[], Collection[tuple[int, int]]]
+    ) -> BackgroundWindow:
         """Record all files directly before a background command of the step starts; returns its window for `end_background`."""
 
         made: list[BackgroundWindow] = []
@@ -214,7 +223,9 @@ class StepRecording:
             opened.snapshot_log.add(view.id, since)
             stamps = stamp_skipped(opened.worktree.root, view.manifest.skipped)
             shell = opened.change_log.begin_shell(self._window.name, time=since)
-            window = BackgroundWindow(self.session, self._message, shell, view.id, since, stamps)
+            window = BackgroundWindow(
+                self.session, self._message, shell, view.id, since, stamps, name=name, open_files=open_files
+            )
             made.append(window)
             opened.change_log.begin_step(self._message, view.id, session=self.session, time=since)
             return window
@@ -268,6 +279,7 @@ class StepRecording:
             touched = find_touched(base.manifest.skipped, after.manifest.skipped, window.stamps, stamps)
             touched = {path: reason for path, reason in touched.items() if path not in others}
             is_doubtful = window.is_contested or history.has_other_shell(self._window.name, since=window.since)
+            beside = {one.name for one in self._window.background if one is not window}
             self._accumulator.add(
                 ChangeSet(
                     changes,
@@ -276,6 +288,7 @@ class StepRecording:
                     contested=frozenset(changes) if is_doubtful else frozenset(),
                     skipped=touched,
                     unseen=touched.keys() & (base.manifest.skipped.keys() ^ after.manifest.skipped.keys()),
+                    beside=frozenset(beside if changes else ()),
                 )
             )
             opened.snapshot_log.add(after.id, now)
@@ -378,19 +391,36 @@ class StepRecording:
         touched = {path: reason for path, reason in touched.items() if path not in foreign | written}
         active.stamps = stamps
         is_doubtful = history.has_other_shell(self._window.name, since=active.since)
+        written_beside, kept = self._written_beside(tree, changes.keys())
+        changes = {path: change for path, change in changes.items() if path not in written_beside}
         change_set = ChangeSet(
             changes,
             folders_above(changes, base, after),
             whole=(base.id, after.id),
-            contested=frozenset(changes) if is_doubtful else frozenset(),
+            contested=frozenset(changes) if is_doubtful else frozenset(kept),
             skipped=touched,
             unseen=touched.keys() & (base.manifest.skipped.keys() ^ after.manifest.skipped.keys()),
+            beside=frozenset(one.name for one in self._window.background) if changes else frozenset(),
         )
-        self._window.exclude((*changes, *touched))
+        self._window.exclude((*(path for path in changes if path not in kept), *touched))
         self._accumulator.add_commands(
             change_set, {path: (base.state(path), after.state(path)) for path in written}, interval
         )
         return after
+
+    def _written_beside(self, tree: Worktree, paths: Collection[str]) -> tuple[set[str], set[str]]:
+        """Return which changed paths a background command has open for writing: in its own run, and after it.
+
+        Those of the first kind are recorded as the command's. Those of the second kind are contested: undoing the step of the
+        command and this one reports them.
+        """
+        own: set[str] = set()
+        late: set[str] = set()
+        for window in self._window.background if paths else ():
+            files = frozenset(window.open_files())
+            found = {path for path in paths if files and _identity(tree.absolute(path)) in files}
+            (late if window.is_contested else own).update(found)
+        return own - late, late
 
     def _current_window(self) -> _ActiveWindow | None:
         active = self._window.active
@@ -414,6 +444,14 @@ class StepRecording:
         key, now = self._keys.pop(number, None), self._lock.clock()
         if key is not None:
             await self._lock.append(lambda claims: claims.end_write(key, done=done, time=now))
+
+
+def _identity(path: str) -> tuple[int, int] | None:
+    try:
+        facts = os.lstat(path)
+    except OSError:
+        return None
+    return facts.st_dev, facts.st_ino
 
 
 def _whole(view: View) -> View:

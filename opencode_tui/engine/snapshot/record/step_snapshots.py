@@ -150,6 +150,8 @@ def store_changes(opened: LockedWorktree, accumulator: StepAccumulator, writer: 
         writer.flush()
     if total.contested:
         opened.change_log.mark_contested(after, total.contested, time=opened.clock())
+    if total.beside:
+        opened.change_log.record_beside(after, total.beside, time=opened.clock())
     for name in (before, after):
         opened.snapshot_log.add(name, opened.clock())
     files = [opened.worktree.absolute(path) for path in total.files]

@@ -1,0 +1,132 @@
+"""Sign-ins against a real OAuth server in a process of its own, and a browser that follows redirects."""
+
+import http.client
+import json
+import os
+import socket
+import stat
+import subprocess
+import sys
+import urllib.request
+from collections.abc import AsyncGenerator, Generator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+from msgspec import Struct
+
+from opencode_tui.config.settings.settings import McpRemoteSettings
+from opencode_tui.engine.mcp.credentials import McpCredentials
+from opencode_tui.engine.mcp.servers import McpOptions, McpServers
+from opencode_tui.storage.paths import find_paths
+from tests.support.world.cli import PACKAGE_ROOT
+
+BROWSER = """#!{python} -SI
+import socket, sys
+url = sys.argv[1]
+while url:
+    host, _, path = url.removeprefix("http://").partition("/")
+    name, _, port = host.partition(":")
+    with socket.create_connection((name, int(port)), timeout=30) as link:
+        link.sendall(("GET /%s HTTP/1.0\\r\\nHost: %s\\r\\n\\r\\n" % (path, host)).encode())
+        answer = b"".join(iter(lambda: link.recv(65536), b"")).decode()
+    lines = answer.partition("\\r\\n\\r\\n")[0].splitlines()
+    url = next((one.partition(":")[2].strip() for one in lines if one.lower().startswith("location:")), None)
+sys.exit(lines[0].split()[1] != "200")
+"""
+"""A browser without imports that take time: it follows redirects, and succeeds if the last page does."""
+
+
+class OAuthServer(Struct, frozen=True):
+    """The addresses of a running server."""
+
+    mcp: str
+    issuer: str
+
+    def seen(self, path: str = "", **form: str) -> list[dict[str, Any]]:
+        """Return the requests so far, those whose path begins so and whose form has these fields."""
+        found = json.loads(fetch(f"{self.issuer}/seen"))
+        return [one for one in found if one["path"].startswith(path) and form.items() <= one["form"].items()]
+
+    def expire(self) -> None:
+        """Make all access tokens invalid."""
+        fetch(f"{self.issuer}/expire")
+
+
+def fetch(url: str) -> bytes:
+    """Return what an address answers, after all redirects."""
+    with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(url, timeout=30) as answer:
+        return answer.read()
+
+
+_IDLE: list[tuple[subprocess.Popen[bytes], OAuthServer]] = []
+"""Servers that no test uses now; they end with the input that they have from this process."""
+
+
+@contextmanager
+def oauth_server(**options: Any) -> Generator[OAuthServer]:
+    """Run a server with these options (`tests/support/mcp/oauth_server.py`), one that another test has used if there is one."""
+    process, server = _IDLE.pop() if _IDLE else _start()
+    try:
+        fetch(f"{server.issuer}/reset?{quote(json.dumps(options))}")
+        yield server
+        _IDLE.append((process, server))
+    except BaseException:
+        process.kill()
+        process.wait()
+        raise
+
+
+def _start() -> tuple["subprocess.Popen[bytes]", OAuthServer]:
+    command = [sys.executable, "-m", "tests.support.mcp.oauth_server"]
+    environ = {**os.environ, "PYTHONPATH": str(PACKAGE_ROOT)}
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environ)
+    assert process.stdout is not None
+    return process, OAuthServer(**json.loads(process.stdout.readline()))
+
+
+def free_port() -> int:
+    """Return a port of 127.0.0.1 that nothing uses now."""
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return one.getsockname()[1]
+
+
+def location(url: str) -> str:
+    """Return the address to which the authorization server sends the browser of a signed-in user."""
+    connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=30)
+    connection.request("GET", url)
+    return connection.getresponse().headers["location"]
+
+
+def browser(folder: Path) -> str:
+    """Return the path of a program that follows the redirects of an address, as the browser of a signed-in user does."""
+    path = folder / "browser"
+    path.write_text(BROWSER.format(python=sys.executable))
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    return str(path)
+
+
+@asynccontextmanager
+async def remote_servers(
+    folder: Path, environ: dict[str, str], events: list[Any], **entries: dict[str, Any]
+) -> AsyncGenerator[McpServers]:
+    """Yield the remote servers of these names and settings, and close them."""
+    options = McpOptions(
+        folder=folder,
+        worktree=folder,
+        home=Path(environ["HOME"]),
+        is_trusted=lambda: True,
+        environ=environ,
+        cache=folder / "cache",
+        credentials=McpCredentials(find_paths(environ)),
+        clock=lambda: 1_000,
+        publish=events.append,
+    )
+    made = {name: McpRemoteSettings.model_validate({"type": "remote", **entry}) for name, entry in entries.items()}
+    servers = McpServers(made, None, options)
+    try:
+        yield servers
+    finally:
+        await servers.close()

@@ -134,7 +134,7 @@ class Doctor:
 
     def _locations(self, findings: list[Finding]) -> Iterator[_Location]:
         """Yield the data folder, the credentials, and everything in the store and the lock folder."""
-        for path in (str(self._paths.data), str(self._paths.auth)):
+        for path in (str(self._paths.data), str(self._paths.auth), str(self._paths.mcp_auth)):
             yield from self._location(path, findings)
         for folder in (self._root, str(self._paths.lock)):
             yield from self._location(folder, findings)

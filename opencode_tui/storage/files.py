@@ -153,7 +153,8 @@ class AtomicWriter:
             with suppress(OSError):  # report the first error; doctor removes the file
                 self._files.unlink(temporary)
             raise
-        if is_new:
+        # A name that is not synced may have the old content after a power cut, which for a new file may itself be lost.
+        if is_new or durable or path in self._unsynced_files:
             self._unsynced_folders.add(folder)
         if durable:
             self._unsynced_files.discard(path)

@@ -3,7 +3,7 @@
 `{session}.run` guards messages and parts, `{session}.write` the session's record and its small siblings, `store` the rest;
 `forks.write` the list of forks that are not fully copied. `{session}.fork` is held while the session is forked, or to keep others
 from forking it; `{session}.copy` while the records of that fork are copied; `import.write` while sessions are imported,
-`trash.write` while they are deleted or restored.
+`trash.write` while they are deleted or restored, `{server}.sign-in` while the token of an MCP server is refreshed.
 Source: SPEC, section 3, locks.
 """
 
@@ -95,6 +95,10 @@ class Locks:
     def trash(self) -> ProcessLock:
         """Return the lock that is held while sessions are moved to the trash or out of it."""
         return self._lock("trash.write")
+
+    def sign_in(self, name: str) -> ProcessLock:
+        """Return the lock that is held while the token of an MCP server is refreshed; `name` is derived from the server's."""
+        return self._lock(f"{name}.sign-in")
 
     def worktree(self, name: str) -> ProcessLock:
         """Return the lock of a worktree's files and snapshots; `name` is derived from its path."""

@@ -84,6 +84,11 @@ class Paths(Struct, frozen=True):
         return self.data / "auth.json"
 
     @property
+    def mcp_auth(self) -> Path:
+        """Tokens of MCP servers, mode 0600."""
+        return self.data / "mcp-auth.json"
+
+    @property
     def trust(self) -> Path:
         """Trusted folders with the fingerprints of their content."""
         return self.state / "trust.json"

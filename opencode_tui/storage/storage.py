@@ -1,7 +1,8 @@
 """The store: JSON records by key, each a file that is replaced atomically.
 
-An awaited write survives a kill, and after `sync` a power cut. Writes are done in the order of their calls. Readers need no lock
-and never see an incomplete record. The store treats records as bytes.
+An awaited write survives a kill. After `sync` and a power cut a new record is there; one that was replaced may have the content
+from before, whole, unless the write was durable. Writes are done in the order of their calls. Readers need no lock and never see
+an incomplete record. The store treats records as bytes.
 Source: SPEC, sections 1 and 3; reference, section 2.
 """
 

@@ -65,6 +65,17 @@ async def test_durable_write_is_synced_before_it_takes_its_name(paths: Paths):
     await storage.close()
 
 
+async def test_durable_replacement_syncs_the_name_too(paths: Paths):
+    storage = Storage(paths, files=(files := FaultyFiles()))
+    await storage.write(("todo", "a"), b"1", durable=True)
+    files.log.clear()
+    await storage.write(("todo", "a"), b"2", durable=True)
+    names = [name for name, _ in files.log]
+    assert names.index("replace") < len(names) - 1 - names[::-1].index("fsync")
+    assert synced(files, paths)[-1] == "storage/todo"
+    await storage.close()
+
+
 async def test_close_syncs_what_is_pending(paths: Paths):
     storage = Storage(paths, files=(files := FaultyFiles()))
     storage.write_behind(("todo", "a"), lambda: b"1")

@@ -226,7 +226,7 @@ class Agent:
         """Use another agent from the next prompt on."""
         session = self._find(session_id)[1]
         session.choose_mode(mode_id)
-        self._spawn(session.send([session.state.config_update()]))
+        self._spawn(session.send([session.state.mode_update(), session.state.config_update()]))
         return SetSessionModeResponse()
 
     async def set_config_option(

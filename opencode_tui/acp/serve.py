@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import stat
 import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
@@ -48,6 +49,8 @@ def reserve_streams() -> tuple[int, int]:
 
 @asynccontextmanager
 async def _open_streams(given: int, answers: int) -> AsyncGenerator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+    if any(stat.S_ISCHR(os.fstat(one).st_mode) and not os.isatty(one) for one in (given, answers)):
+        raise ValueError("a device such as /dev/null reports no end")
     loop = asyncio.get_running_loop()
     reader = asyncio.StreamReader(limit=DEFAULT_STDIO_BUFFER_LIMIT_BYTES)
     incoming, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(given, "rb", 0))

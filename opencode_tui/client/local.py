@@ -13,6 +13,7 @@ from opencode_tui.engine.engine import CLOSE_GRACE_MS, Engine, open_engine
 from opencode_tui.engine.instance import ConfinedRun, Instance
 from opencode_tui.engine.permission.policy import AskPerson, Policy, RefuseQuestions
 from opencode_tui.schema.error import BusyError, ConfigError
+from opencode_tui.schema.event.event import GlobalDisposed
 
 
 class LocalClient(LocalSessionFacets, LocalFolderFacets):
@@ -122,7 +123,7 @@ class LocalClients:
             self._outdated.add(folder)
 
     async def dispose_all(self) -> None:
-        """Close every folder in which nothing runs."""
+        """Close every folder in which nothing runs; publish GlobalDisposed when that were all."""
         busy: list[BusyError] = []
         for name in {str(client.directory): name for name, client in self._clients.items()}.values():
             try:
@@ -131,6 +132,7 @@ class LocalClients:
                 busy.append(error)
         if busy:
             raise busy[0]
+        self._engine.bus.publish(GlobalDisposed(), directory="global")
 
     async def _open(self, directory: str) -> Instance:
         try:

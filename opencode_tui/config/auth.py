@@ -1,24 +1,23 @@
 """Credentials of the providers: `auth.json` in OpenCode's format, `{provider: {"type": "api", "key": …}}`.
 
-Mode 0600, written atomically under the lock of the store; entries of other kinds (oauth, wellknown) are kept unchanged. A damaged
-file is an error and is left unchanged. No message contains a key.
+Entries of other kinds (oauth, wellknown) are kept unchanged. No message contains a key.
 """
 
-import json
-import os
 import re
-import stat
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, cast
 
 from msgspec import Struct
 
+from opencode_tui.config.secret_file import SecretFile
 from opencode_tui.config.sources.text_file import UnreadableFileError, read_text
-from opencode_tui.schema.error import ConfigError, StorageError
+from opencode_tui.schema.error import ConfigError
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.storage.paths import Paths
 
-_SAFE_MODE = 0o600
+SEARCH_SERVICES = frozenset({"brave", "tavily"})
+"""The IDs under which keys of search services are stored; they have no models."""
+
 _VARIABLE = re.compile(r"\{env:(\w+)\}")
 _PROVIDER = re.compile(r"[A-Za-z0-9][\w.:@/-]{0,199}")
 
@@ -78,36 +77,19 @@ class AuthStore:
     """The file of credentials."""
 
     def __init__(self, *, paths: Paths) -> None:
-        self._paths = paths
-        self._known: tuple[tuple[int, ...], Credentials] | None = None
+        self._file = SecretFile(paths.auth, kind="providers", paths=paths)
 
     def key(self, provider_id: str) -> str | None:
         """Return the API key of a provider as stored now, None without one; reads the file when it changed. Raises as `read`."""
-        return self._current().key(provider_id)
+        return Credentials(self._file.current()).key(provider_id)
 
     def keys(self) -> list[str]:
         """Return all API keys as stored now; reads the file when it changed. Raises as `read`."""
-        return self._current().keys()
-
-    def _current(self) -> Credentials:
-        try:
-            status = os.stat(self._paths.auth)
-            version = (status.st_ino, status.st_mtime_ns, status.st_size)
-        except FileNotFoundError:
-            version = ()
-        if self._known is None or self._known[0] != version:
-            self._known = version, self.read()
-        return self._known[1]
+        return Credentials(self._file.current()).keys()
 
     def read(self) -> Credentials:
         """Return the credentials, and restrict the mode of the file; raises ConfigError when damaged. Blocks."""
-        try:
-            text = read_text(str(self._paths.auth))
-        except FileNotFoundError:
-            return Credentials({})
-        except UnreadableFileError as error:
-            raise ConfigError(f"{self._paths.auth}: {error}") from None
-        return Credentials(self._parse(text), self._restrict_mode())
+        return Credentials(*self._file.read())
 
     def login(self, provider_id: str, key: str) -> None:
         """Store the API key of a provider. Raises ConfigError for an invalid name or key, StorageError if it cannot be written."""
@@ -117,13 +99,14 @@ class AuthStore:
             raise ConfigError(
                 "the key is empty or contains spaces, line breaks or other invalid characters; paste it again"
             )
-        self._change(lambda entries: entries.__setitem__(provider_id, {"type": "api", "key": key}))
+        self._file.change(lambda entries: entries.__setitem__(provider_id, {"type": "api", "key": key}))
 
     def store_token(self, url: str, variable: str, token: str) -> None:
         """Store the token for the settings of a server, which contain it as a variable. Raises the same errors as `login`."""
         if not token or not token.isprintable():
             raise ConfigError("the command printed no token on its first line; run it by hand to see why")
-        self._change(lambda entries: entries.__setitem__(url, {"type": "wellknown", "key": variable, "token": token}))
+        entry = {"type": "wellknown", "key": variable, "token": token}
+        self._file.change(lambda entries: entries.__setitem__(url, entry))
 
     def logout(self, provider_id: str) -> bool:
         """Delete the credentials of a provider and return whether there were any. Raises the same errors as `login`."""
@@ -133,53 +116,5 @@ class AuthStore:
             if provider_id in entries:
                 removed.append(entries.pop(provider_id))
 
-        self._change(remove)
+        self._file.change(remove)
         return bool(removed)
-
-    def _change(self, change: Callable[[dict[str, JsonObject]], None]) -> None:
-        from opencode_tui.storage.locks import Locks  # only needed for writing
-
-        with Locks(self._paths).store():
-            entries = dict(self.read().entries)
-            before = dict(entries)
-            change(entries)
-            if entries != before:
-                self._write(entries)
-
-    def _parse(self, text: str) -> dict[str, JsonObject]:
-        try:
-            loaded: Any = json.loads(text) if text.strip() else {}
-        except (ValueError, RecursionError) as error:
-            line = f" line {error.lineno}" if isinstance(error, json.JSONDecodeError) else ""
-            raise ConfigError(f"{self._paths.auth}{line}: not valid JSON; fix or move it (left unchanged)") from None
-        if not isinstance(loaded, dict) or not all(
-            isinstance(entry, dict) for entry in cast("JsonObject", loaded).values()
-        ):
-            raise ConfigError(f"{self._paths.auth}: expected an object of providers; fix or move it (left unchanged)")
-        return cast("dict[str, JsonObject]", loaded)
-
-    def _restrict_mode(self) -> str | None:
-        path = os.path.realpath(self._paths.auth)
-        mode = stat.S_IMODE(os.stat(path).st_mode)
-        if not mode & 0o077:
-            return None
-        try:
-            os.chmod(path, _SAFE_MODE)
-        except OSError as error:
-            return f"{path} has mode {mode:04o}, so others can read your keys, and it cannot be set to 0600 ({error.strerror})"
-        return f"{path} had mode {mode:04o}, so others could read your keys; permissions tightened (0600)"
-
-    def _write(self, entries: dict[str, JsonObject]) -> None:
-        from opencode_tui.storage.files import (
-            AtomicWriter,  # only needed for writing
-            FileSystem,
-        )
-
-        data = json.dumps(entries, indent=2).encode()
-        try:
-            AtomicWriter(FileSystem()).write(os.path.realpath(self._paths.auth), data, durable=True)
-        except OSError as error:
-            reason = error.strerror or str(error)
-            raise StorageError(
-                f"{self._paths.auth} cannot be written ({reason}); it is unchanged; free some space and try again"
-            ) from error

@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -39,6 +39,9 @@ from opencode_tui.schema.error import ConfigError, TrustError
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.storage.paths import Paths
 
+NAMED = "well_known"
+"""The key below `experimental` in the administrator's files with the addresses of servers."""
+
 
 class LoadedConfig(Struct, frozen=True):
     """The effective settings of a directory.
@@ -55,6 +58,7 @@ class LoadedConfig(Struct, frozen=True):
     extensions: list[Extension]
     worktree: Path
     servers: tuple[str, ...] = ()
+    named_servers: tuple[str, ...] = ()
     """Addresses whose settings the user accepted."""
 
 
@@ -99,6 +103,7 @@ class _Loading:
         self._ignored: list[Notice] = []
         self._filled: set[str] = set()
         self._extensions: list[Extension] = []
+        self._named: tuple[str, ...] = ()
         self._trusted: TrustedFolder | None = None
         self._is_trust_read = False
 
@@ -130,28 +135,49 @@ class _Loading:
             extensions=self._extensions,
             worktree=self._worktree,
             servers=servers,
+            named_servers=self._named,
         )
 
     def _read_servers(self) -> tuple[str, ...]:
-        """Merge the settings of servers that the user accepted; wrong ones are a warning. Return the addresses."""
+        """Merge the settings of servers that the user accepted or the administrator named; wrong ones are a warning.
+
+        Return the addresses.
+        """
+        self._named = tuple(dict.fromkeys(self._find_named()))
         if not os.path.isdir(self._paths.well_known):
-            return ()
+            return self._named
         from opencode_tui.config.well_known import AcceptedStore, describe_review  # few users have one
 
         store = AcceptedStore(paths=self._paths)
-        records = list(store.all())
+        records = [one for one in store.all() if not one.by_administrator or one.url in self._named]
         with suppress(ConfigError):  # the engine reports a damaged file
             tokens = AuthStore(paths=self._paths).read().tokens()
             self._substitution = Substitution(environ={**self._environ, **tokens}, home=self._paths.home)
         for record in records:
-            layer = Layer(record.url, "user", self._paths.well_known, store.usable(record))
-            if store.needs_review(record):
+            is_named = record.url in self._named
+            settings = migrate(record.settings) if is_named else store.usable(record)
+            layer = Layer(record.url, "user", self._paths.well_known, settings)
+            if not is_named and store.needs_review(record):
                 self._ignored.append(layer.notice((), f"its settings {describe_review(record.url)}"))
             try:
                 self._add(layer)
             except ConfigError as error:
                 self._warnings.append(Notice(record.url, "", f"its settings are left out ({error})"))
-        return tuple(record.url for record in records)
+        return tuple(dict.fromkeys([*(record.url for record in records), *self._named]))
+
+    def _find_named(self) -> Iterator[str]:
+        """Yield the addresses in the administrator's files; a wrong one is a warning."""
+        for source in list_administrator_sources(self._flags, self._directory):
+            for layer in self._layers(source) if source.kind == "file" else ():
+                experimental = layer.value.get("experimental")
+                named: Any = cast("JsonObject", experimental).get(NAMED) if isinstance(experimental, dict) else None
+                for url in cast("list[Any]", named) if isinstance(named, list) else ():
+                    from opencode_tui.config.well_known import clean_address  # few users have one
+
+                    try:
+                        yield clean_address(str(url))
+                    except ConfigError as error:
+                        self._warnings.append(layer.notice(("experimental", NAMED), str(error)))
 
     def _read_source(self, source: SettingsSource) -> None:
         for layer in self._layers(source):
@@ -190,6 +216,8 @@ class _Loading:
         layer = replace(layer, value=migrate(layer.value))
         if layer.origin == "repository":
             layer = self._gate(layer)
+        if Path(layer.source).name == MCP_FILE:
+            layer = self._without_wrong_servers(layer)
         self._report_unsupported(layer)
         written = layer.value
         substituted = self._substitution.apply(layer)
@@ -206,6 +234,21 @@ class _Loading:
             (self._filled.discard if written.get(key) == value else self._filled.add)(key)
         if layer.origin == "administrator" and "permission" in layer.value:
             self._merged.put_rules_last(layer.value["permission"], layer.source)
+
+    def _without_wrong_servers(self, layer: Layer) -> Layer:
+        """Return the layer of a file that other programs write too: one wrong server must not cost the others."""
+        right: JsonObject = {}
+        for name, entry in cast("JsonObject", layer.value.get("mcp") or {}).items():
+            one = replace(layer, value={"mcp": {name: entry}})
+            try:
+                filled = replace(one, value=self._substitution.apply(one).value)
+                visit(filled.value, filled.error)
+                self._check.validate(filled, written=one.value)
+            except ConfigError as error:
+                self._warnings.append(Notice(layer.source, "", f"the MCP server {name} is left out ({error})"))
+            else:
+                right[name] = entry
+        return replace(layer, value={"mcp": right} if right else {})
 
     def _report_unsupported(self, layer: Layer) -> None:
         known = {notice.key for notice in self._unsupported}

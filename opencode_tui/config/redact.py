@@ -18,7 +18,7 @@ _MIN_SECRET = 6
 """Shorter secrets are not replaced: `k` would make every text unreadable."""
 
 _LOOKS_LIKE_KEY = re.compile(
-    r"\b(?:sk|pk|rk|gsk|xai|hf|ghp|gho|pplx|nvapi|csk|fw|tgp|r8)[-_][A-Za-z0-9_\-*.]{6,}|\bAIza[A-Za-z0-9_\-]{10,}|\beyJ[A-Za-z0-9_\-]{10,}[.A-Za-z0-9_\-]*"
+    r"\b(?:sk|pk|rk|gsk|xai|hf|ghp|gho|pplx|nvapi|csk|fw|tgp|r8)[-_][A-Za-z0-9_\-*.]{6,}|\bAIza[A-Za-z0-9_\-]{10,}|\b(?:AKIA|ASIA)[A-Z0-9]{12,}|\beyJ[A-Za-z0-9_\-]{10,}[.A-Za-z0-9_\-]*"
 )
 _AUTHORIZATION = re.compile(
     r"(?i)((?:authorization|x-api-key|api[-_ ]?key)[\"']?\s*[:=]\s*[\"']?(?:bearer\s+|basic\s+)?|\bbearer\s+)([^\s\"',;]{4,})"

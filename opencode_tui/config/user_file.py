@@ -1,7 +1,7 @@
 """The user's own settings file: reading it, and changing it at the request of a client.
 
 A change is checked together with all other sources before the file is written, atomically and under the lock of the store; the mode
-of an existing file is kept, a new one is 0600. No file of a repository is ever written.
+of an existing file is kept, a new one is 0600. A client changes no file of a repository; `mcp add` does so where the user names it.
 """
 
 import os
@@ -13,16 +13,18 @@ from typing import Any, cast
 from opencode_tui.config.check.types import SettingsCheck, describe_unknown, find_unknown_keys
 from opencode_tui.config.flags import Flags
 from opencode_tui.config.load import LoadedConfig, load_config
-from opencode_tui.config.merge import Merged
+from opencode_tui.config.merge import JOINED, Merged, without
 from opencode_tui.config.redact import COVER, redact_settings
-from opencode_tui.config.sources.jsonc import JsoncError
+from opencode_tui.config.sources.jsonc import JsoncError, KeyPath
 from opencode_tui.config.sources.jsonc_edit import merge_into
 from opencode_tui.config.sources.layer import Layer, parse_layer, read_layer, visit
 from opencode_tui.config.sources.locations import FILE_NAMES
 from opencode_tui.config.sources.migrate import migrate
+from opencode_tui.config.sources.substitute import Substitution
 from opencode_tui.config.sources.text_file import UnreadableFileError, read_text
 from opencode_tui.schema.error import ConfigError, StorageError
 from opencode_tui.schema.record import JsonObject
+from opencode_tui.storage.locks import Locks
 from opencode_tui.storage.paths import Paths
 
 
@@ -68,6 +70,12 @@ def change_user_settings(
         wanted = without_equal(wanted, redact_settings(shown))
         if present is not None and not wanted:
             return present
+        if before.strip():
+            layer = parse_layer(before, source=str(path), origin="user", folder=path.parent)
+            filled = Substitution(environ=environ, home=paths.home).apply(layer).value
+            wanted = with_own_members(wanted, raw=layer.value, own=filled, shown=shown)
+        else:
+            wanted = with_own_members(wanted, raw={}, own={}, shown=shown)
         try:
             after = merge_into(before, wanted)
         except JsoncError as error:
@@ -103,6 +111,38 @@ def without_equal(change: JsonObject, present: JsonObject) -> JsonObject:
         elif key not in present or value != before or isinstance(value, bool) != isinstance(before, bool):
             kept[key] = value
     return kept
+
+
+def with_own_members(change: JsonObject, *, raw: JsonObject, own: JsonObject, shown: JsonObject) -> JsonObject:
+    """Return a change in which lists that join all sources (`JOINED`) have only the members of the file.
+
+    Those are what the file has of the wanted ones, as it is written there (`raw`; `own` with the variables filled in), and what no
+    source has yet. Members of other sources are in effect anyway, and cannot be removed here. A list that keeps the members of the
+    file is left out.
+    """
+    changed = change
+    for path in JOINED:
+        wanted = _list_at(change, path)
+        if wanted is None:
+            continue
+        present, written = _list_at(own, path) or [], _list_at(raw, path) or []
+        known = dict(zip(present, written, strict=True))
+        others = set(_list_at(shown, path) or [])
+        members = [known.get(one, one) for one in wanted if one in known or one not in others]
+        members += [known[one] for one in present if one not in wanted and one not in others]  # covered ones
+        changed = without(changed, [path]) if members == written else _replaced(changed, path, members)
+    return changed
+
+
+def _list_at(value: Any, path: KeyPath) -> list[str] | None:
+    for part in path:
+        value = cast("JsonObject", value).get(str(part)) if isinstance(value, dict) else None
+    return cast("list[str]", value) if isinstance(value, list) else None
+
+
+def _replaced(value: JsonObject, path: KeyPath, members: list[str]) -> JsonObject:
+    key = str(path[0])
+    return {**value, key: members if len(path) == 1 else _replaced(value[key], path[1:], members)}
 
 
 def _overlay(earlier: JsonObject, later: JsonObject) -> JsonObject:
@@ -155,3 +195,26 @@ def write_settings_text(path: Path, text: str) -> None:
         raise StorageError(
             f"{path} cannot be written ({reason}); it is unchanged; correct that and try again"
         ) from error
+
+
+def add_mcp_server(folder: Path, name: str, entry: JsonObject, *, paths: Paths) -> Path:
+    """Add a server to the settings file of a folder and return the file; it is created where there is none.
+
+    Of two files it is the one that overrides the other. Raises ConfigError for a file that cannot be read or has a server of this
+    name, StorageError for one that cannot be written. Blocks.
+    """
+    with Locks(paths).store():
+        present = [folder / one for one in FILE_NAMES if (folder / one).exists()]
+        path = present[-1] if present else folder / "opencode.json"
+        text = read_settings_text(path)
+        layer = parse_layer(text or "{}", source=str(path), origin="user", folder=folder)
+        servers = layer.value.get("mcp")
+        if isinstance(servers, dict) and name in cast("JsonObject", servers):
+            raise ConfigError(f"{path}: mcp.{name} exists already; change it there, or choose another name")
+        try:
+            changed = merge_into(text, {"mcp": {name: entry}})
+        except JsoncError as error:
+            raise ConfigError(f"{path}: {error.position}: {error}") from None
+        folder.mkdir(parents=True, exist_ok=True)
+        write_settings_text(path, changed)
+    return path

@@ -1,9 +1,10 @@
-"""Settings that a server provides at `/.well-known/opencode`, for its users and only for those who accepted it.
+"""Settings that a server provides at `/.well-known/opencode`, only for users who accepted it or whose administrator named it.
 
 `opencode-tui auth login URL` shows what they set, then stores them, one record an address in `well-known/`; a token for them is in
 auth.json. A start reads the record, never the server: it is fetched again in the background. What starts programs, sends data
-elsewhere or relaxes permissions has an effect only as it was accepted; a change of it waits for a review. Source: seed 000;
-reference, section 31.
+elsewhere or relaxes permissions has an effect only as it was accepted; a change of it waits for a review. Managed settings can name
+addresses too (`experimental.well_known`): theirs count without a review, while they are named. Source: seed 000; reference,
+section 31.
 """
 
 import hashlib
@@ -46,11 +47,15 @@ class Provided(Struct, frozen=True):
 
 
 class Accepted(Struct, frozen=True):
-    """The settings of an address: as the user accepted them, and as they were fetched last."""
+    """The settings of an address: as the user accepted them, and as they were fetched last.
+
+    Those `by_administrator` were accepted by nobody: they count while the managed settings name the address.
+    """
 
     url: str
     settings: JsonObject
     accepted: JsonObject
+    by_administrator: bool = False
 
 
 def describe_review(url: str) -> str:
@@ -147,6 +152,19 @@ class AcceptedStore:
         """Store the settings of an address as accepted by the user. Raises StorageError. Blocks."""
         self._write(Accepted(url, settings, settings))
 
+    def follow(self, url: str, settings: JsonObject) -> bool:
+        """Store the settings of an address that the managed settings name; return whether they differ from those before.
+
+        What the user accepted there stays, in case the address is not named any more. Raises StorageError. Blocks.
+        """
+        known = self.find(url)
+        if known is not None and not known.by_administrator:
+            return self.refresh(known, settings)
+        if known is not None and known.settings == settings:
+            return False
+        self._write(Accepted(url, settings, settings, by_administrator=True))
+        return True
+
     def refresh(self, known: Accepted, settings: JsonObject) -> bool:
         """Store newer settings of an accepted address; return whether they differ. Raises StorageError. Blocks."""
         if settings == known.settings or self.find(known.url) is None:
@@ -206,7 +224,8 @@ class AcceptedStore:
     def _read(self, path: Path) -> Accepted | None:
         try:
             loaded: Any = json.loads(read_text(str(path)))
-            return Accepted(loaded["url"], dict(loaded["settings"]), dict(loaded["accepted"]))
+            by_administrator = loaded.get("by") == "administrator"
+            return Accepted(loaded["url"], dict(loaded["settings"]), dict(loaded["accepted"]), by_administrator)
         except (FileNotFoundError, UnreadableFileError, ValueError, TypeError, KeyError, RecursionError):
             return None
 
@@ -214,7 +233,9 @@ class AcceptedStore:
         from opencode_tui.storage.files import AtomicWriter, FileSystem  # only needed for writing
 
         path = self._file(record.url)
-        data = json.dumps({"url": record.url, "settings": record.settings, "accepted": record.accepted}, indent=2)
+        content: JsonObject = {"url": record.url, "settings": record.settings, "accepted": record.accepted}
+        content |= {"by": "administrator"} if record.by_administrator else {}
+        data = json.dumps(content, indent=2)
         try:
             AtomicWriter(FileSystem()).write(str(path), data.encode(), durable=True)
         except OSError as error:

@@ -3,6 +3,7 @@
     OpencodeError
     ├── ConfigError            a settings file, a flag or an argument is wrong
     ├── TrustError             a folder cannot be trusted
+    ├── SignInError            a sign-in to an MCP server did not succeed
     ├── StorageError ── NotFoundError · CorruptRecordError · LockTimeoutError
     ├── SessionError ── BusyError · NoSuchMessageError · NothingToRevertError · RunAborted
     ├── PermissionRefused ── RejectedError(feedback?) ── QuestionDismissedError · DeniedError(rules) · ApprovalUnavailableError
@@ -33,6 +34,10 @@ class ConfigError(OpencodeError):
 
 class TrustError(OpencodeError):
     """A folder cannot be trusted, or its trust cannot be stored."""
+
+
+class SignInError(OpencodeError):
+    """A sign-in to an MCP server did not succeed."""
 
 
 class StorageError(OpencodeError):
@@ -158,6 +163,21 @@ class ModelNotFoundError(OpencodeError):
         self.suggestions = suggestions
 
 
+_FIX = "; fix: "
+"""Between what went wrong and the remedy in the text of a failed model call."""
+
+
+def with_remedy(reason: str, remedy: str) -> str:
+    """Return the text of a failed model call with its remedy."""
+    return f"{reason}{_FIX}{remedy}" if remedy else reason
+
+
+def split_remedy(text: str) -> tuple[str, str]:
+    """Return what went wrong and the remedy of a failed model call; an empty remedy when the text has none."""
+    reason, mark, remedy = text.rpartition(_FIX)
+    return (reason, remedy) if mark else (text, "")
+
+
 class Failure(Struct, frozen=True):
     """Details of a failed model call: its row in the failure table, and the response of the provider."""
 
@@ -185,6 +205,10 @@ class AuthError(ProviderError):
 
 class ContextOverflowError(ProviderError):
     """The request is larger than the context of the model."""
+
+
+class BudgetError(OpencodeError):
+    """A request was not sent, because it would pass a budget (`limits.cost`)."""
 
 
 class ToolError(OpencodeError):

@@ -8,8 +8,11 @@ from pydantic import Field
 from opencode_tui.schema.error import ConfigError
 from opencode_tui.schema.record import Record, absent
 
-Adapter = Literal["openai", "anthropic", "litellm", "demo"]
-"""The code that talks to the provider: one of the two wire formats, litellm's child process, or the built-in demo."""
+Adapter = Literal["openai", "responses", "anthropic", "gemini", "litellm", "demo"]
+"""The code that talks to the provider.
+
+OpenAI's chat completions or Responses, Anthropic's messages, Gemini's format; litellm's child process; or the built-in demo.
+"""
 
 
 class ModelRef(Record):
@@ -20,6 +23,13 @@ class ModelRef(Record):
 
     def __str__(self) -> str:
         return f"{self.provider_id}/{self.model_id}"
+
+
+def describe_variants(model: "Model", wrong: str) -> str:
+    """Return what is wrong with the name of a variant that a model does not have, as the rest of a sentence."""
+    if not model.variants:
+        return "has no variants"
+    return f"has no variant {wrong!r}; choose one of {', '.join(model.variants)}"
 
 
 def parse_model_ref(text: str) -> ModelRef | None:
@@ -47,12 +57,18 @@ class Limit(Record):
 
 
 class Prices(Record):
-    """Prices in USD per million tokens; 0 is free, or unknown."""
+    """Prices in USD per million tokens; 0 is free, or unknown.
+
+    `cache_write_hour` is that of what the cache keeps for an hour instead of five minutes, `reasoning` that of the part of the
+    output that is reasoning; absent where they cost what the others do.
+    """
 
     input: Decimal = Decimal(0)
     output: Decimal = Decimal(0)
     cache_read: Decimal = Decimal(0)
     cache_write: Decimal = Decimal(0)
+    cache_write_hour: Decimal | None = absent()
+    reasoning: Decimal | None = absent()
 
 
 class LargePrices(Prices):
@@ -62,17 +78,59 @@ class LargePrices(Prices):
 
 
 class Cost(Prices):
-    """The prices of a model; `large` has those of large requests, the smallest `above` first."""
+    """The prices of a model; `large` has those of large requests, the smallest `above` first.
+
+    `search` is USD for one search of the provider's own tool, absent when unknown. `is_known` is whether the table or the settings
+    have prices, so that 0 means free.
+    """
 
     large: list[LargePrices] = Field(default_factory=list[LargePrices])
+    search: Decimal | None = absent()
+    is_known: bool = Field(default=False, exclude=True)
+
+
+class Parameters(Record):
+    """How a model is called, beyond its wire format; an absent value means the format's default.
+
+    `temperature` and `top_p` are its provider's advice; with `sampling` false it rejects both. `cache` is how its provider caches a
+    prompt: by a `key` in the request or by `marks` at its parts. `order` names rules for the order and the IDs of messages.
+    `search` says whether its provider searches the web itself. `images` and `tools` are limits of one request; with `parallel`
+    false, only one tool call per step is allowed. `sources` are the origins of all values, including those of the variants.
+    """
+
+    temperature: float | None = absent()
+    top_p: float | None = absent()
+    sampling: bool | None = absent()
+    max_tokens: Literal["max_tokens", "max_completion_tokens"] | None = absent()
+    role: Literal["system", "developer"] | None = absent()
+    parallel: bool | None = absent()
+    cache: Literal["key", "marks"] | None = absent()
+    order: Literal["mistral"] | None = absent()
+    images: int | None = absent()
+    tools: int | None = absent()
+    search: bool | None = absent()
+    sources: list[str] = Field(default_factory=list[str])
+
+
+class PromptSource(Record):
+    """The prompt of a model: its family, the file of the text, and the rule (a pattern or a setting) that chose it.
+
+    `header` is the pattern or the file of the text before it; absent without one.
+    """
+
+    family: str
+    file: str
+    rule: str
+    header: str | None = absent()
 
 
 class Model(Record):
     """A model: its limits, prices, capabilities and adapter.
 
-    `options` and `headers` of the settings are sent with every call; headers may contain a key and are never shown. `variants` are
-    named sets of options; a request may choose one. `usable` is the number of tokens at which a conversation is compacted under the
-    settings of a folder; absent without a folder or when the limit is unknown.
+    `options` and `headers` are sent with every call; headers may contain a key and are never shown. `variants` are named sets of
+    options, the least reasoning first; a request may choose one. `usable` is the number of tokens at which a conversation is
+    compacted under the settings of a folder; absent without a folder or when the limit is unknown. `prompt` is absent without a
+    folder.
     """
 
     provider_id: str
@@ -82,6 +140,7 @@ class Model(Record):
     api_id: str = ""
     limit: Limit = Field(default_factory=Limit)
     usable: int | None = absent()
+    prompt: PromptSource | None = absent()
     cost: Cost = Field(default_factory=Cost)
     tool_call: bool = True
     reasoning: bool = False
@@ -89,6 +148,7 @@ class Model(Record):
     temperature: bool = True
     options: dict[str, Any] = Field(default_factory=dict[str, Any])
     variants: dict[str, dict[str, Any]] = Field(default_factory=dict[str, dict[str, Any]])
+    parameters: Parameters = Field(default_factory=Parameters)
     headers: dict[str, str] = Field(default_factory=dict[str, str], repr=False, exclude=True)
 
     @property

@@ -53,6 +53,7 @@ ROUTERS = (
     tui_api.router,
     trash.router,
     background.router,
+    mcp.router,
     mcp.own_router,
     pty.router,
 )

@@ -19,6 +19,7 @@ from opencode_tui.schema.error import (
     OpencodeError,
     PermissionRefused,
     SessionError,
+    SignInError,
     ToolError,
     TrustError,
 )
@@ -38,6 +39,7 @@ STATUS: Sequence[tuple[type[OpencodeError], int, str]] = (
     (ConfigError, 400, "ConfigInvalidError"),
     (ToolError, 400, "BadRequest"),
     (TrustError, 400, "BadRequest"),
+    (SignInError, 400, "BadRequest"),
     (PermissionRefused, 403, "PermissionRefusedError"),
     (LockTimeoutError, 503, "LockTimeoutError"),
 )

@@ -113,6 +113,7 @@ _TITLES = {
     "read": "Read this file?",
     "external_directory": "Access a file outside the project?",
     "webfetch": "Fetch this page?",
+    "websearch": "Search the web for this?",
     "doom_loop": "The agent is repeating itself. Continue?",
     "task": "Start this agent?",
     "skill": "Load this skill?",
@@ -128,6 +129,7 @@ _ACTIONS = {
     "edit": "edit",
     "read": "read",
     "webfetch": "fetch pages",
+    "websearch": "search the web",
     "task": "start agents",
     "skill": "load skills",
 }
@@ -138,6 +140,7 @@ _NOUNS = {
     "edit": "edits",
     "read": "reading this file",
     "webfetch": "fetching pages",
+    "websearch": "searching the web",
     "task": "starting agents",
     "skill": "loading skills",
 }
@@ -150,7 +153,13 @@ _REPEATED = 3
 """Equal calls after which the engine asks."""
 
 _OPAQUE = "This can run arbitrary code, so it needs your approval."
-_ONCE = {"bash": "run once", "edit": "edit once", "read": "read once", "webfetch": "fetch once"}
+_ONCE = {
+    "bash": "run once",
+    "edit": "edit once",
+    "read": "read once",
+    "webfetch": "fetch once",
+    "websearch": "search once",
+}
 
 
 def approvals_words(mode: Approvals, sandbox: SandboxState | None) -> str:

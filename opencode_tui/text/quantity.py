@@ -58,6 +58,13 @@ def money(usd: Decimal | float) -> str:
     return f"${value:.2f}" if value >= Decimal("0.01") else f"${value:.4f}"
 
 
+def cost_words(spent: Decimal | float, budget: float) -> str:
+    """Return what a session costs, with its budget in USD if that is not 0; empty without both."""
+    if not budget:
+        return money(spent) if spent else ""
+    return f"{money(spent)} of {money(budget)}"
+
+
 def brief_duration(seconds: float) -> str:
     """Return a time as `1.4 s` below ten seconds, as `duration` does above."""
     return f"{seconds:.1f}".removesuffix(".0") + " s" if seconds < 9.95 else duration(seconds)

@@ -1,12 +1,19 @@
 """Reasons for retries of model requests: of past attempts and of the pending one."""
 
+from collections.abc import Mapping
+
+from opencode_tui.schema.error import split_remedy
 from opencode_tui.schema.session.part import RetryPart
 from opencode_tui.text.safe_text import screen_line
 
 
 def past_reason(provider: str, attempt: RetryPart) -> str:
     """Return why a past attempt failed: `rate limited by anthropic`, `anthropic was overloaded`."""
-    name, status, text = screen_line(provider), attempt.error.data.status_code, attempt.error.data.message
+    name, status = screen_line(provider), attempt.error.data.status_code
+    text, _ = split_remedy(attempt.error.data.message)
+    metadata = attempt.error.data.metadata or {}
+    if metadata.get("kind") == "media":
+        return _media(name, metadata)
     if _is_limit(status, text):
         return f"rate limited by {name}"
     return f"{name} {'was overloaded' if _is_overload(status, text) else _otherwise(status, text)}"
@@ -16,12 +23,23 @@ def waiting_reason(provider: str, attempt: RetryPart | None, message: str) -> st
     """Return why a retry is pending: `Rate limited by anthropic`; `message` where no attempt is known."""
     if attempt is None:
         return screen_line(" ".join(message.split())).rstrip(".")
-    name, status, text = screen_line(provider), attempt.error.data.status_code, attempt.error.data.message
+    name, status = screen_line(provider), attempt.error.data.status_code
+    text, _ = split_remedy(attempt.error.data.message)
     if _is_limit(status, text):
         return f"Rate limited by {name}"
     if _is_overload(status, text):
         return f"{name} is overloaded"
     return f"{name} {_otherwise(status, text)}"
+
+
+def _media(name: str, metadata: Mapping[str, str]) -> str:
+    """Return what a provider does not accept of the images and documents, and which are left out since."""
+    most, largest = metadata.get("most", ""), metadata.get("largest", "")
+    if most.isdecimal():
+        return f"{name} accepts {most} images and documents at most; the older ones are left out"
+    if largest.isdecimal():
+        return f"{name} accepts images and documents up to {int(largest[:12]) / 2**20:.3g} MB; larger ones are left out"
+    return f"{name} rejected an image or document; those so far are left out"
 
 
 def _is_limit(status: int | None, message: str) -> bool:

@@ -15,6 +15,7 @@ from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.session.part import ToolPart
 from opencode_tui.schema.session.tool_state import ToolStateCompleted, ToolStateError, ToolStateUnion, ToolTime
 from opencode_tui.text.cells import clip, clip_front, width
+from opencode_tui.text.diagnostics import errors_of
 from opencode_tui.text.quantity import brief_duration, plural
 from opencode_tui.text.safe_text import screen_line
 
@@ -23,6 +24,7 @@ _NAMES = {
     "bash_output": "Output",
     "multiedit": "Edit",
     "webfetch": "Fetch",
+    "websearch": "Search",
     "todowrite": "Todo",
     "todoread": "Todo",
     "question": "Ask",
@@ -88,7 +90,12 @@ _RULES = ". Rules for "
 _ENDED = ("completed", "cancelled")
 """States of a todo that needs no more work."""
 
-_COUNTED = {"grep": ("matches", "match"), "glob": ("count", "file"), "list": ("count", "entry")}
+_COUNTED = {
+    "grep": ("matches", "match"),
+    "glob": ("count", "file"),
+    "list": ("count", "entry"),
+    "websearch": ("count", "result"),
+}
 _ANSWER_WIDTH = 24
 
 _GAP = 2
@@ -185,7 +192,10 @@ def facts_of(tool: str, state: ToolStateCompleted) -> list[Fact]:
     """Return the facts of a completed call, its time left out."""
     changes = changed_lines(tool, state.metadata)
     if changes is not None:
-        return change_facts(changes, is_new=tool == "write" and state.metadata.get("exists") is False)
+        counts = change_facts(changes, is_new=tool == "write" and state.metadata.get("exists") is False)
+        errors = len(errors_of(state.metadata))
+        brought = [Fact(f"{plural(errors, 'new error')}", "error", plural(errors, "error"))] if errors else []
+        return [*counts, *brought]
     match tool:
         case "bash" if isinstance(name := state.metadata.get("background"), str):
             return [Fact(f"in the background as {screen_line(name)}", short=screen_line(name))]
@@ -210,7 +220,7 @@ def facts_of(tool: str, state: ToolStateCompleted) -> list[Fact]:
             key, noun = _COUNTED[tool]
             count = state.metadata.get(key)
             return [Fact(plural(count, noun), short=str(count))] if isinstance(count, int) else []
-        case "webfetch" | "websearch":
+        case "webfetch":
             return _line_facts(state.output, state)
         case _ if tool not in _KNOWN and tool not in _NAMES:  # of a plugin or an MCP server
             return _line_facts(state.output, state)

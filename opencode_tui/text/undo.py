@@ -64,6 +64,14 @@ def unchanged_files(report: UndoFiles) -> str:
     return f"files unchanged ({screen_line(report.unavailable)})" if report.unavailable else ""
 
 
+def beside_commands(report: UndoFiles) -> str:
+    """Return a sentence about background commands whose changes may be among those that are undone, else an empty text. Safe."""
+    if not report.beside or not (report.restored or report.deleted):
+        return ""
+    names = screen_line(", ".join(report.beside))
+    return f"In the background ran {names}: some of these changes may be from there."
+
+
 def stored_report(info: SessionInfo) -> RevertReport | None:
     """Return the report of the current undo from the session's record; None without one, or one of another program."""
     found = (info.metadata or {}).get(UNDO_KEY)

@@ -59,6 +59,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("diff_view", "Changes"),
     Action("background_view", "Background commands"),
     Action("language_view", "Language servers"),
+    Action("mcp_view", "MCP servers"),
     Action("session_import", "Import sessions…"),
     Action("session_delete", "Move this session to the trash"),
     Action("session_archive", "Archive this session"),

@@ -27,6 +27,7 @@ class StartOptions:
     is_forked: bool = False
     prompt: str | None = None
     model: str | None = None
+    variant: str | None = None
     agent: str | None = None
     server: str | None = None
     state: Path | None = None
@@ -37,7 +38,7 @@ class StartOptions:
 class Ending:
     """The result of the screen: the session to resume, and the error that ended it, if any.
 
-    `reopen` is the folder to open next, with the session, at `place`.
+    `reopen` is the folder to open next, with the session, at `place`. `messages` are lines to show in the terminal afterwards.
     """
 
     session_id: str | None = None
@@ -45,3 +46,4 @@ class Ending:
     error: BaseException | None = None
     reopen: Path | None = None
     place: Place | None = None
+    messages: tuple[str, ...] = ()

@@ -1,6 +1,6 @@
 """Protocols of the app and of the chat screen, for the modules that they import."""
 
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Protocol
@@ -187,8 +187,8 @@ class ChatApi(Protocol):
         """Call back after `delay` seconds."""
         ...
 
-    def leave(self) -> None:
-        """End the app."""
+    def leave(self, *, messages: Sequence[str] = ()) -> None:
+        """End the app; these lines are then shown in the terminal."""
         ...
 
     def leave_for(self, folder: Path, session_id: str, place: Place | None = None) -> None:

@@ -6,10 +6,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
+from opencode_tui import __version__
 from opencode_tui.schema.api.project import Places
 from opencode_tui.schema.api.request import ForkSession
 from opencode_tui.schema.permission import APPROVALS, Approvals
 from opencode_tui.schema.record import JsonObject
+from opencode_tui.text.safe_text import screen_line
 from opencode_tui.tui.chrome.welcome import EXAMPLES
 from opencode_tui.tui.prompt.history import read_history
 from opencode_tui.tui.screen_api import AppApi, ChatApi
@@ -35,6 +37,10 @@ async def begin(screen: ChatApi, app: AppApi, control: SessionController) -> Non
     screen.do(_finish(screen, control))
 
 
+LOOK_FOR_VERSION_S = 3.0
+"""Seconds from the first screen to the look for a newer version, if the settings ask for it."""
+
+
 async def apply_settings(screen: ChatApi, app: AppApi, control: SessionController) -> Places:
     """Apply the keys, theme and glyphs of the settings; return the paths of the folder. Raises OpencodeError."""
     settings = await control.client.settings.effective()
@@ -54,12 +60,20 @@ async def apply_settings(screen: ChatApi, app: AppApi, control: SessionControlle
     _apply_status_line(control, tui_settings.get("status_line"))
     if tui_settings.get("delivery") == "queue":
         control.delivery = "queue"
+    control.session_budget = _session_budget(settings)
     control.is_stacked = tui_settings.get("diff_style") == "stacked"
     control.approvals = control.default_approvals = _approvals(settings)
     theme = settings.get("theme")
     if isinstance(theme, str):
         app.apply_theme(theme)
     return places
+
+
+def _session_budget(settings: JsonObject) -> float:
+    limits = settings.get("limits")
+    cost: object = cast("JsonObject", limits).get("cost") if isinstance(limits, dict) else None
+    budget: object = cast("JsonObject", cost).get("session") if isinstance(cost, dict) else None
+    return float(budget) if isinstance(budget, int | float) else 0.0
 
 
 async def _prepare_prompt(screen: ChatApi, control: SessionController, state: Path) -> None:
@@ -83,6 +97,15 @@ async def _finish(screen: ChatApi, control: SessionController) -> None:
     control.sandbox = await control.client.settings.sandbox()
     control.can_import = await control.client.imports.available()
     screen.refresh_chrome()
+    screen.do(_report_newer_version(screen, control))
+
+
+async def _report_newer_version(screen: ChatApi, control: SessionController) -> None:
+    await asyncio.sleep(LOOK_FOR_VERSION_S)
+    if newer := await control.client.settings.newer_version():
+        screen.show_note(
+            "note", f"Version {screen_line(newer)} is available", f"this is {__version__}; nothing was changed"
+        )
 
 
 def _apply_status_line(control: SessionController, settings: object) -> None:

@@ -37,7 +37,10 @@ def acp(global_options: GlobalOptions, /, cwd: str | None) -> int:
     if sys.stdin.isatty():
         say("waiting for an editor on standard input; ctrl+d ends (see `opencode-tui acp --help`)")
     gc.disable()  # nothing that is imported is garbage, and the editor waits
-    from opencode_tui.acp.serve import reserve_streams, serve  # not for the help
+    from opencode_tui.acp.library import load_library  # not for the help
+
+    load_library()
+    from opencode_tui.acp.serve import reserve_streams, serve
 
     gc.freeze()
     gc.enable()

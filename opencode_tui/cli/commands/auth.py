@@ -10,7 +10,7 @@ import click
 
 from opencode_tui.cli.environment import load_settings, read_environment
 from opencode_tui.cli.terminal import print_result, say
-from opencode_tui.config.auth import AuthStore, describe_override
+from opencode_tui.config.auth import SEARCH_SERVICES, AuthStore, describe_override
 from opencode_tui.schema.error import ConfigError
 from opencode_tui.storage.paths import Paths
 
@@ -49,6 +49,9 @@ def login(provider: str, *, yes: bool) -> None:
         _accept_settings(outside.paths, provider, is_accepted=yes)
         return
     AuthStore(paths=outside.paths).login(provider, _ask_for_key(provider))
+    if provider in SEARCH_SERVICES:
+        say(f"saved API key for {provider}; the tool websearch uses it from the next start of opencode-tui on")
+        return
     say(f"saved API key for {provider}; list its models with `opencode-tui models {provider}`")
     with suppress(ConfigError):  # every command that uses the settings reports a wrong one
         loaded = load_settings(outside)

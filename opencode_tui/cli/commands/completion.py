@@ -15,6 +15,11 @@ def completion(shell: str) -> None:
     zsh    opencode-tui completion zsh > ~/.opencode-tui-completion; source it from ~/.zshrc
     fish   opencode-tui completion fish > ~/.config/fish/completions/opencode-tui.fish
     """
+    print_result(completion_script(shell))
+
+
+def completion_script(shell: str) -> str:
+    """Return the script with which a shell (`bash`, `zsh` or `fish`) asks the program for completions."""
     from click.shell_completion import get_completion_class  # only for this command
 
     from opencode_tui.cli.main import COMPLETION_VARIABLE, PROGRAM, commands  # the group imports this module lazily
@@ -22,4 +27,7 @@ def completion(shell: str) -> None:
     script = get_completion_class(shell)
     if script is None:
         raise click.UsageError(f"no completion for {shell}")
-    print_result(script(commands, {}, PROGRAM, COMPLETION_VARIABLE).source())
+    source = script(commands, {}, PROGRAM, COMPLETION_VARIABLE).source().strip()
+    if shell == "fish":  # click's script cuts a description at its first comma
+        source = source.replace('string split ","', 'string split --max 1 ","')
+    return source

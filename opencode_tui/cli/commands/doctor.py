@@ -6,7 +6,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -21,6 +21,7 @@ from opencode_tui.config.auth import AuthStore
 from opencode_tui.engine.project.git import git_version
 from opencode_tui.engine.sandbox.tier import candidates, probe
 from opencode_tui.engine.tool.search.ripgrep import find_ripgrep
+from opencode_tui.schema.api.language import FormatterState, LanguageServerState
 from opencode_tui.schema.error import ConfigError, GitMissingError, GitUnavailableError, OpencodeError
 from opencode_tui.schema.ids import system_clock
 from opencode_tui.storage.doctor import Doctor, Finding
@@ -85,7 +86,7 @@ def _listed_by_command() -> list[tuple[str, str]]:
     help="Repair what can be repaired; damaged records are quarantined, not deleted.",
 )
 def doctor(is_fixing: bool) -> int:
-    """Check the data folder, the store, keys, git, ripgrep, the sandbox, settings and models.
+    """Check the data folder, the store, keys, git, ripgrep, the sandbox, settings, models and language servers.
 
     The exit code is 1 if something is broken, 0 otherwise.
     """
@@ -277,6 +278,7 @@ def _examine(*, is_fixing: bool) -> int:
         check_sandbox,
         _check_settings,
         _check_models,
+        _check_languages,
     ]
     levels: list[Level] = []
     for run in checks:
@@ -307,6 +309,31 @@ def _check_models() -> Check:
     if default == "demo/tour" and count == 1:
         return Check("models", "warning", "only the demo model; add a key with `opencode-tui auth login PROVIDER`")
     return Check("models", "ok", f"{default} (default), {count} in total")
+
+
+_IDLE = ("ready", "stopped")
+
+
+def _check_languages() -> Check:
+    """Return the language servers that fit this project, with the commands that install missing ones, and the formatters."""
+
+    async def work(client: Client) -> tuple[Sequence[LanguageServerState], Sequence[FormatterState]]:
+        return await client.languages.servers(), await client.languages.formatters()
+
+    try:
+        servers, formatters = with_client(work)
+    except OpencodeError:  # another check has the reason
+        return Check("languages", "warning", "cannot list language servers before the above is repaired")
+    details: list[tuple[Level, str]] = []
+    for one in servers:
+        details.append(("ok" if one.status in _IDLE else "warning", f"{one.name}: {one.detail or one.status}"))
+    for one in formatters:
+        if one.enabled or one.detail:
+            details.append(
+                ("warning", f"formatter {one.name}: {one.detail}") if one.detail else ("ok", f"formatter {one.name}")
+            )
+    usable = ", ".join(one.name for one in servers if one.status in _IDLE)
+    return Check("languages", "ok", usable or "no language server for this project", details)
 
 
 def _render(check: Check, style: Style) -> str:

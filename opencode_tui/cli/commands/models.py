@@ -1,6 +1,7 @@
 """`opencode-tui models`: list available models."""
 
 import difflib
+import json
 import os
 import sys
 from collections.abc import Sequence
@@ -15,47 +16,68 @@ from opencode_tui.client.client import Client
 from opencode_tui.schema.error import ConfigError
 from opencode_tui.schema.model import Model, ModelRef
 from opencode_tui.text.quantity import amount
+from opencode_tui.text.safe_text import make_safe
 
 
 @click.command()
-@click.argument("provider", required=False)
+@click.argument("provider", required=False, metavar="[PROVIDER[/MODEL]]")
 @click.option("--all", "is_all", is_flag=True, help="Include models of providers without a key.")
+@click.option(
+    "-v",
+    "--verbose",
+    is_flag=True,
+    help="Show how each model is called: its variants and prompt; of one model all, with sources.",
+)
 @click.option("--format", "style", type=click.Choice(["table", "json"]), default="table", help="Output format.")
-def models(provider: str | None, is_all: bool, style: str) -> None:
-    """List available models, of one PROVIDER or of all.
+def models(provider: str | None, is_all: bool, verbose: bool, style: str) -> None:
+    """List available models, of one PROVIDER or of all, or one MODEL.
 
     Sizes are in tokens, prices in USD per million tokens. The default model is marked.
     """
-    _list_models(provider, is_all=is_all, style=style)
+    _list_models(provider, is_all=is_all, is_verbose=verbose, style=style)
 
 
 _HEADS = ("MODEL", "CONTEXT", "OUTPUT", "IN $/M", "OUT $/M", "")
+_CALL_HEADS = ("MODEL", "VARIANTS", "PROMPT", "FILE")
 _NEAREST = 3
 
 
-def _list_models(provider: str | None, *, is_all: bool, style: str) -> None:
+def _list_models(provider: str | None, *, is_all: bool, is_verbose: bool, style: str) -> None:
     """Print the models. Raises ConfigError for a provider without available models."""
 
     async def work(client: Client) -> tuple[Sequence[Model], ModelRef]:
         found = await client.catalog.all_models() if is_all else await client.catalog.models()
-        chosen = [model for model in found if provider in (None, model.provider_id)]
+        chosen = [model for model in found if provider in (None, model.provider_id, str(model.ref))]
         if provider and not chosen:
-            raise ConfigError(_no_models(provider, {model.provider_id for model in await client.catalog.all_models()}))
+            raise ConfigError(_no_models(provider, await client.catalog.all_models()))
         return chosen, await client.catalog.default_model()
 
     chosen, default = with_client(work)
     if style == "json":
         print_json([model.to_dict() for model in chosen])
         return
-    rows = [_row(model, is_default=model.ref == default) for model in chosen]
     look = style_of(sys.stdout, os.environ)
-    sys.stdout.write(render_table(_HEADS, rows, look, numbers=_HEADS[1:5], whole=_HEADS[1:5]) + "\n")
+    if is_verbose and provider == str(chosen[0].ref):
+        table = "\n".join(make_safe(look.words(line)) for line in _details(chosen[0]))
+    elif is_verbose:
+        table = render_table(_CALL_HEADS, [_call_row(model) for model in chosen], look)
+    else:
+        rows = [_row(model, is_default=model.ref == default) for model in chosen]
+        table = render_table(_HEADS, rows, look, numbers=_HEADS[1:5], whole=_HEADS[1:5])
+    sys.stdout.write(table + "\n")
     if all(model.adapter == "demo" for model in chosen) and not provider:
         say("only the demo model is available; add a key with `opencode-tui auth login PROVIDER`")
 
 
-def _no_models(provider: str, known: set[str]) -> str:
-    """Return why a provider has no available models, with a remedy."""
+def _no_models(provider: str, models: Sequence[Model]) -> str:
+    """Return why a provider, or a model, is not available, with a remedy."""
+    known, names = {model.provider_id for model in models}, [str(model.ref) for model in models]
+    if provider in names:
+        provider = provider.partition("/")[0]
+    elif "/" in provider:
+        near = difflib.get_close_matches(provider, names, _NEAREST)
+        hint = f"did you mean {' or '.join(near)}?" if near else "`opencode-tui models --all` lists all known ones"
+        return f"no model {provider!r}; {hint}"
     if provider in known:
         return f"no API key for {provider}; run `opencode-tui auth login {provider}`"
     near = difflib.get_close_matches(provider, sorted(known), _NEAREST)
@@ -72,3 +94,44 @@ def _row(model: Model, *, is_default: bool) -> list[str]:
         f"{model.cost.output.normalize():f}" if model.cost.output else "",
         "default" if is_default else "",
     ]
+
+
+def _call_row(model: Model) -> list[str]:
+    prompt = model.prompt
+    return [str(model.ref), " ".join(model.variants), *((prompt.family, prompt.file) if prompt else ("", ""))]
+
+
+def _details(model: Model) -> list[str]:
+    """Return how a model is called, a line for each fact, then the sources."""
+    facts = model.parameters.to_dict()
+    sources = facts.pop("sources", [])
+    prompt = model.prompt
+    rows = [
+        ("prompt", f"{prompt.family}, by the rule {prompt.rule}" if prompt else ""),
+        ("file", prompt.file if prompt else ""),
+        ("header", (prompt.header or "") if prompt else ""),
+        ("format", model.adapter),
+        *((f"variant {name}", json.dumps(options)) for name, options in model.variants.items()),
+        ("options", json.dumps(model.options) if model.options else ""),
+        *((_PARAMETER_WORDS.get(name, name), _shown(value)) for name, value in facts.items()),
+        *(("source", source) for source in sources),
+    ]
+    width = max(len(name) for name, _ in rows)
+    return [str(model.ref), *(f"  {name:<{width}}  {value}" for name, value in rows if value)]
+
+
+_PARAMETER_WORDS = {
+    "topP": "top_p",
+    "sampling": "temperature, top_p",
+    "maxTokens": "output limit in",
+    "role": "system role",
+    "parallel": "parallel calls",
+    "cache": "cache by",
+    "order": "order of messages",
+    "images": "images per request",
+    "tools": "tools per request",
+}
+
+
+def _shown(value: object) -> str:
+    return ("accepted" if value else "not accepted") if isinstance(value, bool) else str(value)

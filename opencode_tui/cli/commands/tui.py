@@ -42,6 +42,7 @@ Examples:
 @click.option("--fork", "is_forked", is_flag=True, help="With -c or -s: fork the session first.")
 @click.option("--prompt", metavar="TEXT", help="Send this prompt on start.")
 @click.option("-m", "--model", metavar="PROVIDER/MODEL", help="Model to use.")
+@click.option("--variant", metavar="NAME", help="Variant of the model to use, such as its reasoning effort.")
 @click.option("--agent", metavar="NAME", help="Agent to use.")
 @click.option(
     "--plain", "is_plain", is_flag=True, help="Chat in lines, without a screen (screen readers, serial consoles)."
@@ -103,6 +104,8 @@ def _open(start: StartOptions, log_level: str | None, opening: "Opening") -> int
                 os.chdir(ending.reopen)
             ending = asyncio.run(_show(start, log_level, opening))
         if ending is not None:
+            for line in ending.messages:
+                say(make_safe(line))
             try:
                 _print_resume_command(ending, start.server)
             except OSError:  # the window was closed: nobody reads this, nor what is flushed later

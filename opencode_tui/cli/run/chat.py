@@ -23,7 +23,7 @@ from opencode_tui.cli.style import PLAIN, Style, style_of
 from opencode_tui.cli.terminal import say
 from opencode_tui.client.local import AskPerson
 from opencode_tui.schema.api.context import CompactSession
-from opencode_tui.schema.api.request import CreateSession, ForkSession, ShellInput, UpdateSession
+from opencode_tui.schema.api.request import CreateSession, ForkSession, PromptInput, ShellInput, UpdateSession
 from opencode_tui.schema.error import ConfigError, OpencodeError
 from opencode_tui.schema.model import ModelRef, require_model_ref
 from opencode_tui.schema.session.part import ToolPart
@@ -92,6 +92,7 @@ class PlainChat:
             "compact": ("summarize older messages", self._compact),
             "cost": ("tokens and cost of the session", self._cost),
             "model": ("PROVIDER/MODEL: change the model; alone lists them", self._choose_model),
+            "variant": ("NAME: change the model's variant; alone lists them", self._choose_variant),
             "agent": ("NAME: change the agent; alone lists them", self._choose_agent),
             "quit": ("quit (also ctrl+d)", self._quit),
         }
@@ -100,6 +101,10 @@ class PlainChat:
         """Open the session of the command line. Raises OpencodeError."""
         self._model = require_model_ref(options["model"], "--model") if options["model"] else None
         self._agent = options["agent"]
+        self._variant: str | None = options.get("variant")
+        if self._variant is not None:
+            named = PromptInput(model=self._model, agent=self._agent, variant=self._variant, parts=[])
+            await self._client.prompts.check(named)
         if options["session_id"]:
             self._session = await choose_session(self._client, options["session_id"])
         elif options["is_continued"]:
@@ -185,6 +190,7 @@ class PlainChat:
             )
 
     async def _send(self, request: Request, text: str) -> None:
+        request = request.changed(variant=self._variant)
         session = await self._opened(text)
         plain = replace(style_of(sys.stdout, os.environ), is_live=False, colors=None)
         reporter = TerminalReporter(session.id, answer=AnswerText(sys.stdout, plain), err=sys.stderr, style=self._style)
@@ -301,12 +307,27 @@ class PlainChat:
 
     async def _choose_model(self, rest: str) -> None:
         if rest:
-            self._model = require_model_ref(rest, "/model")
+            self._model, self._variant = require_model_ref(rest, "/model"), None
             self._print(make_safe(f"Model {rest}"))
             return
         current = self._model or await self._client.catalog.default_model()
         for model in await self._client.catalog.models():
             self._print(make_safe(f"{'* ' if model.ref == current else '  '}{model.ref}"))
+
+    async def _choose_variant(self, rest: str) -> None:
+        model = self._model or await self._client.catalog.default_model()
+        if rest and rest != "default":
+            await self._client.prompts.check(PromptInput(model=model, agent=self._agent, variant=rest, parts=[]))
+        if rest:
+            self._variant = None if rest == "default" else rest
+            self._print(make_safe(f"Variant {rest}"))
+            return
+        known = next((one for one in await self._client.catalog.models() if one.ref == model), None)
+        if known is None or not known.variants:
+            self._print(make_safe(f"{model} has no variants"))
+            return
+        for name in ("default", *known.variants):
+            self._print(make_safe(f"{'* ' if name == (self._variant or 'default') else '  '}{name}"))
 
     async def _choose_agent(self, rest: str) -> None:
         agents = [one for one in await self._client.catalog.agents() if one.mode != "subagent" and not one.hidden]

@@ -124,6 +124,7 @@ class TerminalReporter:
         self._waits: list[tuple[str, float]] = []
         self._is_interrupted = False
         self._tools = 0
+        self._searches: set[str] = set()
         self._tokens = 0
         self._cost = Decimal(0)
 
@@ -162,8 +163,6 @@ class TerminalReporter:
         info = answer.info if answer is not None else None
         finish = getattr(info, "finish", None)
         self._open_block("end")
-        if finish == "length":
-            self._print(self._style.paint("! The response hit the model's output limit.", "warning"))
         if info is None or getattr(info, "error", None) is not None:
             self._print_summary("■" if self._is_interrupted else "✗", "Stopped")
         else:
@@ -239,9 +238,13 @@ class TerminalReporter:
             self._running[part.id] = activity_of(part)
         elif isinstance(part.state, ToolStateCompleted | ToolStateError):
             self._running.pop(part.id, None)
-            self._tools += 1
-            self._open_block("work")
-            self._print("\n".join(tool_lines(part, self._style)))
+            # A provider's own search is stored again when its answer names the pages.
+            if part.id not in self._searches:
+                if (part.metadata or {}).get("providerExecuted"):
+                    self._searches.add(part.id)
+                self._tools += 1
+                self._open_block("work")
+                self._print("\n".join(tool_lines(part, self._style)))
         labels = list(self._running.values())
         if not self._answer.is_open:
             self._activity.start(

@@ -32,6 +32,7 @@ class _Run(click.Command):
 @click.option("-s", "--session", "session_id", metavar="ID", help="Resume this session.")
 @click.option("--fork", "is_fork", is_flag=True, help="With -c or -s: fork the session first.")
 @click.option("-m", "--model", metavar="PROVIDER/MODEL", help="Model to use.")
+@click.option("--variant", metavar="NAME", help="Variant of the model to use, such as its reasoning effort.")
 @click.option("--agent", metavar="NAME", help="Agent to use.")
 @click.option(
     "--format",

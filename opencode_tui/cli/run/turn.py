@@ -47,8 +47,9 @@ from opencode_tui.schema.event.event import (
 from opencode_tui.schema.model import ModelRef, require_model_ref
 from opencode_tui.schema.permission import PermissionRequest
 from opencode_tui.schema.session.history import MessageWithParts
-from opencode_tui.schema.session.message import AssistantMessage
+from opencode_tui.schema.session.message import AssistantMessage, UserMessage
 from opencode_tui.schema.session.session import SessionInfo, is_default_title
+from opencode_tui.schema.session.stored_error import describe_stored
 
 if TYPE_CHECKING:
     from opencode_tui.cli.run.permission_prompt import PermissionPrompt
@@ -113,7 +114,7 @@ async def check(client: "Client", request: Request, model: ModelRef | None) -> N
     if isinstance(request, PromptInput):
         await client.prompts.check(request)
     else:
-        await client.prompts.check(PromptInput(model=model, agent=request.agent, parts=[]))
+        await client.prompts.check(PromptInput(model=model, agent=request.agent, variant=request.variant, parts=[]))
 
 
 async def send(client: "Client", session_id: str, request: Request) -> MessageWithParts:
@@ -166,6 +167,7 @@ class TurnOptions(Struct, frozen=True):
     is_fork: bool = False
     model: ModelRef | None = None
     agent: str | None = None
+    variant: str | None = None
     style: str = "default"
     files: tuple[str, ...] = ()
     title: str | None = None
@@ -191,6 +193,7 @@ class TurnOptions(Struct, frozen=True):
                 "is_fork",
                 "session_id",
                 "agent",
+                "variant",
                 "style",
                 "files",
                 "title",
@@ -302,14 +305,14 @@ class Reporter(Protocol):
         ...
 
 
-async def _report_background(client: "Client", session: SessionInfo) -> None:
-    """Report the background commands that the end of this program ends."""
+async def _end_background(client: "Client") -> None:
+    """End the background commands, which would end with this program, and report them."""
     if client.ends_runs:
-        for one in await client.background.list(session.id):
-            if one.is_running:
-                say(
-                    f"stopped the background command {one.id}, which ends with the program: {one.command.splitlines()[0]}"
-                )
+        for one in await client.background.end():
+            words = one.command.strip().splitlines()[0]
+            say(f"stopped the background command {one.id}, which ends with the program: {words}")
+            if undone := one.format_undone():
+                say(undone)
 
 
 def run_turn(options: TurnOptions) -> int:
@@ -329,7 +332,7 @@ def run_turn(options: TurnOptions) -> int:
             await _share(client, session)
         prompts = RunPrompts(lines, client, style, AskPerson() if client.ends_runs else policy)
         code = await answer(client, session, request, _reporter(session, options, style), prompts)
-        await _report_background(client, session)
+        await _end_background(client)
         await _report_notices(client, reported)
         return code
 
@@ -393,10 +396,10 @@ async def answer(
         if not follower.cancelled():
             follower.result()
         info = turn.result().info
-    if isinstance(info, AssistantMessage) and info.error is not None:
-        say(str(getattr(info.error.data, "message", "") or info.error.name))
-        return 1
-    return 0
+    if not isinstance(info, AssistantMessage) or info.shown_error is None:
+        return 0
+    say(describe_stored(info.shown_error, info.provider_id, info.model_id))
+    return 0 if info.error is None else 1
 
 
 async def _belongs(client: "Client", session_id: str, asking: str) -> bool:
@@ -472,7 +475,11 @@ async def _choose_session(client: "Client", options: TurnOptions, request: Reque
 
 
 async def _continue(client: "Client", options: TurnOptions, session: SessionInfo) -> SessionInfo:
-    """Return the session, or a fork of it, titled by the options."""
+    """Return the session, or a fork of it, titled by the options. Raises ConfigError when its model has no such variant."""
+    if options.variant is not None:
+        model = options.model or await _last_model(client, session.id)
+        named = PromptInput(model=model, agent=options.agent, variant=options.variant, parts=[])
+        await client.prompts.check(named)
     here, there = client.directory, Path(session.directory)
     if not (here.is_relative_to(there) or there.is_relative_to(here)):
         say(f"session {session.id} runs in {there}; this turn runs in {here}")
@@ -482,6 +489,11 @@ async def _continue(client: "Client", options: TurnOptions, session: SessionInfo
         return session
     fork = await client.sessions.fork(session.id, ForkSession())
     return await client.sessions.update(fork.id, UpdateSession(title=options.title)) if options.title else fork
+
+
+async def _last_model(client: "Client", session_id: str) -> ModelRef | None:
+    messages = await client.messages.list(session_id)
+    return next((one.info.model for one in reversed(messages) if isinstance(one.info, UserMessage)), None)
 
 
 def _title(options: TurnOptions) -> str:
@@ -499,7 +511,7 @@ def first_words(text: str) -> str:
 async def _request(client: "Client", options: TurnOptions) -> Request:
     attached = await attach(options.files, is_remote=options.attach is not None)
     if options.command is not None:
-        return await make_command(
+        command = await make_command(
             client,
             options.command,
             arguments=options.message,
@@ -508,7 +520,8 @@ async def _request(client: "Client", options: TurnOptions) -> Request:
             model=options.model,
             agent=options.agent,
         )
-    return await make_prompt(
+        return command.changed(variant=options.variant)
+    prompt = await make_prompt(
         client,
         typed=options.message,
         piped=options.piped,
@@ -516,6 +529,7 @@ async def _request(client: "Client", options: TurnOptions) -> Request:
         model=options.model,
         agent=options.agent,
     )
+    return prompt.changed(variant=options.variant)
 
 
 def _piped_text() -> str:

@@ -15,7 +15,16 @@ from opencode_tui.schema.api.catalog import (
 )
 from opencode_tui.schema.api.file import ChangedFile, FileContent, FileEntry, FindKind, LineMatch
 from opencode_tui.schema.api.language import FormatterState, LanguageServerState, Symbol
-from opencode_tui.schema.api.mcp import McpAdd, McpPrompt, McpResource, McpServerStatus, McpTool
+from opencode_tui.schema.api.mcp import (
+    McpAdd,
+    McpCall,
+    McpPrompt,
+    McpResource,
+    McpServerStatus,
+    McpSignIn,
+    McpSignInCode,
+    McpTool,
+)
 from opencode_tui.schema.api.project import Places, ProjectInfo, UpdateProject
 from opencode_tui.schema.api.question import QuestionRequest
 from opencode_tui.schema.api.trust import TrustReport
@@ -142,6 +151,13 @@ class SettingsFacet(Protocol):
 
     async def notices(self) -> Notices:
         """Return warnings, and settings that are ignored because the folder is not trusted."""
+        ...
+
+    async def newer_version(self) -> str:
+        """Return the newest published version if it is newer than this program and `autoupdate` is `notify`, else an empty text.
+
+        Looks once a day, for some seconds.
+        """
         ...
 
     async def sandbox(self) -> SandboxState:
@@ -300,6 +316,32 @@ class McpFacet(Protocol):
 
     async def add(self, request: McpAdd) -> McpServerStatus:
         """Add or replace a server until the folder is closed, start it, and return its state. Raises ConfigError."""
+        ...
+
+    async def begin_sign_in(self, name: str) -> McpSignIn:
+        """Begin a sign-in, which ends in the background; return its address, that of one that waits already if there is one.
+
+        Raises ConfigError for a server without sign-in, SignInError.
+        """
+        ...
+
+    async def sign_in(self, name: str) -> McpServerStatus:
+        """Open the browser, wait some minutes for the user, connect, and return the state. Raises as `begin_sign_in`.
+
+        It joins a sign-in that has begun. Cancellation does not end that; without a browser `mcp.browser.open.failed` is published.
+        """
+        ...
+
+    async def finish_sign_in(self, name: str, request: McpSignInCode) -> McpServerStatus:
+        """End a sign-in that has begun with what the browser shows, connect, and return the state. Raises as `begin_sign_in`."""
+        ...
+
+    async def sign_out(self, name: str) -> bool:
+        """Delete the tokens of a server, cancel a sign-in and end the server; return whether there were any tokens."""
+        ...
+
+    async def call(self, name: str, request: McpCall) -> JsonObject:
+        """Return what a tool answers, as the protocol writes it. For the user: no rule is asked. Raises OpencodeError."""
         ...
 
 

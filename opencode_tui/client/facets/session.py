@@ -219,6 +219,10 @@ class BackgroundFacet(Protocol):
         """End one with all its processes; return it. Raises NotFoundError."""
         ...
 
+    async def end(self) -> Sequence[BackgroundCommand]:
+        """End all without questions, as the end of the engine does; return those that ran, when their changes are recorded."""
+        ...
+
 
 class ContextFacet(Protocol):
     """The context of a session, and its pruning and compaction. All raise NotFoundError for an unknown session."""

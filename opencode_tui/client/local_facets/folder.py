@@ -25,6 +25,7 @@ from opencode_tui.schema.api.catalog import (
 from opencode_tui.schema.api.project import Places, ProjectInfo
 from opencode_tui.schema.api.question import QuestionRequest
 from opencode_tui.schema.error import ToolError
+from opencode_tui.schema.event.event import UpdateAvailable
 from opencode_tui.schema.event.screen_event import ScreenEvent
 from opencode_tui.schema.model import Model, ModelRef
 from opencode_tui.schema.permission import PermissionRequest
@@ -48,7 +49,16 @@ if TYPE_CHECKING:
     from opencode_tui.engine.mcp.servers import McpServers
     from opencode_tui.schema.api.file import ChangedFile, FileContent, FileEntry, FindKind, LineMatch
     from opencode_tui.schema.api.language import FormatterState, LanguageServerState, Symbol
-    from opencode_tui.schema.api.mcp import McpAdd, McpPrompt, McpResource, McpServerStatus, McpTool
+    from opencode_tui.schema.api.mcp import (
+        McpAdd,
+        McpCall,
+        McpPrompt,
+        McpResource,
+        McpServerStatus,
+        McpSignIn,
+        McpSignInCode,
+        McpTool,
+    )
     from opencode_tui.schema.api.trust import TrustReport
     from opencode_tui.schema.api.worktree import CreateWorktree, WorktreeInfo
 
@@ -85,11 +95,14 @@ class _Catalog:
     async def models(self) -> Sequence[Model]:
         instance = self._instance
         return await asyncio.to_thread(
-            lambda: _without_secrets(instance.session.context.get().with_room(instance.folder.catalog.models()))
+            lambda: self._shown(instance.session.context.get().with_room(instance.folder.catalog.models()))
         )
 
     async def all_models(self) -> Sequence[Model]:
-        return await asyncio.to_thread(lambda: _without_secrets(self._instance.folder.catalog.all_models()))
+        return await asyncio.to_thread(lambda: self._shown(self._instance.folder.catalog.all_models()))
+
+    def _shown(self, models: Sequence[Model]) -> Sequence[Model]:
+        return _without_secrets(self._instance.folder.prompts.with_sources(models))
 
     async def providers(self, *, only_ready: bool = False) -> Sequence[ProviderSummary]:
         found = await asyncio.to_thread(self._instance.folder.catalog.providers, only_ready=only_ready)
@@ -138,9 +151,20 @@ class _Settings:
         instance, config = self._instance, self._instance.folder.config
         settings = (str(notice) for notice in config.warnings)
         warnings = [*settings, *instance.warnings, *instance.folder.skills.warnings, *instance.folder.plugins.warnings]
+        warnings += await asyncio.to_thread(instance.folder.model_warnings)
         is_on, worktree = config.settings.snapshot is not False, instance.folder.project.worktree
         undo_off = await asyncio.to_thread(why_unavailable, worktree, self._paths, is_on=is_on)
         return Notices(warnings=warnings, ignored=[str(notice) for notice in config.ignored], undo_off=undo_off)
+
+    async def newer_version(self) -> str:
+        if self._instance.folder.config.settings.autoupdate != "notify":
+            return ""
+        from opencode_tui.engine.newest_version import find_newer  # only with that setting
+
+        newer = await find_newer(self._paths, self._core.environ, self._core.clock)
+        if newer:
+            self._core.bus.publish(UpdateAvailable(version=newer), directory=str(self._instance.directory))
+        return newer
 
     async def sandbox(self) -> SandboxState:
         found = await self._instance.folder.sandbox.get().status()
@@ -256,7 +280,7 @@ class _Project:
             del tail[:-_TAIL_BYTES]
 
         instance = await self._engine.instance(folder)
-        argv = [find_shell(self._core.environ, folder), "-c", "--", command]
+        argv = [find_shell(self._core.environ, folder, instance.folder.config.settings.shell), "-c", "--", command]
         try:
             ended = await instance.run_confined(argv, folder, feed, is_read_only=False, timeout_ms=_START_MS)
         except OSError as error:
@@ -379,6 +403,23 @@ class _Mcp:
 
     async def add(self, request: "McpAdd") -> "McpServerStatus":
         return await (await self._loaded()).add(request.name, request.config)
+
+    async def begin_sign_in(self, name: str) -> "McpSignIn":
+        from opencode_tui.schema.api.mcp import McpSignIn
+
+        return McpSignIn(authorization_url=await (await self._loaded()).begin_sign_in(name))
+
+    async def sign_in(self, name: str) -> "McpServerStatus":
+        return await (await self._loaded()).sign_in(name)
+
+    async def finish_sign_in(self, name: str, request: "McpSignInCode") -> "McpServerStatus":
+        return await (await self._loaded()).finish_sign_in(name, request.code)
+
+    async def sign_out(self, name: str) -> bool:
+        return await (await self._loaded()).sign_out(name)
+
+    async def call(self, name: str, request: "McpCall") -> "JsonObject":
+        return await (await self._loaded()).call(name, request.tool, request.arguments)
 
 
 class LocalFolderFacets:

@@ -161,6 +161,9 @@ class _Background:
     async def stop(self, command_id: str) -> "BackgroundCommand":
         return await self._commands.get().stop(command_id)
 
+    async def end(self) -> Sequence["BackgroundCommand"]:
+        return [] if self._commands.made is None else await self._commands.made.end()
+
 
 class _Context:
     def __init__(self, instance: Instance, policy: Policy) -> None:

@@ -1,5 +1,6 @@
 """The facets of a folder over HTTP: which route of the server answers each method."""
 
+import json
 from collections.abc import Sequence
 from urllib.parse import quote
 
@@ -30,7 +31,16 @@ from opencode_tui.schema.api.catalog import (
 )
 from opencode_tui.schema.api.file import ChangedFile, FileContent, FileEntry, FindKind, LineMatch
 from opencode_tui.schema.api.language import FormatterState, LanguageServerState, Symbol
-from opencode_tui.schema.api.mcp import McpAdd, McpPrompt, McpResource, McpServerStatus, McpTool
+from opencode_tui.schema.api.mcp import (
+    McpAdd,
+    McpCall,
+    McpPrompt,
+    McpResource,
+    McpServerStatus,
+    McpSignIn,
+    McpSignInCode,
+    McpTool,
+)
 from opencode_tui.schema.api.project import Places, ProjectInfo, UpdateProject
 from opencode_tui.schema.api.question import QuestionRequest
 from opencode_tui.schema.api.trust import TrustGrant, TrustReport
@@ -142,6 +152,9 @@ class _Catalog(RemoteFacet):
 class _Settings(RemoteFacet):
     async def notices(self) -> Notices:
         return await self._link.get(f"{OWN}/notices", Notices)
+
+    async def newer_version(self) -> str:
+        return await self._link.value("GET", f"{OWN}/newer-version")
 
     async def sandbox(self) -> SandboxState:
         return await self._link.get(f"{OWN}/sandbox", SandboxState)
@@ -266,6 +279,23 @@ class _Mcp(RemoteFacet):
 
     async def add(self, request: McpAdd) -> McpServerStatus:
         return await self._link.send("POST", f"{OWN}/mcp", McpServerStatus, request)
+
+    async def begin_sign_in(self, name: str) -> McpSignIn:
+        return await self._link.send("POST", f"/mcp/{quote(name, safe='')}/auth", McpSignIn, Record())
+
+    async def sign_in(self, name: str) -> McpServerStatus:
+        async with self._link.stream("POST", f"{OWN}/mcp/{quote(name, safe='')}/sign-in", Record()) as answer:
+            return McpServerStatus.model_validate_json(await answer.aread())
+
+    async def finish_sign_in(self, name: str, request: McpSignInCode) -> McpServerStatus:
+        return await self._link.send("POST", f"{OWN}/mcp/{quote(name, safe='')}/sign-in/code", McpServerStatus, request)
+
+    async def sign_out(self, name: str) -> bool:
+        return bool(await self._link.value("DELETE", f"{OWN}/mcp/{quote(name, safe='')}/sign-in"))
+
+    async def call(self, name: str, request: McpCall) -> JsonObject:
+        async with self._link.stream("POST", f"{OWN}/mcp/{quote(name, safe='')}/call", request) as answer:
+            return json.loads(await answer.aread())
 
     async def _change(self, name: str, action: str) -> McpServerStatus:
         return await self._link.send("POST", f"{OWN}/mcp/{quote(name, safe='')}/{action}", McpServerStatus, Record())

@@ -214,6 +214,10 @@ class _Background(RemoteFacet):
     async def stop(self, command_id: str) -> BackgroundCommand:
         return await self._link.send("POST", f"{OWN}/background/{command_id}/stop", BackgroundCommand, Record())
 
+    async def end(self) -> Sequence[BackgroundCommand]:
+        content = await self._link.bytes("POST", f"{OWN}/background/end")
+        return [BackgroundCommand.model_validate(one) for one in json.loads(content)]
+
 
 class _Context(RemoteFacet):
     async def items(self, session_id: str) -> ContextView:

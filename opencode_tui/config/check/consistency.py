@@ -4,6 +4,8 @@ A value that is wrong by itself is an error of `types.py`. A value that contradi
 exist, is a warning, because another file may add it; only the lack of a usable agent is an error.
 """
 
+import os
+import shutil
 from collections.abc import Iterable, Iterator, Sequence, Set
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -37,6 +39,7 @@ def check_consistency(
         *_check_names(settings, origins),
         *_check_server(settings, origins, has_password=has_password),
         *_check_share(settings, origins),
+        *_check_program(settings, origins),
     ]
 
 
@@ -67,6 +70,18 @@ def _check_agents(settings: Settings, origins: Origins) -> Set[str]:
 def _check_share(settings: Settings, origins: Origins) -> Iterator[Notice]:
     if settings.share == "auto" and (settings.enterprise is None or settings.enterprise.url is None):
         yield origins.notice(("share",), "has no effect without a share server; set enterprise.url to yours")
+
+
+def _check_program(settings: Settings, origins: Origins) -> Iterator[Notice]:
+    if settings.autoupdate is True:
+        yield origins.notice(
+            ("autoupdate",), 'this program never updates itself (ignored); "notify" reports newer versions'
+        )
+    shell = settings.shell
+    if shell is not None and os.path.basename(shell) != "bash":
+        yield origins.notice(("shell",), "commands run in bash, by whose grammar permissions are decided (ignored)")
+    elif shell is not None and os.sep in shell and (not os.path.isabs(shell) or shutil.which(shell) is None):
+        yield origins.notice(("shell",), "not the absolute path of a program; the bash on PATH is used")
 
 
 def _check_theme(settings: Settings, origins: Origins, folders: Sequence[Path]) -> Iterator[Notice]:
@@ -280,24 +295,18 @@ def _check_limit(limit: LimitSettings, path: KeyPath, settings: Settings, origin
 
 def _check_references(settings: Settings, origins: Origins) -> Iterator[Notice]:
     """Yield a warning for each reference to a model that cannot be used."""
-    named: list[tuple[KeyPath, str | None, str | None]] = [
-        (("model",), settings.model, None),
-        (("small_model",), settings.small_model, None),
+    named: list[tuple[KeyPath, str | None]] = [
+        (("model",), settings.model),
+        (("small_model",), settings.small_model),
     ]
-    named += [(("agent", name, "model"), agent.model, agent.variant) for name, agent in (settings.agent or {}).items()]
-    named += [(("command", name, "model"), command.model, None) for name, command in (settings.command or {}).items()]
-    for path, model, variant in named:
+    named += [(("agent", name, "model"), agent.model) for name, agent in (settings.agent or {}).items()]
+    named += [(("command", name, "model"), command.model) for name, command in (settings.command or {}).items()]
+    for path, model in named:
         if model is None:
             continue
         provider_id, _, model_id = model.partition("/")
         if fault := _model_fault(settings, provider_id, model_id):
             yield origins.notice(path, fault if path[0] not in origins.filled else "this model is not available")
-        elif variant is not None:
-            entry = ((settings.provider or {}).get(provider_id) or ProviderSettings()).models or {}
-            variants = entry[model_id].variants if model_id in entry else None
-            if variants and variant not in variants:
-                message = f"{model} has no variant {origins.quote(path, variant)}; choose one of {', '.join(variants)}"
-                yield origins.notice((*path[:-1], "variant"), message)
 
 
 def _model_fault(settings: Settings, provider_id: str, model_id: str) -> str:

@@ -118,10 +118,10 @@ class ProviderOptions(Section):
     """Milliseconds for a whole request, or false for no limit."""
     chunkTimeout: Milliseconds | Off | None = None
     """Milliseconds without data after which a response fails."""
-    adapter: Literal["openai", "anthropic", "litellm"] | None = None
-    """The adapter for the provider: one of the two wire formats, or litellm."""
+    adapter: Literal["openai", "responses", "anthropic", "gemini", "litellm"] | None = None
+    """The wire format: OpenAI's chat completions or Responses, Anthropic's, Gemini's; or litellm, which translates."""
     setCacheKey: bool | None = None
-    """Send the session's id as the provider's cache key (not supported yet)."""
+    """Send the session's id as the provider's cache key; by default to providers that document it."""
 
 
 class ProviderSettings(Section):

@@ -25,6 +25,7 @@ KEY_PATTERN = r"^[!-~]*$"
 HEADER_NAME_PATTERN = r"^[A-Za-z0-9!#$%&'*+.^_`|~-]+$"
 VARIABLE_PATTERN = r"^[^=\s]+$"
 PROVIDER_PATTERN = r"^[^/\s]+$"
+PROMPT_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
 
 EXPECTED = "setting_expected"
 """Type of the errors that our own validators raise; their message contains what was expected."""
@@ -87,6 +88,8 @@ Name = Annotated[str, AfterValidator(_check_name)]
 """The key of an agent, a command and the like; a slash separates folders."""
 ProviderName = Annotated[str, Field(pattern=PROVIDER_PATTERN)]
 """The key of a provider: the part before the slash of a model's name."""
+PromptName = Annotated[str, Field(pattern=PROMPT_PATTERN)]
+"""The name of a system prompt, which is the name of a file without its ending."""
 Url = Annotated[str, Field(pattern=URL_PATTERN), AfterValidator(_check_url)]
 Host = Annotated[str, Field(pattern=HOST_PATTERN), AfterValidator(_check_host)]
 WebOrigin = Annotated[str, Field(pattern=ORIGIN_PATTERN)]

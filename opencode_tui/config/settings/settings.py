@@ -20,6 +20,7 @@ from opencode_tui.config.settings.section import (
     Name,
     Off,
     Pattern,
+    PromptName,
     ProviderName,
     Section,
     Text,
@@ -36,11 +37,17 @@ class McpOauthSettings(Section):
     """How to sign in to a remote MCP server."""
 
     clientId: str | None = None
-    """The client's id; dynamic registration without one."""
+    """The ID of a client that is registered there, or the https address of its metadata; without one it registers itself."""
     clientSecret: str | None = Field(default=None, repr=False)
-    """The client's secret."""
+    """The client's secret, if it has one."""
     scope: str | None = None
-    """Requested scopes."""
+    """Requested scopes, separated by spaces; those that the server names without them."""
+    callbackPort: Annotated[int, Field(ge=1, le=65535)] | None = None
+    """The port of 127.0.0.1 to which the browser comes back; 19876 without one."""
+
+
+Unattended = Literal["decline", "defaults"]
+"""What to answer to a form of a server where no user can be asked, such as in `run` without a terminal."""
 
 
 class McpLocalSettings(Section):
@@ -56,6 +63,8 @@ class McpLocalSettings(Section):
     """Start it."""
     timeout: Milliseconds | None = None
     """Milliseconds to wait for each answer, from its last progress on; the start may take 30 seconds, or this if it is longer."""
+    unattended: Unattended | None = None
+    """Where no user can be asked: decline the server's forms (without this), or send their default values."""
 
 
 class McpRemoteSettings(Section):
@@ -73,6 +82,8 @@ class McpRemoteSettings(Section):
     """Connect to it."""
     timeout: Milliseconds | None = None
     """Milliseconds to wait for each answer, from its last progress on; the start may take 30 seconds, or this if it is longer."""
+    unattended: Unattended | None = None
+    """Where no user can be asked: decline the server's forms (without this), or send their default values."""
 
 
 class McpSwitch(Section):
@@ -219,6 +230,22 @@ class CompactionSettings(Section):
     """Share of the usable context from which a summary is prepared in the background, or false for never."""
 
 
+class CostLimitSettings(Section):
+    """Budgets in USD; a request that would pass one is not sent before you are asked."""
+
+    session: Annotated[float, Field(gt=0)] | None = None
+    """Of a session with its subagent sessions."""
+    day: Annotated[float, Field(gt=0)] | None = None
+    """Of a day, over all sessions."""
+
+
+class UseLimitSettings(Section):
+    """Limits of what the program uses."""
+
+    cost: CostLimitSettings = Field(default_factory=CostLimitSettings.model_construct)
+    """Budgets in USD; a request that would pass one is not sent before you are asked."""
+
+
 DEFAULT_TRASH_DAYS = 30
 """Days that a deleted session can be restored."""
 
@@ -363,10 +390,17 @@ class ExperimentalSettings(Section):
     """Milliseconds to wait for each answer of an MCP server without a `timeout` of its own."""
     approvals: Literal["ask", "normal", "auto"] | None = None
     """How sessions ask at first: for every edit and command, by the rules (`normal`), or `auto`, not at all inside the sandbox."""
+    well_known: list[Url] | None = None
+    """In managed settings only: addresses of servers whose settings (`/.well-known/opencode`) count for all users, unreviewed."""
     sandbox: SandboxSettings | None = None
     """What commands may do without a question."""
-    lsp_diagnostics: Literal["edit", "off"] | None = None
-    """When the model sees the errors that its edits brought: after each `edit`, or never."""
+    websearch: Literal["auto", "brave", "tavily", "provider", "off"] | None = None
+    """The service of the websearch tool; `auto` is the first with a key (BRAVE_API_KEY, TAVILY_API_KEY, `auth login brave`).
+
+    `provider` lets Anthropic, OpenAI (Responses) and Gemini 3 search by themselves, which they charge for, where no rule asks about
+    or denies searches; other models use the service with a key, or do not search."""
+    lsp_diagnostics: Literal["edit", "turn", "off"] | None = None
+    """When the model sees errors that its edits brought: after each `edit`, at the end of the `turn` (at most twice), or never."""
 
 
 class Settings(Section):
@@ -401,7 +435,7 @@ class Settings(Section):
     autoshare: bool | None = None
     """Former name of `share: auto`."""
     autoupdate: bool | Literal["notify"] | None = None
-    """Look for newer versions."""
+    """`notify`: report a newer version on the screen, looked up with pip once a day. This program never updates itself."""
     disabled_providers: list[Text] | None = None
     """Providers that are not used."""
     enabled_providers: list[Text] | None = None
@@ -410,6 +444,8 @@ class Settings(Section):
     """The model to use, as provider/model."""
     small_model: ModelName | None = None
     """The model for titles and other small tasks, as provider/model."""
+    prompts: dict[Text, PromptName] | None = None
+    """System prompts by pattern of models (`provider/model` or a name, with `*`): a built-in one, or your prompts/NAME.md."""
     default_agent: Line | None = None
     """The agent of new sessions; must be a primary agent."""
     username: Line | None = None
@@ -435,11 +471,13 @@ class Settings(Section):
     tools: dict[str, bool] | None = None
     """Former way to enable tools; use `permission`."""
     shell: str | None = None
-    """The shell that runs commands."""
+    """The bash that runs commands, a path or a name; others are not used, because permissions are decided by its grammar."""
     enterprise: EnterpriseSettings | None = None
     """A server of your own for shared sessions."""
     compaction: CompactionSettings = Field(default_factory=CompactionSettings.model_construct)
     """Automatic compaction and pruning of the context."""
+    limits: UseLimitSettings = Field(default_factory=UseLimitSettings.model_construct)
+    """Limits of what the program uses."""
     trash: TrashSettings = Field(default_factory=TrashSettings.model_construct)
     """Deleted sessions."""
     experimental: ExperimentalSettings | None = None
@@ -447,9 +485,9 @@ class Settings(Section):
 
 
 UNSUPPORTED = (
-    "mcp.*.oauth", "autoupdate", "layout", "shell", "skills.urls",
+    "layout", "skills.urls",
     "server.mdns", "server.mdnsDomain", "experimental.openTelemetry", "experimental.batch_tool",
-    "provider.*.options.setCacheKey", "provider.*.models.*.interleaved",
+    "provider.*.models.*.interleaved",
 )  # fmt: skip
 """OpenCode's keys that are not supported yet; each is reported once when its value would have an effect."""
 

@@ -30,7 +30,7 @@ HIDES = "takes its value from a file"
 
 _PROVIDER_HARMLESS = {"name", "whitelist", "blacklist", "models"}
 _MODEL_HARMLESS = {
-    "name", "family", "release_date", "status", "experimental", "limit", "cost", "tool_call", "reasoning", "attachment",
+    "name", "family", "release_date", "status", "experimental", "limit", "tool_call", "reasoning", "attachment",
     "temperature", "interleaved", "modalities",
 }  # fmt: skip
 _AGENT_HARMLESS = {
@@ -207,7 +207,9 @@ def _provider(value: Any, path: KeyPath, place: RepositoryFolder) -> Iterator[Ga
                 yield Gated((*path, name, key), SENDS, inner)
         for model, settings in _objects(entry.get("models")):
             for key, inner in settings.items():
-                if key not in _MODEL_HARMLESS:
+                if key == "cost":
+                    yield Gated((*path, name, "models", model, key), WEAKENS, inner)  # a budget counts by it
+                elif key not in _MODEL_HARMLESS:
                     yield Gated((*path, name, "models", model, key), SENDS, inner)
 
 
@@ -279,7 +281,7 @@ def _experimental(value: Any, path: KeyPath, place: RepositoryFolder) -> Iterato
             yield from _sandbox(entry, (*path, key))
         elif key == "approvals":
             yield from () if entry == "ask" else (Gated((*path, key), WEAKENS, entry),)
-        elif key == "lsp_diagnostics":
+        elif key in ("lsp_diagnostics", "websearch"):
             yield from () if entry == "off" else (Gated((*path, key), WEAKENS, entry),)
         elif key not in _EXPERIMENTAL_HARMLESS and entry is not False:
             yield Gated((*path, key), SENDS if key == "openTelemetry" else WEAKENS, entry)
@@ -335,6 +337,7 @@ _RULES: dict[str, Callable[[Any, KeyPath, RepositoryFolder], Iterator[Gated]]] =
     "autoupdate": _unless((False, "notify"), STARTS),
     "snapshot": _unless((True,), WEAKENS),
     "trash": _whole(WEAKENS),
+    "limits": _whole(WEAKENS),
     "skills": _skills,
     "experimental": _experimental,
     "instructions": _instructions,

@@ -11,7 +11,8 @@ class BackgroundCommand(Record):
     """A background command; times are milliseconds since 1970.
 
     `session_id` is the session that owns it, the top one where a subagent started it; `message_id` and `call_id` are those of the
-    call. `line` is the last line of its output that is not blank, `exit_code` absent for one that was stopped.
+    call. `line` is the last line of its output that is not blank, `exit_code` absent for one that was stopped. `undone` are
+    protected files whose changes were undone at its end because nobody decided about them, relative to the worktree.
     """
 
     id: str
@@ -26,11 +27,21 @@ class BackgroundCommand(Record):
     ended: int | None = absent()
     exit_code: int | None = absent()
     line: str = ""
+    undone: list[str] | None = absent()
 
     @property
     def is_running(self) -> bool:
         """Return whether it has not ended."""
         return self.state == "running"
+
+    def format_undone(self) -> str:
+        """Return a line for the user about the protected files whose changes were undone; empty without such files."""
+        if not self.undone:
+            return ""
+        return (
+            f"{self.id} ended before you could approve its changes of protected files, so they were undone; what replaced a "
+            f"file is kept as NAME.not-approved: {', '.join(self.undone)}"
+        )
 
 
 class BackgroundText(Record):

@@ -6,6 +6,7 @@ from pydantic import Field
 
 from opencode_tui.schema.model import ModelRef
 from opencode_tui.schema.record import Record, absent
+from opencode_tui.schema.session.prefix import PrefixBreak
 
 ContextState = Literal["sent", "pruned", "summarized", "unsent", "reverted", "kept"]
 """The state of an item, in order: sent; sent without its pruned output; replaced by a summary; not sent; undone; sent because it is
@@ -13,10 +14,10 @@ preserved across a summary.
 """
 
 ContextKind = Literal[
-    "agent", "environment", "instruction", "system", "plugin", "tools",
+    "provider", "family", "agent", "environment", "instruction", "system", "plugin", "tools",
     "request", "answer", "thought", "call", "file", "subtask", "summary", "marker", "added",
 ]  # fmt: skip
-"""What an item is: five kinds of layers of the system prompt, the tools' definitions, then what messages consist of.
+"""What an item is: layers of the system prompt, the tools' definitions, then what messages consist of.
 
 `added` is what the program adds to the prompts: the text of attached files, reminders.
 """
@@ -48,6 +49,36 @@ class ContextItem(Record):
     time: int | None = absent()
 
 
+class PrefixChange(Record):
+    """A fact that changed since the start of the session's requests was frozen: announced with the next prompt, by this text."""
+
+    name: str
+    text: str
+
+
+class PrefixView(Record):
+    """What all requests of a session start with: frozen at `since` (ms since 1970), so that a provider's cache holds it.
+
+    `pending` is announced with the next prompt. `breaks` are the requests, of `requests` in all, that did not start with the one
+    before; `lost_cost` is their cost in USD, as far as the prices are known.
+    """
+
+    since: int | None = absent()
+    pending: list[PrefixChange] = Field(default_factory=list[PrefixChange])
+    requests: int = 0
+    breaks: list[PrefixBreak] = Field(default_factory=list[PrefixBreak])
+    lost_tokens: int = 0
+    lost_cost: float = 0
+
+
+class BudgetUse(Record):
+    """The use of a budget in USD; `limit` includes what the user allowed beyond it."""
+
+    scope: Literal["session", "day"]
+    limit: float
+    spent: float
+
+
 class ContextView(Record):
     """The next request of a session, item by item in order, without the user's next prompt.
 
@@ -68,6 +99,8 @@ class ContextView(Record):
     learned: int = 0
     prunable: int = 0
     cost: float = 0
+    prefix: PrefixView = Field(default_factory=PrefixView)
+    budgets: list[BudgetUse] = Field(default_factory=list[BudgetUse])
     items: list[ContextItem] = Field(default_factory=list[ContextItem])
 
 

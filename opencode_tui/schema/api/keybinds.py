@@ -100,6 +100,7 @@ DEFAULT_KEYS: Mapping[str, str] = {
     "diff_view": "<leader>d",
     "background_view": "none",
     "language_view": "none",
+    "mcp_view": "none",
     "help_view": "f1,?",
     "attachment_open": "<leader>v",
     "messages_focus": "ctrl+up",

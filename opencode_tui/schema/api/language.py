@@ -56,8 +56,9 @@ class Symbol(Record):
 
 
 class FormatterState(Record):
-    """A formatter; `enabled`: it runs after an edit of a file with one of the extensions."""
+    """A formatter; `enabled`: it runs after edits of files with its extensions. `detail`: why one that is set does not."""
 
     name: str
     extensions: list[str] = Field(default_factory=list[str])
     enabled: bool
+    detail: str | None = absent()

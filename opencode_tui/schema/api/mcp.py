@@ -9,12 +9,16 @@ from opencode_tui.schema.record import JsonObject, Record, absent
 McpState = Literal["disabled", "known", "starting", "connected", "failed", "needs_auth", "needs_client_registration"]
 """The state of a server; `known`: its lists are known, and it starts on its first call."""
 
+SignInState = Literal["none", "signed_in", "expired"]
+"""Whether there is a token for a server."""
+
 
 class McpServerStatus(Record):
     """An MCP server. `tokens` estimates the schemas of its tools; `output` are the last lines of its standard error.
 
     `error` says why it failed, `retry_in` after how many milliseconds its next call starts it again. `target` is its command or
-    address, without secrets. `is_listed`: its lists are known.
+    address, without secrets. `is_listed`: its lists are known. `sign_in` is absent where there is no sign-in; `expired`: the user
+    must sign in again.
     """
 
     name: str
@@ -29,6 +33,7 @@ class McpServerStatus(Record):
     resources: int = 0
     is_listed: bool = False
     instructions: str | None = absent()
+    sign_in: SignInState | None = absent()
     output: list[str] = Field(default_factory=list[str])
 
     def opencode_status(self) -> JsonObject:
@@ -87,3 +92,22 @@ class McpAdd(Record):
 
     name: str = Field(min_length=1)
     config: dict[str, Any]
+
+
+class McpSignIn(Record):
+    """A sign-in that has begun: the address to open in a browser, empty where the server demands no sign-in."""
+
+    authorization_url: str
+
+
+class McpSignInCode(Record):
+    """The code that the browser brought back, or the whole address to which it was sent."""
+
+    code: str = Field(min_length=1, max_length=8_192)
+
+
+class McpCall(Record):
+    """A call of a tool by the user, by the server's own name of it."""
+
+    tool: str = Field(min_length=1)
+    arguments: dict[str, Any] = Field(default_factory=dict[str, Any])

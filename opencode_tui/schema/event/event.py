@@ -279,11 +279,32 @@ class McpToolsChanged(Record):
     server: str
 
 
+class McpBrowserOpenFailed(Record):
+    """No browser could be opened for a sign-in to an MCP server; the user can open the address elsewhere."""
+
+    type: Literal["mcp.browser.open.failed"] = "mcp.browser.open.failed"
+    mcp_name: str
+    url: str
+
+
+class UpdateAvailable(Record):
+    """A newer version of this program was published; nothing was installed."""
+
+    type: Literal["installation.update-available"] = "installation.update-available"
+    version: str
+
+
 class InstanceDisposed(Record):
     """The instance of a folder was closed; clients must read everything again."""
 
     type: Literal["server.instance.disposed"] = "server.instance.disposed"
     directory: str
+
+
+class GlobalDisposed(Record):
+    """All instances were closed; clients of all folders must read everything again."""
+
+    type: Literal["global.disposed"] = "global.disposed"
 
 
 StructuralEvent = (
@@ -321,7 +342,10 @@ StructuralEvent = (
     | LspDiagnostics
     | ScreenEvent
     | McpToolsChanged
+    | McpBrowserOpenFailed
+    | UpdateAvailable
     | InstanceDisposed
+    | GlobalDisposed
 )
 
 STRUCTURAL: TypeAdapter[StructuralEvent] = TypeAdapter(

@@ -11,7 +11,7 @@ from pydantic import ConfigDict, Field, TypeAdapter
 from opencode_tui.schema.model import ModelRef
 from opencode_tui.schema.record import Record, absent
 from opencode_tui.schema.session.diff import FileDiff
-from opencode_tui.schema.session.stored_error import StoredError
+from opencode_tui.schema.session.stored_error import StoredError, StoredOutputLengthError
 
 FINISH_CONTINUES = frozenset({"tool-calls", "unknown"})
 """Finish reasons after which the model is asked again."""
@@ -121,6 +121,11 @@ class AssistantMessage(Record):
     error: StoredError | None = absent()
     structured: Any = absent()
     variant: str | None = absent()
+
+    @property
+    def shown_error(self) -> StoredError | None:
+        """Its error, for an answer that was cut by the output limit and is stored without one that of the limit."""
+        return StoredOutputLengthError() if self.error is None and self.finish == "length" else self.error
 
 
 AnyMessage = UserMessage | AssistantMessage

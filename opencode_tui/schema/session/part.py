@@ -91,10 +91,14 @@ class ToolPart(BasePart):
 
 
 class StepStartPart(BasePart):
-    """The start of a step; `snapshot` is the state of the files before its changes, absent when none was recorded."""
+    """The start of a step; `snapshot` is the state of the files before its changes, absent when none was recorded.
+
+    `reminder` (ours) is a text of the program that the step's request ended with.
+    """
 
     type: Literal["step-start"] = "step-start"
     snapshot: str | None = absent()
+    reminder: str | None = absent()
 
 
 class StepFinishPart(BasePart):

@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from opencode_tui.schema.error import AuthError, ContextOverflowError, ProviderError
+from opencode_tui.schema.error import AuthError, ContextOverflowError, ProviderError, with_remedy
 from opencode_tui.schema.record import Record, absent
 
 
@@ -105,6 +105,27 @@ StoredError = Annotated[
     | StoredApiError,
     Field(discriminator="name"),
 ]
+
+
+OUTPUT_LENGTH = "the response reached the model's output limit"
+
+
+def keeps_answer(error: StoredError | None) -> bool:
+    """Return whether an answer with this error is part of the conversation: there is none, or only the output limit ended it."""
+    return error is None or isinstance(error, StoredOutputLengthError)
+
+
+def output_remedy(provider_id: str, model_id: str) -> str:
+    """Return what to do about an answer that the output limit ended."""
+    setting = f"provider.{provider_id}.models.{model_id}.limit.output"
+    return f"send `continue`, or raise {setting} (above 32000 also OPENCODE_EXPERIMENTAL_OUTPUT_TOKEN_MAX)"
+
+
+def describe_stored(error: StoredError, provider_id: str, model_id: str) -> str:
+    """Return the text of a stored error of an answer of this model, with its remedy."""
+    if isinstance(error, StoredOutputLengthError):
+        return with_remedy(OUTPUT_LENGTH, output_remedy(provider_id, model_id))
+    return str(getattr(error.data, "message", "") or error.name)
 
 
 def to_stored(error: BaseException) -> StoredError:

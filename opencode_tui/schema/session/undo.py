@@ -57,7 +57,8 @@ class UndoFiles(Record):
 
     `restored` get an earlier state, `deleted` did not exist then. `kept` are unchanged because they were modified since,
     `unprotected` because their earlier state is unknown, `failed` because of an error: a second undo retries them.
-    `unavailable` says why no file is restored in this folder; absent where undo is on.
+    `unavailable` says why no file is restored in this folder; absent where undo is on. `beside` are background commands that
+    ran while commands did whose changes are undone: some of these may be theirs.
     """
 
     restored: list[UndoFile] = Field(default_factory=list[UndoFile])
@@ -66,6 +67,7 @@ class UndoFiles(Record):
     unprotected: list[UndoFile] = Field(default_factory=list[UndoFile])
     failed: list[UndoFile] = Field(default_factory=list[UndoFile])
     unavailable: str | None = absent()
+    beside: list[str] = Field(default_factory=list[str])
 
 
 class RevertPreview(UndoFiles):

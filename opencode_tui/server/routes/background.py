@@ -32,6 +32,12 @@ async def read_background(
     return answer_record(await client.background.output(command_id, since))
 
 
+@router.post("/end", response_model=list[BackgroundCommand])
+async def end_background(client: FolderClient) -> Response:
+    """End all background commands of the folder; return those that ran."""
+    return answer_records(await client.background.end())
+
+
 @router.post("/{commandID}/stop", response_model=BackgroundCommand)
 async def stop_background(client: FolderClient, command_id: CommandId) -> Response:
     """End a background command with all its processes."""

@@ -1,10 +1,9 @@
-"""Routes of agents, commands, tools, skills, providers, MCP servers and language servers.
+"""Routes of agents, commands, tools, skills, providers and language servers.
 
 Providers and models have the shape of OpenCode's API. Source: reference, `http.md` 3, "Facts for start-up".
 """
 
 import asyncio
-import re
 from collections.abc import Iterable, Sequence
 from typing import Annotated, Any, Literal
 
@@ -12,7 +11,6 @@ from fastapi import Path, Response
 
 from opencode_tui.schema.api.catalog import AgentSummary, CommandSummary, ProviderSummary, SkillSummary, ToolSummary
 from opencode_tui.schema.api.language import FormatterState, LanguageServerState
-from opencode_tui.schema.api.mcp import McpAdd
 from opencode_tui.schema.http_headers import OWN
 from opencode_tui.schema.model import Cost, Model, Prices
 from opencode_tui.schema.record import JsonObject, Record, absent
@@ -123,46 +121,6 @@ async def list_skills(client: FolderClient) -> Response:
     return answer_records(await client.catalog.skills())
 
 
-@extension_router.get("/mcp", response_model=dict[str, Any])
-async def list_mcp_servers(client: FolderClient) -> Response:
-    """Return the states of the MCP servers by name."""
-    return await _answer_statuses(client)
-
-
-@extension_router.post("/mcp", response_model=dict[str, Any])
-async def add_mcp_server(client: FolderClient, request: McpAdd) -> Response:
-    """Add or replace an MCP server until the folder is closed, and return the states of all."""
-    await client.mcp.add(request)
-    return await _answer_statuses(client)
-
-
-@extension_router.post("/mcp/{name}/connect", response_model=bool)
-async def connect_mcp_server(client: FolderClient, name: str) -> Response:
-    """Switch an MCP server on and start it; a failure is in its state."""
-    await client.mcp.connect(name)
-    return answer_value(True)
-
-
-@extension_router.post("/mcp/{name}/disconnect", response_model=bool)
-async def disconnect_mcp_server(client: FolderClient, name: str) -> Response:
-    """End an MCP server, and switch it off."""
-    await client.mcp.disconnect(name)
-    return answer_value(True)
-
-
-async def _answer_statuses(client: FolderClient) -> Response:
-    return answer_value({one.name: one.opencode_status() for one in await client.mcp.servers()})
-
-
-@extension_router.get("/experimental/resource", response_model=dict[str, Any])
-async def list_mcp_resources(client: FolderClient) -> Response:
-    """Return the known resources of MCP servers by `server:name`."""
-    listed = await client.mcp.resources()
-    return answer_value(
-        {_OTHER.sub("_", one.client) + ":" + _OTHER.sub("_", one.name): one.to_dict() for one in listed}
-    )
-
-
 @extension_router.get("/lsp", response_model=list[LanguageServerState])
 async def list_language_servers(client: FolderClient) -> Response:
     """Return the language servers that run, or that failed."""
@@ -187,9 +145,13 @@ async def list_formatters(client: FolderClient) -> Response:
     return answer_records(await client.languages.formatters())
 
 
-_PACKAGES = {"anthropic": "@ai-sdk/anthropic", "openai": "@ai-sdk/openai-compatible"}
+_PACKAGES = {
+    "anthropic": "@ai-sdk/anthropic",
+    "openai": "@ai-sdk/openai-compatible",
+    "responses": "@ai-sdk/openai",
+    "gemini": "@ai-sdk/google",
+}
 _LARGE = 200_000
-_OTHER = re.compile(r"[^a-zA-Z0-9_-]")
 _MEDIA = ("text", "audio", "image", "video", "pdf")
 
 

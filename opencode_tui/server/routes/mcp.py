@@ -1,18 +1,97 @@
-"""Routes of the HTTP client for MCP servers; OpenCode's API does not have them."""
+"""Routes of MCP servers: those of OpenCode's API, and what our HTTP client needs besides."""
 
-from typing import Annotated
+import re
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Path, Response
+from fastapi import Path, Response
 
-from opencode_tui.schema.api.mcp import McpAdd, McpPrompt, McpResource, McpServerStatus, McpTool
+from opencode_tui.schema.api.mcp import (
+    McpAdd,
+    McpCall,
+    McpPrompt,
+    McpResource,
+    McpServerStatus,
+    McpSignIn,
+    McpSignInCode,
+    McpTool,
+)
 from opencode_tui.schema.http_headers import OWN
-from opencode_tui.server.answer import answer_record, answer_records
+from opencode_tui.server.answer import answer_record, answer_records, answer_value
 from opencode_tui.server.request import FolderClient
+from opencode_tui.server.router import new_router
 
-own_router = APIRouter(prefix=OWN, tags=["opencode-tui"])
+router = new_router("mcp")
+own_router = new_router("opencode-tui", prefix=OWN)
+
+_OTHER = re.compile(r"[^a-zA-Z0-9_-]")
 
 ServerName = Annotated[str, Path(min_length=1, max_length=200)]
 """The name of an MCP server in the settings."""
+
+
+@router.get("/mcp", response_model=dict[str, Any])
+async def list_mcp_servers(client: FolderClient) -> Response:
+    """Return the states of the MCP servers by name."""
+    return await _answer_statuses(client)
+
+
+@router.post("/mcp", response_model=dict[str, Any])
+async def add_mcp_server(client: FolderClient, request: McpAdd) -> Response:
+    """Add or replace an MCP server until the folder is closed, and return the states of all."""
+    await client.mcp.add(request)
+    return await _answer_statuses(client)
+
+
+@router.post("/mcp/{name}/connect", response_model=bool)
+async def connect_mcp_server(client: FolderClient, name: ServerName) -> Response:
+    """Switch an MCP server on and start it; a failure is in its state."""
+    await client.mcp.connect(name)
+    return answer_value(True)
+
+
+@router.post("/mcp/{name}/disconnect", response_model=bool)
+async def disconnect_mcp_server(client: FolderClient, name: ServerName) -> Response:
+    """End an MCP server, and switch it off."""
+    await client.mcp.disconnect(name)
+    return answer_value(True)
+
+
+async def _answer_statuses(client: FolderClient) -> Response:
+    return answer_value({one.name: one.opencode_status() for one in await client.mcp.servers()})
+
+
+@router.get("/experimental/resource", response_model=dict[str, Any])
+async def list_mcp_resources(client: FolderClient) -> Response:
+    """Return the known resources of MCP servers by `server:name`."""
+    listed = await client.mcp.resources()
+    return answer_value(
+        {_OTHER.sub("_", one.client) + ":" + _OTHER.sub("_", one.name): one.to_dict() for one in listed}
+    )
+
+
+@router.post("/mcp/{name}/auth", response_model=McpSignIn)
+async def begin_sign_in(client: FolderClient, name: ServerName) -> Response:
+    """Begin a sign-in and return the address for the browser, an empty one where the server demands none."""
+    return answer_record(await client.mcp.begin_sign_in(name))
+
+
+@router.delete("/mcp/{name}/auth", response_model=dict[str, bool])
+async def remove_sign_in(client: FolderClient, name: ServerName) -> Response:
+    """Delete the tokens of an MCP server."""
+    await client.mcp.sign_out(name)
+    return answer_value({"success": True})
+
+
+@router.post("/mcp/{name}/auth/callback", response_model=dict[str, Any])
+async def finish_sign_in(client: FolderClient, name: ServerName, request: McpSignInCode) -> Response:
+    """End a sign-in with the code that the browser brought back, and return the server's state."""
+    return answer_value((await client.mcp.finish_sign_in(name, request)).opencode_status())
+
+
+@router.post("/mcp/{name}/auth/authenticate", response_model=dict[str, Any])
+async def sign_in(client: FolderClient, name: ServerName) -> Response:
+    """Open the browser, wait for the sign-in, and return the server's state."""
+    return answer_value((await client.mcp.sign_in(name)).opencode_status())
 
 
 @own_router.get("/mcp", response_model=list[McpServerStatus])
@@ -61,3 +140,27 @@ async def list_prompts(client: FolderClient) -> Response:
 async def list_resources(client: FolderClient) -> Response:
     """Return the known resources of all MCP servers."""
     return answer_records(await client.mcp.resources())
+
+
+@own_router.post("/mcp/{name}/sign-in", response_model=McpServerStatus)
+async def sign_in_to_server(client: FolderClient, name: ServerName) -> Response:
+    """Open the browser, wait for the sign-in, and return the whole state."""
+    return answer_record(await client.mcp.sign_in(name))
+
+
+@own_router.post("/mcp/{name}/sign-in/code", response_model=McpServerStatus)
+async def finish_server_sign_in(client: FolderClient, name: ServerName, request: McpSignInCode) -> Response:
+    """End a sign-in with what the browser shows, and return the whole state."""
+    return answer_record(await client.mcp.finish_sign_in(name, request))
+
+
+@own_router.delete("/mcp/{name}/sign-in", response_model=bool)
+async def sign_out_of_server(client: FolderClient, name: ServerName) -> Response:
+    """Delete the tokens of an MCP server and return whether there were any."""
+    return answer_value(await client.mcp.sign_out(name))
+
+
+@own_router.post("/mcp/{name}/call", response_model=dict[str, Any])
+async def call_server_tool(client: FolderClient, name: ServerName, request: McpCall) -> Response:
+    """Call a tool for the user, without a permission question, and return what it answers."""
+    return answer_value(await client.mcp.call(name, request))

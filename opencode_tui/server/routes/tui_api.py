@@ -225,6 +225,12 @@ async def run_status_command(client: FolderClient, facts: StatusFacts) -> Respon
     return answer_value(await client.settings.status_text(facts))
 
 
+@router.get("/newer-version", response_model=str)
+async def get_newer_version(client: FolderClient) -> Response:
+    """Return the newest published version if it is newer and the settings ask for it, else an empty text."""
+    return answer_value(await client.settings.newer_version())
+
+
 @router.get("/sandbox", response_model=SandboxState)
 async def get_sandbox(client: FolderClient) -> Response:
     """Return how commands are confined in the folder."""

@@ -14,6 +14,7 @@ from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.message import AssistantMessage, UserMessage
 from opencode_tui.schema.session.part import AnyPart, TextPart, ToolPart
 from opencode_tui.schema.session.session import SessionInfo
+from opencode_tui.schema.session.stored_error import describe_stored
 from opencode_tui.schema.session.tool_state import ToolStateCompleted, ToolStateError
 from opencode_tui.text.export.markup import Budget, attribute, escape
 from opencode_tui.text.export.parts import part_html
@@ -84,8 +85,9 @@ def message_html(message: MessageWithParts, root: str, budget: Budget | None = N
     info = message.info
     is_user = isinstance(info, UserMessage)
     body = "".join(part_html(part, is_user=is_user, root=root, budget=budget) for part in message.parts)
-    if isinstance(info, AssistantMessage) and info.error is not None:
-        body += f"<p class=x>{escape(_error(info))}</p>"
+    error = info.shown_error if isinstance(info, AssistantMessage) else None
+    if error is not None and isinstance(info, AssistantMessage):
+        body += f"<p class=x>{escape(describe_stored(error, info.provider_id, info.model_id))}</p>"
     made = f"<section id=m-{_name(info.id)} class={'u' if is_user else 'a'}>"
     if body:
         made += f"<h2>{_heading(info)}</h2>{body}"
@@ -105,11 +107,6 @@ def _heading(info: UserMessage | AssistantMessage) -> str:
         else ""
     )
     return f"{escape((info.agent or info.mode).capitalize())} <span>{escape(info.model_id)}{took}</span> {time}"
-
-
-def _error(info: AssistantMessage) -> str:
-    data = getattr(info.error, "data", None)
-    return str(getattr(data, "message", "") or getattr(info.error, "name", "The answer failed."))
 
 
 def _contents(messages: Sequence[MessageWithParts]) -> str:

@@ -10,12 +10,14 @@ from decimal import Decimal
 from msgspec import Struct
 
 from opencode_tui.schema.api.project import Places
+from opencode_tui.schema.error import OpencodeError
 from opencode_tui.schema.permission import PermissionRules, Rule
 from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.message import AssistantMessage
 from opencode_tui.schema.totals import SessionTotals
 from opencode_tui.text.cells import pad
 from opencode_tui.text.permission import short_source
+from opencode_tui.text.prefix import budget_text, prefix_text
 from opencode_tui.text.quantity import amount, money, plural
 from opencode_tui.tui.conversation.tools.tool import FullText
 from opencode_tui.tui.screen_api import ChatApi
@@ -44,7 +46,13 @@ class FactActions(Struct, frozen=True):
             return
         client = self.control.client
         text = cost_text(await client.messages.list(session_id), await client.sessions.totals(session_id))
-        self.screen.open_text(FullText("Cost", text))
+        try:
+            view = await client.context.items(session_id)
+        except OpencodeError as error:  # the agent or the model of the session is gone
+            more = [f"Budget and prefix are not known: {error}"]
+        else:
+            more = [one for one in (budget_text(view.budgets), prefix_text(view.prefix)) if one]
+        self.screen.open_text(FullText("Cost", "\n\n".join([text, *more])))
 
     async def _permissions(self) -> None:
         rules = await self.control.client.rules.list(self.control.choice.agent)

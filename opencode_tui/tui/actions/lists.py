@@ -92,7 +92,8 @@ def model_choices(choice: Chosen) -> list[Choice]:
         known = names[name]
         limit = f"{amount(known.limit.context)} tokens" if known.limit.context else ""
         title = screen_line(known.name or known.model_id)
-        note = prices(known) or (screen_line(name) if title != name else "")
+        facts = [prices(known), variant_words(known, choice.variant if name == current else None)]
+        note = " · ".join(filter(None, facts)) or (screen_line(name) if title != name else "")
         return Choice(name, title, note, limit, group, name == current)
 
     used = [made(name, "Recent") for name in recent if name in names]
@@ -103,6 +104,15 @@ def model_choices(choice: Chosen) -> list[Choice]:
         *used,
         *(made(name, screen_line(names[name].provider_id)) for name in rest),
     ]
+
+
+def variant_words(model: Model, chosen: str | None = None) -> str:
+    """Return `low to max`, with the chosen variant before it; empty for a model without variants."""
+    names = [*model.variants]
+    if not names:
+        return ""
+    span = names[0] if len(names) == 1 else f"{names[0]} to {names[-1]}"
+    return screen_line(f"{chosen}, of {span}" if chosen else span)
 
 
 def prices(model: Model) -> str:
@@ -288,7 +298,15 @@ class ListActions(Struct, frozen=True):
         self.screen.show_note("note", f"Approvals: {mode}", approvals_words(mode, self.control.sandbox))
 
     def _cycle_variant(self) -> None:
-        before = self.control.choice.variant
-        if self.control.choice.cycle_variant() == before:
+        choice = self.control.choice
+        if not choice.models:
+            self.screen.show_note("note", "The models are being read", "try again in a moment")
+            return
+        names = [*choice.details.variants] if choice.details else []
+        chosen = choice.cycle_variant()
+        if names:
+            words = " · ".join(screen_line(name) for name in ("default", *names))
+            self.screen.show_note("note", f"Variant: {screen_line(chosen or 'default')}", words)
+        else:
             self.screen.show_note("note", "This model has no variants")
         self.screen.refresh_chrome()

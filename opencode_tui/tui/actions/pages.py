@@ -43,6 +43,7 @@ class PageActions(Struct, frozen=True):
             "diff_view": lambda: self.screen.do(self._diff()),
             "background_view": self._background,
             "language_view": lambda: self.screen.do(self._languages()),
+            "mcp_view": lambda: self.screen.do(self._mcp_servers()),
             "session_timeline": lambda: self.screen.do(self._timeline()),
             "status_view": lambda: self.screen.do(self._status()),
         }
@@ -142,6 +143,15 @@ class PageActions(Struct, frozen=True):
             self.screen.open_page(LanguagesScreen(self.control, states))
         else:
             self.screen.show_note("note", "No language servers", "none is for the files here, or they are off")
+
+    async def _mcp_servers(self) -> None:
+        from opencode_tui.tui.screens.mcp_servers import McpServersScreen
+
+        servers = await self.control.client.mcp.servers()
+        if servers:
+            self.screen.open_page(McpServersScreen(self.control, servers))
+        else:
+            self.screen.show_note("note", "No MCP servers", "`opencode-tui mcp add NAME -- COMMAND` adds one")
 
     async def _context(self) -> None:
         from opencode_tui.tui.screens.context import ContextScreen

@@ -17,6 +17,12 @@ SHARED = ("ctrl+c", "ctrl+d")
 ARMED_MS = 5_000
 """Milliseconds within which a second press interrupts or quits."""
 
+LISTED_COMMANDS = 6
+"""Most background commands that the question lists one by one."""
+
+STOPS_TURN = "The current turn will be stopped. Completed work is kept; resume the session any time."
+ENDS_COMMANDS = "Background commands end with the program; their changes of files are recorded."
+
 
 class RunActions:
     """Actions on the run and on the program."""
@@ -83,23 +89,31 @@ class RunActions:
             self._arm("quit", Activity(key=self._app.last_key, act="again to quit", action_id="app_exit"))
 
     def quit(self) -> None:
-        """Quit; ask first while runs are active that would end with this process."""
-        busy = [one for one in self._control.folder.statuses if one in self._control.folder.sessions]
-        if not busy or not self._control.client.ends_runs:
+        """Quit; ask first while runs or background commands are active that would end with this process."""
+        control = self._control
+        busy = [one for one in control.folder.statuses if one in control.folder.sessions]
+        commands = [one for one in control.folder.background.values() if one.is_running]
+        if not (busy or commands) or not control.client.ends_runs:
             self._screen.leave()
             return
-        about = [f"  {self._control.folder.sessions[one].title}" for one in busy]
-        if others := self._control.client.terminals:
+        about = [f"  {control.folder.sessions[one].title}" for one in busy]
+        about += [f"  {one.id}  {one.command.strip().splitlines()[0]}" for one in commands[:LISTED_COMMANDS]]
+        if len(commands) > LISTED_COMMANDS:
+            about.append(f"  and {len(commands) - LISTED_COMMANDS} more")
+        if others := control.client.terminals:
             about.append(f"{plural(others, 'other terminal')} will go on with another engine")
+        sentences = [STOPS_TURN] if busy else []
+        sentences += [ENDS_COMMANDS] if commands else []
+        ends = "stop and quit" if busy else "end it and quit" if len(commands) == 1 else "end them and quit"
         self._panels.open(
             ConfirmPanel(
                 Question(
-                    "Quit while the agent is running?",
+                    "Quit while the agent is running?" if busy else "Quit while background commands are running?",
                     about,
-                    "The current turn will be stopped. Completed work is kept; resume the session any time.",
+                    " ".join(sentences),
                     (
-                        PanelKey("y", "stop and quit", lambda: self._screen.do(self._end_and_leave())),
-                        PanelKey("escape", "cancel", self._panels.close),
+                        PanelKey("y", ends, lambda: self._screen.do(self._end_and_leave())),
+                        PanelKey("escape", "stay", self._panels.close),
                     ),
                 )
             )
@@ -108,7 +122,8 @@ class RunActions:
     async def _end_and_leave(self) -> None:
         for session_id in list(self._control.folder.statuses):
             await self._control.client.prompts.abort(session_id)
-        self._screen.leave()
+        ended = await self._control.client.background.end()
+        self._screen.leave(messages=[line for one in ended if (line := one.format_undone())])
 
     def _suspend(self) -> None:
         self._app.action_suspend_process()

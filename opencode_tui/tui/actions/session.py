@@ -63,6 +63,10 @@ class SessionActions:
             self._screen.show_note(
                 "note", "The agent is running here", "interrupt it or wait, then open another folder"
             )
+        elif self._control.is_alone and any(one.is_running for one in folder.background.values()):
+            self._screen.show_note(
+                "note", "A background command is running here", "stop it (/jobs), then open another folder"
+            )
         else:
             self._screen.leave_for(Path(directory), session_id, place)
 

@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -387,10 +387,12 @@ class ChatScreen(ErrorBoundary, Screen[None], inherit_bindings=False):
 
         edit_file(self._app_api, path)
 
-    def leave(self, error: BaseException | None = None) -> None:
-        """End the app with the session to resume."""
+    def leave(self, error: BaseException | None = None, *, messages: Sequence[str] = ()) -> None:
+        """End the app with the session to resume; the messages are then shown in the terminal."""
         facts = self.control.facts if self.control else None
-        self._end(Ending(facts.info.id if facts else None, facts.title if facts else "", error))
+        self._end(
+            Ending(facts.info.id if facts else None, facts.title if facts else "", error, messages=tuple(messages))
+        )
 
     def leave_for(self, folder: Path, session_id: str, place: Place | None = None) -> None:
         """End the app to open a session of another folder, at a place of it."""

@@ -11,7 +11,7 @@ from opencode_tui.schema.permission import PermissionRequest
 from opencode_tui.schema.session.session import RetryStatus, SessionInfo
 from opencode_tui.schema.session.tool_state import ToolStateCompleted
 from opencode_tui.text.cells import clip
-from opencode_tui.text.quantity import duration, money, short_path, token_words
+from opencode_tui.text.quantity import cost_words, duration, money, short_path, token_words
 from opencode_tui.text.retry import waiting_reason
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.text.tool import exit_code
@@ -132,7 +132,7 @@ def status_of(
     is_full = is_folded or bool(control.status_fields)
     if is_full and control.facts is not None:
         share = share_text(control.facts.context, control.choice.limit)
-        cost = money(control.facts.cost) if control.facts.cost else ""
+        cost = cost_words(control.facts.cost, control.session_budget)
     sandbox, is_confined = _sandbox_of(control)
     delivery = control.delivery if control.is_busy else ""
     hints = _hints(is_asking=mode == "asking", is_demo=is_demo, delivery=delivery, width=width, key=key)
@@ -295,6 +295,8 @@ class ChromeRefresh:
         self._note: Activity | None = None
         self._noted_at = 0
         self._busy: tuple[str, int] | None = None
+        self._followed: tuple[str | None, tuple[int, int] | None] = (None, None)
+        """The session that the last refresh showed, and the last run of it that had ended."""
         self._timer: Timer | None = None
         screen.set_interval(IDLE_S, self.refresh)
 
@@ -352,8 +354,14 @@ class ChromeRefresh:
             screen.sidebar.show(sidebar_facts(control, screen.sidebar.look.glyphs, home=home))
         if control.facts is not None and control.facts.is_context_changed and not control.is_busy:
             screen.do(self._measure())
+        if control.folder.is_languages_changed:
+            screen.do(self._read_languages())
         if control.is_busy and self._timer is None:
             self._timer = screen.set_timer(1, self.refresh)
+
+    async def _read_languages(self) -> None:
+        await self._control.read_languages()
+        self.refresh()
 
     async def _measure(self) -> None:
         await self._control.measure_context()
@@ -407,6 +415,7 @@ class ChromeRefresh:
         """Remove the message when a run starts, summarize the run when it ends."""
         control = self._control
         shown = control.session_id
+        run = control.folder.last_run.get(shown or "")
         if control.is_busy and shown is not None:
             if self._busy is None or self._busy[0] != shown:
                 self._busy, self._note = (shown, now), None
@@ -414,5 +423,12 @@ class ChromeRefresh:
             session_id, started = self._busy
             self._busy = None
             if session_id == shown:
-                self._show_end(end_of_turn(control, started, now), now)
-                self._notifier.ended(now - started)
+                self._show_end_of_run(started, now)
+        elif run is not None and self._followed[0] == shown and self._followed[1] != run:
+            self._note = None  # the run began and ended since the last refresh
+            self._show_end_of_run(run[0], now)
+        self._followed = (shown, run)
+
+    def _show_end_of_run(self, started: int, now: int) -> None:
+        self._show_end(end_of_turn(self._control, started, now), now)
+        self._notifier.ended(now - started)

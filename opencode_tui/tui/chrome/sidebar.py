@@ -1,4 +1,4 @@
-"""The sidebar: context, todos, changes, and the sessions, which scroll."""
+"""The sidebar: context, todos, changes, background commands, language servers, and the sessions, which scroll."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -10,10 +10,12 @@ from textual.message import Message
 from textual.strip import Strip
 
 from opencode_tui.schema.api.background import BackgroundCommand
+from opencode_tui.schema.api.language import LanguageServerState, ServerStatus
 from opencode_tui.schema.session.diff import FileDiff
 from opencode_tui.schema.session.session import Todo
 from opencode_tui.text.cells import clip_front
-from opencode_tui.text.quantity import age, amount, money, short_path
+from opencode_tui.text.language import SERVER_WORDS
+from opencode_tui.text.quantity import age, amount, byte_words, cost_words, short_path
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.tui.chrome.status_line import Pressed, pressed, pressing
 from opencode_tui.tui.session_tree import HUES, SessionRow, session_rows, sign_of
@@ -23,6 +25,7 @@ from opencode_tui.tui.theme.look import Look
 from opencode_tui.tui.widgets.row import Piece, Rows, change_counts, row, strip
 
 BACKGROUND_ROWS = 4
+LANGUAGE_ROWS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +38,7 @@ class SidebarFacts:
     todos: Sequence[Todo] = ()
     diffs: Sequence[FileDiff] = ()
     background: Sequence[BackgroundCommand] = ()
+    languages: Sequence[LanguageServerState] = ()
     sessions: Sequence[SessionRow] = field(default=(), hash=False)
     shown: str | None = None
     now: int = 0
@@ -48,16 +52,24 @@ def sidebar_facts(control: SessionController, glyphs: Glyphs, *, home: str) -> S
     return SidebarFacts(
         used=facts.context if facts else 0,
         limit=control.choice.limit,
-        cost=money(facts.cost) if facts and facts.cost else "",
+        cost=cost_words(facts.cost, control.session_budget) if facts else "",
         todos=facts.todos if facts else (),
         diffs=facts.diffs if facts else (),
         background=control.folder.background_of(control.session_id)[:BACKGROUND_ROWS],
+        languages=control.folder.languages[:LANGUAGE_ROWS],
         sessions=session_rows(control.folder, now, glyphs),
         shown=control.session_id,
         now=now - now % 1000,
         folder=short_path(str(control.client.directory), home),
         branch=control.folder.branch or "",
     )
+
+
+def server_sign(status: ServerStatus, glyphs: Glyphs) -> tuple[str, str]:
+    """Return the sign of a language server's state, and its color."""
+    if status in ("connected", "starting"):
+        return glyphs.running, "success" if status == "connected" else "accent"
+    return (glyphs.failed, "error") if status == "error" else (glyphs.waiting, "muted")
 
 
 def background_state(one: BackgroundCommand, glyphs: Glyphs, now: int) -> tuple[str, str, str]:
@@ -182,6 +194,25 @@ class Sections:
             ]
             rows.append(self.line(left, [(f"  {words}", self.style("muted") + press)]))
         return [self.head("Background", right), *rows]
+
+    def languages(self, servers: Sequence[LanguageServerState]) -> list[Strip]:
+        """Return the language servers, each with its state and memory; a click opens their page."""
+        if not servers:
+            return []
+        press = pressing("language_view")
+        rows: list[Strip] = []
+        for one in servers:
+            sign, hue = server_sign(one.status, self._look.glyphs)
+            is_up = one.status in ("connected", "starting")
+            words = byte_words(one.memory) if is_up and one.memory else SERVER_WORDS[one.status]
+            root = f"  {screen_line(one.root)}" if one.root != "." else ""
+            left: list[Piece] = [
+                (f"{sign} ", self.style(hue) + press),
+                (screen_line(one.name), self.style("text" if is_up else "muted") + press),
+                (root, self.style("muted") + press),
+            ]
+            rows.append(self.line(left, [(f"  {words}", self.style("muted") + press)]))
+        return [self.head("Language servers"), *rows]
 
     def sessions(self, rows: Sequence[SessionRow], selected: str | None, now: int) -> list[tuple[Strip, str]]:
         """Return the sessions by group, each row with the id of its session, headings and empty rows with an empty id."""
@@ -308,6 +339,7 @@ class Sidebar(Rows):
             sections.context(self.facts),
             sections.todos(self.facts.todos)[: max(4, height // 3)],
             sections.background(self.facts.background, self.facts.now),
+            sections.languages(self.facts.languages),
             sections.changes(self.facts.diffs, max(4, height // 4)),
         ):
             if part:

@@ -2,6 +2,7 @@
 
 import re
 
+from opencode_tui.schema.error import split_remedy
 from opencode_tui.schema.session.stored_error import (
     StoredApiError,
     StoredAuthError,
@@ -10,6 +11,7 @@ from opencode_tui.schema.session.stored_error import (
     StoredOverflowError,
     StoredStructuredOutputError,
     StoredUnknownError,
+    output_remedy,
 )
 from opencode_tui.text.cells import breaks, width
 from opencode_tui.text.safe_text import screen_line
@@ -34,6 +36,8 @@ _MISSING_MODEL = re.compile(
     r"|(?:unknown|invalid|unsupported|no such|not found).{0,20}model",
     re.IGNORECASE,
 )
+_ONE_COMMAND = re.compile(r"run `([^`]+)`")
+_OVERFLOW_LEAD = "context window: "
 _LONG = 600
 MAX_ROWS = 6
 
@@ -59,7 +63,7 @@ class Words:
 
 def draw_failure(item: ErrorItem, page: RenderContext, scene: ViewState) -> list[Line]:
     """Return the lines of a failed turn."""
-    words = words_of(item.error, item.provider)
+    words = words_of(item.error, item.provider, item.model)
     time = clock(item.time)
     code = f" ({words.code})" if words.code else ""
     room = page.room - width(time) - 2
@@ -85,36 +89,59 @@ def draw_failure(item: ErrorItem, page: RenderContext, scene: ViewState) -> list
     return lines
 
 
-def words_of(error: StoredError, provider: str) -> Words:
+def words_of(error: StoredError, provider: str, model: str = "") -> Words:
     """Return the texts for a stored error."""
     match error:
         case StoredAuthError():
-            name = error.data.provider_id or provider
-            login = f"opencode-tui auth login {name}"
-            text, code = _without_status(error.data.message)
-            detail, _, remedy = text.partition("rejected the API key: ")[2].rpartition("; ")
-            login = _line(remedy) if remedy.startswith("change ") else login
-            if not (code or detail) and not re.search("refuse|invalid", text, re.IGNORECASE):
-                return Words(f"No API key for {name}", fix=login)
-            return Words(f"{name} rejected the API key", code=code, detail=_line(detail), fix=login)
+            return _refused_key(error.data.message, error.data.provider_id or provider)
         case StoredApiError():
             status = error.data.status_code
             text, _ = _without_status(error.data.message)
-            title, found, remedy = text.rpartition("; check ")  # the error's own remedy, such as the provider's billing
-            fix = f"check {_line(remedy)}" if found else _api_fix(status, text)
-            return Words(_sentence(title or text), code="" if status is None else str(status), fix=fix)
+            title, remedy = split_remedy(text)
+            fix = _command(remedy) or _api_fix(status, text)
+            return Words(_sentence(title), code="" if status is None else str(status), fix=fix)
         case StoredOverflowError():
+            reason, remedy = split_remedy(_without_status(error.data.message)[0])
             return Words(
-                "The conversation exceeds the model's context window", fix="/compact, or switch to a larger model"
+                "The conversation exceeds the model's context window",
+                detail=_line(reason.partition(_OVERFLOW_LEAD)[2]),
+                fix=_command(remedy) or "/compact, or switch to a larger model",
             )
         case StoredOutputLengthError():
-            return Words("The response hit the model's output limit", meaning="Partial output was kept.", then=False)
+            fix = output_remedy(provider or "PROVIDER", model or "MODEL")
+            return Words(
+                "The response hit the model's output limit", meaning="Partial output was kept.", fix=fix, then=False
+            )
         case StoredStructuredOutputError():
             return Words("The response did not match the requested schema", meaning=_sentence(error.data.message))
         case StoredUnknownError():
             return Words(_sentence(error.data.message))
         case _:
             return Words("The turn failed")
+
+
+def _refused_key(message: str, provider: str) -> Words:
+    """Return the texts for a key that is missing or rejected; older records have their remedy after the last semicolon."""
+    text, code = _without_status(message)
+    reason, remedy = split_remedy(text)
+    if not remedy and "; " in text and "rejected the" in text:
+        reason, _, remedy = text.rpartition("; ")
+    login = f"opencode-tui auth login {provider}"
+    title, is_rejected, detail = reason.partition(": ") if "rejected the" in reason else (reason, "", "")
+    if not (is_rejected or code or re.search("refuse|invalid", text, re.IGNORECASE)):
+        return Words(f"No API key for {provider}", fix=_command(remedy) or login)
+    return Words(
+        _line(title) if is_rejected else f"{provider} rejected the API key",
+        code=code,
+        detail=_line(detail),
+        fix=_command(remedy) or login,
+    )
+
+
+def _command(remedy: str) -> str:
+    """Return a remedy for the screen; one that is a single command without the words around it, so that it can be copied."""
+    found = _ONE_COMMAND.fullmatch(remedy)
+    return _line(found.group(1) if found else remedy)
 
 
 def _without_status(message: str) -> tuple[str, str]:

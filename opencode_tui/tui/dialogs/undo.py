@@ -6,7 +6,7 @@ from pathlib import Path
 from opencode_tui.schema.session.undo import RevertPreview, UndoOnly, UndoScope
 from opencode_tui.text.cells import clip_front, pad, width, wrap
 from opencode_tui.text.quantity import plural
-from opencode_tui.text.undo import UndoneFile, unchanged_files, undone_files
+from opencode_tui.text.undo import UndoneFile, beside_commands, unchanged_files, undone_files
 from opencode_tui.tui.dialogs.panel import Line, Panel, PanelKey
 from opencode_tui.tui.widgets.row import Piece, measure
 
@@ -69,9 +69,11 @@ class UndoPanel(Panel):
     def body(self, width: int) -> Sequence[Line]:
         """Return the line about messages, then the files."""
         lines = self._messages()
-        lines += self._unchanged(width)
+        lines += self._warning(unchanged_files(self._preview), width)
         if self._files:
             lines += [*([[]] if lines else []), *self._file_lines(width)]
+            if beside := self._warning(beside_commands(self._preview), width):
+                lines += [[], *beside]
             if self._limited is not None:
                 muted, text = (self.look.palette.style(name, "surface") for name in ("muted", "text"))
                 words = (("c ", text), ("Files stay as they are. ", muted), ("f ", text), ("Messages stay.", muted))
@@ -89,9 +91,8 @@ class UndoPanel(Panel):
         redo = "Redo is available until you send a new message."
         return [[("Messages  ", muted), (f"{_removal(scope)} ", palette.style("text", "surface")), (redo, muted)]]
 
-    def _unchanged(self, room: int) -> list[Line]:
-        """Return the rows that say that no file is restored; none where undo is on."""
-        text = unchanged_files(self._preview)
+    def _warning(self, text: str, room: int) -> list[Line]:
+        """Return the rows of a warning; none for an empty one."""
         warning = self.look.palette.style("warning", "surface", bold=True)
         signs = [f"{self.look.glyphs.asks} ", "  "]
         return [

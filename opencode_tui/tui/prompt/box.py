@@ -186,7 +186,7 @@ class PromptBox(ErrorBoundary, Horizontal):
     async def _complete(self) -> None:
         if self._completer is None or self.completions is None:
             return
-        from opencode_tui.tui.prompt.completion import trigger
+        from opencode_tui.tui.prompt.completion import trigger, with_symbols
 
         line, _ = self.editor.cursor_location
         is_recalled = self.editor.text == self.history.shown  # the arrows recall further prompts
@@ -199,6 +199,9 @@ class PromptBox(ErrorBoundary, Horizontal):
         found = await self._completer.find(wanted)
         if self._asked == wanted:
             self.completions.show(found)
+        symbols = await self._completer.find_symbols(wanted)  # the next key ends this wait
+        if symbols and self._asked == wanted:
+            self.completions.show(with_symbols(found, symbols), is_longer=True)
 
     def on_resize(self) -> None:
         """Keep the list above the prompt at any height; it may be shown before the prompt is laid out."""

@@ -1,12 +1,16 @@
-"""Completion of commands, files and agents in the prompt."""
+"""Completion of commands, files, symbols, agents and resources in the prompt."""
 
 import asyncio
 import heapq
+import os
 import re
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from pathlib import Path
+from typing import Literal, cast
+from urllib.parse import unquote, urlsplit
 
 from textual import events
 from textual.geometry import Size
@@ -15,6 +19,9 @@ from textual.strip import Strip
 
 from opencode_tui.client.client import Client
 from opencode_tui.schema.api.catalog import AgentSummary, CommandSummary
+from opencode_tui.schema.api.language import Symbol
+from opencode_tui.schema.api.mcp import McpResource
+from opencode_tui.schema.record import JsonObject
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.tui.keymap import BY_ID
 from opencode_tui.tui.prompt.slash import completion_names
@@ -29,6 +36,12 @@ SLICE = 1_000
 """Names searched before other tasks run."""
 
 LIMIT = 50
+
+SYMBOL_LETTERS = 2
+"""Letters from which symbols are looked for."""
+
+MOST_SYMBOLS, BEFORE_SYMBOLS = 5, 3
+"""Most symbols in a list, and the rows before them."""
 
 
 class FileNames:
@@ -125,13 +138,14 @@ def trigger(before_cursor: str, *, is_first_line: bool) -> Trigger | None:
 
 
 class Completer:
-    """Finds completions through the engine; reads commands and agents each time a list opens."""
+    """Finds completions through the engine; reads commands, agents and resources each time a list opens."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
         self._files = FileNames(client)
         self._commands: Sequence[CommandSummary] | None = None
         self._agents: Sequence[AgentSummary] | None = None
+        self._resources: Sequence[McpResource] | None = None
 
     async def find(self, wanted: Trigger) -> Sequence[Completion]:
         """Return the completions, best first."""
@@ -139,10 +153,30 @@ class Completer:
             return await self._find_commands(wanted.query)
         agents = await self._find_agents(wanted.query)
         files = [Completion(f"@{name} ", screen_line(name)) for name in await self._files.find(wanted.query)]
+        resources = await self._find_resources(wanted.query)
         if not wanted.query:
-            return [*files[:6], *agents]
-        named = [one for one in agents if one.shown.casefold().startswith(wanted.query.casefold())]
-        return [*named, *files, *(one for one in agents if one not in named)]
+            return [*files[:6], *agents, *resources]
+        named = [one for one in (*agents, *resources) if one.shown.casefold().startswith(wanted.query.casefold())]
+        return [*named, *files, *(one for one in (*agents, *resources) if one not in named)]
+
+    async def find_symbols(self, wanted: Trigger) -> Sequence[Completion]:
+        """Return symbols of the project that match, as language servers that run know them; none starts for it."""
+        if wanted.kind != "reference" or len(wanted.query) < SYMBOL_LETTERS or not wanted.query.isidentifier():
+            return ()
+        found = await self._client.languages.symbols(wanted.query)
+        named = [(one, name) for one in found if (name := self._file_of(one)) is not None]
+        often = Counter((one.name, name) for one, name in named)
+        completions = [_symbol_completion(one, name, is_alone=often[one.name, name] == 1) for one, name in named]
+        best = sorted((one for one in completions if one is not None), key=lambda one: _symbol_rank(wanted.query, one))
+        return list({one.insert: one for one in reversed(best)}.values())[::-1][:MOST_SYMBOLS]
+
+    def _file_of(self, symbol: Symbol) -> str | None:
+        """Return the name of a symbol's file below the folder, None for another one."""
+        parts = urlsplit(symbol.location.uri)
+        path = Path(os.path.normpath(unquote(parts.path)))
+        if parts.scheme != "file" or not path.is_relative_to(self._client.directory):
+            return None
+        return str(path.relative_to(self._client.directory))
 
     async def _find_commands(self, query: str) -> list[Completion]:
         if self._commands is None or not query:  # a list that opens shows what a trusted folder has added
@@ -168,6 +202,55 @@ class Completer:
         found = ranked(query, [one.name for one in agents])
         return [Completion(f"@{agents[at].name} ", screen_line(f"{agents[at].name}"), "agent") for at, _ in found]
 
+    async def _find_resources(self, query: str) -> list[Completion]:
+        """Return resources of MCP servers, by server and address or by their names; none starts for it."""
+        if self._resources is None or not query:
+            self._resources = await self._client.mcp.resources()
+        known = self._resources
+        found = ranked(query, [f"{one.client}:{one.uri} {one.name}" for one in known])[:LIMIT]
+        return [_resource_completion(known[at]) for at, _ in found]
+
+
+def with_symbols(found: Sequence[Completion], symbols: Sequence[Completion]) -> Sequence[Completion]:
+    """Return the completions with symbols, which come later: after the first rows, so that what Enter chooses stays."""
+    return [*found[:BEFORE_SYMBOLS], *symbols, *found[BEFORE_SYMBOLS:]]
+
+
+def _symbol_completion(one: Symbol, file: str, *, is_alone: bool) -> Completion | None:
+    """Return the completion of a symbol of a file; by its lines where the file has several of that name."""
+    name = one.name.partition("(")[0]
+    first, last = _lines(one.location.range)
+    fragment = f"#{name}" if is_alone or last <= first else f"#L{first}-{last}"
+    if not name.isidentifier() or '"' in file or "\n" in file:
+        return None
+    insert = f'@"{file}"{fragment} ' if _UNQUOTED.search(file) else f"@{file}{fragment} "
+    return Completion(insert, screen_line(name), screen_line(f"{file}:{first}"))
+
+
+def _lines(given: JsonObject) -> tuple[int, int]:
+    """Return the first and last line, from 1, of a range of the language server protocol."""
+    lines: list[int] = []
+    for name in ("start", "end"):
+        place = given.get(name)
+        line = cast("JsonObject", place).get("line") if isinstance(place, dict) else 0
+        lines.append(line + 1 if isinstance(line, int) else 1)
+    return lines[0], lines[1]
+
+
+def _symbol_rank(query: str, one: Completion) -> tuple[bool, bool, int]:
+    name, wanted = one.shown, query.casefold()
+    return name != query, not name.casefold().startswith(wanted), len(name)
+
+
+def _resource_completion(one: McpResource) -> Completion:
+    reference = f"{one.client}:{one.uri}"
+    is_plain = not _UNQUOTED.search(reference)
+    note = "resource" if one.name == one.uri else one.name
+    return Completion(f"@{reference} " if is_plain else f'@"{reference}" ', screen_line(reference), screen_line(note))
+
+
+_UNQUOTED = re.compile(r"""[\s`,;"'<>|]|[.:!?)\]}…]$""")
+"""What ends a reference without quotation marks."""
 
 MOST = 8
 NOTE = 30
@@ -195,11 +278,12 @@ class Completions(Rows):
         """Move the list above the given number of rows."""
         self.styles.margin = (0, 1, above, 1)
 
-    def show(self, found: Sequence[Completion]) -> None:
-        """Show these completions; without any, hide the list."""
+    def show(self, found: Sequence[Completion], *, is_longer: bool = False) -> None:
+        """Show these completions; without any, hide the list. With `is_longer` what is selected stays so."""
         if found != self.found:
+            kept = self.chosen if is_longer else None
             self.found = found
-            self._at = 0
+            self._at = found.index(kept) if kept is not None and kept in found else 0
             self.refresh(layout=True)
             self.redraw()
         self.display = bool(found)

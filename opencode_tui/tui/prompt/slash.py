@@ -19,6 +19,8 @@ SLASH: Mapping[str, str] = {
     "diff": "diff_view",
     "jobs": "background_view",
     "lsp": "language_view",
+    "mcp": "mcp_view",
+    "mcps": "mcp_view",
     "models": "model_list",
     "model": "model_list",
     "agents": "agent_list",

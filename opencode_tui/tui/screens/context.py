@@ -10,6 +10,7 @@ from textual import events
 from opencode_tui.schema.api.context import CompactSession, ContextGroup, ContextItem, ContextView
 from opencode_tui.schema.error import OpencodeError
 from opencode_tui.text.cells import clip, pad
+from opencode_tui.text.prefix import prefix_line
 from opencode_tui.text.quantity import amount, money, plural
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.text.tool import name_of
@@ -102,6 +103,8 @@ def _whole(number: int) -> str:
 
 
 _KINDS = {
+    "provider": "Provider",
+    "family": "System prompt",
     "agent": "System prompt",
     "environment": "Environment",
     "instruction": "Rules",
@@ -118,6 +121,7 @@ _KINDS = {
     "marker": "Compaction",
     "added": "Added",
 }
+_NAMED = {"provider": "header of", "family": "family", "agent": "agent"}
 SENT = ("sent", "kept")
 """States of items that are sent in full."""
 
@@ -228,7 +232,7 @@ def name_words(row: ContextRow) -> str:
         items = plural(len(row.items), "item") if row.turns else ""
         return ", ".join(words for words in (span, items) if words)
     name = screen_line(" ".join(row.item.name.split()))
-    return f"agent {name}" if row.item.kind == "agent" else name
+    return f"{_NAMED[row.item.kind]} {name}" if row.item.kind in _NAMED else name
 
 
 def token_words(row: ContextRow) -> str:
@@ -364,6 +368,8 @@ class ContextScreen(PageScreen):
         bar = head.bar(max(10, self.size.width - MARGIN))
         lines: list[tuple[Sequence[Piece], Sequence[Piece]]]
         lines = [head.title(), gap, (bar, []), gap, head.legend(self.size.width), gap]
+        if start := prefix_line(self._view.prefix):
+            lines[-1:] = [([(clip(start, max(10, self.size.width - MARGIN)), muted)], []), gap]
         return [*lines, ([("item", muted)], columns)]
 
     def _columns(self, state: Piece, tokens: Piece, share: Sequence[Piece]) -> list[Piece]:

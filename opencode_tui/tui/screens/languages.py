@@ -1,31 +1,21 @@
 """The page of language servers: their state, root and memory, and a key that restarts one."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
-from opencode_tui.schema.api.language import LanguageServerState, ServerStatus
+from opencode_tui.schema.api.language import LanguageServerState
 from opencode_tui.schema.error import OpencodeError
 from opencode_tui.text.cells import clip, pad
+from opencode_tui.text.language import RUN, SERVER_WORDS
 from opencode_tui.text.quantity import byte_words, plural
 from opencode_tui.text.safe_text import screen_line
+from opencode_tui.tui.chrome.sidebar import server_sign
 from opencode_tui.tui.screens.page import Entry, PageKey, PageScreen
 from opencode_tui.tui.state.controller import SessionController
-from opencode_tui.tui.theme.glyphs import Glyphs
 from opencode_tui.tui.widgets.row import Piece
 
 POLL_S = 2.0
 NAME = 22
 """Cells of the column with the server's name."""
-
-_WORDS: Mapping[ServerStatus, str] = {
-    "connected": "running",
-    "starting": "starting",
-    "error": "off",
-    "stopped": "stopped",
-    "ready": "not started",
-    "missing": "unavailable",
-}
-_RESTARTED: Sequence[ServerStatus] = ("connected", "starting", "error", "stopped")
-"""The states of servers that run or ran; the others start by themselves or cannot."""
 
 
 class LanguagesScreen(PageScreen):
@@ -47,7 +37,7 @@ class LanguagesScreen(PageScreen):
     def page_keys(self) -> Sequence[PageKey]:
         """Return the key for the selected server."""
         one = self._find()
-        return [PageKey("r", "restart", self._restart)] if one is not None and one.status in _RESTARTED else []
+        return [PageKey("r", "restart", self._restart)] if one is not None and one.status in RUN else []
 
     def show_keys(self) -> None:
         """Draw the row of keys again."""
@@ -86,7 +76,7 @@ class LanguagesScreen(PageScreen):
 
     def _entry(self, one: LanguageServerState) -> Entry:
         glyphs = self.listing.look.glyphs
-        sign, hue = _sign(one.status, glyphs)
+        sign, hue = server_sign(one.status, glyphs)
         facts = f" {glyphs.separator} ".join(screen_line(fact) for fact in _facts(one))
 
         def left(area: str) -> Sequence[Piece]:
@@ -94,7 +84,7 @@ class LanguagesScreen(PageScreen):
             return [
                 (f" {sign} ", self.style(hue, area)),
                 (f"{name} ", self.style("text", area, bold=area == "selection")),
-                (f"{pad(_WORDS[one.status], 12)} ", self.style("muted", area)),
+                (f"{pad(SERVER_WORDS[one.status], 12)} ", self.style("muted", area)),
                 (facts, self.style("muted", area)),
             ]
 
@@ -103,13 +93,6 @@ class LanguagesScreen(PageScreen):
 
 def _key(one: LanguageServerState) -> str:
     return f"{one.id} {one.root}"
-
-
-def _sign(status: ServerStatus, glyphs: Glyphs) -> tuple[str, str]:
-    """Return the sign of a state, and its color."""
-    if status in ("connected", "starting"):
-        return glyphs.running, "success" if status == "connected" else "accent"
-    return (glyphs.failed, "error") if status == "error" else (glyphs.waiting, "muted")
 
 
 def _facts(one: LanguageServerState) -> list[str]:

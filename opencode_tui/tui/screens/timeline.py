@@ -12,7 +12,7 @@ from opencode_tui.schema.session.undo import RevertPreview
 from opencode_tui.text.cells import clip, clip_front, pad, width, wrap
 from opencode_tui.text.quantity import amount, plural
 from opencode_tui.text.safe_text import screen_line
-from opencode_tui.text.undo import UndoneFile, unchanged_files, undone_files
+from opencode_tui.text.undo import UndoneFile, beside_commands, unchanged_files, undone_files
 from opencode_tui.tui.diff.cells import CodeRow, change_columns, code_rows, one_column, unified
 from opencode_tui.tui.screens.page import Entry, PageKey, PageScreen
 from opencode_tui.tui.screens.timeline_moments import Moment, Step
@@ -75,6 +75,8 @@ def draw_effects(moment: Moment, effects: RevertEffects | None, look: Look, room
     if unchanged := unchanged_files(effects.preview):
         warning = style("warning", AREA)
         return [*lines, *([(line, warning)] for line in wrap(unchanged[:1].upper() + unchanged[1:], room))]
+    if beside := beside_commands(effects.preview):
+        lines += [*([(line, style("warning", AREA))] for line in wrap(beside, room)), []]
     lines += _files(effects.files, look, room) if effects.files else [[("No file changes.", muted)]]
     change = effects.change
     if change is not None:

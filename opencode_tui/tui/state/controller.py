@@ -24,6 +24,7 @@ from opencode_tui.schema.permission import APPROVALS, Approvals, PermissionReque
 from opencode_tui.schema.session.message import Delivery, is_waiting
 from opencode_tui.schema.session.session import APPROVALS_KEY, SessionInfo
 from opencode_tui.schema.session.undo import UndoFiles
+from opencode_tui.text.language import RUN
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.text.undo import stored_report, undone_files
 from opencode_tui.tui.options import StartOptions
@@ -94,6 +95,8 @@ class SessionController:
         """The fields of the status line that the settings choose; empty for the default."""
         self.has_status_command = False
         self.sandbox: SandboxState | None = None
+        self.session_budget = 0.0
+        """The setting `limits.cost.session` in USD, 0 without one."""
         """How commands are confined; None until it is known."""
         self.is_read_only = False
         self.has_prompts = False
@@ -170,7 +173,7 @@ class SessionController:
     async def load(self, options: StartOptions) -> None:
         """Read the folder's sessions and settings. Raises OpencodeError."""
         await self._read_folder()
-        await self.choice.load(options.model, options.agent)
+        await self.choice.load(options.model, options.agent, options.variant)
         notices = await self.client.settings.notices()
         self.warnings, self.ignored, self.undo_off = notices.warnings, notices.ignored, notices.undo_off
 
@@ -295,6 +298,15 @@ class SessionController:
         self.transcript.show_undone(
             message_id, undone_files(report, self.client.directory), screen_line(report.unavailable or "")
         )
+
+    async def read_languages(self) -> None:
+        """Read the state of the language servers, after one of them changed."""
+        self.folder.is_languages_changed = False
+        try:
+            states = await self.client.languages.servers()
+        except OpencodeError:  # the next change tries again
+            return
+        self.folder.languages = [one for one in states if one.status in RUN]
 
     async def measure_context(self) -> None:
         """Let the engine measure the next request after pruning or an undo, as the context page does."""

@@ -6,11 +6,13 @@ from typing import Literal
 
 from opencode_tui.client.client import Client
 from opencode_tui.schema.api.background import BackgroundCommand
+from opencode_tui.schema.api.language import LanguageServerState
 from opencode_tui.schema.api.question import QuestionRequest
 from opencode_tui.schema.event.event import (
     BackgroundUpdated,
     BranchUpdated,
     Event,
+    LspUpdated,
     MessageRemoved,
     MessageUpdated,
     PartGrowth,
@@ -63,8 +65,13 @@ class FolderState:
         """Open questions by ID, oldest first."""
         self.ended: dict[str, Literal["done", "failed"]] = {}
         """The result of the last run of each session that ended while this screen was open."""
+        self.last_run: dict[str, tuple[int, int]] = {}
+        """The start and the end of that run, in ms since 1970."""
         self.background: dict[str, BackgroundCommand] = {}
         """The background commands of all sessions, by their ids."""
+        self.languages: Sequence[LanguageServerState] = ()
+        """The language servers that run or ran; read when one of them changes."""
+        self.is_languages_changed = False
         self.branch: str | None = None
 
     async def load(self, client: Client, now: int) -> None:
@@ -97,6 +104,8 @@ class FolderState:
                 self.asking.pop(event.request_id, None)
             case BackgroundUpdated():
                 self.background[event.info.id] = event.info
+            case LspUpdated():
+                self.is_languages_changed = True
             case BranchUpdated():
                 self.branch = event.branch
             case _:
@@ -137,6 +146,7 @@ class FolderState:
         if isinstance(status, IdleStatus):
             if self.statuses.pop(session_id, None) is not None:
                 self.ended.setdefault(session_id, "done")
+                self.last_run[session_id] = (self.busy_since.get(session_id, now), now)
             self.busy_since.pop(session_id, None)
         else:
             self.statuses[session_id] = status
@@ -146,6 +156,7 @@ class FolderState:
     def _remove(self, session_id: str) -> None:
         self.sessions.pop(session_id, None)
         self.statuses.pop(session_id, None)
+        self.last_run.pop(session_id, None)
         self.background = {key: one for key, one in self.background.items() if one.session_id != session_id}
         self.asking = {key: one for key, one in self.asking.items() if one.session_id != session_id}
 

@@ -308,12 +308,13 @@ def has_failed(info: AnyMessage) -> bool:
 
 
 def end_of(info: AssistantMessage, items: Sequence[AnyItem]) -> ErrorItem | StopItem | None:
-    """Return the item that follows a failed or interrupted response, None for any other response."""
-    if info.error is None:
+    """Return the item that follows a failed, cut or interrupted response, None for any other response."""
+    error = info.shown_error
+    if error is None:
         return None
     item_id, ended = f"{info.id}:end", info.time.completed or info.time.created
-    if isinstance(info.error, StoredAbortedError):
+    if isinstance(error, StoredAbortedError):
         is_in_call = any(isinstance(item, ToolItem) and is_interrupted(item.part.state) for item in items)
-        is_killed = info.error.data.message == PROGRAM_ENDED
+        is_killed = error.data.message == PROGRAM_ENDED
         return StopItem(item_id, info.id, time=ended, is_in_call=is_in_call, is_killed=is_killed)
-    return ErrorItem(item_id, info.id, error=info.error, provider=info.provider_id, model=info.model_id, time=ended)
+    return ErrorItem(item_id, info.id, error=error, provider=info.provider_id, model=info.model_id, time=ended)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from opencode_tui.client.client import Client
 from opencode_tui.schema.api.catalog import AgentSummary
+from opencode_tui.schema.api.request import PromptInput
 from opencode_tui.schema.error import ConfigError, OpencodeError
 from opencode_tui.schema.model import Model, ModelRef, require_model_ref
 from opencode_tui.schema.session.history import MessageWithParts
@@ -44,7 +45,7 @@ class ModelSelection:
         if self._favorites_file is not None:
             await asyncio.to_thread(_write_lines, self._favorites_file, self.favorites)
 
-    async def load(self, model: str | None, agent: str | None) -> None:
+    async def load(self, model: str | None, agent: str | None, variant: str | None = None) -> None:
         """Load the choices and select the names of the command line. Raises ConfigError for an unknown one."""
         self.agents = [one for one in await self._client.catalog.agents() if one.mode != "subagent" and not one.hidden]
         if agent is not None and agent not in {one.name for one in self.agents}:
@@ -53,11 +54,15 @@ class ModelSelection:
         self.agent = agent or (self.agents[0].name if self.agents else None)
         if model is not None:
             self.model = require_model_ref(model, "--model")
-            return
-        try:
-            self.model = await self._client.catalog.default_model()
-        except OpencodeError as error:
-            self.model, self.problem = None, str(error)
+        else:
+            try:
+                self.model = await self._client.catalog.default_model()
+            except OpencodeError as error:
+                self.model, self.problem = None, str(error)
+        if variant is not None:
+            # Checked as `run` does, because most models are read only after the first frames.
+            await self._client.prompts.check(PromptInput(model=self.model, variant=variant, parts=[]))
+            self.variant = variant
 
     async def load_models(self) -> None:
         """Read the models; their limits and variants are needed only after the first frames."""

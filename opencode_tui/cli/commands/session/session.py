@@ -30,7 +30,7 @@ from opencode_tui.schema.session.part import (
     ToolPart,
 )
 from opencode_tui.schema.session.session import RevertState, SessionInfo
-from opencode_tui.schema.session.stored_error import PROGRAM_ENDED, StoredError
+from opencode_tui.schema.session.stored_error import PROGRAM_ENDED, describe_stored
 from opencode_tui.schema.session.undo import UndoOnly
 from opencode_tui.text.quantity import age, duration
 from opencode_tui.text.safe_text import make_safe
@@ -386,8 +386,16 @@ def _blocks(message: MessageWithParts, revert: RevertState | None, style: Style)
         yield from _part(part, style)
     if info.error is not None:
         is_stop = info.error.name == "MessageAbortedError"
-        by = "session ended unexpectedly" if _reason(info.error) == PROGRAM_ENDED else "interrupted by you"
-        sign, reason = ("■", by) if is_stop else ("✗", make_safe(_reason(info.error)))
+        by = (
+            "session ended unexpectedly"
+            if getattr(info.error.data, "message", "") == PROGRAM_ENDED
+            else "interrupted by you"
+        )
+        sign, reason = (
+            ("■", by)
+            if is_stop
+            else ("✗", make_safe(" ".join(describe_stored(info.error, info.provider_id, info.model_id).split())))
+        )
         yield "end", [style.paint(style.words(f"{sign} {reason}"), "muted" if is_stop else "error")]
 
 
@@ -437,10 +445,6 @@ def _part(part: AnyPart, style: Style) -> Iterator[_Block]:
 
 def _lines(text: str) -> list[str]:
     return make_safe(text.replace("\r\n", "\n").strip("\n"), multiline=True).split("\n")
-
-
-def _reason(error: StoredError) -> str:
-    return " ".join(str(getattr(error.data, "message", "") or error.name).split())
 
 
 def _moment(time_ms: int) -> str:

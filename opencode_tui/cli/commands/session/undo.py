@@ -18,7 +18,7 @@ from opencode_tui.schema.session.undo import UndoFiles, UndoOnly, UndoScope
 from opencode_tui.text.cells import pad, width
 from opencode_tui.text.quantity import plural
 from opencode_tui.text.safe_text import make_safe
-from opencode_tui.text.undo import Fate, UndoneFile, unchanged_files, undone_files
+from opencode_tui.text.undo import Fate, UndoneFile, beside_commands, unchanged_files, undone_files
 
 _SIGNS = {"added": "A", "deleted": "D", "modified": "M"}
 
@@ -104,7 +104,9 @@ def describe_undo(files: UndoFiles, scope: UndoScope | None, folder: Path, words
         head = f"{words} the file changes of {scope_line(scope)}"
     if unchanged := unchanged_files(files):
         head = f"{head}, {unchanged}"
-    return [style.paint(head[0].upper() + head[1:], "bold"), *file_lines(files, folder, style)]
+    beside = beside_commands(files)
+    lines = [style.paint(head[0].upper() + head[1:], "bold"), *file_lines(files, folder, style)]
+    return [*lines, style.paint(style.words(beside), "warning")] if beside else lines
 
 
 def render_change(change: FileDiff, style: Style) -> str:

@@ -1,0 +1,56 @@
+"""What all requests of a session start with, what broke that, and the budgets, as text."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from opencode_tui.schema.api.context import BudgetUse, PrefixView
+from opencode_tui.text.quantity import amount, money, plural
+from opencode_tui.text.safe_text import screen_line
+
+SHOWN_BREAKS = 12
+"""Breaks in a text, the newest ones."""
+
+
+def prefix_line(view: PrefixView) -> str:
+    """Return since when the start of requests is fixed, and what broke it, in one line; empty before the first request."""
+    if view.since is None:
+        return ""
+    words = [f"Prefix: fixed since {_moment(view.since)}"]
+    if view.pending:
+        words.append(f"{plural(len(view.pending), 'change')} will join the next prompt")
+    if view.breaks:
+        cost = f", {money(view.lost_cost)}" if view.lost_cost else ""
+        words.append(
+            f"{len(view.breaks)} of {plural(view.requests, 'request')} broke it: {amount(view.lost_tokens)} tokens{cost}"
+        )
+    return " · ".join(words)
+
+
+def prefix_text(view: PrefixView) -> str:
+    """Return the state of the frozen start, the changes that will be announced, and the newest breaks; empty without a start."""
+    if view.since is None:
+        return ""
+    lines = [prefix_line(view)]
+    lines += [f"  will join the next prompt: {screen_line(one.name)}" for one in view.pending]
+    for one in view.breaks[-SHOWN_BREAKS:]:
+        cost = "price unknown" if one.cost is None else money(one.cost)
+        lines.append(
+            f"  {_moment(one.time)}  {screen_line(one.cause)}, at {screen_line(one.place)}: "
+            f"{amount(one.tokens)} tokens sent anew ({cost} more than cached)"
+        )
+    return "\n".join(lines)
+
+
+def budget_text(budgets: Sequence[BudgetUse]) -> str:
+    """Return a line for each budget."""
+    return "\n".join(
+        f"Budget of {'this session' if one.scope == 'session' else 'today'}: {money(one.spent)} of {money(one.limit)}"
+        for one in budgets
+    )
+
+
+def _moment(time: int) -> str:
+    try:
+        return f"{datetime.fromtimestamp(time / 1000):%b %d %H:%M}"
+    except (OverflowError, ValueError, OSError):  # a foreign record with a time beyond the calendar
+        return "?"

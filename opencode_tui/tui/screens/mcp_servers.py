@@ -1,0 +1,218 @@
+"""The page of MCP servers: their state and what they add to requests, keys that start and stop one; at the right its tools."""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
+
+from textual.strip import Strip
+
+from opencode_tui.schema.api.mcp import McpServerStatus, McpState, McpTool
+from opencode_tui.schema.error import OpencodeError
+from opencode_tui.text.cells import breaks, clip, pad
+from opencode_tui.text.quantity import amount, plural
+from opencode_tui.text.safe_text import screen_line
+from opencode_tui.tui.screens.page import Entry, PageKey, PageScreen
+from opencode_tui.tui.state.controller import SessionController
+from opencode_tui.tui.theme.glyphs import Glyphs
+from opencode_tui.tui.widgets.row import Piece
+
+POLL_S = 1.0
+NAME = 18
+"""Most cells of the column with the servers' names."""
+
+_PREVIEW = "panel"
+_PREVIEW_LINES = 4
+"""Most rows of a target, an error or the instructions in the preview."""
+
+_WORDS: Mapping[McpState, str] = {
+    "disabled": "off",
+    "known": "not started",
+    "starting": "starting",
+    "connected": "running",
+    "failed": "failed",
+    "needs_auth": "needs sign-in",
+    "needs_client_registration": "needs a client",
+}
+_STATE = max(map(len, _WORDS.values()))
+
+
+class McpServersScreen(PageScreen):
+    """The MCP servers of the folder. What a key does to one lasts until the folder is closed; the settings stay."""
+
+    def __init__(self, control: SessionController, servers: Sequence[McpServerStatus]) -> None:
+        super().__init__()
+        self._client = control.client.mcp
+        self._servers = servers
+        self._tools: dict[str, Sequence[McpTool]] = {}
+        """The tools of the servers that were selected, by name."""
+        self._working = ""
+        """The server that a key has just started or stopped, until it answers."""
+        self._error = ""
+        self._addresses: dict[str, str] = {}
+        """The addresses of sign-ins that have begun, by server."""
+
+    def fill(self) -> None:
+        """Show the list and keep it current."""
+        self.set_interval(POLL_S, self._follow)
+        self._draw()
+
+    def page_keys(self) -> Sequence[PageKey]:
+        """Return the keys for the selected server."""
+        one = self._find()
+        if one is None or self._working:
+            return []
+        client, name = self._client, one.name
+        if one.state in ("connected", "starting"):
+            restart = PageKey("r", "restart", lambda: self._work(name, client.restart))
+            return [restart, PageKey("x", "switch off", lambda: self._work(name, client.disconnect))]
+        if one.state in ("needs_auth", "needs_client_registration"):
+            start = PageKey("enter", "sign in", lambda: self._begin_sign_in(name))
+        else:
+            start = PageKey("enter", "start", lambda: self._work(name, client.connect))
+        if one.state == "disabled":
+            return [start]
+        return [start, PageKey("x", "switch off", lambda: self._work(name, client.disconnect))]
+
+    def show_keys(self) -> None:
+        """Draw the row of keys again."""
+        super().show_keys()
+        if self._error:
+            self.foot.show_message(screen_line(self._error), "error")
+
+    def on_page_list_moved(self) -> None:
+        """Update the keys and the preview for the selected row."""
+        self.show_keys()
+        self._show_preview()
+        if self.listing.chosen and self.listing.chosen not in self._tools:
+            self._follow()
+
+    def _find(self) -> McpServerStatus | None:
+        return next((one for one in self._servers if one.name == self.listing.chosen), None)
+
+    def _work(self, name: str, act: Callable[[str], Awaitable[McpServerStatus]]) -> None:
+        self._working, self._error = name, ""
+        self.run_worker(self._do(name, act), group="work", exit_on_error=False)
+        self._draw()
+
+    async def _do(self, name: str, act: Callable[[str], Awaitable[McpServerStatus]]) -> None:
+        try:
+            await act(name)
+        except OpencodeError as error:
+            self._error = str(error)
+        self._working = ""
+        await self._read()
+
+    def _begin_sign_in(self, name: str) -> None:
+        self._error = ""
+        self.run_worker(partial(self._sign_in, name), group=f"sign-in {name}", exclusive=True, exit_on_error=False)
+
+    async def _sign_in(self, name: str) -> None:
+        try:
+            self._addresses[name] = (await self._client.begin_sign_in(name)).authorization_url
+            self._draw()
+            await self._client.sign_in(name)
+        except OpencodeError as error:
+            self._error = str(error)
+        finally:
+            self._addresses.pop(name, None)
+        await self._read()
+
+    def _follow(self) -> None:
+        self.run_worker(self._read, exclusive=True, group="read", exit_on_error=False)
+
+    async def _read(self) -> None:
+        chosen = self.listing.chosen
+        try:
+            self._servers = await self._client.servers()
+            if chosen:
+                self._tools[chosen] = await self._client.tools(chosen)
+        except OpencodeError as error:
+            self._error = str(error)
+        self._draw()
+
+    def _draw(self) -> None:
+        used = [one for one in self._servers if one.state != "disabled"]
+        tools, tokens = sum(one.tools for one in used), sum(one.tokens for one in used)
+        words = f"{plural(tools, 'tool')}, {amount(tokens)} tokens" if tools else plural(len(self._servers), "server")
+        title = [("MCP servers", self.style("text", bold=True))]
+        self.head.show([(title, [(words, self.style("muted"))])])
+        self.listing.show([self._entry(one) for one in self._servers])
+        self.show_keys()
+        self._show_preview()
+
+    def _entry(self, one: McpServerStatus) -> Entry:
+        glyphs = self.listing.look.glyphs
+        sign, hue = _sign(one.state, glyphs)
+        words = "working" if one.name == self._working else _WORDS[one.state]
+        facts = screen_line(_row_facts(one, f" {glyphs.separator} "))
+        room = min(NAME, max(len(server.name) for server in self._servers))
+
+        def left(area: str) -> Sequence[Piece]:
+            name = pad(clip(screen_line(one.name), room, glyphs.ellipsis), room)
+            return [
+                (f" {sign} ", self.style(hue, area)),
+                (f"{name} ", self.style("text", area, bold=area == "selection")),
+                (f"{pad(words, _STATE)}  ", self.style("muted", area)),
+                (facts, self.style("error" if one.state == "failed" else "muted", area)),
+            ]
+
+        return Entry(left, None, one.name)
+
+    def _show_preview(self) -> None:
+        one = self._find()
+        self.preview.show(lambda room: self._preview_lines(one, room) if one is not None else ())
+
+    def _preview_lines(self, one: McpServerStatus, room: int) -> list[Sequence[Piece] | Strip]:
+        muted, text = self.style("muted", _PREVIEW), self.style("text", _PREVIEW)
+        lines: list[Sequence[Piece] | Strip] = [[(screen_line(one.name), self.style("text", _PREVIEW, bold=True))]]
+        lines += [[(line, muted)] for line in _folded(one.target, room)]
+        if address := self._addresses.get(one.name):
+            lines += [[], [("Sign in with your browser, or open this address in one:", text)]]
+            lines += [[(screen_line(address[at : at + room]), muted)] for at in range(0, len(address), room)]
+            lines.append([])
+        if one.error:
+            lines += [[(line, self.style("error", _PREVIEW))] for line in _folded(one.error, room)]
+        if one.retry_in:
+            lines.append([(f"its next call starts it again in {one.retry_in / 1000:.0f} s", muted)])
+        if one.output:
+            lines += [[], [("Last output", text)], *([(screen_line(line), muted)] for line in one.output[-5:])]
+        if one.instructions:
+            lines += [[], [("Instructions", text)], *([(line, muted)] for line in _folded(one.instructions, room))]
+        tools = self._tools.get(one.name, ())
+        if tools:
+            width = min(room // 2, max(len(tool.name) for tool in tools))
+            mark = self.listing.look.glyphs.ellipsis
+            lines += [[], [("Tools", text), (f"  {amount(one.tokens)} tokens", muted)]]
+            for tool in tools:
+                name = pad(clip(screen_line(tool.name), width, mark), width)
+                lines.append([(f"{name}  ", text), (screen_line(" ".join(tool.description.split())), muted)])
+        return lines
+
+
+def _sign(state: McpState, glyphs: Glyphs) -> tuple[str, str]:
+    """Return the sign of a state, and its color."""
+    match state:
+        case "connected" | "starting":
+            return glyphs.running, "success" if state == "connected" else "accent"
+        case "failed":
+            return glyphs.failed, "error"
+        case "needs_auth" | "needs_client_registration":
+            return glyphs.failed, "warning"
+        case "known" | "disabled":
+            return glyphs.waiting, "muted"
+
+
+def _row_facts(one: McpServerStatus, separator: str) -> str:
+    """Return the reason of a failure, else what the server provides."""
+    if one.error and one.state not in ("connected", "disabled"):
+        return one.error
+    if not one.is_listed:
+        return "its tools are not known yet"
+    counts = [(one.tools, "tool"), (one.prompts, "prompt"), (one.resources, "resource")]
+    facts = [plural(count, noun) for count, noun in counts if count]
+    return separator.join([*facts, *([f"{amount(one.tokens)} tokens"] if one.tokens else [])]) or "nothing"
+
+
+def _folded(text: str, room: int) -> list[str]:
+    """Return a text of another program on a few lines."""
+    line = screen_line(" ".join(text.split()))
+    return [line[start:end] for start, end in breaks(line, room)[:_PREVIEW_LINES]]

@@ -329,7 +329,7 @@ async def test_an_approved_plan_is_built_in_the_other_mode(editor: Editor, proje
     await editor.prompt(session, f"plan it {tool('plan_exit')}")
     call, options = editor.asked[-1]
     assert call.kind == "switch_mode" and [one.kind for one in options] == ["allow_once", "reject_once"]
-    assert [one.current_mode_id for one in editor.of("current_mode_update")] == ["build"]
+    assert [one.current_mode_id for one in editor.of("current_mode_update")] == ["plan", "build"]
     assert "Echo:" in editor.text() or "Done:" in editor.text()
 
 

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from opencode_tui.config.auth import SEARCH_SERVICES
+from opencode_tui.engine.tool.search_service import SERVICES
 from tests.support.world.cli import CommandLine
 from tests.support.world.in_process import Commands
 
@@ -31,6 +33,14 @@ def test_a_key_from_stdin_is_stored_and_never_shown(line: Commands) -> None:
     listed = line.run("auth", "list")
     assert listed.stdout == "openai  api\n"
     assert "canary" not in done.stdout + done.stderr + listed.stderr
+
+
+def test_a_key_of_a_search_service_is_no_key_for_models(line: Commands) -> None:
+    assert {service.id for service in SERVICES} == SEARCH_SERVICES
+    for name in sorted(SEARCH_SERVICES):
+        done = line.run("auth", "login", name, stdin="k\n")
+        assert "websearch" in done.stderr and "models" not in done.stderr
+    assert "opencode-tui models groq" in line.run("auth", "login", "groq", stdin="k\n").stderr
 
 
 def test_a_login_names_the_setting_and_the_variable_that_come_before_the_stored_key(

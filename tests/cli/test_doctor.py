@@ -1,6 +1,7 @@
 import os
 import shutil
 import socket
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,7 @@ def signs(text: str) -> dict[str, str]:
 SANDBOX = "✓" if any(probe(tier, os.environ).works for tier in candidates()) else "!"
 WELL = dict.fromkeys(("folder", "store", "trash", "keys", "git", "ripgrep", "settings"), "✓") | {
     "models": "!",
+    "languages": "✓",
     "sandbox": SANDBOX,
 }
 
@@ -32,6 +34,20 @@ def test_on_a_fresh_machine_all_is_well_and_the_demo_is_advice(commands):
     done = commands.run("doctor")
     assert (done.code, done.stderr, signs(done.stdout)) == (0, "", WELL)
     assert "auth login" in done.stdout
+
+
+def test_the_language_servers_that_fit_are_named_with_the_commands_that_install_them(commands):
+    environ = {name: value for name, value in commands.environ.items() if name != "OPENCODE_DISABLE_LSP"}
+    (commands.folder / "go.mod").touch()
+    (commands.folder / "composer.json").touch()
+    done = replace(commands, environ={**environ, "PATH": "/usr/bin:/bin"}).run("doctor")
+    assert signs(done.stdout)["languages"] == "✓" and done.code == 0
+    lines = done.stdout.partition("languages")[2].splitlines()
+    assert lines[0].strip() == "no language server for this project"
+    assert [line.strip() for line in lines[1:]] == [
+        "! gopls: not installed; go install golang.org/x/tools/gopls@latest",
+        "! php intelephense: not installed; npm install -g intelephense",
+    ]
 
 
 def test_a_damaged_record_is_named_and_set_aside_on_demand(commands, session_id, paths: Paths):
@@ -78,7 +94,7 @@ def test_a_damaged_file_stops_no_other_check(commands, paths: Paths, name, check
     folder.joinpath(name).chmod(0o600)
     done = commands.run("doctor")
     assert (done.code, len(done.stdout.splitlines()) >= 7) == (1, True)
-    assert signs(done.stdout) == {**WELL, check: "✗", "models": "✗"} and name in done.stdout
+    assert signs(done.stdout) == {**WELL, check: "✗", "models": "✗", "languages": "!"} and name in done.stdout
 
 
 def test_a_folder_that_cannot_be_written_to_is_amiss(commands, paths: Paths):

@@ -4,10 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from opencode_tui.config.add_entry import add_mcp_server
+from opencode_tui.config.user_file import add_mcp_server
 from opencode_tui.schema.error import ConfigError
 from opencode_tui.storage.paths import Paths
 from tests.engine.mcp.conftest import COMMAND
+from tests.engine.mcp.sign_in_world import oauth_server
+from tests.support.world.cli import CommandLine
 
 
 def test_a_server_is_added_between_comments(tmp_path: Path, paths: Paths):
@@ -28,3 +30,24 @@ def test_a_server_is_added_between_comments(tmp_path: Path, paths: Paths):
 def test_a_server_is_added_to_a_new_file(tmp_path: Path, paths: Paths):
     path = add_mcp_server(tmp_path / "new", "one", {"type": "local", "command": COMMAND}, paths=paths)
     assert json.loads(path.read_text()) == {"mcp": {"one": {"type": "local", "command": COMMAND}}}
+
+
+def test_the_commands_say_where_a_server_stops_that_demands_a_sign_in(tmp_path: Path, environ: dict[str, str]):
+    with oauth_server() as oauth:
+        settings = {"mcp": {"one": {"type": "remote", "url": oauth.mcp}, "two": {"type": "local", "command": COMMAND}}}
+        line = CommandLine(tmp_path, environ, settings=settings)
+        debug = line.run("mcp", "debug", "one")
+        assert (debug.code, debug.stdout) == (1, "")
+        assert [text.removeprefix("opencode-tui: ") for text in debug.stderr.splitlines()] == [
+            f"settings  remote, {oauth.mcp}",
+            "reach     it answers",
+            "sign-in   it demands a sign-in; sign in with `opencode-tui mcp auth one`",
+        ]
+        listed = line.run("mcp", "auth", "list")
+        assert [text.split() for text in listed.stdout.splitlines()] == [
+            ["SERVER", "SIGN-IN", "TARGET"],
+            ["one", "not", "signed", "in", oauth.mcp],
+        ]
+        local = line.run("mcp", "auth", "two")
+        assert local.code != 0
+        assert "there is no sign-in to the MCP server two: it is a program on this machine" in local.stderr

@@ -29,3 +29,18 @@ def test_a_provider_with_a_key_lists_its_models_and_their_prices(commands):
     commands.run("auth", "login", "anthropic", stdin="sk-test\n")
     lines = commands.run("models", "anthropic").stdout.splitlines()
     assert len(lines) > 3 and all(line.startswith("anthropic/") for line in lines[1:])
+
+
+def test_verbose_shows_how_a_model_is_called_with_the_sources(commands):
+    commands.run("auth", "login", "openai", stdin="sk-test\n")
+    lines = commands.run("models", "openai/gpt-5.2", "--verbose").stdout.splitlines()
+    assert lines[0] == "openai/gpt-5.2"
+    facts = [line.split(maxsplit=2) for line in lines[1:]]
+    assert ["variant", "xhigh", '{"reasoningEffort": "xhigh"}'] in facts
+    assert any(fact[0] == "source" and "platform.openai.com" in fact[1] for fact in facts)
+    assert any(fact[0] == "file" and fact[1].endswith("family/openai-reasoning.md") for fact in facts)
+    table = commands.run("models", "openai", "-v").stdout.splitlines()
+    assert table[0].split() == ["MODEL", "VARIANTS", "PROMPT", "FILE"] and len(table) > 10
+    unknown = commands.run("models", "openai/gpt-5.22")
+    assert unknown.code == 2 and "did you mean openai/gpt-5.2" in unknown.stderr
+    assert "no API key for anthropic" in commands.run("models", "anthropic/claude-opus-4-6").stderr

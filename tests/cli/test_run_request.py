@@ -57,6 +57,16 @@ def test_what_is_piped_to_a_command_comes_as_an_attachment(line, server):
     assert not (line.folder / "y").exists()
 
 
+def test_a_variant_of_the_command_line_is_sent_and_an_unknown_one_is_a_wrong_argument(line, server):
+    assert line.run("run", "-m", line.model, "--variant", "high", "hi").code == 0
+    assert line.run("run", "-m", line.model, "--variant", "low", "--command", "say", "a").code == 0
+    assert [request.body.get("reasoning_effort") for request in server.requests] == ["high", "low"]
+    for arguments in (("hi",), ("-c", "hi"), ("--command", "say", "a")):
+        done = line.run("run", "-m", line.model, "--variant", "huge", *arguments)
+        assert done.code == 2 and "has no variant 'huge'; choose one of low, medium, high" in done.stderr
+    assert len(server.requests) == 2
+
+
 def test_an_unknown_command_is_a_wrong_argument(line, server):
     done = line.run("run", "-m", line.model, "--command", "nope")
     assert (done.code, server.bodies) == (2, [])

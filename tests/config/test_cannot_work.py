@@ -140,12 +140,6 @@ STRANGE: list[tuple[str, dict[str, Any], str, str]] = [
         "model",
         "not in the whitelist",
     ),
-    (
-        "a variant that is not there",
-        {**provider({"variants": {"high": {}}}), "agent": {"plan": {"model": "x/m", "variant": "low"}}},
-        "agent.plan.variant",
-        "choose one of high",
-    ),
     ("black and white", provider(whitelist=["m"], blacklist=["m"]), "provider.x.whitelist", "blacklist"),
     ("an empty whitelist", provider(whitelist=[]), "provider.x.whitelist", "no model"),
     (

@@ -37,6 +37,8 @@ INERT: list[tuple[Any, list[str], Any]] = [
     ({"autoupdate": True}, ["autoupdate"], {}),
     ({"snapshot": False}, ["snapshot"], {}),
     ({"experimental": {"lsp_diagnostics": "edit"}}, ["experimental.lsp_diagnostics"], {}),
+    ({"experimental": {"websearch": "brave"}}, ["experimental.websearch"], {}),
+    ({"experimental": {"websearch": "off"}}, [], {"experimental": {"websearch": "off"}}),
     ({"experimental": {"lsp_diagnostics": "off"}}, [], {"experimental": {"lsp_diagnostics": "off"}}),
     ({"experimental": {"openTelemetry": True}}, ["experimental.openTelemetry"], {}),
     ({"experimental": {"hook": {"session_completed": []}}}, ["experimental.hook"], {}),

@@ -164,7 +164,22 @@ def test_whatever_stands_in_a_file_is_loaded_or_one_line(world: SettingsWorld, c
         ({"mcpServers": {"bad": {"command": "x", "args": 5}}}, "mcp.bad: `args` must be a list of texts"),
         ({"mcpServers": {"bad": {"command": "x", "env": None}}}, "mcp.bad: null has no effect"),
         ({"mcpServers": {"bad": {"args": []}}}, "mcp.bad: `command` must be a text"),
-        ({"mcpServers": {"bad": {"url": "not an address"}}}, "its MCP servers are left out"),
+        *(
+            ({"mcpServers": {"bad": entry}}, "the MCP server bad is left out (")
+            for entry in (
+                {"url": "not an address"},
+                {"url": ""},
+                {"url": "http://"},
+                {"url": "ftp://example.com"},
+                {"url": "https://example.com/${MISSING:-a b}"},
+                {"url": "https://example.com", "headers": {"A B": "x"}},
+                {"url": "https://example.com", "headers": {"A": "x\ny"}},
+                {"command": ""},
+                {"command": " "},
+                {"command": "x", "env": {"A=B": "x"}},
+                {"command": "x", "env": {"A": "{env:NOT_THERE}"}, "args": ["{file:not-there}"]},
+            )
+        ),
     ],
 )
 def test_a_wrong_file_of_mcp_servers_is_a_warning(world: SettingsWorld, content: Any, problem: str) -> None:
@@ -173,6 +188,26 @@ def test_a_wrong_file_of_mcp_servers_is_a_warning(world: SettingsWorld, content:
     loaded = world.load()
     assert problem in str(loaded.warnings[0])
     assert not loaded.settings.mcp
+
+
+def test_one_wrong_server_costs_no_other(world: SettingsWorld) -> None:
+    right = {"local": {"command": "x"}, "remote": {"url": "https://example.com/mcp"}}
+    wrong = {
+        "url": {"url": "nowhere"},
+        "words": {"command": ""},
+        "kind": 5,
+        "variable": {"command": "x", "env": {"A B": ""}},
+    }
+    world.repository({"mcpServers": {**wrong, **right}}, ".mcp.json")
+    world.trust()
+    loaded = world.load()
+    assert set(loaded.settings.mcp or {}) == set(right)
+    assert [next(name for name in wrong if name in str(one)) for one in loaded.warnings] == [
+        "kind",
+        "url",
+        "words",
+        "variable",
+    ]
 
 
 def test_a_variable_of_an_mcp_server_has_a_default(world: SettingsWorld) -> None:

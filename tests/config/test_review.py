@@ -37,3 +37,14 @@ def test_of_a_slash_command_what_it_runs_is_named():
 def test_a_long_one_is_cut_and_stays_one_line():
     [line] = told(mcp={"tool": {"command": ["sh", "-c", "x\n" * 500]}})
     assert "\n" not in line and len(line) < LIMIT + 50 and line.endswith("…")
+
+
+def test_budgets_and_the_prices_that_they_count_by_need_a_yes():
+    found = find_gated(
+        {
+            "limits": {"cost": {"session": 1_000}},
+            "provider": {"p": {"models": {"m": {"cost": {"input": 0, "output": 0}, "limit": {"context": 9}}}}},
+        },
+        PLACE,
+    )
+    assert [gated.path for gated in found] == [("limits",), ("provider", "p", "models", "m", "cost")]

@@ -153,3 +153,61 @@ async def test_a_start_uses_the_disk_and_fetches_once_afterwards(environ, tmp_pa
     assert first == "nord" and url in toasts[0].message
     assert then == ("gruvbox" if answers else "nord")
     assert ("have changed" in toasts[0].message) == answers and toasts[0].variant == ("info" if answers else "warning")
+
+
+def manage(environ: dict[str, str], tmp_path: Path, urls: list[object]) -> dict[str, str]:
+    """Write managed settings that name these addresses, and return the environment with them."""
+    folder = tmp_path / "managed"
+    folder.mkdir(exist_ok=True)
+    (folder / "opencode.json").write_text(json.dumps({"experimental": {"well_known": urls}}))
+    return {**environ, "OPENCODE_TEST_MANAGED_CONFIG_DIR": str(folder)}
+
+
+async def test_a_server_that_the_administrator_names_counts_without_a_review(environ, tmp_path, monkeypatch):
+    monkeypatch.setattr(instance, "FIRST_FETCH_S", 0)
+    folder = tmp_path / "project"
+    folder.mkdir()
+    document: dict = {"config": {"theme": "gruvbox", "share": "auto"}}
+    with served(document) as url:
+        managed = manage(environ, tmp_path, [f"{url}/"])
+        for theme in ("gruvbox", "nord"):
+            document["config"]["theme"] = theme
+            async with open_client(managed, folder) as client:
+                with client.events() as events:
+                    async for envelope in events:
+                        if isinstance(envelope.event, ScreenToastShown):
+                            break
+                await client.reopen()
+                settings, notices = await client.settings.effective(), await client.settings.notices()
+            assert (settings["theme"], settings["share"], notices.ignored) == (theme, "auto", [])
+        assert load_config(paths=find_paths(environ), flags=Flags(), directory=folder, environ=environ).effective == {}
+
+
+@pytest.mark.parametrize("source", ["user", "repository"])
+def test_only_the_administrator_can_name_a_server(environ, tmp_path, source: str):
+    paths = find_paths(environ)
+    AcceptedStore(paths=paths).follow("https://a.example", {"theme": "nord"})
+    folder = paths.config if source == "user" else tmp_path / "project"
+    folder.mkdir(parents=True)
+    (folder / "opencode.json").write_text('{"experimental": {"well_known": ["https://a.example"]}}')
+    loaded = load(environ, tmp_path / "project" if source == "repository" else tmp_path)
+    assert (loaded.settings.theme, loaded.servers, loaded.named_servers) == (None, (), ())
+
+
+def test_what_the_user_accepted_stays_when_the_administrator_names_it_no_more(environ, tmp_path):
+    store = AcceptedStore(paths=find_paths(environ))
+    store.accept("https://a.example", {"theme": "nord"})
+    assert store.follow("https://a.example", {"theme": "nord", "plugin": ["new"]})
+    flags = Flags(
+        managed_config_dir=manage(environ, tmp_path, ["https://a.example"])["OPENCODE_TEST_MANAGED_CONFIG_DIR"]
+    )
+    named = load_config(paths=find_paths(environ), flags=flags, directory=tmp_path, environ=environ)
+    assert named.effective["plugin"] == ["new"] and not named.ignored
+    assert "plugin" not in load(environ, tmp_path).effective and load(environ, tmp_path).ignored
+
+
+@pytest.mark.parametrize("url", ["http://a.example", "https://u:p@a.example", "https://a.example?x=1"])
+def test_a_wrong_address_of_the_administrator_stops_nothing(environ, tmp_path, url: object):
+    flags = Flags(managed_config_dir=manage(environ, tmp_path, [url])["OPENCODE_TEST_MANAGED_CONFIG_DIR"])
+    loaded = load_config(paths=find_paths(environ), flags=flags, directory=tmp_path, environ=environ)
+    assert loaded.servers == () and any("well_known" in str(one) for one in loaded.warnings)

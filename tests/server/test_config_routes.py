@@ -74,6 +74,33 @@ async def test_effective_settings_that_are_sent_back_do_not_become_the_users_own
 
 
 @pytest.mark.parametrize(
+    ("own", "theirs", "wanted", "expected"),
+    [
+        (["a"], ["r"], ["a", "r", "n"], ["a", "n"]),
+        (["a"], ["r"], ["r", "a"], ["a"]),
+        (["a", "b"], ["r"], ["b", "r"], ["b"]),
+        (["a"], ["r"], ["r"], []),
+        (["a", "r"], ["r"], ["a", "r", "n"], ["a", "r", "n"]),
+        (["b", "a"], [], ["a", "b"], ["a", "b"]),
+        ([], ["r"], ["r", "n"], ["n"]),
+        (["{env:HOME}/x.md"], ["r"], ["HOME/x.md", "r", "n"], ["{env:HOME}/x.md", "n"]),
+        (["a"], ["r"], ["only"], ["only"]),
+    ],
+)
+@pytest.mark.parametrize("route", ["/config", "/global/config"])
+async def test_a_changed_list_of_all_sources_leaves_other_members_out_of_the_users_file(
+    serve, project, environ, user_file, own, theirs, wanted, expected, route
+):
+    user_file.write_text(json.dumps({"instructions": own}))
+    (project.path / "opencode.json").write_text(json.dumps({"instructions": theirs}))
+    async with serve() as face:
+        sent = [one.replace("HOME", environ["HOME"]) for one in wanted]
+        answer = await face.http.patch(route, json={"instructions": sent})
+    assert answer.status_code == 200
+    assert json.loads(user_file.read_text()) == {"instructions": expected}
+
+
+@pytest.mark.parametrize(
     ("change", "message"),
     [
         ({"modle": "a/b"}, "the change: modle: "),

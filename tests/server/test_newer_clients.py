@@ -31,11 +31,12 @@ async def test_all_folders_are_opened_anew_but_one_that_works_which_is_told(serv
         answer = (await turn).json()
         allowed = await face.http.post("/global/dispose")
         again = await face.say(session_id, "and again")
-        while len(closed := [one for one in events.seen if "disposed" in one["payload"]["type"]]) < 2:
+        while len(closed := [one for one in events.seen if "disposed" in one["payload"]["type"]]) < 3:
             await events.read()
     assert (refused.status_code, allowed.json(), session_id in refused.text) == (409, True, True)
-    assert [one["payload"]["properties"]["directory"] for one in closed] == [
+    assert [one["payload"]["properties"]["directory"] for one in closed[:2]] == [
         str(other),
         str(answer["info"]["path"]["cwd"]),
     ]
+    assert (closed[2]["directory"], closed[2]["payload"]) == ("global", {"type": "global.disposed", "properties": {}})
     assert "error" not in answer["info"] and "error" not in again.json()["info"]

@@ -17,16 +17,19 @@ from opencode_tui.engine.sandbox.tier import Tier, probe
 from opencode_tui.engine.session.step import file_changes
 from opencode_tui.engine.snapshot.change_log import ChangeLog
 from opencode_tui.engine.tool.process.background import BackgroundOutput
+from opencode_tui.schema.api.context import CompactSession
 from opencode_tui.schema.error import BusyError, NotFoundError, RunAborted
 from opencode_tui.schema.event.event import PermissionAsked
+from opencode_tui.schema.event.screen_event import ScreenToastShown
 from opencode_tui.schema.session.part import PatchPart
 from opencode_tui.schema.session.session import SessionInfo
 from opencode_tui.storage.locks import Locks
 from opencode_tui.storage.paths import find_paths
 from opencode_tui.text.permission import reasons_of
+from opencode_tui.text.undo import beside_commands
 from tests.support.provider.model_server import ModelServer
 from tests.support.world.cli import CommandLine, kill_session
-from tests.support.world.engine import World, opened, while_reacting
+from tests.support.world.engine import World, opened, react, while_reacting
 from tests.support.world.repo import Repo, make_repo
 
 
@@ -102,6 +105,17 @@ async def test_the_model_learns_once_that_a_command_has_ended_and_earlier_reques
     last = world.server.bodies[-1]["messages"]
     assert str(last).count("ended with exit code 3") == 1
     assert before[-1] == last[: len(before[-1])]
+
+
+async def test_the_model_knows_after_a_compaction_what_runs_and_still_reads_it(world: World, folder: Path) -> None:
+    session = await world.prompt(f"go {start('echo here; ' + UNTIL_GO)} {start('exit 0')}")
+    await until_ended(world, "bg2")
+    await world.client.context.compact(session.id, CompactSession())
+    await world.prompt(f"look {call('bash_output', id='bg1')}", session=session)
+    sent = str(world.server.bodies[-2]["messages"])
+    assert "Background commands that run, for bash_output" in sent and f"- bg1: echo here; {UNTIL_GO}" in sent
+    assert "- bg2" not in sent
+    assert "here" in await output_of(world, session)
 
 
 async def test_a_command_that_ends_while_another_call_runs_is_in_its_result(world: World, folder: Path) -> None:
@@ -245,6 +259,95 @@ async def test_closing_the_program_ends_them_in_every_tier(environ: dict[str, st
         await world.prompt(f"go {start('echo x > made; setsid sleep 4005 & sleep 4005')}")
         assert len(processes_with("sleep 4005")) >= 1
     assert processes_with("sleep 4005") == []
+
+
+def confined(tier: Tier, environ: dict[str, str]) -> dict[str, Any]:
+    """Return settings that confine commands in a tier; skips where it does not work."""
+    if not probe(tier, environ).works:
+        pytest.skip(f"{tier} does not work here")
+    return {"experimental": {"sandbox": {"tier": tier}}, "permission": {"bash": "allow"}}
+
+
+@pytest.mark.parametrize("tier", ["bubblewrap", "landlock"])
+async def test_undo_reverts_what_a_confined_command_changed_by_its_end(
+    environ: dict[str, str], folder: Path, tier: Tier
+) -> None:
+    async with opened(environ, folder, settings=confined(tier, environ)) as world:
+        command = "rm a.py; mkdir -p d/e; echo new > d/e/made; ln -s d link; chmod 700 d; echo ready; sleep 4012"
+        wait = call("bash_output", id="bg1", wait=20, filter="ready")
+        session = await world.prompt(f"go {start(command)} {wait} {call('bash_output', id='bg1', stop=True)}")
+        assert sorted(os.listdir(folder)) == [".git", "d", "link"]
+        report = await world.client.undo.revert(session.id)
+    assert (report.kept, report.unprotected, sorted(os.listdir(folder))) == ([], [], [".git", "a.py"])
+    assert (folder / "a.py").read_text() == "x = 1\n"
+
+
+DATABASE = f"exec 5>db; echo 1 >&5; echo ready; {UNTIL_GO}; echo 2 >&5; sleep 4015"
+BESIDE = "echo c > other; touch go; until [ $(wc -l < db) = 2 ]; do sleep 0.02; done"
+
+
+@pytest.mark.parametrize("tier", ["bubblewrap", "landlock", "none"])
+async def test_undo_of_a_later_turn_keeps_what_a_command_has_open(
+    environ: dict[str, str], folder: Path, tier: Tier
+) -> None:
+    settings = {"permission": {"bash": "allow"}} if tier == "none" else confined(tier, environ)
+    settings |= {"experimental": {"sandbox": {"mode": "off"}}} if tier == "none" else {}
+    async with opened(environ, folder, settings=settings) as world:
+        wait = call("bash_output", id="bg1", wait=20, filter="ready")
+        session = await world.prompt(f"go {start(DATABASE)} {wait}")
+        await world.prompt(f"more {call('bash', command=BESIDE, description='x')}", session=session)
+        preview = await world.client.undo.preview(session.id)
+        report = await world.client.undo.revert(session.id)
+        assert ((folder / "db").read_text(), (folder / "other").exists()) == ("1\n2\n", False)
+        assert [os.path.basename(one.path) for one in report.kept] == ["db"]
+        assert preview.beside == report.beside and preview.beside[0].startswith("bg1 (exec 5>db;")
+        assert beside_commands(preview).startswith("In the background ran bg1 (exec 5>db;")
+
+
+async def test_undo_of_its_own_turn_reverts_what_a_command_has_open(world: World, folder: Path) -> None:
+    wait, stop = call("bash_output", id="bg1", wait=20, filter="ready"), call("bash_output", id="bg1", stop=True)
+    beside = call("bash", command=BESIDE, description="x")
+    session = await world.prompt(f"go {start(DATABASE)} {wait} {beside} {stop}")
+    report = await world.client.undo.revert(session.id)
+    assert (report.kept, sorted(os.listdir(folder))) == ([], [".git", "a.py"])
+
+
+async def test_undo_without_a_command_in_the_background_names_none(world: World) -> None:
+    session = await world.prompt(f"go {start('true')} {call('bash_output', id='bg1', wait=20)}")
+    await world.prompt(f"more {call('bash', command='echo c > other', description='x')}", session=session)
+    preview = await world.client.undo.preview(session.id)
+    assert (preview.beside, beside_commands(preview)) == ([], "")
+
+
+@pytest.mark.parametrize("tier", ["bubblewrap", "landlock"])
+async def test_the_end_of_the_program_reports_protected_files_that_nobody_decided_about(
+    environ: dict[str, str], folder: Path, tier: Tier
+) -> None:
+    (folder / "setup.sh").write_text("echo evil > .envrc; echo ready; sleep 4013\n")
+    async with opened(environ, folder, settings=confined(tier, environ)) as world:
+        shown: list[str] = []
+
+        async def read(event: ScreenToastShown) -> None:
+            shown.append(event.message)
+
+        toast = asyncio.create_task(react(world, ScreenToastShown, read))
+        await world.prompt(f"go {start('bash setup.sh')} {call('bash_output', id='bg1', wait=20, filter='ready')}")
+        [ended] = await world.client.background.end()
+        await toast
+        assert await world.client.background.end() == []
+    assert ended.undone == [".envrc"] and shown == [ended.format_undone()]
+    assert "bg1 ended before you could approve" in ended.format_undone() and not (folder / ".envrc").exists()
+    assert (folder / ".envrc.not-approved").read_text() == "evil\n"
+
+
+def test_run_reports_protected_files_that_its_end_undoes(line: CommandLine, project: Repo) -> None:
+    if not probe("bubblewrap", line.environ).works:
+        pytest.skip("bubblewrap does not work here")
+    project.write("setup.sh", "echo evil > .envrc; echo ready; sleep 4014\n")
+    done = line.turn(f"go {start('bash setup.sh')} {call('bash_output', id='bg1', wait=20, filter='ready')}")
+    assert (done.code, processes_with("sleep 4014")) == (0, [])
+    assert "bg1 ended before you could approve its changes of protected files" in done.stderr
+    assert ".envrc" in done.stderr
 
 
 TREE = "setsid sleep 4006 & nohup sleep 4006 & echo x > made; sleep 4006"

@@ -5,9 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from opencode_tui.schema.event.screen_event import ScreenToastShown
+from opencode_tui.storage.paths import find_paths
 from tests.support.provider.model_server import ModelServer
+from tests.support.world.engine import opened
 from tests.support.world.in_process import Commands
-from tests.support.world.repo import make_repo
+from tests.support.world.repo import Repo, make_repo
 
 KEY = "sk-CANARY-KEY-5511"
 
@@ -55,3 +58,34 @@ def test_a_key_is_not_stored(
         requests = json.dumps([request.body for request in model.requests])
     assert (done.code, KEY in done.stdout, KEY in requests) == (0, False, False), done.stderr
     assert stored(tmp_path / "home") == []
+
+
+@pytest.mark.parametrize("damaged", ["{", "[1]", '{"one": 1}', '{"one": {"tokens": ', "\x00\x01", None])
+async def test_damaged_sign_ins_to_mcp_servers_stop_no_command_and_are_reported_once(
+    project: Repo, environ: dict[str, str], damaged: str | None
+) -> None:
+    path = find_paths(environ).mcp_auth
+    path.parent.mkdir(parents=True, exist_ok=True)
+
+    def store(text: str | None) -> None:
+        path.rmdir() if path.is_dir() else path.unlink(missing_ok=True)
+        path.mkdir() if text is None else path.write_text(text)
+
+    call = f'<<tool bash {{"command":"echo seen; echo {KEY[:9]}\'\'{KEY[9:]}","description":"x"}}>>'
+    settings = {"experimental": {"sandbox": {"tier": "none"}}}
+    valid = json.dumps({"one": {"serverUrl": "https://mcp.example", "tokens": {"accessToken": KEY}}})
+    outputs: list[str] = []
+    async with opened(environ, project.path, settings=settings) as world:
+        with world.client.events() as events:
+            for text in (damaged, valid, damaged):
+                store(text)
+                session = await world.prompt(f"go {call}")
+                outputs += [one.state.output for one in await world.calls(session)]
+            found = list(iter(events.poll, None))
+    shown = [one.event.message for one in found if isinstance(one.event, ScreenToastShown)]
+    assert [(KEY in output, "[hidden]" in output, "seen" in output) for output in outputs] == [
+        (True, False, True),
+        (False, True, True),
+        (False, True, True),
+    ]
+    assert [message.startswith(str(path)) for message in shown] == [True]

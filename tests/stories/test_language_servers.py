@@ -2,14 +2,23 @@
 
 import asyncio
 import json
+import re
+import shlex
+import shutil
+import sys
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from opencode_tui.engine.lsp.language_servers import LanguageServers
-from tests.support.lsp.world import command, settings
+from opencode_tui.schema.api.request import FileInput, PromptInput
+from opencode_tui.schema.session.part import FilePartSource
+from opencode_tui.schema.session.session import SessionInfo
+from tests.support.lsp.world import SERVER, settings
 from tests.support.provider.model_script import Answer, Call
-from tests.support.world.engine import World, opened
+from tests.support.world.engine import MODEL, World, opened
 from tests.support.world.repo import Repo
 
 
@@ -83,23 +92,29 @@ async def test_a_program_that_a_repository_names_starts_only_when_the_folder_is_
             await world.client.settings.trust((await world.client.settings.trust_report()).seen)
 
 
-async def test_a_program_in_the_project_starts_only_in_a_trusted_folder_without_a_sandbox(
+async def test_a_program_in_the_project_starts_only_in_a_trusted_folder_and_inside_the_sandbox(
     project: Repo, environ: dict[str, str], tmp_path: Path
 ) -> None:
-    log = tmp_path / "log"
+    outside = tmp_path / "outside"
     program = project.path / ".venv/bin/ty"
     program.parent.mkdir(parents=True)
-    program.write_text("#!/bin/sh\nexec " + " ".join(command(log, "pull")) + "\n")
+    shutil.copy(SERVER, program.parent)
+    server = shlex.join([sys.executable, "-S", str(program.parent / SERVER.name)])
+    program.write_text(f'#!/bin/sh\necho x >> "{outside}"\nexec {server} "${{TMPDIR:-/tmp}}/log" pull\n')
     program.chmod(0o755)
-    variables = {**with_servers(environ), "PATH": f"{program.parent}:/usr/bin:/bin"}
-    for is_trusted, mode in ((False, "off"), (True, "auto"), (True, "off")):
-        chosen = {"experimental": {"sandbox": {"mode": mode}}}
+    python = Path(sys.executable).parent
+    variables = {**with_servers(environ), "PATH": f"{program.parent}:{python}:/usr/bin:/bin"}
+    project.write("a.py", "BUG\n")
+    for is_trusted, tier in ((False, "none"), (True, "bubblewrap"), (True, "landlock"), (True, "none")):
+        chosen = {"experimental": {"sandbox": {"tier": tier}}, "lsp": {"basedpyright": {"disabled": True}}}
         async with opened(variables, project.path, call("read", filePath="a.py"), settings=chosen) as world:
+            if (await world.client._instance.folder.sandbox.get().status()).tier != tier:
+                continue  # not on this machine
             await world.prompt("read it")
             await idle(world)
-            tier = (await world.client._instance.folder.sandbox.get().status()).tier
-            assert log.exists() == (is_trusted and tier == "none")
-            assert tier == "none" or mode == "auto"
+            states = {one.id: one.status for one in await world.client.languages.servers()}
+            assert states.get("ty") == ("connected" if is_trusted else None), states
+            assert outside.exists() == (is_trusted and tier == "none")
             await world.client.settings.trust((await world.client.settings.trust_report()).seen)
 
 
@@ -136,3 +151,159 @@ async def test_the_lsp_tool_finds_by_name_and_is_listed_only_with_a_server(
     async with opened(with_servers(environ), project.path, Answer(text="done")) as world:
         await world.prompt("look")
         assert "lsp" not in {tool["function"]["name"] for tool in world.server.bodies[0]["tools"]}
+
+
+def turn_settings(log: Path) -> dict[str, Any]:
+    return {**settings(log, "pull"), "experimental": {"lsp_diagnostics": "turn"}}
+
+
+async def test_at_the_end_of_a_turn_the_model_gets_the_errors_that_it_brought_twice_at_most(
+    project: Repo, environ: dict[str, str], tmp_path: Path
+) -> None:
+    project.write("a.bug", "old BUG\n")
+    async with opened(with_servers(environ), project.path, settings=turn_settings(tmp_path / "log")) as world:
+        world.server.script(call("read", filePath="a.bug"), Answer(text="read"))
+        session = await world.prompt("read it")
+        servers = await idle(world)
+        servers.after_turn = partial(servers.after_turn, limit_s=60)  # a loaded machine may take long
+        first = len(world.server.bodies)
+        assert first == 2
+        world.server.script(
+            call("write", filePath="a.bug", content="old BUG\nfirst BUG\n"),
+            Answer(text="done"),
+            call("write", filePath="a.bug", content="old BUG\nsecond BUG\n"),
+            Answer(text="done again"),
+            call("write", filePath="a.bug", content="old BUG\nthird BUG\n"),
+            Answer(text="the end"),
+        )
+        await world.prompt("edit it", session=session)
+        bodies = world.server.bodies[first:]
+        asked = [str(body["messages"][-1]["content"]) for body in bodies if body["messages"][-1]["role"] == "user"]
+        outputs = [one.state.output for one in await world.calls(session)][1:]
+    assert len(bodies) == 6
+    errors = [re.findall(r"a\.bug:\d:\d: a bug \[bug\]", text) for text in asked]
+    assert errors == [[], ["a.bug:2:7: a bug [bug]"], ["a.bug:2:8: a bug [bug]"]]
+    assert outputs == ["Wrote a.bug (replaced)."] * 3
+
+
+async def test_a_turn_without_new_errors_ends_as_ever(project: Repo, environ: dict[str, str], tmp_path: Path) -> None:
+    project.write("a.bug", "old BUG\n")
+    async with opened(with_servers(environ), project.path, settings=turn_settings(tmp_path / "log")) as world:
+        world.server.script(
+            call("read", filePath="a.bug"),
+            call("write", filePath="a.bug", content="old BUG\nfine\n"),
+            Answer(text="done"),
+        )
+        session = await world.prompt("edit it")
+        assert len(world.server.bodies) == 3
+        assert (await world.calls(session))[-1].state.status == "completed"
+
+
+async def test_what_a_command_changed_is_made_known_to_the_servers(
+    project: Repo, environ: dict[str, str], tmp_path: Path
+) -> None:
+    project.write("a.bug", "fine\n")
+    log = tmp_path / "log"
+    async with opened(with_servers(environ), project.path, settings=settings(log, "pull")) as world:
+        world.server.script(call("read", filePath="a.bug"), Answer(text="read"))
+        session = await world.prompt("read it")
+        await idle(world)
+        command = "echo BUG > a.bug; echo x > new.txt"
+        world.server.script(call("bash", command=command, description="x"), Answer(text="done"))
+        await world.prompt("run it", session=session)
+        await idle(world)
+        world.server.script(call("lsp", operation="diagnostics", filePath="a.bug"), Answer(text="done"))
+        await world.prompt("look", session=session)
+        assert (await world.calls(session))[-1].state.output == "1:1: a bug"
+    assert sorted(Path(f"{log}.files").read_text().split("\n")) == ["", "1 new.txt", "2 a.bug", "2 new.txt"]
+
+
+async def test_a_file_that_apply_patch_renames_is_closed_and_opened_again(
+    project: Repo, environ: dict[str, str], tmp_path: Path
+) -> None:
+    project.write("a.bug", "old BUG\nend\n")
+    log = tmp_path / "log"
+    patch = "*** Begin Patch\n*** Update File: a.bug\n*** Move to: b.bug\n@@\n-end\n+new BUG\n*** End Patch"
+    async with opened(with_servers(environ), project.path, settings=settings(log, "pull")) as world:
+        world.server.script(call("read", filePath="a.bug"), Answer(text="read"))
+        session = await world.prompt("read it")
+        servers = await idle(world)
+        servers.after_edit = partial(servers.after_edit, limit_s=60)
+        world.server.script(call("apply_patch", patchText=patch), Answer(text="done"))
+        await world.prompt("rename it", session=session)
+        output = (await world.calls(session))[-1].state.output
+        [server] = servers.running()
+        assert [path.name for path in server.documents] == ["b.bug"]
+    assert output.partition("new errors:\n")[2].splitlines() == [
+        "b.bug:2:5: a bug [bug]",
+        "(1 older error in b.bug not shown)",
+    ]
+    methods = [line.split(" ")[1] for line in log.read_text().splitlines()]
+    assert (methods.count("textDocument/didOpen"), methods.count("textDocument/didClose")) == (2, 1)
+
+
+_FUNCTIONS = "x = 1\n\ndef first():\n    body_1\n    body_2\n\ndef second():\n    body_3\n"
+
+
+@pytest.mark.parametrize(
+    ("written", "lines"),
+    [
+        ("@a.bug#first", "3-5"),
+        ("@a.bug#second", "7-8"),
+        ("@a.bug#third", "1-8"),
+        ("@a.bug#L4", "4-4"),
+        ("@a.bug#L3", "3-3"),
+    ],
+)
+async def test_a_symbol_in_a_prompt_is_attached_with_its_lines_when_a_server_runs(
+    project: Repo, environ: dict[str, str], tmp_path: Path, written: str, lines: str
+) -> None:
+    project.write("a.bug", _FUNCTIONS)
+    async with opened(with_servers(environ), project.path, settings=settings(tmp_path / "log", "pull")) as world:
+        world.server.script(call("read", filePath="a.bug"), Answer(text="read"))
+        session = await world.prompt("read it")
+        await idle(world)
+        [_, given] = await world.client.prompts.expand(f"look at {written}")
+        _, content, file = await _stored(world, session, given)
+        symbols = await world.client.languages.symbols("fir")
+    first, last = map(int, lines.split("-"))
+    shown = [line for line in _FUNCTIONS.splitlines()[first - 1 : last] if line]
+    others = [line for line in _FUNCTIONS.splitlines() if line and line not in shown]
+    assert [line for line in (*shown, *others) if line in content.text] == shown != []
+    is_symbol = written in ("@a.bug#first", "@a.bug#second")
+    assert file.source.type == ("symbol" if is_symbol else "file")
+    assert [one.name for one in symbols] == ["first"]
+    if is_symbol:
+        assert file.url.endswith(f"?start={first}&end={last}")
+        assert (file.source.kind, file.source.range["end"]["line"]) == (12, last)
+
+
+async def test_a_symbol_source_with_one_line_gets_the_range_that_a_server_knows(
+    project: Repo, environ: dict[str, str], tmp_path: Path
+) -> None:
+    project.write("a.bug", _FUNCTIONS)
+    place = {"line": 2, "character": 4}
+    source = {
+        "type": "symbol",
+        "path": str(project.path / "a.bug"),
+        "name": "first",
+        "kind": 12,
+        "range": {"start": place, "end": place},
+        "text": {"value": "@first", "start": 0, "end": 6},
+    }
+    url = (project.path / "a.bug").as_uri() + "?start=3&end=3"
+    given = FileInput(mime="text/plain", filename="a.bug", url=url, source=FilePartSource.model_validate(source))
+    async with opened(with_servers(environ), project.path, settings=settings(tmp_path / "log", "pull")) as world:
+        before = (await _stored(world, await world.new_session(), given))[1].text
+        assert "def first" in before and "body_1" not in before
+        world.server.script(call("read", filePath="a.bug"), Answer(text="read"))
+        await world.prompt("read it")
+        await idle(world)
+        _, content, file = await _stored(world, await world.new_session(), given)
+    assert "body_2" in content.text and "second" not in content.text
+    assert file.url.endswith("?start=3&end=5")
+
+
+async def _stored(world: World, session: SessionInfo, given: Any) -> list[Any]:
+    await world.client.prompts.prompt(session.id, PromptInput(model=MODEL, no_reply=True, parts=[given]))
+    return list((await world.messages(session))[-1].parts)

@@ -10,6 +10,7 @@ import pytest
 if sys.platform == "win32":
     pytest.skip("no pseudo-terminals here", allow_module_level=True)
 
+from tests.support.provider.model_server import ModelServer
 from tests.support.terminal.command import Terminal
 from tests.support.world.cli import CommandLine
 
@@ -107,3 +108,21 @@ def test_an_interruption_ends_the_turn_and_not_the_chat(plain: Start) -> None:
         terminal.expect("Echo: again")
         terminal.send("/quit\n")
         assert terminal.wait() == 0
+
+
+def test_the_variant_of_the_model_can_be_changed(plain: Start, server: ModelServer) -> None:
+    with plain("--variant", "low") as terminal:
+        terminal.expect("> ")
+        terminal.send("/variant\n")
+        assert "* low" in terminal.expect("  high")
+        terminal.send("one\n")
+        terminal.expect("Echo: one")
+        terminal.send("/variant huge\n")
+        terminal.expect("choose one of low, medium, high")
+        terminal.send("/variant high\n")
+        terminal.expect("Variant high")
+        terminal.send("two\n")
+        terminal.expect("Echo: two")
+        terminal.send("/quit\n")
+        assert terminal.wait() == 0
+    assert [request.body.get("reasoning_effort") for request in server.requests] == ["low", "high"]

@@ -56,7 +56,9 @@ async def test_a_yes_lets_the_build_agent_continue(environ: dict[str, str], proj
         users = [one for one in await world.messages(session) if isinstance(one.info, UserMessage)]
         assert ".opencode/plans/fix.md" in str(asked[0].to_dict()["questions"])
         assert [one.info.agent for one in users] == ["plan", "build"]
-        assert [(part.synthetic, ".opencode/plans/fix.md" in part.text) for part in users[1].parts] == [(True, True)]
+        handed, switched = users[1].parts
+        assert handed.synthetic and ".opencode/plans/fix.md" in handed.text
+        assert switched.synthetic and "from plan to build" in switched.text
         assert users[1].info.model == MODEL
         assert await world.answer(session) == "built"
     assert (project.path / "b.py").read_text() == "y = 1\n"
@@ -79,11 +81,13 @@ async def test_own_words_go_to_the_plan_agent(environ: dict[str, str], project: 
         assert await world.answer(session) == "ok"
 
 
-async def test_the_tool_exists_in_plan_mode_only_and_needs_a_user(environ: dict[str, str], project: Repo) -> None:
+async def test_the_tool_works_in_plan_mode_only_and_needs_a_user(environ: dict[str, str], project: Repo) -> None:
     async with opened(environ, project.path, Answer(calls=(EXIT,)), policy=RefuseQuestions()) as world:
-        await world.prompt("hello")
+        session = await world.prompt("hello")
+        (refused,) = await world.calls(session)
+        assert refused.state.status == "error" and "no plan mode is on" in refused.state.error
         tools = [[tool["function"]["name"] for tool in body.get("tools", [])] for body in world.server.bodies]
-        assert [names for names in tools if "plan_exit" in names] == []
+        assert {"plan_exit" in names for names in tools} == {True}, "a switch to plan mode must not change the tools"
         world.server.script(Answer(calls=(EXIT,)), Answer(text="the plan"))
         session, asked = await plan(world, None)
         assert asked == [] and "no user is present" in (await world.calls(session))[-1].state.error

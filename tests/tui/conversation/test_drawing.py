@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opencode_tui.engine.provider.failure import Reported, from_response
+from opencode_tui.engine.provider.error.body import Reported
+from opencode_tui.engine.provider.failure import from_response
 from opencode_tui.schema.session.stored_error import to_stored
 from opencode_tui.text.code_colors import MAX_COLORED
 from opencode_tui.tui.conversation.body import count_lines, output_tail
@@ -218,7 +219,8 @@ def test_spans_are_cut_where_the_text_is() -> None:
     assert [[text for text, _ in line] for line in lines] == [["hello"], ["wo"], ["rld"]]
 
 
-LOGIN, MODELS = "opencode-tui auth login fake", "switch models (/models)"
+LOGIN = "opencode-tui auth login fake"
+QUOTA = "add credit or raise the limit in the billing settings of fake, or switch the model (/models, or -m)"
 
 
 def test_an_error_says_what_to_do() -> None:
@@ -234,15 +236,9 @@ def test_an_error_says_what_to_do() -> None:
     ("status", "body", "shown"),
     [
         (401, "No such key", ("fake rejected the API key", "401", "No such key", LOGIN)),
-        (
-            403,
-            "Your organization must be verified to use this model",
-            ("fake: Your organization must be verified to use this model", "403", "", ""),
-        ),
         (403, "This key has no access", ("fake rejected the API key", "403", "This key has no access", LOGIN)),
-        (400, "max_tokens is too large", ("fake: max_tokens is too large", "400", "", "")),
-        (404, "The model nope does not exist", ("fake: The model nope does not exist", "404", "", MODELS)),
-        (402, "Pay first", ("fake: quota exceeded: Pay first", "402", "", "check billing with fake")),
+        (529, "Overloaded", ("fake: Overloaded", "529", "", "try again later, or switch the model (/models, or -m)")),
+        (402, "Pay first", ("fake: quota exceeded: Pay first", "402", "", QUOTA)),
     ],
 )
 def test_a_failure_shows_the_providers_reason_once_and_a_remedy_that_fits(

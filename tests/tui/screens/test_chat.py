@@ -10,6 +10,7 @@ import pytest
 from textual import events
 from textual.timer import Timer
 
+from opencode_tui.tui import start
 from opencode_tui.tui.actions.run import ARMED_MS
 from opencode_tui.tui.chrome.status_line import Pressed
 from opencode_tui.tui.options import StartOptions
@@ -417,6 +418,42 @@ async def test_quitting_while_it_works_asks_and_ends_the_turn(environ: dict[str,
         await page.ends()
         assert page.app.return_value is not None
         assert page.app.return_value.session_id is not None
+
+
+async def test_quitting_while_a_background_command_runs_asks_and_ends_it(environ: dict[str, str], folder: Path) -> None:
+    call = json.dumps({"command": "sleep 4011", "description": "waits", "background": True})
+    async with screen(environ, folder) as page:
+        await page.send(f"start <<tool bash {call}>>")
+        await page.sees("✓ Done")
+        await page.press("ctrl+x", "q")
+        await page.sees("Quit while background commands are running?")
+        await page.sees("bg1  sleep 4011")
+        await page.answer("escape")
+        await page.sees_no_more("Quit while background commands are running?")
+        assert page.app.return_value is None
+        await page.press("ctrl+x", "q")
+        await page.sees("end it and quit")
+        await page.answer("y")
+        await page.ends()
+        assert page.app.return_value is not None
+
+
+@pytest.mark.parametrize("wanted", ["notify", False])
+async def test_a_newer_version_is_reported_if_the_settings_ask_for_it(
+    environ: dict[str, str], folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wanted: object
+) -> None:
+    monkeypatch.setattr(start, "LOOK_FOR_VERSION_S", 0.0)
+    packages = tmp_path / "packages"
+    packages.mkdir()
+    (packages / "opencode_tui-98.0.0-py3-none-any.whl").touch()
+    environ |= {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(packages)}
+    async with screen(environ, folder, settings={"autoupdate": wanted}) as page:
+        if wanted:
+            await page.sees("Version 98.0.0 is available")
+        else:
+            await page.send("hello")
+            await page.sees("Echo: hello")
+            assert await page.world.client.settings.newer_version() == ""
 
 
 async def test_ctrl_c_clears_the_prompt_first_and_quits_with_a_second_press_only(

@@ -242,7 +242,7 @@ async def test_the_context_page_has_names_at_any_width(environ: dict[str, str], 
         await page.sees("✓ Done")
         await page.press("ctrl+x", "i")
         shown = await page.sees("a request with a long name")
-        assert "System prompt" in shown and "agent build" in shown
+        assert "System prompt" in shown and "family open-weights" in shown
         await page.pilot.resize_terminal(120, 30)
         shown = await page.sees("share")
         bar = next(line for line in shown.splitlines() if "····" in line)

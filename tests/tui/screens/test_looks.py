@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, cast
 
@@ -12,7 +13,7 @@ from textual.pilot import Pilot
 from opencode_tui.schema.api.catalog import CommandSummary, Notices, SandboxState
 from opencode_tui.schema.api.context import ContextItem, ContextView
 from opencode_tui.schema.api.question import Question, QuestionOption, QuestionRequest
-from opencode_tui.schema.model import ModelRef
+from opencode_tui.schema.model import Cost, ModelRef
 from opencode_tui.schema.permission import PermissionReport, PermissionRequest, Rule, ToolCallRef, Verdict
 from opencode_tui.schema.session.diff import FileDiff
 from opencode_tui.schema.session.message import Tokens
@@ -347,7 +348,8 @@ def context() -> Script:
 
     later = NOON + 52 * MINUTE
     items = [
-        item("agent", "system", "build", 2_300),
+        item("provider", "system", "anthropic", 100),
+        item("family", "system", "anthropic", 2_200),
         item("instruction", "system", "AGENTS.md, docs/CLAUDE.md", 3_700),
         item("tools", "system", "16 definitions", 6_200),
         item("summary", "summary", "written at 12:41", 9_300),
@@ -378,10 +380,12 @@ def context() -> Script:
 def many_models() -> Script:
     """Several providers."""
     script = idle()
+    cost = Cost(input=Decimal("1.25"), output=Decimal(10))
+    efforts = {name: {"reasoningEffort": name} for name in ("minimal", "low", "medium", "high")}
     script.models = [
-        SONNET,
+        SONNET.changed(variants={name: {"effort": name} for name in ("high", "max")}),
         SONNET.changed(model_id="claude-haiku-4", name="Claude Haiku 4"),
-        SONNET.changed(provider_id="openai", model_id="gpt-5", name="GPT-5"),
+        SONNET.changed(provider_id="openai", model_id="gpt-5", name="GPT-5", cost=cost, variants=efforts),
     ]
     return script
 
@@ -520,7 +524,8 @@ SITUATIONS: dict[str, Situation] = {
     "commands-that-match-nothing": Situation(idle, (100, 30), DARK, press("ctrl+p", "x", "q", "z")),
     "sessions-as-a-tree": Situation(working, (142, 36), DARK, press("ctrl+x", "l")),
     "sessions-filtered": Situation(working, (140, 36), LIGHT, press("ctrl+x", "l", "r", "e", "t", "r", "y")),
-    "models": Situation(many_models, (110, 30), DARK, press("ctrl+x", "m")),
+    "models": Situation(many_models, (110, 30), DARK, press("ctrl+t", "ctrl+x", "m")),
+    "variant": Situation(many_models, (110, 30), DARK, press("ctrl+t")),
     "agents": Situation(idle, (110, 30), DARK, press("ctrl+x", "a")),
     "themes": Situation(idle, (110, 34), DARK, press("ctrl+x", "t", "n", "o", "r", "d")),
     "keys-in-force": Situation(idle, (110, 40), DARK, press("f1")),

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from opencode_tui.schema.api.mcp import McpServerStatus, McpTool
 from opencode_tui.schema.api.search import SearchGroup, SearchHit, SearchKind, SearchResult
 from opencode_tui.schema.permission import Action, PermissionReport, PermissionRequest, Rule, Verdict
 from opencode_tui.schema.session.diff import FileDiff
@@ -277,8 +278,45 @@ def _hit(kind: SearchKind, snippet: str, marks: list[tuple[int, int]], *, tool: 
     )
 
 
+def mcp_servers() -> Script:
+    """Servers in most states, the first of which is selected."""
+    script = working()
+    script.mcp = [
+        McpServerStatus(
+            name="github",
+            kind="local",
+            state="connected",
+            target="npx -y @modelcontextprotocol/server-github",
+            tools=26,
+            tokens=4_200,
+            is_listed=True,
+            instructions="Search before you create an issue; pull requests need a branch that was pushed.",
+            output=["GitHub MCP server runs on stdio"],
+        ),
+        McpServerStatus(name="docs", kind="remote", state="known", target="https://docs.example.com/mcp", tools=3,
+                        tokens=610, resources=4, prompts=1, is_listed=True),
+        McpServerStatus(name="tickets", kind="remote", state="needs_auth", target="https://tickets.example.com/mcp",
+                        error="it asks for a sign-in: `opencode-tui mcp auth tickets`"),
+        McpServerStatus(name="database", kind="local", state="failed", target="db-mcp --port 5432",
+                        error="it ended with code 1: cannot connect to localhost:5432"),
+        McpServerStatus(name="browser", kind="local", state="disabled", target="npx @playwright/mcp", tools=25,
+                        tokens=4_650, is_listed=True),
+    ]  # fmt: skip
+    script.mcp_tools = [
+        McpTool(id=f"github_{name}", name=name, server="github", description=words, parameters={})
+        for name, words in (
+            ("create_issue", "Create an issue in a repository"),
+            ("get_file_contents", "Return the contents of a file or a folder"),
+            ("list_pull_requests", "List the pull requests of a repository, newest first"),
+            ("search_code", "Search for code across repositories"),
+        )
+    ]
+    return script
+
+
 TIMELINE = press("ctrl+x", "g", "up")
 LIST = press("ctrl+x", "l")
+MCP = press("slash", *"mcp", "enter")
 SEARCH = press("ctrl+x", "l", "/", *"retry", "space", *"backoff")
 
 SITUATIONS: dict[str, Situation] = {
@@ -302,6 +340,8 @@ SITUATIONS: dict[str, Situation] = {
     "session-browser-in-16-colors-and-ascii": Situation(
         many_sessions_pinned, (120, 34), PLAIN, press("ctrl+x", "s", "down", "down")
     ),
+    "mcp-servers": Situation(mcp_servers, (150, 26), DARK, MCP),
+    "mcp-servers-in-60-columns": Situation(mcp_servers, (60, 20), LIGHT, MCP),
     "sessions-in-16-colors-and-ascii": Situation(many_sessions, (120, 30), PLAIN, LIST),
     "search-in-160-columns": Situation(found(), (160, 30), DARK, SEARCH),
     "search-in-160-columns-light": Situation(found(), (160, 30), LIGHT, SEARCH),

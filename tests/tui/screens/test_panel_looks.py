@@ -7,12 +7,15 @@ import pytest
 from textual.pilot import Pilot
 
 from opencode_tui.schema.api.catalog import ProviderSummary
+from opencode_tui.schema.api.context import BudgetUse, ContextView, PrefixChange, PrefixView
 from opencode_tui.schema.api.importing import ImportStore
 from opencode_tui.schema.api.trash import TrashedSession
+from opencode_tui.schema.model import ModelRef
 from opencode_tui.schema.permission import PermissionRules, Rule
+from opencode_tui.schema.session.prefix import PrefixBreak
 from opencode_tui.schema.totals import SessionTotals
 from opencode_tui.tui.conversation.tools.tool import FullText
-from tests.support.terminal.conversation import ROOT
+from tests.support.terminal.conversation import ROOT, SESSION
 from tests.support.terminal.scripted_client import Script
 from tests.tui.screens.test_looks import (
     DARK,
@@ -89,6 +92,28 @@ def facts() -> Script:
         grants=[Rule(permission="bash", pattern="npm install *", action="allow")],
     )
     script.settings = {"model": "anthropic/claude-sonnet-4", "permission": {"bash": {"git push *": "ask"}}}
+    model = ModelRef(provider_id="anthropic", model_id="claude-sonnet-4")
+    script.context = ContextView(session_id=SESSION, model=model, agent="build", tokens=104_000)
+    return script
+
+
+def budgeted() -> Script:
+    """A session with budgets, whose requests did not always start with the one before."""
+    script = facts()
+    model = ModelRef(provider_id="anthropic", model_id="claude-sonnet-4")
+    lost = PrefixBreak(
+        message_id="msg_1", time=NOW_MS, model=str(model), cause="an output was pruned", place="message 8 (result)",
+        kept=90_000, lost=48_000, tokens=12_000, cost=0.0324,
+    )  # fmt: skip
+    switched = lost.changed(cause=f"the model changed from openai/gpt-5 to {model}", place="the system text", cost=None)
+    rules = PrefixChange(name=f"instruction:{ROOT}/AGENTS.md", text="…")
+    prefix = PrefixView(
+        since=NOW_MS, pending=[rules], requests=14, breaks=[lost, switched], lost_tokens=24_000, lost_cost=0.0324
+    )
+    budgets = [BudgetUse(scope="session", limit=5, spent=0.47), BudgetUse(scope="day", limit=20, spent=3.2)]
+    script.context = ContextView(
+        session_id=SESSION, model=model, agent="build", tokens=104_000, prefix=prefix, budgets=budgets
+    )
     return script
 
 
@@ -139,6 +164,7 @@ SITUATIONS: dict[str, Situation] = {
         idle, (60, 30), LIGHT, sent("# Run `pytest -q` before every commit and name the failures", listen())
     ),
     "cost": Situation(facts, (100, 24), DARK, sent("/cost")),
+    "cost-with-budgets": Situation(budgeted, (110, 26), DARK, sent("/cost")),
     "permissions-light-in-160-columns": Situation(facts, (160, 24), LIGHT, sent("/permissions")),
     "permissions-in-60-columns": Situation(facts, (60, 24), DARK, sent("/permissions")),
     "settings": Situation(facts, (60, 24), LIGHT, sent("/config")),

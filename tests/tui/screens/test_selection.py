@@ -7,8 +7,7 @@ from tests.support.terminal.screen import Page, screen
 
 
 async def select_the_answer(page: Page, words: str) -> None:
-    rows = (await page.sees(words)).splitlines()
-    row = next(at for at, line in enumerate(rows) if line.strip() == words)
+    row = await page.row(words)
     await page.pilot.mouse_down(offset=(3, row))
     await page.pilot.hover(offset=(10, row))
     await page.pilot.hover(offset=(3 + len(words), row))

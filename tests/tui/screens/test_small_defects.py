@@ -175,11 +175,32 @@ async def test_keys_before_the_engine_is_open_are_done_afterwards(environ: dict[
 
 
 async def test_keys_without_another_model_or_variant_say_so(environ: dict[str, str], folder: Path) -> None:
-    async with screen(environ, folder) as page:
+    plain = {"provider": {"fake": {"models": {"fake-model": {"reasoning": False}}}}}
+    async with screen(environ, folder, settings=plain) as page:
         await page.press("f2")
         await page.sees("No other recent model")
         await page.press("ctrl+t")
         await page.sees("This model has no variants")
+
+
+async def test_a_key_cycles_the_variants_and_the_chosen_one_is_sent(environ: dict[str, str], folder: Path) -> None:
+    async with screen(environ, folder, Answer(text="Yes."), Answer(text="No."), Answer(text="Well.")) as page:
+        await page.send("one")
+        await page.sees("Yes.")
+        await page.press("ctrl+t")
+        await page.sees("Variant: low")
+        await page.sees("default · low · medium · high")
+        await page.sees("fake-model low")
+        await page.press("ctrl+t")
+        await page.sees("Variant: medium")
+        await page.send("two")
+        await page.sees("No.")
+        await page.press("ctrl+t", "ctrl+t")
+        await page.sees("Variant: default")
+        await page.send("three")
+        await page.sees("Well.")
+        efforts = [request.body.get("reasoning_effort") for request in page.world.server.requests]
+        assert efforts == [None, "medium", None]
 
 
 async def test_an_error_of_an_edit_is_for_the_user_and_not_for_the_model(environ: dict[str, str], folder: Path) -> None:

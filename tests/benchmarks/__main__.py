@@ -2,7 +2,8 @@
 
 Every module here whose name begins with `bench_`, `stress_` or `fuzz_` is one; each runs in a process of its own, one after the
 other, prints a table (ours, floor, ratio, goal, verdict) and ends with 1 when a goal is missed. Exit code 1 when one of them did.
-`--quick` sets BENCHMARK_QUICK=1, for which those that take minutes take fewer rounds.
+`--quick` sets BENCHMARK_QUICK=1, for which those that take minutes take fewer rounds. `python -m tests.benchmarks reliability`
+runs those about reliability in full and writes one report.
 """
 
 import argparse
@@ -12,6 +13,8 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+
+from tests.benchmarks import reliability
 
 _FOLDER = Path(__file__).parent
 _PREFIXES = ("bench_", "stress_", "fuzz_")
@@ -36,6 +39,8 @@ def run_benchmark(name: str, path: Path, *, is_quick: bool) -> bool:
 
 def main() -> int:
     """Run those that are named, or all."""
+    if sys.argv[1:2] == ["reliability"]:
+        return reliability.main(sys.argv[2:])
     found = find_benchmarks()
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"one of {', '.join(found)}; all without one")

@@ -3,6 +3,7 @@
 Half of the kills strike directly after a random printed line, half at a moment uniform over the run; a whole run follows each.
 """
 
+import argparse
 import sys
 import tempfile
 import time
@@ -31,7 +32,9 @@ def work_lane(folder: Path, server: ModelServer, number: int, kills: int) -> Lan
 
 def main() -> int:
     """Kill in two lanes at once and return the exit code."""
-    kills = rounds(KILLS, 20)
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--kills", type=int, default=KILLS)
+    kills = rounds(parser.parse_args().kills, 20)
     with tempfile.TemporaryDirectory() as name, ModelServer() as server, ThreadPoolExecutor(LANES) as pool:
         jobs = [pool.submit(work_lane, Path(name), server, number, kills // LANES) for number in range(LANES)]
         lanes = [job.result() for job in jobs]

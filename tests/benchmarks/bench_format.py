@@ -13,6 +13,7 @@ from pathlib import Path
 from opencode_tui.config.settings.settings import FormatterSettings
 from opencode_tui.engine.format.formatters import Formatters, changed_lines, is_near
 from opencode_tui.engine.format.known_formatters import FormatterTable
+from opencode_tui.engine.project.programs import start_program
 from opencode_tui.engine.tool.builtin.edit import EditTool
 from opencode_tui.engine.tool.edit.file_editor import FileEditor
 from opencode_tui.schema.error import ToolError
@@ -55,7 +56,12 @@ async def measure(name: str, folder: Path, environ: dict[str, str]) -> list[Figu
         print(f"{name} is not installed")
         return []
     bench = Workbench(project)
-    formatters = Formatters(make_table=lambda: table, make_environ=lambda: environ)
+    formatters = Formatters(
+        make_table=lambda: table,
+        make_environ=lambda _: environ,
+        start_confined=start_program,
+        scratch=folder / "scratch",
+    )
     tool = EditTool(
         editor=FileEditor(
             files=bench.files, stamps=bench.stamps, permission=bench.permission, format_edit=formatters.format

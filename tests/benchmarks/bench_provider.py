@@ -12,10 +12,11 @@ import subprocess
 import sys
 import time
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 import httpx
 
-from opencode_tui.engine.provider.http import ANTHROPIC, OPENAI, Dialect, DirectLlm
+from opencode_tui.engine.provider.http import DIALECTS, Dialect, DirectLlm
 from opencode_tui.engine.provider.llm import LlmRequest, TextBlock, TextDelta, UserEntry
 from opencode_tui.engine.provider.provider import Endpoint
 from opencode_tui.schema.model import Model
@@ -23,13 +24,13 @@ from tests.benchmarks.comparison import Figure, report
 
 GOAL = 3.0
 ROUNDS = 5
-SHAPES = {"flat out": ("<<words 5000>>", 5000), "one a packet": ("<<words 600>> <<slow 1>>", 600)}
+SHAPES = {"flat out": ("<<words 1200>>", 1200), "one a packet": ("<<words 600>> <<slow 1>>", 600)}
 Ask = Callable[[LlmRequest], Awaitable[int]]
 
 
 def request_for(prompt: str) -> LlmRequest:
     return LlmRequest(
-        model=Model(provider_id="fake", model_id="m"), system=(), messages=(UserEntry((TextBlock(prompt),)),)
+        model=Model(provider_id="fake", model_id="fake-model"), system=(), messages=(UserEntry((TextBlock(prompt),)),)
     )
 
 
@@ -38,21 +39,28 @@ def bare(url: str, dialect: Dialect, client: httpx.AsyncClient) -> Ask:
 
     async def ask(request: LlmRequest) -> int:
         count, rest = 0, b""
-        async with client.stream("POST", url + dialect.path, content=dialect.encode(request)) as response:
+        async with client.stream("POST", url + dialect.path(request), content=dialect.encode(request)) as response:
             async for chunk in response.aiter_bytes():
-                *events, rest = (rest + chunk).split(b"\n\n")
+                *events, rest = (rest + chunk).replace(b"\r\n\r\n", b"\n\n").split(b"\n\n")
                 for event in events:
                     data = event[event.index(b"data: ") + 6 :]
                     if data == b"[DONE]":
                         continue
                     parsed = json.loads(data)
-                    choices = parsed.get("choices")
-                    delta = choices[0]["delta"] if choices else parsed.get("delta") or {}
-                    if delta.get("content") or delta.get("text"):
-                        count += 1
+                    count += _has_text(parsed)
         return count
 
     return ask
+
+
+def _has_text(parsed: dict[str, Any]) -> bool:
+    """Return whether an event of any of the formats carries a piece of text."""
+    if choices := parsed.get("choices"):
+        return bool(choices[0]["delta"].get("content"))
+    if candidates := parsed.get("candidates"):
+        return bool(candidates[0]["content"]["parts"][0].get("text"))
+    delta = parsed.get("delta") or {}
+    return bool(delta) if isinstance(delta, str) else bool(delta.get("text"))
 
 
 def ours(llm: DirectLlm) -> Ask:
@@ -76,8 +84,8 @@ async def cost(ask: Ask, prompt: str, expected: int) -> float:
 
 async def measure(base_url: str) -> list[Figure]:
     figures: list[Figure] = []
-    for dialect in (OPENAI, ANTHROPIC):
-        url = f"{base_url}/{dialect.wire_format}/v1"
+    for name, dialect in DIALECTS.items():
+        url = f"{base_url}/{name}/v1"
         llm = DirectLlm(Endpoint("fake", url, api_key="k"), dialect)
         async with httpx.AsyncClient(trust_env=False, timeout=60) as client:
             for shape, (prompt, count) in SHAPES.items():
@@ -85,9 +93,7 @@ async def measure(base_url: str) -> list[Figure]:
                 floor = await cost(bare(url, dialect, client), prompt, count)
                 spent = await cost(ours(llm), prompt, count)
                 per_chunk = 1e6 / count
-                figures.append(
-                    Figure(f"{dialect.wire_format}, {shape}", spent * per_chunk, GOAL, "us", floor * per_chunk)
-                )
+                figures.append(Figure(f"{name}, {shape}", spent * per_chunk, GOAL, "us", floor * per_chunk))
         await llm.close()
     return figures
 

@@ -1,10 +1,12 @@
 """What a benchmark prints: each figure with its floor of the same run, the ratio, the goal, and whether it is met."""
 
 import gc
+import json
+import os
 import statistics
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +49,13 @@ def median_ms(*works: Callable[[], object], rounds: int = 7) -> list[float]:
 
 
 def report(figures: Sequence[Figure]) -> int:
-    """Print the table and return the exit code: 1 when a goal is missed."""
+    """Print the table and return the exit code: 1 when a goal is missed.
+
+    The figures are also appended to the file that BENCHMARK_FIGURES names, a JSON object per line.
+    """
+    if path := os.environ.get("BENCHMARK_FIGURES"):
+        with open(path, "a", encoding="utf-8") as output:
+            output.writelines(json.dumps(asdict(figure) | {"measured": figure.measured}) + "\n" for figure in figures)
     print(f"{'':<52} {'ours':>11} {'floor':>11} {'measured':>10} {'goal':>8}")
     for figure in figures:
         floor = "" if figure.floor is None else f"{figure.floor:.3g} {figure.unit}"

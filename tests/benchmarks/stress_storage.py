@@ -1,10 +1,11 @@
-"""What the default tests sample, in full: `python -m tests.benchmarks.stress_storage`; about a minute.
+"""What the default tests sample, in full: `python -m tests.benchmarks.stress_storage [PART…]`; minutes.
 
-8 processes with 200 operations each · every file call of three scenarios failing in each way, once and from then on · 200 kills of
+16 processes with 500 operations each · every file call of three scenarios failing in each way, once and from then on · 200 kills of
 a writer · a kill at every file call of the migrations · a million reads during writes. Exit code 1 when anything was lost, torn
 or late.
 """
 
+import argparse
 import asyncio
 import json
 import os
@@ -18,22 +19,25 @@ from pathlib import Path
 from opencode_tui.storage.paths import Paths, find_paths
 from opencode_tui.storage.storage import Storage
 from tests.benchmarks.comparison import Figure, report
+from tests.benchmarks.rounds import rounds
 from tests.storage.fault_scenarios import FAULTS, SCENARIOS, complaint, count_calls
 from tests.storage.legacy_store import expected_store, make_legacy_store, make_project, migrate, read_store
 from tests.storage.load import BODY, fork, kill_while_writing, run_processes, wait_for
 from tests.support.faults.file_system import DEATH, FaultyFiles
 
-KILLS = 200
-READS = 1_000_000
+KILLS = rounds(200, 20)
+READS = rounds(1_000_000, 50_000)
+PROCESSES, OPERATIONS = rounds(16, 8), rounds(500, 50)
 
 
 def many_processes(paths: Paths) -> list[Figure]:
-    """8 processes with 200 mixed operations each on one store."""
-    outcome = run_processes(paths, processes=8, operations=200)
+    """Processes with mixed operations on one store."""
+    outcome = run_processes(paths, processes=PROCESSES, operations=OPERATIONS)
+    name = f"{PROCESSES} x {OPERATIONS} operations"
     return [
-        Figure("8 x 200 operations: lost updates", outcome["lost"], 0, ""),
-        Figure("8 x 200 operations: failed processes", outcome["failed"], 0, ""),
-        Figure("8 x 200 operations: longest wait", outcome["longest_s"], 2, "s"),
+        Figure(f"{name}: lost updates", outcome["lost"], 0, ""),
+        Figure(f"{name}: failed processes", outcome["failed"], 0, ""),
+        Figure(f"{name}: longest wait", outcome["longest_s"], 2, "s"),
     ]
 
 
@@ -99,17 +103,21 @@ def killed_migrations(paths: Paths) -> list[Figure]:
     return [Figure(f"migrations killed at {files.calls} calls: wrong ends", wrong, 0, "")]
 
 
+PARTS: dict[str, Callable[[Paths], list[Figure]]] = {
+    "processes": many_processes,
+    "faults": every_fault,
+    "kills": many_kills,
+    "migrations": killed_migrations,
+    "reads": torn_reads,
+}
+
+
 def main() -> int:
-    """Run everything, each in a folder of its own, and return the exit code."""
+    """Run the parts that are named, or all, each in a folder of its own, and return the exit code."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("parts", nargs="*", choices=[[], *PARTS])
     figures: list[Figure] = []
-    works: list[Callable[[Paths], list[Figure]]] = [
-        many_processes,
-        every_fault,
-        many_kills,
-        killed_migrations,
-        torn_reads,
-    ]
-    for work in works:
+    for work in [PARTS[name] for name in parser.parse_args().parts or PARTS]:
         with tempfile.TemporaryDirectory() as name:
             figures += work(find_paths({"HOME": str(Path(name))}))
     return report(figures)

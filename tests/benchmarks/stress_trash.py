@@ -31,7 +31,7 @@ def every_call(paths: Paths, move: str, *, two_disks: bool) -> list[Figure]:
     """The process dies at every file call of a move, and every call fails, once and from then on."""
     scene = Scene(paths, move, two_disks=two_disks)
     calls = scene.count_calls()
-    step = rounds(1, 5)
+    step = rounds(1, 25)
     wrong = [(at, words) for at in range(1, calls + 1, step) if (words := scene.complaint_after_death(at=at))]
     failed = [
         (at, fault, words)

@@ -113,4 +113,5 @@ def test_by_hand_it_prints_settings_to_paste() -> None:
         while not printed.endswith("\n}\n"):
             printed += process.stdout.readline()
         process.terminate()
-    assert set(json.loads(printed)["provider"]) == {"fake", "fake-anthropic", "fake-litellm"}
+    named = {"fake", "fake-anthropic", "fake-litellm", "fake-responses", "fake-gemini", "fake-gemini-litellm"}
+    assert set(json.loads(printed)["provider"]) == named

@@ -95,6 +95,7 @@ def shell(world: HostileWorld) -> None:
     world.command("!cat hostile.txt")
     world.terminal.sees("Done")
     world.choose("Expand or collapse tool output")
+    world.read_through()
     _open_tool(world, 0)
     world.choose("Expand or collapse tool output")
 

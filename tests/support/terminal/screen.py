@@ -87,6 +87,14 @@ class Page:
         """Wait until the screen shows these words; return its text. Raise AssertionError with that text after the timeout."""
         return await self._until(lambda text: words in text, f"{words!r} did not come", timeout)
 
+    async def row(self, words: str, *, timeout: float = PATIENCE_S) -> int:
+        """Wait until a row consists of these words; return its number, counted from 0."""
+
+        def rows(text: str) -> list[int]:
+            return [at for at, line in enumerate(text.splitlines()) if line.strip() == words]
+
+        return rows(await self._until(rows, f"no row was {words!r}", timeout))[0]
+
     async def sees_no_more(self, words: str, *, timeout: float = PATIENCE_S) -> str:
         """Wait until these words are gone."""
         return await self._until(lambda text: words not in text, f"{words!r} did not go", timeout)

@@ -16,6 +16,8 @@ from opencode_tui.schema.api.background import BackgroundCommand
 from opencode_tui.schema.api.catalog import AgentSummary, CommandSummary, Notices, ProviderSummary, SandboxState
 from opencode_tui.schema.api.context import ContextView
 from opencode_tui.schema.api.importing import ImportStore
+from opencode_tui.schema.api.language import LanguageServerState, Symbol
+from opencode_tui.schema.api.mcp import McpServerStatus, McpTool
 from opencode_tui.schema.api.project import Places
 from opencode_tui.schema.api.question import QuestionRequest
 from opencode_tui.schema.api.search import SearchResult
@@ -68,6 +70,8 @@ class Script:
     plan: str = ""
     found: SearchResult = field(default_factory=lambda: SearchResult(groups=[]))
     files: list[str] = field(default_factory=list[str])
+    mcp: list[McpServerStatus] = field(default_factory=list[McpServerStatus])
+    mcp_tools: list[McpTool] = field(default_factory=list[McpTool])
     commands: list[CommandSummary] = field(default_factory=list[CommandSummary])
     models: list[Model] = field(default_factory=lambda: [SONNET])
     notices: Notices = field(default_factory=Notices)
@@ -75,6 +79,8 @@ class Script:
     sandbox: SandboxState = field(default_factory=lambda: SandboxState(tier="bubblewrap"))
     settings: dict[str, Any] = field(default_factory=dict[str, Any])
     background: list[BackgroundCommand] = field(default_factory=list[BackgroundCommand])
+    languages: list[LanguageServerState] = field(default_factory=list[LanguageServerState])
+    symbols: list[Symbol] = field(default_factory=list[Symbol])
     branch: str | None = "main"
     status_text: str = ""
     can_import: bool = False
@@ -199,7 +205,8 @@ class ScriptedClient:
         self.undo = _Facet(preview=lambda *_: script.undo, recover=None)
         self.context = _Facet(items=lambda _id: _context(script))
         self.background = _Facet(list=lambda _id=None: list(script.background))
-        self.languages = _Facet(servers=lambda: [], symbols=lambda _query: [])
+        self.mcp = _Facet(servers=lambda: script.mcp, tools=lambda _name: script.mcp_tools, resources=[])
+        self.languages = _Facet(servers=lambda: script.languages, symbols=lambda _query: script.symbols)
         self.imports = _Facet(available=lambda: script.can_import, stores=lambda: script.stores, progress=None)
 
     def events(self) -> _Events:

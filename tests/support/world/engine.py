@@ -38,11 +38,13 @@ class World:
     async def new_session(self) -> SessionInfo:
         return await self.client.sessions.create(CreateSession())
 
-    async def prompt(self, *parts: PromptPart | str, session: SessionInfo | None = None) -> SessionInfo:
+    async def prompt(
+        self, *parts: PromptPart | str, session: SessionInfo | None = None, model: ModelRef = MODEL
+    ) -> SessionInfo:
         """Send a prompt to its end and return its session."""
         session = session or await self.new_session()
         inputs = [TextInput(text=part) if isinstance(part, str) else part for part in parts]
-        await self.client.prompts.prompt(session.id, PromptInput(model=MODEL, parts=inputs))
+        await self.client.prompts.prompt(session.id, PromptInput(model=model, parts=inputs))
         return session
 
     async def command(self, name: str, arguments: str = "", **fields: Any) -> SessionInfo:
@@ -91,13 +93,19 @@ async def opened(
     window: Window | None = None,
     limit: tuple[int, int] = (200_000, 8_000),
     in_thread: bool = False,
+    has_all: bool = False,
+    models: dict[str, dict[str, Any]] | None = None,
 ) -> AsyncGenerator[World]:
     """Open the folder; the model gives these answers, then obeys directives. With a window it counts with a real tokenizer.
 
-    `in_thread` runs the engine as it runs for the TUI.
+    `in_thread` runs the engine as it runs for the TUI; with `has_all` there is a provider of every format. `models` are
+    more models, by provider.
     """
     with ModelServer(window=window) as server:
-        content = {"provider": provider_config(server.base_url, limit=limit), **(settings or {})}
+        providers = provider_config(server.base_url, limit=limit, has_all=has_all)
+        for name, more in (models or {}).items():
+            providers[name]["models"] = {**providers[name]["models"], **more}
+        content = {"provider": providers, **(settings or {})}
         server.script(*answers)
         variables = {**environ, "OPENCODE_CONFIG_CONTENT": json.dumps(content)}
         opening = (

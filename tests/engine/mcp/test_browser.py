@@ -65,9 +65,10 @@ async def test_a_program_of_the_project_is_no_browser(program: Any, tmp_path: Pa
 
 
 async def test_a_browser_that_stays_open_is_not_ended(program: Any, tmp_path: Path, environ: dict[str, str]) -> None:
-    seen = tmp_path / "seen"
-    path = program(f"sleep 1.5; touch {seen}")
+    seen, closed = tmp_path / "seen", tmp_path / "closed"
+    path = program(f"until [ -e {closed} ]; do sleep 0.05; done; touch {seen}")
     assert await open_browser(URL, {**environ, "BROWSER": str(path)}, Path("/nowhere"))
     gc.collect()
     assert not seen.exists()
+    closed.touch()
     await until(seen.exists)

@@ -114,7 +114,7 @@ SCRIPTS: dict[str, str] = {
     "read disks and memory": (
         "for f in /dev/mem /dev/vda /dev/sda /dev/nvme0n1 /proc/kcore; do head -c 9 $f | sed 's/^/CANARY-/'; done"
     ),
-    "read what others hold open": "cat /proc/[0-9]*/{fd,map_files}/* < /dev/null 2> /dev/null & sleep 0.3; kill -9 $!",
+    "read what others hold open": "cat /proc/[0-9]*/{fd,map_files}/* < /dev/null 2> /dev/null & sleep 0.3; kill -9 $!; wait $!",
     "write by variables of tools": (
         "KRB5_TRACE={outside}/w curl -s http://127.0.0.1; GIT_TRACE={outside}/w git status; "
         "BASH_XTRACEFD=9 bash -xc : 9>{outside}/w; SSLKEYLOGFILE={outside}/w curl -s https://127.0.0.1"

@@ -1,21 +1,23 @@
 """Estimated against true tokens after ten reported steps, on code, prose, Chinese and JSON, for each tokenizer; and what it costs.
 
+With `TEKKEN`, the file of Mistral's tokenizer (tests/support/provider/token_counter.py), there are four of them.
+
 `request` is the whole next request of steps 11 to 15, `new text` a text of the kind that was never seen; in brackets what
 four characters a token would give.
 """
 
+import os
 import random
 import statistics
 import sys
 import tempfile
 from itertools import chain
 from pathlib import Path
-from typing import get_args
 
 from opencode_tui.engine.session.tokens.characters import tokens_by_length
 from opencode_tui.engine.session.tokens.estimate import TokenEstimator
 from tests.benchmarks.comparison import Figure, median_ms, report
-from tests.support.provider.token_counter import TokenCounter, Vocabulary
+from tests.support.provider.token_counter import BUNDLED, TokenCounter, Vocabulary
 from tests.support.sessions.corpus import KINDS, Kind, passage
 from tests.support.sessions.growing_session import GrowingSession
 from tests.support.sessions.records import MODEL
@@ -47,8 +49,9 @@ def errors(kind: Kind, vocabulary: Vocabulary, seed: int, folder: Path) -> tuple
 def main() -> int:
     """Measure and report."""
     figures: list[Figure] = []
+    vocabularies: list[Vocabulary] = [*BUNDLED, "tekken"] if os.environ.get("TEKKEN") else [*BUNDLED]
     with tempfile.TemporaryDirectory() as folder:
-        for vocabulary in get_args(Vocabulary):
+        for vocabulary in vocabularies:
             for kind in KINDS:
                 found = [
                     errors(kind, vocabulary, seed, Path(folder, f"{vocabulary}-{kind}-{seed}"))

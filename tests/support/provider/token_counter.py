@@ -3,6 +3,8 @@
     counter = TokenCounter("o200k_base")          # or "cl100k_base", "claude"
     counter.request(body, api="openai")
 
+A fourth one, "tekken", is that of Mistral's models; `TEKKEN` names its file, `tekken_240911.json` of the package mistral-common.
+
 The frame around the texts follows OpenAI's published recipe: three tokens a message, three before the answer. A tool's schema
 counts as its JSON, a picture by its provider's rule.
 """
@@ -12,6 +14,7 @@ import importlib.util
 import json
 import os
 import struct
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import ceil
@@ -20,7 +23,10 @@ from typing import Any, Literal, Protocol
 
 from tests.support.provider.model_script import Answer, Api, failure
 
-Vocabulary = Literal["o200k_base", "cl100k_base", "claude"]
+Vocabulary = Literal["o200k_base", "cl100k_base", "claude", "tekken"]
+BUNDLED: Sequence[Vocabulary] = ("o200k_base", "cl100k_base", "claude")
+"""Those of litellm."""
+
 _MESSAGE = 3
 _CALL = 4
 _TOOL = 6
@@ -100,6 +106,8 @@ def refusal(window: Window, count: int, *, api: Api) -> Answer:
 
 @lru_cache
 def _encoding(vocabulary: Vocabulary) -> _Encoding:
+    if vocabulary == "tekken":
+        return _Tekken(Path(os.environ["TEKKEN"]))
     package = importlib.util.find_spec("litellm")
     assert package is not None and package.submodule_search_locations
     folder = Path(package.submodule_search_locations[0]) / _FOLDER
@@ -124,6 +132,22 @@ class _Tiktoken:
 
     def count(self, text: str) -> int:
         return len(self._encoding.encode(text, disallowed_special=()))
+
+
+class _Tekken:
+    def __init__(self, file: Path) -> None:
+        import tiktoken
+
+        known = json.loads(file.read_bytes())
+        config = known["config"]
+        size = config["default_vocab_size"] - config["default_num_special_tokens"]
+        ranks = {base64.b64decode(one["token_bytes"]): one["rank"] for one in known["vocab"][:size]}
+        self._encoding = tiktoken.Encoding(
+            "tekken", pat_str=config["pattern"], mergeable_ranks=ranks, special_tokens={}
+        )
+
+    def count(self, text: str) -> int:
+        return len(self._encoding.encode(text))
 
 
 class _Claude:

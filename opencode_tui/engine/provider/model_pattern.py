@@ -6,6 +6,7 @@ shell, letters of either case. `short_name` removes what others put before a nam
 
 import re
 from fnmatch import fnmatchcase
+from functools import lru_cache
 
 from msgspec import Struct
 
@@ -43,20 +44,34 @@ class ModelName(Struct, frozen=True):
 
     def matches(self, pattern: str) -> bool:
         """Return whether a pattern applies to the model."""
-        wanted = pattern.lower()
-        if "/" not in wanted:
-            return _matches(wanted, self.short)
-        return _matches(wanted, self.full) or (self.sent != self.full and _matches(wanted, self.sent))
+        wanted = _parse(pattern)
+        if not wanted.has_path:
+            return wanted.matches(self.short)
+        return wanted.matches(self.full) or (self.sent != self.full and wanted.matches(self.sent))
 
 
-def _matches(pattern: str, name: str) -> bool:
-    fixed = _FIXED.match(pattern)
+class _Pattern(Struct, frozen=True):
+    """A pattern in lower case: what comes before its first wildcard, and the rest."""
+
+    start: str
+    rest: str
+    has_path: bool
+
+    def matches(self, name: str) -> bool:
+        if not name.startswith(self.start):
+            return False
+        # Compiling an expression takes longer than all else, and most patterns end with their only star.
+        rest = self.rest
+        return rest == "*" or (len(name) == len(self.start) if not rest else fnmatchcase(name, self.start + rest))
+
+
+@lru_cache(maxsize=1024)
+def _parse(pattern: str) -> _Pattern:
+    """Return a pattern; a listing compares the same few hundred with each of 1,500 models."""
+    wanted = pattern.lower()
+    fixed = _FIXED.match(wanted)
     assert fixed is not None
-    start, rest = fixed[0], pattern[fixed.end() :]
-    if not name.startswith(start):
-        return False
-    # Compiling an expression takes longer than all else, and most patterns end with their only star.
-    return rest == "*" or (name == start if not rest else fnmatchcase(name, pattern))
+    return _Pattern(fixed[0], wanted[fixed.end() :], "/" in wanted)
 
 
 def name_of(model: Model) -> ModelName:

@@ -7,7 +7,7 @@ updated when the installed table changes; without a usable cache only the start 
 import importlib.util
 import logging
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import TypedDict
@@ -86,19 +86,23 @@ class ModelTable:
         self._cache = cache / _CACHE_FILE if cache else None
         self._source = source
         self._providers: JsonObject | None = None
+        self._models: dict[tuple[str, ...], Mapping[str, ListedModel]] = {}
 
     def provider_ids(self) -> list[str]:
         """Return litellm's names of all providers in the table."""
         return sorted(self._load())
 
-    def models(self, names: tuple[str, ...]) -> dict[str, ListedModel]:
-        """Return the chat models of these providers by ID, in the table's order."""
+    def models(self, names: tuple[str, ...]) -> Mapping[str, ListedModel]:
+        """Return the chat models of these providers by ID, in the table's order; computed once for the same names."""
+        if (known := self._models.get(names)) is not None:
+            return known
         found: dict[str, ListedModel] = {}
         for name in names:
             for model_id, entry in as_object(self._load().get(name)).items():
                 context, output, prices, large, *flags = entry
                 tiers = tuple((above, tuple(one)) for above, one in large)
                 found.setdefault(model_id, ListedModel(context, output, tuple(prices), tiers, *flags))
+        self._models[names] = found
         return found
 
     def _load(self) -> JsonObject:

@@ -187,7 +187,7 @@ class Provider:
         names = {name.lower() for name in as_object(self._options.get("headers"))}
         return bool(names & {"authorization", "x-api-key", "api-key", "x-goog-api-key"})
 
-    def _listed(self) -> dict[str, ListedModel]:
+    def _listed(self) -> Mapping[str, ListedModel]:
         return self._table.models(self._known.tables) if self._known and self._known.tables else {}
 
     def _is_listed(self, model_id: str) -> bool:

@@ -14,6 +14,7 @@ FORBIDDEN = {
     "No UI library in the engine": ("bus/bus.py", "rich"),
     "The TUI imports client, schema and text": ("tui/options.py", "opencode_tui.config.auth"),
     "The face for editors imports client, schema and text": ("acp/errors.py", "opencode_tui.config.auth"),
+    "Many tasks import client, schema and text": ("batch/journal.py", "opencode_tui.config.auth"),
     "The command line imports client, schema and text": ("cli/table.py", "opencode_tui.engine.engine"),
     "The state of the conversation imports no widget": ("tui/state/transcript.py", "textual"),
     "Texts import no UI library": ("text/cells.py", "click"),

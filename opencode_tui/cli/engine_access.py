@@ -40,7 +40,7 @@ def with_client(work: "Callable[[LocalClient], Awaitable[T]]", *, policy: "Polic
         async with open_client(os.environ, Path.cwd(), policy=policy) as client:
             return await work(client)
 
-    return _run(main)
+    return run_main(main)
 
 
 def with_session_client(work: "Callable[[Client], Awaitable[T]]", *, policy: "Policy | None" = None) -> T:
@@ -56,7 +56,7 @@ def with_session_client(work: "Callable[[Client], Awaitable[T]]", *, policy: "Po
         async with open_client(os.environ, Path.cwd(), policy=policy) as client:
             return await work(client)
 
-    return _run(main)
+    return run_main(main)
 
 
 def with_shared_client(work: "Callable[[Client], Awaitable[T]]") -> T:
@@ -66,7 +66,7 @@ def with_shared_client(work: "Callable[[Client], Awaitable[T]]") -> T:
         async with open_here(Path.cwd()) as client:
             return await work(client)
 
-    return _run(main)
+    return run_main(main)
 
 
 def with_server(work: "Callable[[RemoteClient], Awaitable[T]]", url: str) -> T:
@@ -76,7 +76,7 @@ def with_server(work: "Callable[[RemoteClient], Awaitable[T]]", url: str) -> T:
         async with _remote(url, None, None) as client:
             return await work(client)
 
-    return _run(main)
+    return run_main(main)
 
 
 def with_snapshots(work: "Callable[[Snapshots], Awaitable[T]]") -> T:
@@ -141,7 +141,8 @@ def _remote(url: str, password: str | None, directory: str | None) -> "AbstractA
     return open_remote(url, password=given, username=username, directory=directory)
 
 
-def _run(main: Callable[[], Coroutine[Any, Any, T]]) -> T:
+def run_main(main: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    """Run a command's coroutine with its log; Ctrl-C, a hang-up and SIGTERM cancel it and raise KeyboardInterrupt."""
     options = click.get_current_context().find_object(GlobalOptions)
     start_log(find_log_folder(os.environ), options.log_level if options else None)
     own_process.erase_keys()

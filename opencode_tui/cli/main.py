@@ -47,6 +47,7 @@ class _Commands(LazyGroup):
         "Run": {
             DEFAULT_COMMAND: Entry("opencode_tui.cli.commands.tui:tui", "Open the TUI in DIR (default command)."),
             "run": Entry("opencode_tui.cli.run.run:run", "Run one prompt non-interactively."),
+            "batch": Entry("opencode_tui.cli.commands.batch.batch:batch", "Run many tasks, each in its own worktree."),
             "serve": Entry("opencode_tui.cli.commands.serve:serve", "Serve sessions over HTTP."),
             "attach": Entry("opencode_tui.cli.commands.attach:attach", "Open the TUI against a running server."),
             "acp": Entry("opencode_tui.cli.commands.acp:acp", "Let an editor use the agent."),

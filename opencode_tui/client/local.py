@@ -57,6 +57,12 @@ class LocalClient(LocalSessionFacets, LocalFolderFacets):
         instance = await self._engine.instance(self.directory)
         return await instance.run_confined(argv, folder, feed, is_read_only=is_read_only, timeout_ms=timeout_ms)
 
+    async def assign_session(self, session_id: str, directory: Path) -> None:
+        """Make a session and its agents' sessions belong to another folder of the project, for when this one is removed."""
+        sessions = (await self._engine.instance(self.directory)).session.sessions
+        for info in await sessions.family(await sessions.get(session_id)):
+            await self._engine.store.update(info.id, lambda found: found.changed(directory=str(directory)), touch=False)
+
     async def reopen(self) -> None:
         """Open the folder again."""
 

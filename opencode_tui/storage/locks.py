@@ -3,7 +3,8 @@
 `{session}.run` guards messages and parts, `{session}.write` the session's record and its small siblings, `store` the rest;
 `forks.write` the list of forks that are not fully copied. `{session}.fork` is held while the session is forked, or to keep others
 from forking it; `{session}.copy` while the records of that fork are copied; `import.write` while sessions are imported,
-`trash.write` while they are deleted or restored, `{server}.sign-in` while the token of an MCP server is refreshed.
+`trash.write` while they are deleted or restored, `{server}.sign-in` while the token of an MCP server is refreshed,
+`{repository}.tasks` while the worktree of a batch task is added or removed.
 Source: SPEC, section 3, locks.
 """
 
@@ -103,6 +104,10 @@ class Locks:
     def worktree(self, name: str) -> ProcessLock:
         """Return the lock of a worktree's files and snapshots; `name` is derived from its path."""
         return self._lock(f"{name}.worktree")
+
+    def task_worktrees(self, name: str) -> ProcessLock:
+        """Return the lock for adding and removing worktrees of batch tasks; `name` is derived from the repository's."""
+        return self._lock(f"{name}.tasks")
 
     def _is_dead(self, owner_file: str) -> bool:
         """Return whether the process in an owner file has ended without releasing its lock."""

@@ -69,6 +69,11 @@ class Paths(Struct, frozen=True):
         return self.tool_output / hashlib.sha256(os.fsencode(worktree)).hexdigest()[:40]
 
     @property
+    def tasks(self) -> Path:
+        """The worktrees of batch tasks that run, each with a record of its origin (`task_folders.py`)."""
+        return self.cache / "batch"
+
+    @property
     def log(self) -> Path:
         """Log files."""
         return self.data / "log"

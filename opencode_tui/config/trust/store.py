@@ -17,6 +17,7 @@ from opencode_tui.schema.error import TrustError
 from opencode_tui.schema.ids import Clock, system_clock
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.storage.paths import Paths
+from opencode_tui.storage.task_folders import task_origin
 
 Verdict = Literal["trusted", "changed", "unknown"]
 
@@ -42,8 +43,12 @@ class TrustStore:
         return [_to_folder(worktree, entries[worktree]) for worktree in sorted(entries)]
 
     def find(self, worktree: Path) -> TrustedFolder | None:
-        """Return the trusted content of a worktree, None when it was never trusted. Raises TrustError. Blocks."""
-        entry = self._read().get(str(worktree))
+        """Return the trusted content of a worktree, None when it was never trusted. Raises TrustError. Blocks.
+
+        A batch task's worktree has the trust of the one that it was made from: the same content counts in both.
+        """
+        origin = task_origin(self._paths, worktree)
+        entry = self._read().get(str(worktree) if origin is None else origin)
         return None if entry is None else _to_folder(str(worktree), entry)
 
     def grant(self, worktree: Path, items: list[ReviewItem]) -> None:

@@ -7,6 +7,8 @@ repository's settings do not change. Nothing is fetched. No commit is lost: a br
 import asyncio
 import itertools
 import os
+import shutil
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -14,7 +16,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from opencode_tui.engine.project.git import SafeGit
-from opencode_tui.engine.project.repository import Repository, find_repository
+from opencode_tui.engine.project.repository import Repository, find_repository, read_small
 from opencode_tui.schema.error import ConfigError, GitUnavailableError
 
 BRANCHES = "opencode-tui/"
@@ -27,6 +29,13 @@ class LinkedWorktree(Struct, frozen=True):
     path: Path
     branch: str
     start: str
+
+
+class WorktreeChanges(Struct, frozen=True):
+    """The changes of a work tree since a commit, as `git apply` reads them, and the paths of the changed files."""
+
+    diff: str
+    files: tuple[str, ...]
 
 
 class LinkedWorktrees:
@@ -161,6 +170,103 @@ class LinkedWorktrees:
             return (await self._git.run("rev-parse", "--verify", "--quiet", "HEAD^{commit}")).strip()
         except GitUnavailableError as error:
             raise ConfigError(f"{self._repository.worktree} has no commits; commit something first") from error
+
+
+class DetachedWorktrees:
+    """Worktrees without a branch for batch tasks, and what their results become. Raises GitUnavailableError with git's reason."""
+
+    def __init__(self, repository: Repository, *, environ: Mapping[str, str]) -> None:
+        self._repository = repository
+        self._git = SafeGit(repository.worktree, environ=environ)
+
+    async def find_commit(self, name: str) -> str:
+        """Return the full ID of a commit. Raises ConfigError when the repository has none of this name."""
+        try:
+            return (
+                await self._git.run("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
+            ).strip()
+        except GitUnavailableError as error:
+            top = self._repository.worktree
+            if name == "HEAD":
+                raise ConfigError(f"{top} has no commits; commit something first") from error
+            raise ConfigError(f"{top} has no commit {name!r}; name a commit, a branch or a tag of it") from error
+
+    async def count_uncommitted(self) -> int:
+        """Return the number of files that differ from HEAD or are new."""
+        variables = await self._git.without_filters(self._repository)
+        status = await self._git.run("status", "--porcelain", "-z", "--no-renames", more=variables)
+        return len(_names(status))
+
+    async def add(self, path: Path, commit: str) -> None:
+        """Create a worktree with the files of a commit, without filters."""
+        await self._git.run("worktree", "add", "--quiet", "--detach", "--no-checkout", str(path), commit)
+        await self._git.run("read-tree", commit, folder=path)
+        variables = await self._plain(path)
+        await self._git.run("checkout-index", "--all", "--index", "--quiet", folder=path, more=variables)
+
+    async def remove(self, path: Path) -> None:
+        """Remove a worktree with all its files, also a damaged or incomplete one."""
+        await asyncio.to_thread(shutil.rmtree, path, ignore_errors=True)
+        if not await asyncio.to_thread(self._is_listed, path):
+            return
+        more = {"GIT_DIR": str(self._repository.common_dir)}  # git enters no bare repository that is not named
+        await self._git.run("worktree", "remove", "--force", "--force", str(path), folder=path.parent, more=more)
+
+    def _is_listed(self, path: Path) -> bool:
+        """Return whether the repository has a worktree at this path; blocks."""
+        try:
+            entries = list(os.scandir(self._repository.common_dir / "worktrees"))
+        except OSError:
+            return False
+        return any((read_small(Path(entry.path, "gitdir")) or "").strip() == str(path / ".git") for entry in entries)
+
+    async def changes(self, path: Path, base: str) -> WorktreeChanges:
+        """Return what differs between a commit and a worktree, new files included, ignored ones not.
+
+        New objects go to a temporary folder, so that the repository stays as it is. Files that are not UTF-8 count as binary.
+        """
+        variables = dict(await self._plain(path))
+        with tempfile.TemporaryDirectory(dir=path.parent, prefix="diff-") as temporary:
+            folder = Path(temporary)
+            (folder / "attributes").write_text("* -diff\n")
+            objects = folder / "objects"
+            objects.mkdir()
+            variables["GIT_OBJECT_DIRECTORY"] = str(objects)
+            variables["GIT_ALTERNATE_OBJECT_DIRECTORIES"] = str(self._repository.common_dir / "objects")
+            await self._git.run("add", "--intent-to-add", "--all", "--", ".", folder=path, more=variables)
+            names = await self._git.run("diff", "--name-only", "-z", "--no-renames", base, folder=path, more=variables)
+            options = (
+                "--binary",
+                "--full-index",
+                "--no-renames",
+                "--no-color",
+                "--src-prefix=a/",
+                "--dst-prefix=b/",
+                base,
+            )
+            diff = await self._git.run("diff", *options, folder=path, more=variables)
+            if not _is_unicode(diff):
+                number = variables["GIT_CONFIG_COUNT"]
+                variables["GIT_CONFIG_COUNT"] = str(int(number) + 1)
+                variables[f"GIT_CONFIG_KEY_{number}"] = "core.attributesFile"
+                variables[f"GIT_CONFIG_VALUE_{number}"] = str(folder / "attributes")
+                diff = await self._git.run("diff", *options, folder=path, more=variables)
+        return WorktreeChanges(diff, tuple(_names(names)))
+
+    async def _plain(self, path: Path) -> Mapping[str, str]:
+        """Return the variables for commands that read or write files in a worktree."""
+        repository = await asyncio.to_thread(find_repository, path)
+        if repository is None or repository.common_dir != self._repository.common_dir:
+            raise GitUnavailableError(f"{path} is not a worktree any more")
+        return await self._git.without_filters(repository)
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def shorten_names(names: Sequence[str]) -> str:

@@ -58,6 +58,7 @@ from opencode_tui.schema.event.event import (
 )
 from opencode_tui.schema.permission import Action
 from opencode_tui.schema.record import JsonObject
+from opencode_tui.storage.task_folders import is_task_worktree
 
 if TYPE_CHECKING:
     from opencode_tui.config.settings.settings import SandboxSettings
@@ -489,6 +490,13 @@ class FolderServices:
         )
 
     @property
+    def has_snapshots(self) -> bool:
+        """Whether file states are recorded for undo: not if that is off, nor in a batch task's worktree, which is removed."""
+        return self.config.settings.snapshot is not False and not is_task_worktree(
+            self.core.paths, self.project.worktree
+        )
+
+    @property
     def has_mcp(self) -> bool:
         """Whether the settings have an MCP server that is switched on."""
         entries = self.config.settings.mcp or {}
@@ -634,5 +642,5 @@ class FolderServices:
             paths=core.paths,
             locks=core.locks,
             clock=core.clock,
-            settings=SnapshotSettings(is_on=self.config.settings.snapshot is not False),
+            settings=SnapshotSettings(is_on=self.has_snapshots),
         )

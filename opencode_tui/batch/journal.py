@@ -1,0 +1,107 @@
+"""The results file of a batch: one line of JSON a task, appended and synced to the disk as the task ends.
+
+A task is done when its whole line is in the file. A torn last line, as a killed process or a full disk leaves it, is ignored and
+cut. One batch at a time writes a file.
+"""
+
+import asyncio
+import json
+import os
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Self
+
+from pydantic import ValidationError
+
+from opencode_tui.batch.task import TaskResult
+from opencode_tui.schema.error import ConfigError, StorageError
+
+_MODE = 0o600
+"""Results have the text of files: only their user reads them."""
+
+
+class Journal:
+    """An open results file, opened by `open_journal`."""
+
+    def __init__(self, path: Path, descriptor: int) -> None:
+        self.path = path
+        self.results: dict[str, TaskResult] = {}
+        """The results by task; the last line of a task counts."""
+        self._descriptor = descriptor
+        self._end = 0
+        self._writing = asyncio.Lock()
+
+    def read(self) -> Self:
+        """Read the results and cut a torn end. Raises ConfigError for a line that is not a result, OSError. Blocks."""
+        data = b""
+        while chunk := os.read(self._descriptor, 1 << 20):
+            data += chunk
+        whole = data[: data.rfind(b"\n") + 1]
+        for number, line in enumerate(whole.split(b"\n"), 1):
+            if line.strip():
+                result = self._parse(line, number)
+                self.results[result.id] = result
+        if len(whole) < len(data):
+            os.ftruncate(self._descriptor, len(whole))
+        self._end = len(whole)
+        return self
+
+    def _parse(self, line: bytes, number: int) -> TaskResult:
+        try:
+            return TaskResult.model_validate(json.loads(line))
+        except (ValueError, ValidationError, RecursionError):
+            raise ConfigError(
+                f"{self.path}:{number}: not a result of a batch; name another file with --out, or remove the line"
+            ) from None
+
+    async def append(self, result: TaskResult) -> None:
+        """Write a result; return when it is on the disk. Raises StorageError; then the file ends as before."""
+        async with self._writing:
+            await asyncio.to_thread(self._append, result.changed(export=None).to_line())
+            self.results[result.id] = result
+
+    def _append(self, line: bytes) -> None:
+        try:
+            os.lseek(self._descriptor, self._end, os.SEEK_SET)
+            rest = memoryview(line)
+            while rest:
+                rest = rest[os.write(self._descriptor, rest) :]
+            os.fsync(self._descriptor)
+        except OSError as error:
+            with suppress(OSError):
+                os.ftruncate(self._descriptor, self._end)
+            raise StorageError(
+                f"{self.path} cannot be written ({error.strerror}); make room, then use --resume"
+            ) from error
+        self._end += len(line)
+
+
+@contextmanager
+def open_journal(path: Path, *, is_resumed: bool) -> Generator[Journal]:
+    """Open a results file for a batch; nobody else writes it meanwhile. Blocks.
+
+    Raises ConfigError when it has results already, unless `is_resumed`, or when another batch writes it, or it cannot be opened.
+    """
+    from filelock import lock_descriptor, unlock_descriptor  # not for the help
+
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, _MODE)
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be written ({error.strerror}); name another file with --out") from error
+    undo: list[Callable[[], None]] = [lambda: os.close(descriptor)]
+    try:
+        if not lock_descriptor(descriptor, blocking=False):
+            raise ConfigError(f"another batch writes {path}; wait for its end, or name another file with --out")
+        undo.append(lambda: unlock_descriptor(descriptor))
+        journal = Journal(path, descriptor).read()
+        if journal.results and not is_resumed:
+            raise ConfigError(
+                f"{path} has {len(journal.results)} results; add --resume to run what is missing, or name another file with --out"
+            )
+        yield journal
+        if os.fstat(descriptor).st_size == 0:
+            path.unlink(missing_ok=True)
+    finally:
+        for action in reversed(undo):
+            action()

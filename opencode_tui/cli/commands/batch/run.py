@@ -1,0 +1,30 @@
+"""`opencode-tui batch TASKS`: run the tasks of a file, and write their results as they come."""
+
+from typing import Any
+
+import click
+
+
+@click.command()
+@click.argument("tasks", metavar="TASKS", required=False)
+@click.option("--prompt", metavar="TEXT", help="Instead of TASKS: the same prompt in each of --dirs.")
+@click.option("--dirs", metavar="DIR", multiple=True, help="A folder for --prompt (repeatable).")
+@click.option("--out", metavar="FILE", help="Results file (default: TASKS with .results.jsonl).")
+@click.option("--resume", "is_resumed", is_flag=True, help="Run the tasks that have no result in it.")
+@click.option("-j", "--jobs", type=click.IntRange(1, 1000), help="Tasks at once (default: the number of cores).")
+@click.option("-m", "--model", metavar="PROVIDER/MODEL", help="Model of tasks that name none.")
+@click.option("--agent", metavar="NAME", help="Agent of tasks that name none.")
+@click.option("--timeout", type=click.FloatRange(0, min_open=True), metavar="SECONDS", help="Time limit of each task.")
+@click.option("--max-cost", type=click.FloatRange(0, min_open=True), metavar="USD", help="Cost limit of each task.")
+@click.option("--total-timeout", type=click.FloatRange(0, min_open=True), metavar="SECONDS", help="Time limit of all.")
+@click.option("--total-cost", type=click.FloatRange(0, min_open=True), metavar="USD", help="Cost limit of all.")
+def run(**options: Any) -> int:
+    """Run each task of TASKS in a process and a git worktree of its own.
+
+    TASKS has a JSON object a line: {"id", "prompt", "dir"?, "base"?, "model"?, "agent"?, "timeout"?, "check"?} (- reads standard
+    input). `dir` counts from the folder of TASKS, by default the current folder is used; `check` is a shell command that must end
+    with 0. Questions are answered as with --auto, nothing leaves the sandbox.
+    """
+    from opencode_tui.cli.commands.batch.work import run_tasks  # not for the help
+
+    return run_tasks(options)

@@ -1,0 +1,151 @@
+"""The repository of batch tasks: a worktree for each, its changes, and the worktrees that killed processes left."""
+
+import asyncio
+import os
+import re
+import secrets
+import shutil
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager, suppress
+from hashlib import sha256
+from pathlib import Path
+
+from msgspec import Struct
+
+from opencode_tui.cancellation import run_to_completion
+from opencode_tui.engine.project.linked_worktree import DetachedWorktrees, WorktreeChanges
+from opencode_tui.engine.project.repository import Repository, find_repository
+from opencode_tui.schema.error import ConfigError, OpencodeError, StorageError
+from opencode_tui.storage.locks import Locks
+from opencode_tui.storage.paths import Paths, find_paths
+from opencode_tui.storage.task_folders import TaskFolder, delete_record, list_tasks, record_task
+
+__all__ = ["TaskRepository", "TaskWorktree", "WorktreeChanges", "open_repository", "remove_leftovers"]
+
+_LEFTOVERS = "leftovers"
+_LOCK_MS = 60_000
+"""Milliseconds to wait for other tasks that add or remove worktrees."""
+
+
+class TaskWorktree(Struct, frozen=True):
+    """A worktree of one task: its top, and the folder in it that corresponds to the task's folder."""
+
+    top: Path
+    directory: Path
+    commit: str
+
+
+class TaskRepository(Struct, frozen=True):
+    """The repository of a folder; opened by `open_repository`. Methods raise GitUnavailableError with git's reason."""
+
+    directory: Path
+    repository: Repository
+    paths: Paths
+    worktrees: DetachedWorktrees
+
+    async def find_commit(self, name: str) -> str:
+        """Return the full ID of a commit. Raises ConfigError when there is none of this name."""
+        return await self.worktrees.find_commit(name)
+
+    async def count_uncommitted(self) -> int:
+        """Return the number of files of the work tree that differ from HEAD or are new."""
+        return await self.worktrees.count_uncommitted()
+
+    @asynccontextmanager
+    async def worktree(self, commit: str, name: str) -> AsyncGenerator[TaskWorktree, None]:
+        """Create a worktree for a task in our cache folder; on leaving it is removed, whatever happens inside."""
+        unique = f"{re.sub(r'[^A-Za-z0-9_-]', '-', name)[:40]}-{secrets.token_hex(4)}"
+        try:
+            path = await asyncio.to_thread(
+                record_task,
+                self.paths,
+                unique,
+                origin=self.repository.worktree,
+                common_dir=self.repository.common_dir,
+            )
+        except OSError as error:
+            raise StorageError(f"{self.paths.tasks} cannot be written ({error.strerror}); make it writable") from error
+        path = await asyncio.to_thread(path.resolve)
+        try:
+            async with self._lock():
+                await self.worktrees.add(path, commit)
+            directory = path / self.directory.relative_to(self.repository.worktree)
+            if not await asyncio.to_thread(directory.is_dir):
+                raise ConfigError(f"{self.directory} does not exist in the commit {commit[:12]}; commit it first")
+            yield TaskWorktree(path, directory, commit)
+        finally:
+            await run_to_completion(self.remove(unique))
+
+    async def remove(self, name: str) -> None:
+        """Remove the worktree of this name, and its record."""
+        path = await asyncio.to_thread((self.paths.tasks / name).resolve)
+        async with self._lock():
+            await self.worktrees.remove(path)
+        await asyncio.to_thread(delete_record, self.paths, name)
+
+    async def changes(self, tree: TaskWorktree) -> WorktreeChanges:
+        """Return what the task changed in its worktree."""
+        return await self.worktrees.changes(tree.top, tree.commit)
+
+    @asynccontextmanager
+    async def _lock(self) -> AsyncGenerator[None, None]:
+        name = sha256(os.fsencode(self.repository.common_dir)).hexdigest()[:40]
+        lock = Locks(self.paths).task_worktrees(name)
+        await lock.acquire(_LOCK_MS)
+        try:
+            yield
+        finally:
+            lock.release()
+
+
+def open_repository(environ: Mapping[str, str], directory: Path) -> TaskRepository:
+    """Return the repository of a folder; blocks for a moment. Raises ConfigError when there is none, or no such folder."""
+    real = Path(os.path.realpath(directory))
+    if not real.is_dir():
+        raise ConfigError(f"{directory} is not a directory")
+    repository = find_repository(real)
+    if repository is None or repository.worktree == repository.common_dir:
+        raise ConfigError(
+            f"{directory} is not in a git repository; a task needs one for its worktree (`git init`, then commit)"
+        )
+    return TaskRepository(real, repository, find_paths(environ), DetachedWorktrees(repository, environ=environ))
+
+
+async def remove_leftovers(environ: Mapping[str, str]) -> int:
+    """Remove the worktrees of tasks whose process was killed, after the processes that still work in them; return how many."""
+    paths = find_paths(environ)
+    left = [one for one in await asyncio.to_thread(lambda: list(list_tasks(paths))) if one.is_left]
+    if not left:
+        return 0
+    lock = Locks(paths).task_worktrees(_LEFTOVERS)
+    await lock.acquire(_LOCK_MS)
+    try:
+        for one in left:
+            await _remove_left(environ, paths, one)
+    finally:
+        lock.release()
+    return len(left)
+
+
+async def _remove_left(environ: Mapping[str, str], paths: Paths, left: TaskFolder) -> None:
+    path = await asyncio.to_thread((paths.tasks / left.name).resolve)
+    await asyncio.to_thread(_end_processes_in, path)
+    repository = await asyncio.to_thread(find_repository, Path(left.origin))
+    if repository is not None and str(repository.common_dir) == left.common_dir:
+        with suppress(OpencodeError):
+            await TaskRepository(
+                Path(left.origin), repository, paths, DetachedWorktrees(repository, environ=environ)
+            ).remove(left.name)
+            return
+    await asyncio.to_thread(shutil.rmtree, path, ignore_errors=True)
+    await asyncio.to_thread(delete_record, paths, left.name)
+
+
+def _end_processes_in(folder: Path) -> None:
+    """Kill the processes of this user that work in a folder: commands that a killed task left. Blocks."""
+    import psutil  # only after a kill
+
+    for process in psutil.process_iter():
+        with suppress(psutil.Error, OSError):
+            if Path(process.cwd()).is_relative_to(folder):
+                process.kill()

@@ -1,0 +1,73 @@
+"""The records of the worktrees of batch tasks: where each came from, and the process that works in it.
+
+`{cache}/batch/NAME` is a worktree, `NAME.json` beside it its record, written before the worktree exists. A confined command reaches
+only its own worktree, so a record can be believed.
+"""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from msgspec import Struct, ValidationError, json
+
+from opencode_tui.storage.files import AtomicWriter, FileSystem
+from opencode_tui.storage.paths import Paths, ensure
+from opencode_tui.storage.process_identity import ProcessIdentity, current_process, is_alive
+
+
+class TaskFolder(Struct, frozen=True):
+    """A worktree of a task: its name, the work tree and the git folder that it belongs to, and the process that works in it."""
+
+    name: str
+    origin: str
+    common_dir: str
+    owner: ProcessIdentity
+
+    @property
+    def is_left(self) -> bool:
+        """Whether its process has ended without removing it."""
+        return not is_alive(self.owner)
+
+
+def record_task(paths: Paths, name: str, *, origin: Path, common_dir: Path) -> Path:
+    """Write the record of a new worktree of this process; return the worktree's path. Raises OSError. Blocks."""
+    record = TaskFolder(name, str(origin), str(common_dir), current_process())
+    AtomicWriter(FileSystem()).write(str(ensure(paths.tasks) / f"{name}.json"), json.encode(record))
+    return paths.tasks / name
+
+
+def list_tasks(paths: Paths) -> Iterator[TaskFolder]:
+    """Yield the records, in no order; one that cannot be read is left out. Blocks."""
+    try:
+        names = os.listdir(paths.tasks)
+    except OSError:
+        return
+    for name in names:
+        if name.endswith(".json") and (found := _read(paths, name.removesuffix(".json"))) is not None:
+            yield found
+
+
+def delete_record(paths: Paths, name: str) -> None:
+    """Delete the record of a worktree that is gone. Raises OSError. Blocks."""
+    (paths.tasks / f"{name}.json").unlink(missing_ok=True)
+
+
+def is_task_worktree(paths: Paths, worktree: Path) -> bool:
+    """Return whether a real path is the worktree of a batch task."""
+    return worktree.parent == Path(os.path.realpath(paths.tasks))
+
+
+def task_origin(paths: Paths, worktree: Path) -> str | None:
+    """Return the work tree that a task's worktree was made from; None for other folders. Blocks."""
+    if worktree.parent.name != paths.tasks.name or not is_task_worktree(paths, worktree):
+        return None
+    found = _read(paths, worktree.name)
+    return None if found is None else found.origin
+
+
+def _read(paths: Paths, name: str) -> TaskFolder | None:
+    try:
+        found = json.decode((paths.tasks / f"{name}.json").read_bytes(), type=TaskFolder)
+    except (OSError, ValueError, ValidationError):
+        return None
+    return found if found.name == name else None

@@ -59,6 +59,12 @@ class Locks:
                 self._run_locks[session_id] = run_lock
             return run_lock
 
+    def holds_run(self, session_id: str) -> bool:
+        """Return whether this process holds the session's run lock; reads no file."""
+        with self._guard:
+            lock = self._locks.get(f"{session_id}.run")
+        return lock is not None and lock.is_held()
+
     def is_running(self, session_id: str) -> bool:
         """Return whether this or another process holds the session's run lock."""
         lock = self._lock(f"{session_id}.run")

@@ -31,6 +31,10 @@ class ProcessLock:
         self._in_process = threading.Lock()
         self._descriptor: int | None = None
 
+    def is_held(self) -> bool:
+        """Return whether this process holds the lock, or is just trying to acquire it."""
+        return self._in_process.locked()
+
     def try_acquire(self) -> bool:
         """Acquire the lock if it is free and return whether it was; raises StorageError when the lock folder cannot be used."""
         if not self._in_process.acquire(blocking=False):

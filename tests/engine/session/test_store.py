@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from opencode_tui.engine.session.records.store import LiveText
+from opencode_tui.engine.session.records import store as store_module
+from opencode_tui.engine.session.records.store import MAX_SESSIONS, MIN_SESSIONS, LiveText
 from opencode_tui.schema.error import CorruptRecordError, NotFoundError
 from opencode_tui.schema.session.history import with_parts
 from opencode_tui.schema.session.part import PartTime, TextPart
@@ -58,6 +59,67 @@ async def test_a_step_in_an_open_session_reads_no_files(paths):
         for path in paths.storage.glob("message/*/*.json"):
             path.unlink()
         assert len(await opened.store.messages("ses_1")) == 1
+
+
+async def fill(opened, numbers):
+    for number in numbers:
+        await opened.store.create(session_info(f"ses_{number}"))
+        await put(opened.store, belonging(user(f"text {number}"), f"ses_{number}"))
+
+
+def open_sessions(opened, numbers):
+    return [number for number in numbers if opened.store.message_ids(f"ses_{number}") is not None]
+
+
+async def test_only_the_sessions_used_last_stay_in_memory_and_the_others_are_read_again(paths):
+    numbers = range(MAX_SESSIONS + 5)
+    async with open_store(paths) as opened:
+        await fill(opened, range(MAX_SESSIONS))
+        await opened.store.messages("ses_0")
+        await fill(opened, numbers[MAX_SESSIONS:])
+        assert open_sessions(opened, numbers) == [0, *range(6, MAX_SESSIONS + 5)]
+        [message] = await opened.store.messages("ses_3")
+        assert [part.text for part in message.parts if isinstance(part, TextPart)] == ["text 3"]
+        assert len(open_sessions(opened, numbers)) == MAX_SESSIONS
+
+
+async def test_long_sessions_leave_memory_earlier(paths, monkeypatch):
+    monkeypatch.setattr(store_module, "MAX_RECORDS", 6)
+    async with open_store(paths) as opened:
+        await fill(opened, range(5))
+        assert open_sessions(opened, range(5)) == [1, 2, 3, 4]  # the last had no record yet when it was opened
+        for _ in range(9):
+            await put(opened.store, belonging(user("more"), "ses_4"))
+        await opened.store.messages("ses_0")
+        assert open_sessions(opened, range(5)) == [0, 4]
+        assert MIN_SESSIONS == 2
+
+
+async def test_a_session_that_is_being_changed_stays_in_memory(paths):
+    async with open_store(paths) as opened:
+        await fill(opened, range(2))
+        lock = opened.locks.session_run("ses_0")
+        lock.try_acquire()
+        try:
+            await fill(opened, range(2, MAX_SESSIONS + 3))
+        finally:
+            lock.release()
+        assert open_sessions(opened, range(3)) == [0]
+
+
+async def test_a_message_of_a_session_that_is_not_open_can_be_changed(paths):
+    first, second = belonging(user("first")), belonging(user("second", "more"))
+    async with open_store(paths) as opened:
+        await opened.store.create(session_info())
+        await put(opened.store, first)
+        opened.store.drop("ses_1")
+        await put(opened.store, second)
+        assert await opened.store.messages("ses_1") == [first, second]
+        opened.store.drop("ses_1")
+        with opened.bus.subscribe() as reader:
+            await opened.store.withdraw_message("ses_1", second.info.id)
+            assert words(drain(reader)) == ["message.part.removed", "message.part.removed", "message.removed"]
+        assert await opened.store.messages("ses_1") == [first]
 
 
 async def test_a_damaged_message_costs_only_itself(paths):

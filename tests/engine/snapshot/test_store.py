@@ -6,10 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from opencode_tui.engine.snapshot.objects import store as store_module
 from opencode_tui.engine.snapshot.objects.pack import DamagedPackError, PackBuilder, object_id, unpack
 from opencode_tui.engine.snapshot.objects.store import ObjectStore, ObjectWriter, StoreFullError
 from opencode_tui.engine.snapshot.objects.tree import EXECUTABLE, FOLDER, LINK, PLAIN, decode, encode
 from opencode_tui.schema.error import SnapshotError
+from opencode_tui.storage.files import FileSystem
 from tests.support.world.repo import run_git
 
 
@@ -43,6 +45,36 @@ def test_plain_git_finds_nothing_wrong_and_reads_the_bytes(store: ObjectStore):
     (name,) = stored(store, b"one\r\n")
     assert run_git(store.folder, "fsck", "--strict") in ("", f"dangling blob {name}")
     assert run_git(store.folder, "cat-file", "-s", name) == "5"
+
+
+def test_the_trees_read_last_are_kept_up_to_a_number_of_entries(store: ObjectStore, monkeypatch: pytest.MonkeyPatch):
+    reads: list[str] = []
+
+    class Files(FileSystem):
+        def open(self, path: str, flags: int, mode: int = 0o777) -> int:
+            reads.append(path)
+            return super().open(path, flags, mode)
+
+    writer = ObjectWriter(store)
+    blob = writer.add("blob", b"x")
+    one, two, three = (
+        writer.add("tree", encode({f"{name}{number}": (PLAIN, blob) for number in range(2)})) for name in "abc"
+    )
+    writer.flush()
+    monkeypatch.setattr(store_module, "MAX_TREE_ENTRIES", 4)
+    other = ObjectStore(store.folder, files=Files())
+    other.refresh()
+
+    def count_reads(*names: str) -> int:
+        reads.clear()
+        for name in names:
+            assert len(other.tree(name)) == 2
+        return len(reads)
+
+    assert count_reads(one, two, one, two, one) == 2
+    assert count_reads(three) == 1
+    assert count_reads(one, three) == 0
+    assert count_reads(two) == 1
 
 
 def test_what_is_stored_already_is_not_stored_again(store: ObjectStore):

@@ -1,14 +1,15 @@
 """The only writer of session, message and part records.
 
-Write first, then publish: a reader that reacts to an event finds the file. An open session's records are kept in memory and written
-through; growing text is written later (SPEC section 3, "growing part"). Messages and parts change only under the session's run
-lock, the session record under its write lock. Order: SPEC row 1.
+Write first, then publish: a reader that reacts to an event finds the file. The records of open sessions, those that run and those
+used last, are kept in memory and written through; growing text is written later (SPEC section 3, "growing part"). Messages and
+parts change only under the session's run lock, the session record under its write lock. Order: SPEC row 1.
 """
 
 import asyncio
 import json
 import logging
 import threading
+from collections import OrderedDict
 from collections.abc import Callable, KeysView, Sequence
 from dataclasses import dataclass, field
 
@@ -121,6 +122,12 @@ class LiveTool:
 
 _HALF_FIELD = 1 << 47
 
+MAX_RECORDS = 3_000
+"""Messages and parts in memory, about 8 MB, over which idle sessions are closed; a session of 50 turns has some 500."""
+
+MAX_SESSIONS, MIN_SESSIONS = 16, 2
+"""Sessions that are open at most while they are idle, and those that stay open however long they are."""
+
 
 @dataclass(slots=True)
 class OpenRecords:
@@ -129,6 +136,10 @@ class OpenRecords:
     messages: dict[str, AnyMessage] = field(default_factory=dict[str, AnyMessage])
     parts: dict[str, dict[str, AnyPart]] = field(default_factory=dict[str, dict[str, AnyPart]])
     growing: dict[str, LiveText] = field(default_factory=dict[str, LiveText])
+
+    def __len__(self) -> int:
+        """Return the number of messages and parts."""
+        return len(self.messages) + sum(map(len, self.parts.values()))
 
     def together(self) -> list[MessageWithParts]:
         """Return all messages with their parts, oldest first."""
@@ -281,14 +292,14 @@ class SessionStore:
         self._publisher = publisher
         self._clock = clock
         self._projects: dict[str, str] = {}
-        self._open: dict[str, OpenRecords] = {}
+        self._open: OrderedDict[str, OpenRecords] = OrderedDict()
         self._prefixes: dict[str, SessionPrefix] = {}
 
     async def create(self, info: SessionInfo) -> SessionInfo:
         """Store a new session and publish it."""
         self._remember(info)
         await self._storage.write(self._key(info), info.to_json())
-        self._open[info.id] = OpenRecords()
+        self._admit(info.id, OpenRecords())
         self._publisher.publish(SessionCreated.trusted(info=info))
         self._publisher.publish(SessionUpdated.trusted(info=info))
         return info
@@ -365,12 +376,14 @@ class SessionStore:
         self._publisher.publish(SessionDeleted(info=info))
 
     async def open(self, session_id: str) -> None:
-        """Load a session's records into memory unless they are loaded."""
+        """Load a session's records into memory unless they are loaded; closes idle sessions over the limits."""
         if session_id in self._open:
+            self._open.move_to_end(session_id)
             return
         loaded = await asyncio.to_thread(load_session, self._storage, session_id, await self._find(session_id))
         self._note(session_id, loaded)
-        self._open[session_id] = loaded.opened()
+        if session_id not in self._open:  # else another task was faster, and may have changed records since
+            self._admit(session_id, loaded.opened())
 
     def drop(self, session_id: str) -> None:
         """Drop the records in memory, because another process has changed them."""
@@ -389,7 +402,8 @@ class SessionStore:
 
     def parts(self, session_id: str, message_id: str) -> list[AnyPart]:
         """Return the parts of a message of an open session, in order."""
-        return self._records(session_id).parts_of(message_id)
+        records = self._open.get(session_id)
+        return records.parts_of(message_id) if records is not None else []
 
     async def tail(self, session_id: str, limit: int) -> list[MessageWithParts]:
         """Return the newest `limit` messages, oldest first, reading no others from the disk."""
@@ -406,37 +420,43 @@ class SessionStore:
     async def update_message(self, info: AnyMessage) -> None:
         """Store a message, new or changed, and publish it."""
         await self._storage.write(("message", info.session_id, info.id), info.to_json())
-        self._records(info.session_id).messages[info.id] = info
+        if (records := self._open.get(info.session_id)) is not None:
+            records.messages[info.id] = info
         self._publisher.publish(MessageUpdated.trusted(info=info))
 
     async def update_part(self, part: AnyPart) -> None:
         """Store a part, new or with a new state, and publish it; ends its growth."""
         await self._storage.write(("part", part.message_id, part.id), part.to_json())
-        self._records(part.session_id).put_part(part)
+        if (records := self._open.get(part.session_id)) is not None:
+            records.put_part(part)
         self._publisher.publish(PartUpdated.trusted(part=part))
 
     def grow_part(self, session_id: str, message_id: str, live: LiveText, delta: str) -> None:
         """Publish appended text and write the part later; readers get it immediately."""
-        self._records(session_id).growing[live.id] = live
+        if (records := self._open.get(session_id)) is not None:
+            records.growing[live.id] = live
         self._storage.write_behind(("part", message_id, live.id), lambda: live.record().to_json())
         self._publisher.publish(PartGrowth(session_id, message_id, live.id, delta, live.publish(delta)))
 
     def progress_part(self, live: LiveTool) -> None:
         """Publish a running tool's progress and write its part later."""
         part = live.part
-        self._records(part.session_id).put_part(part)
+        if (records := self._open.get(part.session_id)) is not None:
+            records.put_part(part)
         self._storage.write_behind(("part", part.message_id, part.id), lambda: live.part.to_json())
         self._publisher.publish(PartProgress(part.session_id, part.message_id, part.id, live))
 
     async def remove_part(self, session_id: str, message_id: str, part_id: str) -> None:
         """Delete a part and publish that."""
         await self._storage.remove(("part", message_id, part_id))
-        self._records(session_id).remove_part(message_id, part_id)
+        if (records := self._open.get(session_id)) is not None:
+            records.remove_part(message_id, part_id)
         self._publisher.publish(PartRemoved(session_id=session_id, message_id=message_id, part_id=part_id))
 
     async def withdraw_message(self, session_id: str, message_id: str) -> None:
         """Delete a message that no step has read: first in memory, then on disk, then publish it."""
-        parts = self._records(session_id).remove_message(message_id)
+        await self.open(session_id)  # does not yield when it is open: no step reads the message from here on
+        parts = self._open[session_id].remove_message(message_id)
         await self._storage.remove_tree(("part", message_id))
         await self._storage.remove(("message", session_id, message_id))
         for part_id in parts:
@@ -445,11 +465,13 @@ class SessionStore:
 
     async def remove_message(self, session_id: str, message_id: str) -> None:
         """Delete a message after its parts and publish each deletion."""
-        for part_id in tuple(self._records(session_id).parts.get(message_id, {})):
+        await self.open(session_id)
+        for part_id in tuple(self._open[session_id].parts.get(message_id, {})):
             await self.remove_part(session_id, message_id, part_id)
         await self._storage.remove_tree(("part", message_id))
         await self._storage.remove(("message", session_id, message_id))
-        self._records(session_id).remove_message(message_id)
+        if (records := self._open.get(session_id)) is not None:
+            records.remove_message(message_id)
         self._publisher.publish(MessageRemoved(session_id=session_id, message_id=message_id))
 
     async def diff(self, session_id: str) -> list[FileDiff]:
@@ -471,17 +493,19 @@ class SessionStore:
         if known is None:
             try:
                 data = await self._storage.read(("session_prefix", session_id))
-                known = self._prefixes[session_id] = SessionPrefix.model_validate_json(data)
+                known = SessionPrefix.model_validate_json(data)
             except NotFoundError:
                 return None
             except (StorageError, ValidationError) as error:
                 logger.warning("the start of the requests of session %s is made anew: %s", session_id, error)
+                return None
+            self._keep_if_open(session_id, known)
         return known
 
     async def write_prefix(self, session_id: str, prefix: SessionPrefix) -> None:
         """Store what the session's requests start with; needs the run lock, but for a session that is being created."""
         await self._storage.write(("session_prefix", session_id), prefix.to_json())
-        self._prefixes[session_id] = prefix
+        self._keep_if_open(session_id, prefix)
 
     def keep_prefix(self, session_id: str, prefix: SessionPrefix) -> None:
         """Keep a change in memory: the next `write_prefix` stores it. Needs the run lock."""
@@ -501,8 +525,21 @@ class SessionStore:
         await self._storage.flush()
         await self._storage.sync()
 
-    def _records(self, session_id: str) -> OpenRecords:
-        return self._open.setdefault(session_id, OpenRecords())
+    def _keep_if_open(self, session_id: str, prefix: SessionPrefix) -> None:
+        if session_id in self._open:
+            self._prefixes[session_id] = prefix
+
+    def _admit(self, session_id: str, records: OpenRecords) -> None:
+        """Keep a session's records in memory, and close idle sessions over the limits, the longest unused first."""
+        self._open[session_id] = records
+        self._open.move_to_end(session_id)
+        count = sum(map(len, self._open.values()))
+        for other in tuple(self._open)[:-MIN_SESSIONS]:
+            if count <= MAX_RECORDS and len(self._open) <= MAX_SESSIONS:
+                return
+            if not self._locks.holds_run(other):
+                count -= len(self._open[other])
+                self.drop(other)
 
     def _remember(self, info: SessionInfo) -> None:
         self._projects[info.id] = info.project_id

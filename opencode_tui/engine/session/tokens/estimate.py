@@ -312,6 +312,8 @@ class TokenEstimator:
 
         key = model.ref, hash(block.data), len(block.data)
         if key not in self._media:
+            if len(self._media) >= _CACHED:
+                self._media.clear()
             self._media[key] = media_tokens(block, model)
         return self._media[key]
 

@@ -32,7 +32,9 @@ _SKELETON = {
     "HEAD": b"ref: refs/heads/none\n",
     "config": b"[core]\n\trepositoryformatversion = 0\n\tbare = true\n[gc]\n\tauto = 0\n",
 }
-_KEPT_TREES = 4096
+MAX_TREE_ENTRIES = 20_000
+"""Entries of decoded trees in memory, about 4 MB."""
+
 _INDEX_SHARE = 28
 """Bytes of an index for one object: id, sum, offset."""
 
@@ -57,6 +59,7 @@ class ObjectStore:
         self._packs: dict[str, Pack] = {}
         self._damaged: dict[str, str] = {}
         self._trees: OrderedDict[str, Tree] = OrderedDict()
+        self._tree_entries = 0
 
     def prepare(self) -> None:
         """Make the folder, and remove what a killed process left; raises StorageError. Needs the lock."""
@@ -104,17 +107,20 @@ class ObjectStore:
         return data
 
     def tree(self, name: str) -> Tree:
-        """Return a stored tree; raises SnapshotError. The last few thousand are kept in memory."""
+        """Return a stored tree; raises SnapshotError. Those read last are kept in memory."""
         if name == EMPTY_TREE:
             return {}
         tree = self._trees.get(name)
-        if tree is None:
-            try:
-                tree = self._trees[name] = decode(self.read(name, "tree"))
-            except ValueError as error:
-                raise SnapshotError(f"snapshot store {self.folder}: tree {name} cannot be read; {error}") from error
-            while len(self._trees) > _KEPT_TREES:
-                self._trees.popitem(last=False)
+        if tree is not None:
+            self._trees.move_to_end(name)
+            return tree
+        try:
+            tree = self._trees[name] = decode(self.read(name, "tree"))
+        except ValueError as error:
+            raise SnapshotError(f"snapshot store {self.folder}: tree {name} cannot be read; {error}") from error
+        self._tree_entries += len(tree)
+        while self._tree_entries > MAX_TREE_ENTRIES and len(self._trees) > 1:
+            self._tree_entries -= len(self._trees.popitem(last=False)[1])
         return tree
 
     def read_packed(self, name: bytes) -> bytes:

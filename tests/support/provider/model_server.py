@@ -7,9 +7,10 @@ It runs in a thread of its own, so that plain tests, coroutine tests and child p
         …                                   # point a provider at server.url("openai")
         assert server.requests[0].body["model"] == "fake-model"
 
-Each request takes the next scripted answer; when none is left, `DirectiveModel` reads the prompt. Requests for a session's title
-come at any time, so they are kept apart: in `titles`, answered by `title_answers`, else by `DirectiveModel`. With a `Window` the
-server counts what it is sent with a real tokenizer, reports that as usage, and refuses what exceeds it, as providers do. By hand:
+Each request takes the next scripted answer; when none is left, `model` reads the prompt, by default a `DirectiveModel`. Requests
+for a session's title come at any time, so they are kept apart: in `titles`, answered by `title_answers`, else by `model`. With a
+`Window` the server counts what it is sent with a real tokenizer, reports that as usage, and refuses what exceeds it, as providers
+do. By hand:
 
     python -m tests.support.provider.model_server --port 4010 [--log requests.jsonl]
 """
@@ -101,7 +102,14 @@ def provider_config(
 class ModelServer:
     """A server that answers by script; start and stop it with `with` or `async with`."""
 
-    def __init__(self, *, port: int = 0, log: Path | None = None, window: Window | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        port: int = 0,
+        log: Path | None = None,
+        window: Window | None = None,
+        model: DirectiveModel | None = None,
+    ) -> None:
         self.requests: list[Received] = []
         self.titles: list[Received] = []
         self.answered: list[Received] = []
@@ -116,7 +124,7 @@ class ModelServer:
         self.disconnects = threading.Semaphore(0)
         """Released once for each answer during which the client went away."""
         self._answers: deque[Answer] = deque()
-        self._model = DirectiveModel()
+        self._model = model or DirectiveModel()
         self._log = log
         self._lock = threading.Lock()
         self._socket = socket.create_server(("127.0.0.1", port), backlog=256)

@@ -18,12 +18,17 @@ import click
 @click.option("--max-cost", type=click.FloatRange(0, min_open=True), metavar="USD", help="Cost limit of each task.")
 @click.option("--total-timeout", type=click.FloatRange(0, min_open=True), metavar="SECONDS", help="Time limit of all.")
 @click.option("--total-cost", type=click.FloatRange(0, min_open=True), metavar="USD", help="Cost limit of all.")
+@click.option("--repos", metavar="DIR", help="For SWE-bench: folder with the checkouts, OWNER__NAME or OWNER/NAME.")
+@click.option("--predictions", metavar="FILE", help="Write SWE-bench predictions there (.jsonl or .json).")
 def run(**options: Any) -> int:
     """Run each task of TASKS in a process and a git worktree of its own.
 
     TASKS has a JSON object a line: {"id", "prompt", "dir"?, "base"?, "model"?, "agent"?, "timeout"?, "check"?} (- reads standard
     input). `dir` counts from the folder of TASKS, by default the current folder is used; `check` is a shell command that must end
     with 0. Questions are answered as with --auto, nothing leaves the sandbox.
+
+    TASKS may also have instances in the form of SWE-bench (JSON lines or a JSON list), for an evaluation: see --repos and
+    --predictions.
     """
     from opencode_tui.cli.commands.batch.work import run_tasks  # not for the help
 

@@ -3,13 +3,15 @@
 import asyncio
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from opencode_tui.batch.journal import Journal, open_journal
 from opencode_tui.batch.pool import BatchEnd, BatchLimits, Workers, run_batch
 from opencode_tui.batch.pool_local import LocalWorkers
+from opencode_tui.batch.swebench import check_predictions_path, is_instances, read_instances, write_predictions
 from opencode_tui.batch.task import BatchTask, TaskOrder, prompt_tasks, read_tasks
 from opencode_tui.cli.engine_access import run_main
 from opencode_tui.cli.terminal import say
@@ -27,7 +29,9 @@ def run_tasks(options: Mapping[str, Any]) -> int:
     tasks, out = _read_tasks(options)
     if options["model"]:
         require_model_ref(options["model"], "--model")
-    with open_journal(out, is_resumed=options["is_resumed"]) as journal:
+    if options["predictions"]:
+        check_predictions_path(Path(options["predictions"]), is_resumed=options["is_resumed"])
+    with open_journal(out, is_resumed=options["is_resumed"]) as journal, _predicting(options, tasks, journal):
         missing = [task for task in tasks if task.id not in journal.results]
         _report_changed(tasks, journal)
 
@@ -88,13 +92,44 @@ def _read_tasks(options: Mapping[str, Any]) -> tuple[list[BatchTask], Path]:
             "no tasks given; name a file of tasks, or use --prompt with --dirs (see `opencode-tui batch --help`)"
         )
     if name == "-":
-        return read_tasks(sys.stdin.buffer.read(), "standard input"), Path(options["out"] or f"batch{RESULTS}")
+        tasks = _parse_tasks(sys.stdin.buffer.read(), "standard input", options["repos"])
+        return tasks, Path(options["out"] or f"batch{RESULTS}")
     path = Path(name).expanduser()
     try:
         data = path.read_bytes()
     except OSError as error:
         raise ConfigError(f"{name} cannot be read ({error.strerror}); name a file with a JSON object a line") from error
-    return read_tasks(data, name), Path(options["out"] or path.with_suffix(RESULTS))
+    return _parse_tasks(data, name, options["repos"]), Path(options["out"] or path.with_suffix(RESULTS))
+
+
+def _parse_tasks(data: bytes, name: str, repositories: str | None) -> list[BatchTask]:
+    """Return the tasks of a file of tasks or of instances. Raises ConfigError."""
+    if is_instances(data):
+        if repositories is None:
+            raise ConfigError(
+                f"{name} has instances of SWE-bench; name the folder with checkouts of their repositories with --repos"
+            )
+        return read_instances(data, name, Path(os.path.abspath(Path(repositories).expanduser())))
+    if repositories is not None:
+        raise ConfigError(f"--repos is for instances of SWE-bench, but {name} has tasks; use `dir` in them")
+    return read_tasks(data, name)
+
+
+@contextmanager
+def _predicting(options: Mapping[str, Any], tasks: Sequence[BatchTask], journal: Journal) -> Generator[None]:
+    """Write the predictions of all results when the batch has ended or is interrupted."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        _write_predictions(options["predictions"], tasks, journal)
+        raise
+    _write_predictions(options["predictions"], tasks, journal)
+
+
+def _write_predictions(name: str | None, tasks: Sequence[BatchTask], journal: Journal) -> None:
+    if name:
+        count = write_predictions(Path(name), tasks, journal.results)
+        say(f"{count} predictions in {name}")
 
 
 def _base_folder(options: Mapping[str, Any]) -> Path:

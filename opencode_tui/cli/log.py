@@ -32,6 +32,17 @@ def start_log(folder: Path, level: str | None) -> None:
         root.addHandler(handler)
 
 
+def adopt_log(name: str) -> None:
+    """Send the log of a library, with those of its modules, to ours instead of the terminal; `start_log` comes first."""
+    for other in [one for one in logging.root.manager.loggerDict if one.startswith(f"{name}.")]:
+        part = logging.getLogger(other)
+        part.handlers, part.propagate = [], True
+        part.setLevel(logging.NOTSET)
+    ours, theirs = logging.getLogger("opencode_tui"), logging.getLogger(name)
+    theirs.handlers, theirs.propagate = ours.handlers, False
+    theirs.setLevel(ours.level)
+
+
 class _SafeFormatter(logging.Formatter):
     """Escapes control characters, so that no log line can control the terminal that shows it."""
 

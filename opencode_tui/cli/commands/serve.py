@@ -1,7 +1,6 @@
 """`opencode-tui serve`: the HTTP server."""
 
 import asyncio
-import logging
 import os
 import secrets
 import signal
@@ -11,7 +10,7 @@ import click
 
 from opencode_tui.cli.environment import Environment
 from opencode_tui.cli.errors import DONE, INTERRUPTED
-from opencode_tui.cli.log import start_log
+from opencode_tui.cli.log import adopt_log, start_log
 from opencode_tui.cli.main import GlobalOptions
 from opencode_tui.cli.terminal import print_result, say
 from opencode_tui.client.local import LocalClients, open_clients
@@ -65,15 +64,8 @@ _EXIT_CODES = {signal.SIGINT: INTERRUPTED, signal.SIGTERM: DONE, signal.SIGHUP: 
 def _serve_here(environment: Environment, listening: Listening, *, has_terminals: bool, log_level: str | None) -> int:
     """Serve until a signal arrives, and return the exit code. Raises ConfigError, or OpencodeError if it cannot listen."""
     start_log(environment.paths.log, log_level)
-    _adopt_log("uvicorn")
+    adopt_log("uvicorn")
     return asyncio.run(_serve(environment, listening, has_terminals=has_terminals))
-
-
-def _adopt_log(name: str) -> None:
-    """Send the log of a library to ours instead of the terminal."""
-    ours, theirs = logging.getLogger("opencode_tui"), logging.getLogger(name)
-    theirs.handlers, theirs.propagate = ours.handlers, False
-    theirs.setLevel(ours.level)
 
 
 async def _serve(environment: Environment, listening: Listening, *, has_terminals: bool) -> int:

@@ -73,13 +73,19 @@ class SafeGit:
         self._folder = folder
         self._environ = {name: value for name, value in environ.items() if not name.startswith("GIT_")} | _VARIABLES
 
-    async def run(self, *arguments: str, folder: Path | None = None, more: Mapping[str, str] | None = None) -> str:
+    async def run(
+        self,
+        *arguments: str,
+        folder: Path | None = None,
+        more: Mapping[str, str] | None = None,
+        timeout_s: float = TIMEOUT_S,
+    ) -> str:
         """Return git's output, with surrogates for names that are not UTF-8; cancellation stops git first.
 
         `more` are additional variables.
         """
         where = folder or self._folder
-        return _output(arguments, where, await self._answer(arguments, where, more or {}))
+        return _output(arguments, where, await self._answer(arguments, where, more or {}, timeout_s))
 
     def run_blocking(self, *arguments: str, more: Mapping[str, str] | None = None, timeout_s: float = TIMEOUT_S) -> str:
         """Return what `run` returns, on the calling thread; blocks until the timeout at most."""
@@ -102,11 +108,13 @@ class SafeGit:
             changed[f"GIT_CONFIG_VALUE_{number}"] = "false" if name.endswith(".required") else ""
         return changed
 
-    async def _answer(self, arguments: Sequence[str], folder: Path, more: Mapping[str, str]) -> "_Answer":
+    async def _answer(
+        self, arguments: Sequence[str], folder: Path, more: Mapping[str, str], timeout_s: float = TIMEOUT_S
+    ) -> "_Answer":
         stop = threading.Event()
 
         def work() -> _Answer:
-            return self._start(arguments, folder, more).wait(TIMEOUT_S, stop)
+            return self._start(arguments, folder, more).wait(timeout_s, stop)
 
         return await run_to_completion(asyncio.to_thread(work), stop=stop)
 

@@ -4,6 +4,8 @@ from typing import Any
 
 import click
 
+from opencode_tui.cli.commands.batch.cluster import tls_options
+
 
 @click.command()
 @click.argument("tasks", metavar="TASKS", required=False)
@@ -20,6 +22,8 @@ import click
 @click.option("--total-cost", type=click.FloatRange(0, min_open=True), metavar="USD", help="Cost limit of all.")
 @click.option("--repos", metavar="DIR", help="For SWE-bench: folder with the checkouts, OWNER__NAME or OWNER/NAME.")
 @click.option("--predictions", metavar="FILE", help="Write SWE-bench predictions there (.jsonl or .json).")
+@click.option("--scheduler", metavar="URL", help="Run on the workers of a Dask scheduler (see `batch worker`).")
+@tls_options
 def run(**options: Any) -> int:
     """Run each task of TASKS in a process and a git worktree of its own.
 

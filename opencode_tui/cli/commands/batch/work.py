@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from opencode_tui.batch.journal import Journal, open_journal
-from opencode_tui.batch.pool import BatchEnd, BatchLimits, Workers, run_batch
-from opencode_tui.batch.pool_local import LocalWorkers
+from opencode_tui.batch.pool import BatchEnd, BatchLimits, run_batch
 from opencode_tui.batch.swebench import check_predictions_path, is_instances, read_instances, write_predictions
 from opencode_tui.batch.task import BatchTask, TaskOrder, prompt_tasks, read_tasks
+from opencode_tui.cli.commands.batch.cluster import open_workers
 from opencode_tui.cli.engine_access import run_main
 from opencode_tui.cli.terminal import say
 from opencode_tui.client.local import open_clients
@@ -37,14 +37,10 @@ def run_tasks(options: Mapping[str, Any]) -> int:
 
         async def main() -> BatchEnd:
             orders = await _prepare(missing, options, _base_folder(options))
-            jobs = options["jobs"] or os.cpu_count() or 1
-            workers: Workers = LocalWorkers(os.environ, jobs=jobs)
             await remove_leftovers(os.environ)
             limits = BatchLimits(options["total_timeout"], options["total_cost"])
-            try:
+            async with open_workers(options, orders) as (workers, jobs):
                 return await run_batch(orders, workers, journal, jobs=jobs, limits=limits, progress=_Lines(len(orders)))
-            finally:
-                await workers.close()
 
         try:
             end = run_main(main)
@@ -183,7 +179,8 @@ async def _prepare(tasks: Sequence[BatchTask], options: Mapping[str, Any], base_
                 max_cost=options["max_cost"],
             )
         )
-    await _check_models(orders)
+    if options["scheduler"] is None:
+        await _check_models(orders)
     for repository in {one.repository.worktree: one for one in repositories.values()}.values():
         if count := await repository.count_uncommitted():
             files = "1 uncommitted file" if count == 1 else f"{count} uncommitted files"

@@ -1,0 +1,96 @@
+"""What runs the tasks of a batch: this machine, or a Dask scheduler, which needs the extra `cluster`."""
+
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from opencode_tui.batch.address import TlsFiles
+    from opencode_tui.batch.pool import Workers
+    from opencode_tui.batch.task import TaskOrder
+
+F = TypeVar("F", bound=Callable[..., object])
+
+CLUSTER_JOBS = 1000
+"""Tasks that wait on a scheduler at once, which knows how many its workers can run."""
+
+_FILE = click.Path(path_type=Path)
+
+
+def tls_options(command: F) -> F:
+    """Add --tls-ca, --tls-cert and --tls-key to a command."""
+    for name, text in (
+        ("--tls-key", "Key of that certificate (PEM)."),
+        ("--tls-cert", "Certificate of this machine, which the authority signed (PEM)."),
+        ("--tls-ca", "Certificate authority of the cluster (PEM), for tls://."),
+    ):
+        command = click.option(name, type=_FILE, metavar="FILE", help=text)(command)
+    return command
+
+
+def read_tls(authority: Path | None, certificate: Path | None, key: Path | None) -> "TlsFiles | None":
+    """Return the files of the three options; None without any. Raises ConfigError when only some are given."""
+    from opencode_tui.batch.address import OPTIONS, TlsFiles  # not for the help
+    from opencode_tui.schema.error import ConfigError
+
+    if authority is None and certificate is None and key is None:
+        return None
+    if authority is None or certificate is None or key is None:
+        raise ConfigError(f"{OPTIONS} are needed together; name all three files")
+    return TlsFiles(authority.expanduser(), certificate.expanduser(), key.expanduser())
+
+
+@contextmanager
+def requires_cluster() -> Generator[None]:
+    """Raise ConfigError with the command to install when an import inside misses the extra; send Dask's log to ours."""
+    from opencode_tui.cli.log import adopt_log  # not for the help
+    from opencode_tui.schema.error import ConfigError
+
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if error.name not in ("distributed", "dask"):
+            raise
+        raise ConfigError(
+            "Dask is not installed, which runs tasks on other machines; install it with `pip install 'opencode-tui[cluster]'`"
+        ) from error
+    adopt_log("distributed")
+
+
+@asynccontextmanager
+async def open_workers(
+    options: Mapping[str, Any], orders: "Sequence[TaskOrder]"
+) -> "AsyncGenerator[tuple[Workers, int], None]":
+    """Return what runs the tasks, and how many to start at once. Raises ConfigError."""
+    import os  # all of it not for the help
+
+    from opencode_tui.batch.address import OPTIONS, check_address
+    from opencode_tui.batch.imports import SessionImports
+    from opencode_tui.batch.pool_local import LocalWorkers
+    from opencode_tui.cli.terminal import say
+    from opencode_tui.client.local import open_client
+    from opencode_tui.schema.error import ConfigError
+
+    tls = read_tls(options["tls_ca"], options["tls_cert"], options["tls_key"])
+    address = options["scheduler"]
+    if address is None:
+        if tls is not None:
+            raise ConfigError(f"{OPTIONS} are for --scheduler; name the scheduler too")
+        jobs = options["jobs"] or os.cpu_count() or 1
+        yield LocalWorkers(os.environ, jobs=jobs), jobs
+        return
+    check_address(address, tls)
+    with requires_cluster():
+        from opencode_tui.batch.pool_dask import DaskWorkers
+    async with open_client(os.environ, Path(orders[0].directory) if orders else Path.cwd()) as client:
+        store = SessionImports(client).store
+        workers = DaskWorkers(address, tls=tls, environ=os.environ, store=store, report=say)
+        try:
+            await workers.connect()
+            say(workers.describe())
+            yield workers, options["jobs"] or CLUSTER_JOBS
+        finally:
+            await workers.close()

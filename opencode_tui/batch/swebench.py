@@ -22,14 +22,14 @@ _REQUIRED = ("instance_id", "repo", "base_commit", "problem_statement")
 _MOST_NAMED = 3
 
 _PROMPT = """\
-The repository in the current folder has the issue below. Change its code so that the issue is resolved, in general and not only
-for the examples in it. What works now must still work. Find the cause before you edit, and run the tests that there are.
-Nobody can answer a question: decide for yourself where the issue is open.
-
-<issue>
 {problem}
-</issue>
+
+---
+The text above is an issue of the repository in the current folder. Change the code so that the issue is resolved, in general and
+not only for its examples. What works now must still work. Find the cause before you edit, and run the tests that there are. Nobody
+can answer a question: decide for yourself where the issue is open.
 """
+"""The problem comes first, because the session's title is its first words."""
 
 
 def is_instances(data: bytes) -> bool:
@@ -158,9 +158,11 @@ def _has_predictions(path: Path) -> bool:
 def write_predictions(path: Path, tasks: Iterable[BatchTask], results: Mapping[str, TaskResult]) -> int:
     """Write a prediction for each task with a result, in the order of the tasks, and return their number.
 
-    A task without a change has an empty patch, which the harness counts as not solved. Raises ConfigError. Blocks.
+    A task without a change has an empty patch, which the harness counts as not solved; one without a model, because it ended
+    before a request, has the model of the others. Raises ConfigError. Blocks.
     """
-    predictions = [_prediction(results[task.id]) for task in tasks if task.id in results]
+    model = next((result.model for result in results.values() if result.model), "opencode-tui")
+    predictions = [_prediction(results[task.id], model) for task in tasks if task.id in results]
     if path.suffix == ".json":
         text = json.dumps(predictions, indent=2) + "\n"
     else:
@@ -174,9 +176,9 @@ def write_predictions(path: Path, tasks: Iterable[BatchTask], results: Mapping[s
     return len(predictions)
 
 
-def _prediction(result: TaskResult) -> JsonObject:
+def _prediction(result: TaskResult, model: str) -> JsonObject:
     return {
         "instance_id": result.id,
-        "model_name_or_path": result.model or "opencode-tui",
+        "model_name_or_path": result.model or model,
         "model_patch": result.diff,
     }

@@ -23,8 +23,9 @@ from opencode_tui.schema.permission import PermissionRequest
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.message import AssistantMessage
-from opencode_tui.schema.session.part import TextPart
+from opencode_tui.schema.session.part import TextPart, ToolPart
 from opencode_tui.schema.session.stored_error import describe_stored
+from opencode_tui.schema.session.tool_state import ToolStateError
 
 OUTPUT_BYTES = 16_000
 """How much of the end of a check's output the result has."""
@@ -104,10 +105,13 @@ class _Task:
             session = await client.sessions.create(CreateSession(title=self._title()))
             try:
                 answer = await self._turn(client, session.id, request, deadline)
+                if self._status == "done" and (refusal := await self._last_refusal(client, session.id)):
+                    self._status, self._error = "rejected", refusal
                 with suppress(OpencodeError):
                     await client.background.end()
                 changes = await self._repository.changes(self._tree)
-                check = await self._check(client, deadline) if self._status == "done" else None
+                is_over = self._status in ("done", "rejected")
+                check = await self._check(client, session.id, deadline) if is_over else None
                 totals = await client.sessions.totals(session.id)
             finally:
                 await client.assign_session(session.id, self._repository.directory)
@@ -130,6 +134,19 @@ class _Task:
                 task_hash=self._order.task.fingerprint(),
                 export=await _export(client, session.id) if self._order.export_session else None,
             )
+
+    async def _last_refusal(self, client: LocalClient, session_id: str) -> str:
+        """Return why the last call of the turn was not allowed; empty when it was, or when there was none.
+
+        An agent that went on with other calls found another way.
+        """
+        messages = await client.messages.list(session_id)
+        calls = [part for message in messages for part in message.parts if isinstance(part, ToolPart)]
+        state = calls[-1].state if calls else None
+        if not isinstance(state, ToolStateError):
+            return ""
+        is_refused = state.stop_reason in ("rejected", "denied") or state.error in self._policy.refused
+        return state.error if is_refused else ""
 
     def _title(self) -> str:
         words = " ".join(self._order.task.prompt.split())[:_TITLE_CHARS].rstrip()
@@ -182,17 +199,14 @@ class _Task:
             return None
         answer = turn.result()
         info = answer.info
-        if self._status == "done" and isinstance(info, AssistantMessage):
-            if self._policy.refused and info.finish != "stop":
-                self._status, self._error = "rejected", self._policy.refused[-1]
-            elif info.shown_error is not None:
-                self._status, self._error = (
-                    "failed",
-                    describe_stored(info.shown_error, info.provider_id, info.model_id),
-                )
+        if self._status == "done" and isinstance(info, AssistantMessage) and info.shown_error is not None:
+            self._status, self._error = (
+                "failed",
+                describe_stored(info.shown_error, info.provider_id, info.model_id),
+            )
         return answer
 
-    async def _check(self, client: LocalClient, deadline: float | None) -> CheckResult | None:
+    async def _check(self, client: LocalClient, session_id: str, deadline: float | None) -> CheckResult | None:
         """Run the task's check in the worktree, inside the sandbox; the status is `failed` when it fails."""
         command = self._order.task.check
         if command is None:
@@ -206,17 +220,17 @@ class _Task:
 
         left = 24 * 3600.0 if deadline is None else max(0.1, deadline - time.monotonic())
         try:
-            ended = await client.run_confined(
-                ["sh", "-c", command], self._tree.directory, feed, is_read_only=False, timeout_ms=round(left * 1000)
-            )
+            exit_code = await client.run_check(command, session_id, feed, timeout_ms=round(left * 1000))
         except OSError as error:
             self._status, self._error = "failed", f"the check cannot start ({error.strerror})"
             return None
-        if ended.exit_code is None:
+        if exit_code is None:
             self._status, self._error = "timeout", f"the time limit of {self._order.timeout:g} s was over in the check"
-        elif ended.exit_code != 0:
-            self._status, self._error = "failed", f"the check ended with {ended.exit_code}"
-        return CheckResult(exit=ended.exit_code, output=bytes(output[-OUTPUT_BYTES:]).decode("utf-8", "replace"))
+        elif exit_code != 0:
+            self._status, self._error = "failed", f"the check ended with {exit_code}"
+        elif self._status == "rejected":
+            self._status, self._error = "done", ""
+        return CheckResult(exit=exit_code, output=bytes(output[-OUTPUT_BYTES:]).decode("utf-8", "replace"))
 
 
 async def _end(client: LocalClient, session_id: str, turn: "asyncio.Task[MessageWithParts]") -> None:

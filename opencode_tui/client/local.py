@@ -57,6 +57,25 @@ class LocalClient(LocalSessionFacets, LocalFolderFacets):
         instance = await self._engine.instance(self.directory)
         return await instance.run_confined(argv, folder, feed, is_read_only=is_read_only, timeout_ms=timeout_ms)
 
+    async def run_check(
+        self, command: str, session_id: str, feed: Callable[[bytes], None], *, timeout_ms: int
+    ) -> int | None:
+        """Run a shell command in this folder as the agent of a session would; return its exit code, None after the time limit.
+
+        Where no sandbox works it runs without one. Raises OSError when it cannot be started.
+        """
+        instance = await self._engine.instance(self.directory)
+        ended = await instance.run_confined(
+            ["sh", "-c", command],
+            self.directory,
+            feed,
+            is_read_only=False,
+            timeout_ms=timeout_ms,
+            session_id=session_id,
+            is_required=False,
+        )
+        return ended.exit_code
+
     async def assign_session(self, session_id: str, directory: Path) -> None:
         """Make a session and its agents' sessions belong to another folder of the project, for when this one is removed."""
         sessions = (await self._engine.instance(self.directory)).session.sessions

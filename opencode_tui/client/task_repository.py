@@ -5,19 +5,21 @@ import os
 import re
 import secrets
 import shutil
-from collections.abc import AsyncGenerator, Mapping
-from contextlib import asynccontextmanager, suppress
+import tempfile
+from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
 
 from msgspec import Struct
 
 from opencode_tui.cancellation import run_to_completion
-from opencode_tui.engine.project.linked_worktree import DetachedWorktrees, WorktreeChanges
+from opencode_tui.engine.project.linked_worktree import BRANCHES, DetachedWorktrees, WorktreeChanges
 from opencode_tui.engine.project.repository import Repository, find_repository
+from opencode_tui.engine.sandbox.temp import delete_caches
 from opencode_tui.schema.error import ConfigError, OpencodeError, StorageError
 from opencode_tui.storage.locks import Locks
-from opencode_tui.storage.paths import Paths, find_paths
+from opencode_tui.storage.paths import Paths, ensure, find_paths
 from opencode_tui.storage.task_folders import TaskFolder, delete_record, list_tasks, record_task
 
 __all__ = ["TaskRepository", "TaskWorktree", "WorktreeChanges", "open_repository", "remove_leftovers"]
@@ -81,11 +83,39 @@ class TaskRepository(Struct, frozen=True):
         path = await asyncio.to_thread((self.paths.tasks / name).resolve)
         async with self._lock():
             await self.worktrees.remove(path)
+        await asyncio.to_thread(delete_caches, self.paths, path)
         await asyncio.to_thread(delete_record, self.paths, name)
 
     async def changes(self, tree: TaskWorktree) -> WorktreeChanges:
         """Return what the task changed in its worktree."""
         return await self.worktrees.changes(tree.top, tree.commit)
+
+    async def make_branch(self, name: str, *, base: str, diff: str, message: str) -> tuple[str, bool]:
+        """Commit a task's changes on a branch of their own; return the branch, and whether it is new.
+
+        The work tree stays as it is. One that has the same changes is kept, another one of the name gets a number.
+        """
+        branch = re.sub(r"\.(?=\.|$)|\.lock$", "-", name)
+        with self._patch(diff) as patch:
+            return await self.worktrees.make_branch(f"{BRANCHES}{branch}", base=base, patch=patch, message=message)
+
+    async def find_conflict(self, diff: str, files: Sequence[str]) -> str:
+        """Return why a task's changes cannot be applied to the work tree; empty when they can."""
+        with self._patch(diff) as patch:
+            return await self.worktrees.find_conflict(patch, files)
+
+    async def apply(self, diff: str) -> None:
+        """Apply a task's changes to the files of the work tree; all of them or none."""
+        with self._patch(diff) as patch:
+            await self.worktrees.apply(patch)
+
+    @contextmanager
+    def _patch(self, diff: str) -> Generator[Path, None, None]:
+        """Write a diff to a temporary file."""
+        with tempfile.TemporaryDirectory(dir=ensure(self.paths.cache), prefix="patch-") as folder:
+            path = Path(folder, "patch")
+            path.write_bytes(diff.encode("utf-8", "surrogateescape"))
+            yield path
 
     @asynccontextmanager
     async def _lock(self) -> AsyncGenerator[None, None]:

@@ -61,23 +61,40 @@ class Instance(Struct, frozen=True):
         return await asyncio.to_thread(expand_prompt, text, self.folder.references)
 
     async def run_confined(
-        self, argv: Sequence[str], folder: Path, feed: Callable[[bytes], None], *, is_read_only: bool, timeout_ms: int
+        self,
+        argv: Sequence[str],
+        folder: Path,
+        feed: Callable[[bytes], None],
+        *,
+        is_read_only: bool,
+        timeout_ms: int,
+        session_id: str = _NO_SESSION,
+        is_required: bool = True,
     ) -> ConfinedRun:
         """Run a program inside the sandbox, as the agent's commands run; `feed` gets its output, on a thread.
 
-        Raises ConfigError where no sandbox works, OSError when the program cannot be started.
+        It has the temp folder of a session. Where no sandbox works it runs without one unless that `is_required`: then it raises
+        ConfigError. Raises OSError when the program cannot be started.
         """
         from opencode_tui.engine.tool.process.process import Command, ShellProcess  # for this alone
 
         sandbox, secrets = self.folder.sandbox.get(), self.folder.secrets.get()
         environ = secrets.without_keys(self.folder.core.environ)
         confined = await sandbox.confine(
-            argv, session_id=_NO_SESSION, folder=folder, environ=environ, read_only=is_read_only
+            argv, session_id=session_id, folder=folder, environ=environ, read_only=is_read_only
         )
-        if confined is None:
+        if confined is None and is_required:
             raise ConfigError(f"no sandbox works here: {(await sandbox.status()).reason}")
         cancel, cancel_end = os.pipe()
-        command = Command(shlex.join(argv), folder, environ, timeout_ms, argv[0], confined.launch)
+        command = Command(
+            shlex.join(argv),
+            folder,
+            environ,
+            timeout_ms,
+            argv[0] if confined else "sh",
+            confined.launch if confined else None,
+            is_watched=True,
+        )
         running = asyncio.create_task(asyncio.to_thread(ShellProcess(command, feed, cancel=cancel).run))
         try:
             ended = await asyncio.shield(running)
@@ -88,6 +105,8 @@ class Instance(Struct, frozen=True):
         finally:
             os.close(cancel)
             os.close(cancel_end)
+        if confined is None:
+            return ConfinedRun("none", ended.exit_code, ())
         changes = await sandbox.changes(confined)
         return ConfinedRun(confined.tier, ended.exit_code, tuple((str(one.path), one.kind) for one in changes))
 

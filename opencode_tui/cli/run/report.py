@@ -58,6 +58,20 @@ class Activity:
         if text != self._text:
             self._show(text, until=None)
 
+    def update(self, text: str) -> None:
+        """Show another text; the time goes on."""
+        if self._timer is None:
+            self.start(text)
+        elif text != self._text:
+            self._text = text
+            self._timer.cancel()
+            self._draw()
+
+    def erase(self) -> None:
+        """Make way for a line above; the next frame draws the activity again."""
+        if self._timer is not None:
+            self._write("\r\x1b[2K")
+
     def wait(self, text: str, *, seconds: float, after: str = "") -> None:
         """Show a reason and a countdown; `after` follows the remaining time."""
         self._show(text, until=time.monotonic() + seconds, after=after)

@@ -253,6 +253,60 @@ class DetachedWorktrees:
                 diff = await self._git.run("diff", *options, folder=path, more=variables)
         return WorktreeChanges(diff, tuple(_names(names)))
 
+    async def make_branch(self, name: str, *, base: str, patch: Path, message: str) -> tuple[str, bool]:
+        """Create a branch with one commit, a patch on top of `base`, beside the work tree; return it, and whether it is new.
+
+        An existing branch with the same files is returned; if it has others, the new one gets a number.
+        """
+        more = {"GIT_INDEX_FILE": str(patch.parent / "index"), **await self._identity()}
+        await self._git.run("read-tree", base, more=more)
+        await self._git.run("apply", "--cached", "--binary", "--whitespace=nowarn", str(patch), more=more)
+        tree = (await self._git.run("write-tree", more=more)).strip()
+        branch, number = name, 1
+        while found := await self._tree_of(branch):
+            if found == tree:
+                return branch, False
+            number += 1
+            branch = f"{name}-{number}"
+        commit = (await self._git.run("commit-tree", tree, "-p", base, "-m", message, more=more)).strip()
+        await self._git.run("branch", "--no-track", branch, commit)
+        return branch, True
+
+    async def _tree_of(self, branch: str) -> str:
+        """Return the ID of a branch's files; empty when there is no such branch."""
+        try:
+            return (await self._git.run("rev-parse", "--verify", "--quiet", f"refs/heads/{branch}^{{tree}}")).strip()
+        except GitUnavailableError:
+            return ""
+
+    async def _identity(self) -> Mapping[str, str]:
+        """Return variables with a name for commits, none when git knows the user's."""
+        try:
+            await self._git.run("var", "GIT_COMMITTER_IDENT")
+        except GitUnavailableError:
+            names = {"NAME": "opencode-tui", "EMAIL": "opencode-tui@localhost"}
+            return {f"GIT_{role}_{key}": value for role in ("AUTHOR", "COMMITTER") for key, value in names.items()}
+        return {}
+
+    async def find_conflict(self, patch: Path, files: Sequence[str]) -> str:
+        """Return why a patch to these files cannot be applied to the work tree; empty when it can."""
+        variables = {**await self._git.without_filters(self._repository), "GIT_LITERAL_PATHSPECS": "1"}
+        options = ("--porcelain", "-z", "--no-renames", "--untracked-files=all")
+        status = await self._git.run("status", *options, "--", *files, more=variables)
+        changed = [entry[3:] for entry in status.split("\0") if entry]
+        if changed:
+            return f"uncommitted changes in {shorten_names(changed)}"
+        try:
+            await self._git.run("apply", "--check", "--binary", str(patch), more=variables)
+        except GitUnavailableError as error:
+            return f"the files differ from the task's base ({str(error).partition(': ')[2]})"
+        return ""
+
+    async def apply(self, patch: Path) -> None:
+        """Apply a patch to the files of the work tree; all of it or nothing."""
+        variables = await self._git.without_filters(self._repository)
+        await self._git.run("apply", "--binary", "--whitespace=nowarn", str(patch), more=variables)
+
     async def _plain(self, path: Path) -> Mapping[str, str]:
         """Return the variables for commands that read or write files in a worktree."""
         repository = await asyncio.to_thread(find_repository, path)

@@ -4,7 +4,6 @@ Source: SPEC, section 6.
 """
 
 import asyncio
-import hashlib
 import os
 import socket
 import threading
@@ -25,7 +24,7 @@ from opencode_tui.engine.sandbox.changes import BEFORE_S, Change, ProjectFiles, 
 from opencode_tui.engine.sandbox.environment import Secrets
 from opencode_tui.engine.sandbox.launch import Launch, plan_launch
 from opencode_tui.engine.sandbox.policy import RELAY_PORT, Policy
-from opencode_tui.engine.sandbox.temp import delete_abandoned, delete_temp, temp_folder
+from opencode_tui.engine.sandbox.temp import cache_name, delete_abandoned, delete_temp, temp_folder
 from opencode_tui.engine.sandbox.tier import Tier, choose
 from opencode_tui.storage.paths import Paths, ensure
 
@@ -35,7 +34,6 @@ if TYPE_CHECKING:
 Mode = Literal["auto", "off", "read-only"]
 
 _TOOLCHAIN_KEEP_S = 60.0
-_NAME_CHARS = 12
 
 
 class SandboxStatus(Struct, frozen=True):
@@ -99,7 +97,7 @@ class Sandbox:
         self._around = folders.Surroundings(paths.home, (paths.data, paths.config, paths.state, paths.cache))
         self._private = [path for path in self._around.private() if path.is_relative_to(project.worktree)]
         self._own = paths.cache / "sandbox"
-        self._name = hashlib.sha256(os.fsencode(project.worktree)).hexdigest()[:_NAME_CHARS]
+        self._name = cache_name(project.worktree)
         self._guard = threading.Lock()
         self._status: SandboxStatus | None = None
         self._files: ProjectFiles | None = None

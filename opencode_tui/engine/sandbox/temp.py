@@ -1,5 +1,6 @@
 """The temp folders of sessions: one for each, kept between its commands and deleted with the session. Source: SPEC, section 6.1."""
 
+import hashlib
 import os
 import shutil
 import time
@@ -22,6 +23,21 @@ def temp_folder(paths: Paths, session_id: str) -> Path:
 def delete_temp(paths: Paths, session_id: str) -> None:
     """Delete the temp folder of a session, of which no command runs. Blocks."""
     _delete(temp_folder(paths, session_id))
+
+
+def cache_folder(paths: Paths, worktree: Path) -> Path:
+    """Return the folder with the caches of the commands in a work tree, a real path."""
+    return paths.cache / "sandbox/cache" / cache_name(worktree)
+
+
+def cache_name(worktree: Path) -> str:
+    """Return the name of a work tree's caches."""
+    return hashlib.sha256(os.fsencode(worktree)).hexdigest()[:_NAME_CHARS]
+
+
+def delete_caches(paths: Paths, worktree: Path) -> None:
+    """Delete the caches of a work tree that is removed. Blocks."""
+    _delete(cache_folder(paths, worktree))
 
 
 def delete_abandoned(paths: Paths) -> None:

@@ -14,6 +14,10 @@ from opencode_tui.cli.commands.batch.cluster import tls_options
 @click.option("--out", metavar="FILE", help="Results file (default: TASKS with .results.jsonl).")
 @click.option("--resume", "is_resumed", is_flag=True, help="Run the tasks that have no result in it.")
 @click.option("-j", "--jobs", type=click.IntRange(1, 1000), help="Tasks at once (default: the number of cores).")
+@click.option("--dry-run", "is_dry", is_flag=True, help="Show what would run, and what --branch and --apply would do.")
+@click.option("--branch", "has_branches", is_flag=True, help="Make a branch opencode-tui/batch-ID of each done task.")
+@click.option("--apply", "is_applied", is_flag=True, help="Apply the changes of done tasks to your work tree.")
+@click.option("-y", "--yes", "is_sure", is_flag=True, help="Apply without asking.")
 @click.option("-m", "--model", metavar="PROVIDER/MODEL", help="Model of tasks that name none.")
 @click.option("--agent", metavar="NAME", help="Agent of tasks that name none.")
 @click.option("--timeout", type=click.FloatRange(0, min_open=True), metavar="SECONDS", help="Time limit of each task.")
@@ -29,7 +33,10 @@ def run(**options: Any) -> int:
 
     TASKS has a JSON object a line: {"id", "prompt", "dir"?, "base"?, "model"?, "agent"?, "timeout"?, "check"?} (- reads standard
     input). `dir` counts from the folder of TASKS, by default the current folder is used; `check` is a shell command that must end
-    with 0. Questions are answered as with --auto, nothing leaves the sandbox.
+    with 0. Questions are answered as with --auto, nothing leaves the sandbox. Sessions are listed as any other.
+
+    --apply and --branch use all results, with --resume also those of an earlier run. --apply leaves out, by name, what conflicts
+    with your files or with another result.
 
     TASKS may also have instances in the form of SWE-bench (JSON lines or a JSON list), for an evaluation: see --repos and
     --predictions.

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import sys
+import time
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,17 +12,22 @@ from typing import Any
 from opencode_tui.batch.journal import Journal, open_journal
 from opencode_tui.batch.pool import BatchEnd, BatchLimits, run_batch
 from opencode_tui.batch.swebench import check_predictions_path, is_instances, read_instances, write_predictions
-from opencode_tui.batch.task import BatchTask, TaskOrder, prompt_tasks, read_tasks
+from opencode_tui.batch.task import BatchTask, TaskOrder, TaskResult, prompt_tasks, read_tasks
 from opencode_tui.cli.commands.batch.cluster import open_workers
+from opencode_tui.cli.commands.batch.progress import TerminalProgress, summary
+from opencode_tui.cli.commands.batch.results import apply_results, make_branches, with_changes
 from opencode_tui.cli.engine_access import run_main
-from opencode_tui.cli.terminal import say
+from opencode_tui.cli.table import print_table
+from opencode_tui.cli.terminal import print_result, say
 from opencode_tui.client.local import open_clients
 from opencode_tui.client.task_repository import TaskRepository, open_repository, remove_leftovers
 from opencode_tui.schema.api.request import PromptInput
 from opencode_tui.schema.error import ConfigError, OpencodeError
 from opencode_tui.schema.model import parse_model_ref, require_model_ref
+from opencode_tui.text.quantity import plural
 
 RESULTS = ".results.jsonl"
+_HEADS = ("ID", "FOLDER", "BASE", "MODEL", "TIMEOUT", "CHECK", "PROMPT")
 
 
 def run_tasks(options: Mapping[str, Any]) -> int:
@@ -29,49 +35,81 @@ def run_tasks(options: Mapping[str, Any]) -> int:
     tasks, out = _read_tasks(options)
     if options["model"]:
         require_model_ref(options["model"], "--model")
+    begin = time.monotonic()
     if options["predictions"]:
         check_predictions_path(Path(options["predictions"]), is_resumed=options["is_resumed"])
-    with open_journal(out, is_resumed=options["is_resumed"]) as journal, _predicting(options, tasks, journal):
+    is_known = options["is_resumed"] or options["is_dry"]
+    with open_journal(out, is_resumed=is_known) as journal, _predicting(options, tasks, journal):
         missing = [task for task in tasks if task.id not in journal.results]
         _report_changed(tasks, journal)
 
         async def main() -> BatchEnd:
             orders = await _prepare(missing, options, _base_folder(options))
-            await remove_leftovers(os.environ)
-            limits = BatchLimits(options["total_timeout"], options["total_cost"])
-            async with open_workers(options, orders) as (workers, jobs):
-                return await run_batch(orders, workers, journal, jobs=jobs, limits=limits, progress=_Lines(len(orders)))
+            if options["is_dry"]:
+                print_table(_HEADS, [_row(order) for order in orders])
+                return BatchEnd((), 0)
+            return await _run(orders, options, journal)
 
         try:
             end = run_main(main)
         except KeyboardInterrupt:
-            say(f"{len(journal.results)} of {len(tasks)} tasks have results in {out}; --resume runs the rest")
+            _report_interruption(len(tasks), journal)
             raise
-    if end.stopped:
-        say(f"{end.stopped}; {end.missing} tasks have no result; --resume runs them")
-    return 0 if not end.missing and all(one.status == "done" for one in journal.results.values()) else 1
+        results = [journal.results[task.id] for task in tasks if task.id in journal.results]
+        if end.stopped:
+            say(f"{end.stopped}: {plural(end.missing, 'task')} without a result; --resume runs them")
+        if not options["is_dry"]:
+            print_result(f"{summary(results, time.monotonic() - begin, len(tasks) - len(results))} · {out}")
+        refused = run_main(lambda: _use_results(tasks, results, options)) if results else 0
+    is_good = not refused and (options["is_dry"] or all(one.status == "done" for one in results))
+    return 0 if is_good and (options["is_dry"] or len(results) == len(tasks)) else 1
 
 
-class _Lines:
-    """A line for each task that ends."""
+async def _run(orders: Sequence[TaskOrder], options: Mapping[str, Any], journal: Journal) -> BatchEnd:
+    await remove_leftovers(os.environ)
+    if not orders:
+        return BatchEnd((), 0)
+    limits = BatchLimits(options["total_timeout"], options["total_cost"])
+    async with open_workers(options, orders) as (workers, jobs):
+        say(f"{plural(len(orders), 'task')}, {workers.describe()}")
+        progress = TerminalProgress(len(orders), before=list(journal.results.values()))
+        try:
+            return await run_batch(orders, workers, journal, jobs=jobs, limits=limits, progress=progress)
+        finally:
+            progress.close()
 
-    def __init__(self, count: int) -> None:
-        self._count = count
-        self._ended = 0
 
-    def started(self, order: TaskOrder) -> None:
-        """Do nothing."""
+async def _use_results(tasks: Sequence[BatchTask], results: Sequence[TaskResult], options: Mapping[str, Any]) -> int:
+    """Make the branches and apply the changes that the options ask for; return how many results were refused."""
+    refused = 0
+    if options["has_branches"]:
+        prompts = {task.id: task.prompt for task in tasks}
+        refused += await make_branches(with_changes(results, "made a branch"), prompts, is_dry=options["is_dry"])
+    if options["is_applied"]:
+        chosen = with_changes(results, "applied")
+        refused += await apply_results(chosen, is_dry=options["is_dry"], is_sure=options["is_sure"])
+    return refused
 
-    def cost(self, order: TaskOrder, usd: float) -> None:
-        """Do nothing."""
 
-    def ended(self, order: TaskOrder, result: Any) -> None:
-        """Write the line."""
-        self._ended += 1
-        say(
-            f"[{self._ended}/{self._count}] {result.id}: {result.status}"
-            + (f" ({result.error})" if result.error else "")
-        )
+def _report_interruption(count: int, journal: Journal) -> None:
+    name = journal.path if journal.results else "no file"
+    say(
+        f"{len(journal.results)} of {plural(count, 'task')} ended, results in {name}; the same command with --resume runs the rest"
+    )
+
+
+def _row(order: TaskOrder) -> tuple[str, ...]:
+    limit = "" if order.timeout is None else f"{order.timeout:g} s"
+    words = " ".join(order.task.prompt.split())
+    return (
+        order.task.id,
+        order.directory,
+        order.commit[:12],
+        order.model or "default",
+        limit,
+        order.task.check or "",
+        words,
+    )
 
 
 def _read_tasks(options: Mapping[str, Any]) -> tuple[list[BatchTask], Path]:
@@ -114,12 +152,13 @@ def _parse_tasks(data: bytes, name: str, repositories: str | None) -> list[Batch
 @contextmanager
 def _predicting(options: Mapping[str, Any], tasks: Sequence[BatchTask], journal: Journal) -> Generator[None]:
     """Write the predictions of all results when the batch has ended or is interrupted."""
+    name = None if options["is_dry"] else options["predictions"]
     try:
         yield
     except KeyboardInterrupt:
-        _write_predictions(options["predictions"], tasks, journal)
+        _write_predictions(name, tasks, journal)
         raise
-    _write_predictions(options["predictions"], tasks, journal)
+    _write_predictions(name, tasks, journal)
 
 
 def _write_predictions(name: str | None, tasks: Sequence[BatchTask], journal: Journal) -> None:
@@ -193,6 +232,7 @@ async def _check_models(orders: Sequence[TaskOrder]) -> None:
     wanted = {(order.directory, order.model, order.agent): order.task.id for order in orders}
     if not wanted:
         return
+    ignored: set[str] = set()
     async with open_clients(os.environ, Path(next(iter(wanted))[0])) as clients:
         for (directory, model, agent), task_id in wanted.items():
             client = await clients.at(directory)
@@ -201,3 +241,7 @@ async def _check_models(orders: Sequence[TaskOrder]) -> None:
                 await client.prompts.check(request)
             except OpencodeError as error:
                 raise ConfigError(f"task {task_id}: {error}") from error
+            ignored.update((await client.settings.notices()).ignored)
+    if ignored:
+        count = plural(len(ignored), "setting")
+        say(f"{count} of untrusted folders without effect, e.g. {sorted(ignored)[0]}")

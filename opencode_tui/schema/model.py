@@ -138,17 +138,17 @@ class Model(Record):
     name: str = ""
     adapter: Adapter = "litellm"
     api_id: str = ""
-    limit: Limit = Field(default_factory=Limit)
+    limit: Limit = Field(default_factory=Limit.trusted)
     usable: int | None = absent()
     prompt: PromptSource | None = absent()
-    cost: Cost = Field(default_factory=Cost)
+    cost: Cost = Field(default_factory=Cost.trusted)
     tool_call: bool = True
     reasoning: bool = False
     attachment: bool = False
     temperature: bool = True
     options: dict[str, Any] = Field(default_factory=dict[str, Any])
     variants: dict[str, dict[str, Any]] = Field(default_factory=dict[str, dict[str, Any]])
-    parameters: Parameters = Field(default_factory=Parameters)
+    parameters: Parameters = Field(default_factory=Parameters.trusted)
     headers: dict[str, str] = Field(default_factory=dict[str, str], repr=False, exclude=True)
 
     @property

@@ -84,7 +84,8 @@ async def cost(ask: Ask, prompt: str, expected: int) -> float:
 
 async def measure(base_url: str) -> list[Figure]:
     figures: list[Figure] = []
-    for name, dialect in DIALECTS.items():
+    for name, lazy in DIALECTS.items():
+        dialect = lazy.get()
         url = f"{base_url}/{name}/v1"
         llm = DirectLlm(Endpoint("fake", url, api_key="k"), dialect)
         async with httpx.AsyncClient(trust_env=False, timeout=60) as client:

@@ -76,7 +76,7 @@ async def make_prompt(
     parts: list[PromptPart] = [*attached]
     text = "\n".join(one for one in (typed, piped) if one.strip())
     if text:
-        parts.append(TextInput(text=text))
+        parts.append(TextInput.trusted(text=text))
     parts += (await client.prompts.expand(typed))[1:]
     return PromptInput.trusted(model=model, agent=agent, parts=parts)
 
@@ -471,7 +471,7 @@ async def _choose_session(client: "Client", options: TurnOptions, request: Reque
             return await _continue(client, options, latest)
         say("no earlier session in this project; starting a new one")
     await check(client, request, options.model)
-    return await client.sessions.create(CreateSession(title=options.title or _title(options)))
+    return await client.sessions.create(CreateSession.trusted(title=options.title or _title(options)))
 
 
 async def _continue(client: "Client", options: TurnOptions, session: SessionInfo) -> SessionInfo:

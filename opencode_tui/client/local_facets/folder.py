@@ -154,7 +154,7 @@ class _Settings:
         warnings += await asyncio.to_thread(instance.folder.model_warnings)
         is_on, worktree = config.settings.snapshot is not False, instance.folder.project.worktree
         undo_off = await asyncio.to_thread(why_unavailable, worktree, self._paths, is_on=is_on)
-        return Notices(warnings=warnings, ignored=[str(notice) for notice in config.ignored], undo_off=undo_off)
+        return Notices.trusted(warnings=warnings, ignored=[str(notice) for notice in config.ignored], undo_off=undo_off)
 
     async def newer_version(self) -> str:
         if self._instance.folder.config.settings.autoupdate != "notify":

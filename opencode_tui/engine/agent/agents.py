@@ -65,21 +65,21 @@ class AgentInfo(Record):
 def built_in_agents(folders: PermissionFolders) -> list[AgentInfo]:
     """Return the seven agents in order; `permission` has only the rules that each adds to the default ones."""
     return [
-        AgentInfo(
+        AgentInfo.trusted(
             name="build",
             description="Default agent. Reads, edits and runs commands within your permissions.",
             mode="primary",
             native=True,
             permission=[rule("question", "*", "allow"), rule("plan_enter", "*", "allow")],
         ),
-        AgentInfo(
+        AgentInfo.trusted(
             name="plan",
             description="Analyzes the code and proposes a plan without editing files.",
             mode="primary",
             native=True,
             permission=[rule("question", "*", "allow"), rule("plan_exit", "*", "allow"), *_plan_editing()],
         ),
-        AgentInfo(
+        AgentInfo.trusted(
             name="general",
             description="Handles a self-contained task and reports back. Several can run in parallel.",
             mode="subagent",
@@ -87,7 +87,7 @@ def built_in_agents(folders: PermissionFolders) -> list[AgentInfo]:
             prompt=read_prompt("general"),
             permission=[rule("todoread", "*", "deny"), rule("todowrite", "*", "deny")],
         ),
-        AgentInfo(
+        AgentInfo.trusted(
             name="explore",
             description="Read-only codebase search. Say how thorough to be.",
             mode="subagent",
@@ -115,7 +115,7 @@ def _exploring(folders: PermissionFolders) -> list[Rule]:
 
 
 def _silent_agent(name: str, *, prompt: str, temperature: float | None = None) -> AgentInfo:
-    return AgentInfo(
+    return AgentInfo.trusted(
         name=name,
         mode="primary",
         native=True,

@@ -78,7 +78,7 @@ class ModelPrompts(Struct, frozen=True):
         header, header_file = self._header(model)
         own = self._own(f"{family}.md")
         file = own[0] if own else _BUILT_IN / f"{family}.md"
-        source = PromptSource(family=family, file=str(file), rule=rule, header=header_file)
+        source = PromptSource.trusted(family=family, file=str(file), rule=rule, header=header_file)
         return ModelPrompt(header, own[1] if own else _built_in(family), source)
 
     def with_sources(self, models: Sequence[Model]) -> list[Model]:

@@ -186,7 +186,7 @@ def build_registry(
         if entry.get("disable") is True:
             agents.pop(key, None)
             continue
-        base = agents.get(key) or AgentInfo(name=key, mode="all", permission=merge(defaults, global_rules))
+        base = agents.get(key) or AgentInfo.trusted(name=key, mode="all", permission=merge(defaults, global_rules))
         own_rules = entry_rules(key, entry, home=folders.home)
         agents[key] = apply_entry(base, key, entry).changed(permission=[*base.permission, *own_rules])
         earlier = origins.get(key, [*_built_in(defaults), *global_origins])

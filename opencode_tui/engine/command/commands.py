@@ -233,7 +233,7 @@ def _built_in(name: str) -> Command:
 
 def _summary(name: str, entry: Mapping[str, Any]) -> CommandSummary:
     template = str(entry.get("template") or "")
-    return CommandSummary(
+    return CommandSummary.trusted(
         name=name,
         description=entry.get("description"),
         agent=entry.get("agent"),

@@ -22,7 +22,7 @@ class PermissionFolders(Struct, frozen=True):
 
 def rule(permission: str, pattern: str, action: Action) -> BuiltInRule:
     """Return one rule."""
-    return BuiltInRule(permission=permission, pattern=pattern, action=action)
+    return BuiltInRule.trusted(permission=permission, pattern=pattern, action=action)
 
 
 def reading_rules() -> list[Rule]:

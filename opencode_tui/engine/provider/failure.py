@@ -1,11 +1,10 @@
-"""Converts every failure of a model call to one of our errors.
+"""Converts what a provider says of a failed call to one of our errors; `error/plain.py` has those that need no such text.
 
 The text of each is one line: the provider's own reason, then the remedy. `error/body.py` reads what a body says, `error/cause.py`
-finds its kind, `error/remedy.py` has the remedies.
+finds its kind, `error/remedy.py` has the remedies. Imported when a call has failed: compiling the patterns takes 4 ms.
 """
 
 from http import HTTPStatus
-from urllib.parse import urljoin, urlsplit
 
 from msgspec.structs import replace
 
@@ -68,56 +67,6 @@ def from_child(reported: Reported, *, now_ms: int) -> ProviderError:
     return _classified(found, read, row=find_row(found, fallback=UNKNOWN), now_ms=now_ms)
 
 
-def truncated(provider_id: str, detail: str = "the response was cut off") -> ProviderError:
-    """Return the error for a stream that ended without a finish reason from the model."""
-    error = _plain(provider_id, detail, kind="stream_truncated", is_retryable=True)
-    error.failure = replace(error.failure, metadata={"code": "ECONNRESET"})
-    return error
-
-
-def unreachable(provider_id: str, detail: str) -> ProviderError:
-    """Return the error for a connection that failed or was lost."""
-    return _plain(provider_id, detail, kind="network", is_retryable=True)
-
-
-def timed_out(provider_id: str, detail: str) -> ProviderError:
-    """Return the error for a provider that sends nothing."""
-    return _plain(provider_id, detail, kind="timeout", is_retryable=True)
-
-
-def invalid_response(provider_id: str, detail: str) -> ProviderError:
-    """Return the error for a response that is not in the provider's wire format; it can't be retried."""
-    return _plain(provider_id, f"not a model response: {detail}", kind="protocol", is_retryable=False)
-
-
-def web_page(provider_id: str, description: str) -> ProviderError:
-    """Return the error for a web page with a success status; a few retries may pass a proxy that restarts."""
-    return _plain(provider_id, f"not a model response: {description}", kind="page", is_retryable=True)
-
-
-def redirected(provider_id: str, origin: str, location: str) -> ProviderError:
-    """Return the error for a redirect of `origin` to a location, which may be relative."""
-    try:
-        target = host(urljoin(origin, location))
-    except ValueError:
-        target = "an invalid address"
-    return invalid_response(
-        provider_id, f"{host(origin) or 'the server'} redirects to {target}; the key is not sent there"
-    )
-
-
-def host(url: str) -> str:
-    """Return host and port of an address, without credentials."""
-    return urlsplit(url).netloc.rpartition("@")[2] or url
-
-
-def missing_key(provider_id: str, variable: str | None = None) -> AuthError:
-    """Return the error for a provider without the required key."""
-    place = f" or set {variable}" if variable else ""
-    text = with_remedy(f"no API key for {provider_id}", f"run `opencode-tui auth login {provider_id}`{place}")
-    return AuthError(text, provider_id=provider_id, failure=Failure(kind="auth"))
-
-
 def _classified(reported: Reported, read: ErrorBody, *, row: Row, now_ms: int) -> ProviderError:
     wait = retry_after_ms(reported.headers, now_ms=now_ms)
     if wait is None:
@@ -164,12 +113,6 @@ def _error(reported: Reported, row: Row, failure: Failure) -> ProviderError:
             return ContextOverflowError(text, provider_id=provider_id, failure=failure)
         case _:
             return ProviderError(text, provider_id=provider_id, failure=failure)
-
-
-def _plain(provider_id: str, detail: str, *, kind: str, is_retryable: bool) -> ProviderError:
-    failure = Failure(kind=kind, retryable=is_retryable)
-    text = with_remedy(f"{provider_id}: {detail}", remedy_for(kind, provider_id))
-    return ProviderError(text, provider_id=provider_id, failure=failure)
 
 
 def _phrase(status: int) -> str:

@@ -17,15 +17,10 @@ from msgspec import Struct
 
 from opencode_tui import __version__
 from opencode_tui.config.redact import redact_text
-from opencode_tui.engine.provider import failure
-from opencode_tui.engine.provider.decode import anthropic_request, gemini_request, openai_request, responses_request
-from opencode_tui.engine.provider.decode.anthropic_messages import AnthropicMessagesDecoder
+from opencode_tui.engine.lazy import Lazy
 from opencode_tui.engine.provider.decode.delta import ProtocolError, WireDelta
-from opencode_tui.engine.provider.decode.gemini_stream import GeminiDecoder
-from opencode_tui.engine.provider.decode.openai_chat import OpenAiChatDecoder
 from opencode_tui.engine.provider.decode.response import WebPageError
-from opencode_tui.engine.provider.decode.responses_stream import ResponsesDecoder
-from opencode_tui.engine.provider.error.body import Reported
+from opencode_tui.engine.provider.error import plain
 from opencode_tui.engine.provider.inflate import unpacker
 from opencode_tui.engine.provider.llm import LlmRequest, StreamEvent
 from opencode_tui.engine.provider.normalize import WireFormat, closing_events, new_normalizer
@@ -91,7 +86,7 @@ class HttpProvider:
                     async with asyncio.timeout_at(deadline):
                         chunk = await anext(chunks, None)
                 except TimeoutError as error:
-                    raise failure.timed_out(
+                    raise plain.timed_out(
                         self._provider_id, f"no complete response within {(limit or 0) / 1000:g} s"
                     ) from error
                 if chunk is None:
@@ -133,23 +128,23 @@ class HttpProvider:
                     async for chunk in self._decoded(response):
                         yield chunk
                     return
-            raise failure.invalid_response(self._provider_id, "too many redirects")
+            raise plain.invalid_response(self._provider_id, "too many redirects")
         except httpx.ConnectTimeout as error:
-            raise failure.timed_out(
-                self._provider_id, f"no connection to {failure.host(url)} within {_CONNECT_TIMEOUT_S:g} s"
+            raise plain.timed_out(
+                self._provider_id, f"no connection to {plain.host(url)} within {_CONNECT_TIMEOUT_S:g} s"
             ) from error
         except httpx.TimeoutException as error:
             seconds = self._endpoint.chunk_timeout_ms / 1000
-            raise failure.timed_out(self._provider_id, f"{failure.host(url)} sent nothing for {seconds:g} s") from error
+            raise plain.timed_out(self._provider_id, f"{plain.host(url)} sent nothing for {seconds:g} s") from error
         except (httpx.UnsupportedProtocol, httpx.InvalidURL) as error:
-            raise failure.invalid_response(self._provider_id, f"invalid URL {url!r} ({error})") from error
+            raise plain.invalid_response(self._provider_id, f"invalid URL {url!r} ({error})") from error
         except httpx.TransportError as error:
             detail = redact_text(str(error), self.secrets) or type(error).__name__
             if has_answer:
-                raise failure.truncated(
-                    self._provider_id, f"the connection to {failure.host(url)} was lost ({detail})"
+                raise plain.truncated(
+                    self._provider_id, f"the connection to {plain.host(url)} was lost ({detail})"
                 ) from error
-            raise failure.unreachable(self._provider_id, f"cannot reach {failure.host(url)} ({detail})") from error
+            raise plain.unreachable(self._provider_id, f"cannot reach {plain.host(url)} ({detail})") from error
 
     def _redirected(self, url: str, response: "httpx.Response") -> str:
         """Return the target of a redirect that keeps the request and the server. Raises ProviderError for all others."""
@@ -158,9 +153,12 @@ class HttpProvider:
             target = urljoin(url, location)
             if response.status_code in (307, 308) and urlsplit(target)[:2] == urlsplit(url)[:2]:
                 return target
-        raise failure.redirected(self._provider_id, url, location)
+        raise plain.redirected(self._provider_id, url, location)
 
     async def _refused(self, response: "httpx.Response") -> Exception:
+        from opencode_tui.engine.provider import failure  # only for failed calls
+        from opencode_tui.engine.provider.error.body import Reported
+
         body = b""
         async for chunk in self._decoded(response):
             body += chunk
@@ -180,7 +178,7 @@ class HttpProvider:
         """Yield the decompressed body in slices of limited size, up to a limited total."""
         encoding = response.headers.get("content-encoding", "identity").lower()
         if encoding not in ("identity", "", "gzip", "x-gzip", "deflate"):
-            raise failure.invalid_response(self._provider_id, f"the response has the unexpected encoding {encoding!r}")
+            raise plain.invalid_response(self._provider_id, f"the response has the unexpected encoding {encoding!r}")
         unpack = _as_it_is if encoding in ("identity", "") else unpacker()
         size = 0
         async for raw in response.aiter_raw():
@@ -189,12 +187,10 @@ class HttpProvider:
                     size += len(chunk)
                     if size > _MAX_ANSWER_BYTES:
                         limit = f"the response is larger than {_MAX_ANSWER_BYTES // 2**20} MB"
-                        raise failure.invalid_response(self._provider_id, limit)
+                        raise plain.invalid_response(self._provider_id, limit)
                     yield chunk
             except zlib.error as error:
-                raise failure.invalid_response(
-                    self._provider_id, f"cannot decompress the response ({error})"
-                ) from error
+                raise plain.invalid_response(self._provider_id, f"cannot decompress the response ({error})") from error
 
 
 def _make_client(endpoint: Endpoint) -> "httpx.AsyncClient":
@@ -256,24 +252,49 @@ def _bearer(key: str | None) -> dict[str, str]:
     return {"authorization": f"Bearer {key}"} if key else {}
 
 
-def _anthropic_key(key: str | None) -> dict[str, str]:
-    return {"anthropic-version": anthropic_request.VERSION, **({"x-api-key": key} if key else {})}
-
-
 def _google_key(key: str | None) -> dict[str, str]:
     return {"x-goog-api-key": key} if key else {}
 
 
-OPENAI = Dialect("openai", lambda _: "/chat/completions", openai_request.encode, OpenAiChatDecoder, _bearer)
-RESPONSES = Dialect("openai", lambda _: "/responses", responses_request.encode, ResponsesDecoder, _bearer)
-ANTHROPIC = Dialect(
-    "anthropic", lambda _: "/messages", anthropic_request.encode, AnthropicMessagesDecoder, _anthropic_key
+def _openai() -> Dialect:
+    from opencode_tui.engine.provider.decode import openai_chat, openai_request
+
+    decoder = openai_chat.OpenAiChatDecoder
+    return Dialect("openai", lambda _: "/chat/completions", openai_request.encode, decoder, _bearer)
+
+
+def _responses() -> Dialect:
+    from opencode_tui.engine.provider.decode import responses_request, responses_stream
+
+    decoder = responses_stream.ResponsesDecoder
+    return Dialect("openai", lambda _: "/responses", responses_request.encode, decoder, _bearer)
+
+
+def _anthropic() -> Dialect:
+    from opencode_tui.engine.provider.decode import anthropic_messages, anthropic_request
+
+    def credentials(key: str | None) -> dict[str, str]:
+        return {"anthropic-version": anthropic_request.VERSION, **({"x-api-key": key} if key else {})}
+
+    decoder = anthropic_messages.AnthropicMessagesDecoder
+    return Dialect("anthropic", lambda _: "/messages", anthropic_request.encode, decoder, credentials)
+
+
+def _gemini() -> Dialect:
+    from opencode_tui.engine.provider.decode import gemini_request, gemini_stream
+
+    return Dialect("google", gemini_request.path, gemini_request.encode, gemini_stream.GeminiDecoder, _google_key)
+
+
+DIALECTS: Mapping[Adapter, Lazy[Dialect]] = MappingProxyType(
+    {
+        "openai": Lazy(_openai),
+        "responses": Lazy(_responses),
+        "anthropic": Lazy(_anthropic),
+        "gemini": Lazy(_gemini),
+    }
 )
-GEMINI = Dialect("google", gemini_request.path, gemini_request.encode, GeminiDecoder, _google_key)
-DIALECTS: Mapping[Adapter, Dialect] = MappingProxyType(
-    {"openai": OPENAI, "responses": RESPONSES, "anthropic": ANTHROPIC, "gemini": GEMINI}
-)
-"""The direct wire formats by the adapter that uses them."""
+"""The direct wire formats by the adapter that uses them; a session usually needs the modules of one."""
 
 
 class DirectLlm:
@@ -302,9 +323,9 @@ class DirectLlm:
                     if events := normalizer.push_metered(decoder.end()):
                         yield events
             except WebPageError as error:
-                raise failure.web_page(self._provider_id, str(error)) from error
+                raise plain.web_page(self._provider_id, str(error)) from error
             except ProtocolError as error:
-                raise failure.invalid_response(self._provider_id, str(error)) from error
+                raise plain.invalid_response(self._provider_id, str(error)) from error
             except ProviderError:
                 if not normalizer.is_whole:
                     raise

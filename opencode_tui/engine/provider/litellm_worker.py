@@ -14,12 +14,13 @@ from collections.abc import AsyncGenerator, Sequence
 from pathlib import Path
 from typing import IO
 
-from opencode_tui.engine.provider import failure
 from opencode_tui.engine.provider.decode import openai_request
 from opencode_tui.engine.provider.decode.delta import ProtocolError, WireDelta
 from opencode_tui.engine.provider.decode.openai_chat import OpenAiChatDecoder
 from opencode_tui.engine.provider.decode.response import as_index, as_list, as_object, as_text
+from opencode_tui.engine.provider.error import plain
 from opencode_tui.engine.provider.error.body import Reported
+from opencode_tui.engine.provider.failure import from_child
 from opencode_tui.engine.provider.llm import LlmRequest, StreamEvent
 from opencode_tui.engine.provider.normalize import closing_events, new_normalizer
 from opencode_tui.engine.provider.provider import Endpoint
@@ -247,12 +248,12 @@ class LitellmLlm:
                 try:
                     events = normalizer.push(deltas)
                 except ProtocolError as error:
-                    raise failure.invalid_response(self._endpoint.provider_id, str(error)) from error
+                    raise plain.invalid_response(self._endpoint.provider_id, str(error)) from error
                 if events:
                     yield events
             if normalizer.is_empty and not normalizer.has_usage:
                 # litellm ends an unreadable response, such as a web page, without an error.
-                raise failure.truncated(self._endpoint.provider_id, "the response is empty")
+                raise plain.truncated(self._endpoint.provider_id, "the response is empty")
             yield closing_events(normalizer, self._endpoint.provider_id, secrets=self._secrets, now_ms=self._clock())
 
     async def close(self) -> None:
@@ -275,7 +276,7 @@ class LitellmLlm:
                     async with asyncio.timeout_at(min(deadline, loop.time() + silence)):
                         message = await anext(messages, None)
                 except TimeoutError as error:
-                    raise failure.timed_out(endpoint.provider_id, "the provider sent nothing in time") from error
+                    raise plain.timed_out(endpoint.provider_id, "the provider sent nothing in time") from error
                 if message is None:
                     return
                 yield message
@@ -284,17 +285,15 @@ class LitellmLlm:
         try:
             await self._worker.start()
         except OSError as error:
-            raise failure.unreachable(
-                self._endpoint.provider_id, f"cannot start litellm's process ({error})"
-            ) from error
+            raise plain.unreachable(self._endpoint.provider_id, f"cannot start litellm's process ({error})") from error
 
     def _failure(self, message: _Message) -> ProviderError:
         if message["op"] == "gone":
-            return failure.unreachable(
+            return plain.unreachable(
                 self._endpoint.provider_id, "litellm's process exited in the middle of the response"
             )
         if target := as_text(message.get("redirect")):
-            return failure.redirected(self._endpoint.provider_id, self._endpoint.base_url, target)
+            return plain.redirected(self._endpoint.provider_id, self._endpoint.base_url, target)
         reported = Reported(
             self._endpoint.provider_id,
             status=as_index(message.get("status")) or 0,
@@ -304,4 +303,4 @@ class LitellmLlm:
             secrets=self._secrets,
             key_setting=self._endpoint.key_setting,
         )
-        return failure.from_child(reported, now_ms=self._clock())
+        return from_child(reported, now_ms=self._clock())

@@ -11,7 +11,6 @@ from typing import Literal
 
 from msgspec.structs import replace
 
-from opencode_tui.engine.provider import failure
 from opencode_tui.engine.provider.call_assembly import UNNAMED, CallAssembler, OpenCall
 from opencode_tui.engine.provider.decode.delta import (
     MalformedChunk,
@@ -26,6 +25,7 @@ from opencode_tui.engine.provider.decode.delta import (
     WireText,
     WireUsage,
 )
+from opencode_tui.engine.provider.error.plain import truncated
 from opencode_tui.engine.provider.llm import (
     AssistantEntry,
     CallBlock,
@@ -289,11 +289,11 @@ def closing_events(
 ) -> Sequence[StreamEvent]:
     """Return the last events of a response. Raises ProviderError for the provider's error or a missing end."""
     if normalizer.error is not None:
-        raise failure.from_stream(provider_id, normalizer.error, secrets=secrets, now_ms=now_ms)
+        from opencode_tui.engine.provider.failure import from_stream  # only for failed calls
+
+        raise from_stream(provider_id, normalizer.error, secrets=secrets, now_ms=now_ms)
     if not normalizer.is_whole:
-        raise failure.truncated(
-            provider_id, "the response is empty" if normalizer.is_empty else "the response was cut off"
-        )
+        raise truncated(provider_id, "the response is empty" if normalizer.is_empty else "the response was cut off")
     return normalizer.finish()
 
 

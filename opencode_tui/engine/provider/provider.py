@@ -7,8 +7,8 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct, field
 
-from opencode_tui.engine.provider import failure
 from opencode_tui.engine.provider.decode.response import as_list, as_object, as_text
+from opencode_tui.engine.provider.error.plain import missing_key
 from opencode_tui.engine.provider.known_provider import KnownProvider, find_known
 from opencode_tui.engine.provider.model_facts import with_facts
 from opencode_tui.engine.provider.model_table import ListedModel, ModelTable
@@ -146,7 +146,7 @@ class Provider:
         """Return its URL and credentials. Raises AuthError when a required key is missing."""
         key = self._key()
         if key is None and self._needs_key() and not self._has_own_credentials():
-            raise failure.missing_key(self.id, next(iter(self._variables()), None))
+            raise missing_key(self.id, next(iter(self._variables()), None))
         total, chunk = self._options.get("timeout"), self._options.get("chunkTimeout")
         return Endpoint(
             provider_id=self.id,
@@ -210,7 +210,7 @@ class Provider:
         if listed is not None:
             model = listed.model(self.id, model_id, adapter=adapter, api_id=sent)
         else:
-            model = Model(provider_id=self.id, model_id=model_id, name=model_id, adapter=adapter, api_id=sent)
+            model = Model.trusted(provider_id=self.id, model_id=model_id, name=model_id, adapter=adapter, api_id=sent)
         model = self._with_own_betas(with_facts(model, is_declared=own.get("reasoning") is True))
         has_key = self._options.get("setCacheKey")
         if has_key is True or (has_key is False and model.parameters.cache == "key"):

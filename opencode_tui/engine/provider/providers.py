@@ -72,4 +72,4 @@ class Providers:
             return LitellmLlm(endpoint, self._worker, clock=self._clock)
         from opencode_tui.engine.provider.http import DIALECTS, DirectLlm
 
-        return DirectLlm(endpoint, DIALECTS[adapter], clock=self._clock)
+        return DirectLlm(endpoint, DIALECTS[adapter].get(), clock=self._clock)

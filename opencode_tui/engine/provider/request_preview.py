@@ -36,7 +36,7 @@ def preview_request(request: LlmRequest, endpoint: Endpoint | None) -> RequestPr
         return _through_litellm(request, endpoint)
     if adapter in ("litellm", "demo"):
         return RequestPreview(None, {}, openai_request.build(request))
-    dialect = DIALECTS[adapter]
+    dialect = DIALECTS[adapter].get()
     body: JsonObject = json.loads(dialect.encode(request))
     return RequestPreview(None, {}, body) if endpoint is None else _direct(request, dialect, endpoint, body)
 

@@ -46,11 +46,11 @@ class SessionStatuses:
             self._busy[session_id] = status
         self._publish(SessionStatusChanged.trusted(session_id=session_id, status=status))
         if isinstance(status, IdleStatus):
-            self._publish(SessionIdle(session_id=session_id))
+            self._publish(SessionIdle.trusted(session_id=session_id))
 
     def busy(self, session_id: str) -> None:
         """Mark the session as busy."""
-        self.set(session_id, BusyStatus())
+        self.set(session_id, BusyStatus.trusted())
 
 
 logger = logging.getLogger(__name__)
@@ -253,7 +253,7 @@ class RunRegistry:
         """Publish the end of a run, once."""
         if self._runs.get(run.session_id) is run:
             del self._runs[run.session_id]
-            self._statuses.set(run.session_id, IdleStatus())
+            self._statuses.set(run.session_id, IdleStatus.trusted())
         run.resolve()
 
     async def _hold_lock(self, run: Run, body: Body) -> None:

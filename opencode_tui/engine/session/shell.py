@@ -26,7 +26,7 @@ from opencode_tui.schema.session.part import ToolPart
 from opencode_tui.schema.session.tool_state import ToolStatePending
 
 REQUEST_TEXT = "The user ran this command line; its output follows."
-EVERYTHING = Rule(permission="*", pattern="*", action="allow")
+EVERYTHING = Rule.trusted(permission="*", pattern="*", action="allow")
 
 
 class SessionShell(Struct, frozen=True):

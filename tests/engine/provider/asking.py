@@ -27,7 +27,7 @@ def request(text: str = "hi", *, adapter: Adapter = "openai", **fields: Any) -> 
 
 def direct(server: ModelServer, adapter: Api = "openai", **fields: Any) -> DirectLlm:
     endpoint = Endpoint(provider_id="fake", base_url=server.url(adapter), api_key=KEY, **fields)
-    return DirectLlm(endpoint, DIALECTS[adapter])
+    return DirectLlm(endpoint, DIALECTS[adapter].get())
 
 
 async def ask(llm: Llm, asked: LlmRequest) -> Heard:

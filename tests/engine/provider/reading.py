@@ -4,9 +4,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from opencode_tui.engine.provider import failure
 from opencode_tui.engine.provider.decode.delta import ProtocolError
-from opencode_tui.engine.provider.http import DIALECTS, OPENAI
+from opencode_tui.engine.provider.error.plain import invalid_response
+from opencode_tui.engine.provider.http import DIALECTS
 from opencode_tui.engine.provider.llm import (
     FinishStep,
     ProviderSearch,
@@ -47,7 +47,7 @@ def decode(
     api: str, chunks: Iterable[bytes], *, tools: Iterable[str] = TOOLS
 ) -> tuple[list[StreamEvent], ProviderError | None]:
     """Return the events of these bytes as the direct adapter would give them, and the error at their end."""
-    dialect = next((known for name, known in DIALECTS.items() if name == api), OPENAI)
+    dialect = next((known for name, known in DIALECTS.items() if name == api), DIALECTS["openai"]).get()
     normalizer = Normalizer(dialect.wire_format, tools=tuple(tools))
     decoder = dialect.decoder()
     events: list[StreamEvent] = []
@@ -60,7 +60,7 @@ def decode(
             events += normalizer.push(decoder.end())
         return events + list(closing_events(normalizer, "test", secrets=(), now_ms=0)), None
     except ProtocolError as error:
-        return events, failure.invalid_response("test", str(error))
+        return events, invalid_response("test", str(error))
     except ProviderError as error:
         return events, error
 

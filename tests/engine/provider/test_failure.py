@@ -6,6 +6,7 @@ import pytest
 
 from opencode_tui.engine.provider import failure
 from opencode_tui.engine.provider.error.body import Reported
+from opencode_tui.engine.provider.error.plain import missing_key
 from opencode_tui.schema.error import AuthError, ContextOverflowError, split_remedy
 
 NOW_MS = 1_795_132_800_000
@@ -212,7 +213,7 @@ def test_a_message_is_one_line_that_names_provider_and_remedy() -> None:
     body, setting = '{"error": {"message": "bad"}}', "provider.openai.options.apiKey"
     own = failure.from_response(Reported("openai", status=401, body=body, key_setting=setting), now_ms=0)
     assert str(own).endswith(f"; fix: change {setting} in your settings, which comes before a stored key")
-    missing = failure.missing_key("groq", "GROQ_API_KEY")
+    missing = missing_key("groq", "GROQ_API_KEY")
     assert str(missing) == "no API key for groq; fix: run `opencode-tui auth login groq` or set GROQ_API_KEY"
 
 

@@ -55,7 +55,7 @@ def check_requests(messages: list[MessageWithParts]) -> None:
         if not built.messages:
             return
         assert (adapter, violations(build(built))) == (adapter, [])
-        DIALECTS[adapter].encode(built).decode("utf-8")
+        DIALECTS[adapter].get().encode(built).decode("utf-8")
 
 
 @settings(max_examples=EXAMPLES)

@@ -6,13 +6,13 @@ replays the scripts with the responses of the `turn` so far and streams the next
 
 from opencode_tui.schema.model import Limit, Model
 
-DEMO_MODEL = Model(
+DEMO_MODEL = Model.trusted(
     provider_id="demo",
     model_id="tour",
     name="Demo (offline, scripted)",
     adapter="demo",
     api_id="tour",
-    limit=Limit(context=32_000, output=4_000),
+    limit=Limit.trusted(context=32_000, output=4_000),
     reasoning=True,
     temperature=False,
 )

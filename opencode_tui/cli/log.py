@@ -1,14 +1,22 @@
 """The log file under the data folder; it is created with the first line.
 
-Log lines reach the terminal only with `--log-level debug`.
+Log lines reach the terminal only with `--log-level debug`. No line contains a key of the environment or of auth.json.
 """
 
 import logging
 import os
 import sys
+from collections.abc import Mapping
+from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from opencode_tui.storage.paths import ensure
+from opencode_tui.schema.error import ConfigError
+from opencode_tui.storage.paths import ensure, find_paths
+
+if TYPE_CHECKING:
+    from opencode_tui.config.auth import AuthStore
+    from opencode_tui.engine.sandbox.environment import Secrets
 
 MAX_BYTES = 5 * 1024 * 1024
 FORMAT = "%(asctime)s %(levelname)s %(process)d %(name)s: %(message)s"
@@ -26,8 +34,9 @@ def start_log(folder: Path, level: str | None) -> None:
     handlers: list[logging.Handler] = [_PrivateFile(folder / "opencode-tui.log")]
     if level == "debug":
         handlers.append(logging.StreamHandler(sys.stderr))
+    formatter = _SafeFormatter(FORMAT, dict(os.environ))
     for handler in handlers:
-        handler.setFormatter(_SafeFormatter(FORMAT))
+        handler.setFormatter(formatter)
         handler.setLevel((level or "notset").upper())
         root.addHandler(handler)
 
@@ -44,13 +53,33 @@ def adopt_log(name: str) -> None:
 
 
 class _SafeFormatter(logging.Formatter):
-    """Escapes control characters, so that no log line can control the terminal that shows it."""
+    """Removes keys, and escapes control characters, so that no log line can control the terminal that shows it."""
+
+    def __init__(self, line: str, environ: Mapping[str, str]) -> None:
+        super().__init__(line)
+        self._environ = environ
+
+    @cached_property
+    def _auth(self) -> "AuthStore":
+        """The stored keys: one object, because it logs once that their file is damaged, which calls `format` again."""
+        from opencode_tui.config.auth import AuthStore  # most runs log nothing
+
+        return AuthStore(paths=find_paths(self._environ))
+
+    @cached_property
+    def _secrets(self) -> "Secrets":
+        from opencode_tui.engine.sandbox.environment import Secrets
+
+        try:
+            return Secrets(self._environ, stored=self._auth.keys)
+        except ConfigError:  # the home directory is gone meanwhile
+            return Secrets(self._environ)
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line, with its traceback if there is one."""
         from opencode_tui.text.safe_text import make_safe  # most runs log nothing
 
-        return make_safe(super().format(record), multiline=True)
+        return make_safe(self._secrets.redact(super().format(record)), multiline=True)
 
 
 class _PrivateFile(logging.Handler):

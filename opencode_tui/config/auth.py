@@ -3,6 +3,7 @@
 Entries of other kinds (oauth, wellknown) are kept unchanged. No message contains a key.
 """
 
+import logging
 import re
 from collections.abc import Mapping
 from typing import Any, cast
@@ -17,6 +18,8 @@ from opencode_tui.storage.paths import Paths
 
 SEARCH_SERVICES = frozenset({"brave", "tavily"})
 """The IDs under which keys of search services are stored; they have no models."""
+
+logger = logging.getLogger(__name__)
 
 _VARIABLE = re.compile(r"\{env:(\w+)\}")
 _PROVIDER = re.compile(r"[A-Za-z0-9][\w.:@/-]{0,199}")
@@ -74,18 +77,29 @@ class Credentials(Struct, frozen=True):
 
 
 class AuthStore:
-    """The file of credentials."""
+    """The file of credentials. While it is damaged, the keys last known are used, none without any; this is logged once."""
 
     def __init__(self, *, paths: Paths) -> None:
         self._file = SecretFile(paths.auth, kind="providers", paths=paths)
+        self._last: dict[str, JsonObject] = {}
+        self._problem = ""
 
     def key(self, provider_id: str) -> str | None:
-        """Return the API key of a provider as stored now, None without one; reads the file when it changed. Raises as `read`."""
-        return Credentials(self._file.current()).key(provider_id)
+        """Return the API key of a provider as stored now, None without one; reads the file when it changed."""
+        return self._current().key(provider_id)
 
     def keys(self) -> list[str]:
-        """Return all API keys as stored now; reads the file when it changed. Raises as `read`."""
-        return Credentials(self._file.current()).keys()
+        """Return all API keys as stored now; reads the file when it changed."""
+        return self._current().keys()
+
+    def _current(self) -> Credentials:
+        try:
+            self._last, self._problem = self._file.current(), ""
+        except ConfigError as error:
+            known, self._problem = self._problem, str(error)  # first: the log itself asks for the keys, to hide them
+            if self._problem != known:
+                logger.warning("%s", error)
+        return Credentials(self._last)
 
     def read(self) -> Credentials:
         """Return the credentials, and restrict the mode of the file; raises ConfigError when damaged. Blocks."""

@@ -6,14 +6,13 @@ listed in `ignored`. Nothing is fetched, started, imported or written.
 
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, cast
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from opencode_tui.config.auth import AuthStore
+from opencode_tui.config.auth import AuthStore, Credentials
 from opencode_tui.config.check.consistency import check_consistency
 from opencode_tui.config.check.one_source import SourceCheck
 from opencode_tui.config.check.types import SettingsCheck, describe_unknown, find_unknown_keys, find_unsupported
@@ -109,7 +108,8 @@ class _Loading:
 
     def load(self) -> LoadedConfig:
         sources = list_sources(paths=self._paths, flags=self._flags, directory=self._directory, worktree=self._worktree)
-        servers = self._read_servers()
+        credentials = self._read_credentials()
+        servers = self._read_servers(credentials)
         for source in sources:
             self._read_source(source)
         self._add_flags()
@@ -138,7 +138,16 @@ class _Loading:
             named_servers=self._named,
         )
 
-    def _read_servers(self) -> tuple[str, ...]:
+    def _read_credentials(self) -> Credentials:
+        """Return the stored credentials; none, with a warning, while their file is damaged."""
+        try:
+            return AuthStore(paths=self._paths).read()
+        except ConfigError as error:
+            message = str(error).removeprefix(str(self._paths.auth)).lstrip(": ")
+            self._warnings.append(Notice(str(self._paths.auth), "", f"{message}; no key in it is used until then"))
+            return Credentials({})
+
+    def _read_servers(self, credentials: Credentials) -> tuple[str, ...]:
         """Merge the settings of servers that the user accepted or the administrator named; wrong ones are a warning.
 
         Return the addresses.
@@ -150,9 +159,7 @@ class _Loading:
 
         store = AcceptedStore(paths=self._paths)
         records = [one for one in store.all() if not one.by_administrator or one.url in self._named]
-        with suppress(ConfigError):  # the engine reports a damaged file
-            tokens = AuthStore(paths=self._paths).read().tokens()
-            self._substitution = Substitution(environ={**self._environ, **tokens}, home=self._paths.home)
+        self._substitution = Substitution(environ={**self._environ, **credentials.tokens()}, home=self._paths.home)
         for record in records:
             is_named = record.url in self._named
             settings = migrate(record.settings) if is_named else store.usable(record)

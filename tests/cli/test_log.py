@@ -5,6 +5,8 @@ import pytest
 
 from opencode_tui.cli import log
 from opencode_tui.cli.log import start_log
+from opencode_tui.config.auth import AuthStore
+from opencode_tui.storage.paths import find_paths
 from tests.support.hostile.strings import HOSTILE, steering
 from tests.support.world.engine import opened
 
@@ -31,6 +33,42 @@ def test_a_debug_run_shows_the_log_without_steering_the_terminal(tmp_path, capsy
     LOGGER.debug("name %s", hostile)
     shown = capsys.readouterr().err
     assert "name" in shown and steering(shown) == []
+
+
+def test_no_key_of_the_user_reaches_the_log(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("XDG_DATA_HOME", raising=False)
+    monkeypatch.setenv("SOME_API_KEY", "canary-of-the-environment")
+    auth = AuthStore(paths=find_paths({"HOME": str(tmp_path)}))
+    auth.login("openai", "canary-of-the-file")
+    start_log(tmp_path / "log", "debug")
+    LOGGER.warning("refused: %s, %s", {"key": "canary-of-the-environment"}, "canary-of-the-file")
+    auth.login("groq", "canary-stored-meanwhile")
+    try:
+        raise ValueError("canary-stored-meanwhile")
+    except ValueError:
+        LOGGER.exception("with a traceback")
+    for written in ((tmp_path / "log" / "opencode-tui.log").read_text(), capsys.readouterr().err):
+        assert "canary" not in written
+        assert "refused: {'key': '[hidden]'}, [hidden]" in written
+        assert "ValueError: [hidden]" in written
+
+
+def test_a_log_line_about_damaged_credentials_is_written(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("XDG_DATA_HOME", raising=False)
+    auth = find_paths({"HOME": str(tmp_path)}).auth
+    auth.parent.mkdir(parents=True)
+    auth.write_text("{")
+    start_log(tmp_path / "log", None)
+    LOGGER.warning("first")
+    LOGGER.warning("second")
+    lines = (tmp_path / "log" / "opencode-tui.log").read_text().splitlines()
+    assert [line.rpartition(": ")[2] for line in lines] == [
+        "not valid JSON; fix or move it (left unchanged)",
+        "first",
+        "second",
+    ]
 
 
 def test_a_log_that_is_too_large_is_rotated(tmp_path, monkeypatch):

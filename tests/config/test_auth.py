@@ -63,6 +63,21 @@ def test_a_damaged_file_is_an_error_and_keeps_its_bytes(paths: Paths, text: str)
     assert paths.auth.read_text() == text
 
 
+def test_while_the_file_is_damaged_the_keys_last_known_are_used_and_it_is_logged_once(
+    paths: Paths, caplog: pytest.LogCaptureFixture
+) -> None:
+    store = AuthStore(paths=paths)
+    store.login("openai", "sk-canary")
+    assert store.keys() == ["sk-canary"]
+    write(paths, '{"openai": {"type": "api", "key": "sk-canary"')
+    assert (store.key("openai"), store.keys(), store.key("groq")) == ("sk-canary", ["sk-canary"], None)
+    assert AuthStore(paths=paths).keys() == []
+    lines = [record.getMessage() for record in caplog.records]
+    assert lines == [f"{paths.auth} line 1: not valid JSON; fix or move it (left unchanged)"] * 2  # one of each store
+    write(paths, "{}")
+    assert store.keys() == []
+
+
 @pytest.mark.parametrize(
     ("provider", "key"), [("", "k"), ("../x\n", "k"), ("openai", ""), ("openai", "a b"), ("openai", "ü")]
 )

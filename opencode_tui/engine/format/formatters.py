@@ -197,10 +197,19 @@ async def _communicate(
     start: Start,
     writable: Sequence[Path] = (),
 ) -> bytes:
-    """Return the output of a program. Raises FormatError when it fails or takes too long, OSError when it cannot start."""
+    """Return the output of a program.
+
+    Raises FormatError when it fails or takes too long, OSError when it cannot start or writes too much.
+    """
     try:
         ran = await run_program(
-            argv, data, folder=folder, environ=environ, limit_s=TIMEOUT_S, start=start, writable=writable
+            argv,
+            data,
+            folder=folder,
+            environ=environ,
+            limit_s=TIMEOUT_S,
+            max_bytes=_MOST_RESULT_BYTES,
+            start=partial(start, writable=writable),
         )
     except TimeoutError:
         raise _LateError(f"{argv[0]} took longer than {TIMEOUT_S:g} s") from None

@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from opencode_tui.config.settings.settings import CommandHook, HookGroup, HookTrigger, StatusLineSettings
 from opencode_tui.engine.plugin.hooks import Hook, HookBlocked, HookName, PluginHooks
-from opencode_tui.engine.project.programs import run_program
+from opencode_tui.engine.project.programs import OutputLimitError, run_program
 from opencode_tui.schema.error import OpencodeError
 from opencode_tui.schema.ids import Identifier
 from opencode_tui.schema.record import JsonObject
@@ -182,6 +182,8 @@ async def _run_shell(
         ran = await run_program(("/bin/sh", "-c", command), data, folder=folder, environ=environ, limit_s=limit_s)
     except TimeoutError:
         raise HookError(f"`{command}` took longer than {limit_s:g} s") from None
+    except OutputLimitError as error:
+        raise HookError(f"`{command}`: {error}") from None
     return ran.code, _text(ran.output), _text(ran.errors)
 
 

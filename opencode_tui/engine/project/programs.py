@@ -138,6 +138,18 @@ class Ran(Struct, frozen=True):
     errors: bytes
 
 
+MAX_OUTPUT_BYTES = 16 * 1024 * 1024
+"""Bytes that a program may write to each of its outputs by default."""
+
+_READ_BYTES = 64 * 1024
+_END_S = 0.2
+"""Seconds that a killed program has to end."""
+
+
+class OutputLimitError(OSError):
+    """A program wrote more than it may."""
+
+
 async def run_program(
     argv: Sequence[str],
     data: bytes,
@@ -145,22 +157,59 @@ async def run_program(
     folder: Path,
     environ: Mapping[str, str],
     limit_s: float,
+    max_bytes: int = MAX_OUTPUT_BYTES,
     start: Start = start_program,
-    writable: Sequence[Path] = (),
 ) -> Ran:
-    """Run a program with data on its standard input. With all that it started it is killed after the limit, or by a cancellation.
+    """Run a program with data on its standard input. With all that it started it is killed after the limits, or by a cancellation.
 
-    Raises TimeoutError after the limit, OSError when it cannot start.
+    Raises TimeoutError after `limit_s`, OutputLimitError after `max_bytes` of an output, OSError when it cannot start.
     """
-    process = await start(argv, folder=folder, environ=environ, writable=writable)
+    process = await start(argv, folder=folder, environ=environ)
+    assert process.stdin is not None
+    assert process.stdout is not None
+    assert process.stderr is not None
     try:
         async with asyncio.timeout(limit_s):
-            output, errors = await process.communicate(data)
+            async with asyncio.TaskGroup() as group:
+                group.create_task(_feed(process.stdin, data))
+                reading = [
+                    group.create_task(_read(stream, max_bytes, process.pid))
+                    for stream in (process.stdout, process.stderr)
+                ]
+            await process.wait()
     except (TimeoutError, asyncio.CancelledError):
-        with suppress(ProcessLookupError, PermissionError):  # it may have ended and left children that hold its output
-            os.killpg(process.pid, signal.SIGKILL)
+        _kill_group(process.pid)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_END_S):
+                await process.wait()
         raise
+    output, errors = (bytes(task.result()) for task in reading)
+    if max(len(output), len(errors)) > max_bytes:
+        raise OutputLimitError(f"{argv[0]} wrote more than {max_bytes} bytes")
     return Ran(process.returncode or 0, output, errors)
+
+
+async def _feed(stream: asyncio.StreamWriter, data: bytes) -> None:
+    with suppress(ConnectionResetError, BrokenPipeError):  # it does not read its input
+        stream.write(data)
+        await stream.drain()
+    stream.close()
+
+
+async def _read(stream: asyncio.StreamReader, max_bytes: int, pid: int) -> bytearray:
+    """Return an output; with more than `max_bytes`, which kill the program, a little more than that."""
+    data = bytearray()
+    while piece := await stream.read(_READ_BYTES):
+        if len(data) <= max_bytes:
+            data += piece
+            if len(data) > max_bytes:
+                _kill_group(pid)
+    return data
+
+
+def _kill_group(pid: int) -> None:
+    with suppress(ProcessLookupError, PermissionError):  # it may have ended and left children that hold its output
+        os.killpg(pid, signal.SIGKILL)
 
 
 def find_program(name: str, environ: Mapping[str, str], folder: Path) -> str | None:

@@ -201,6 +201,16 @@ async def test_a_formatter_that_fails_changes_nothing(tmp_path: Path, environ: d
     assert (world.file.read_text(), done.output) == ("BROKEN   \n", "Wrote a.txt (new file).")
 
 
+async def test_a_formatter_that_writes_without_end_is_killed_and_changes_nothing(
+    tmp_path: Path, environ: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(formatters_module, "_MOST_RESULT_BYTES", 100_000)
+    world = World(tmp_path, environ, command=["sh", "-c", "echo $$ >> ../log; exec yes"])
+    assert (await world.formatters.format(world.file, None, "a\n")).text == "a\n"
+    [pid] = (tmp_path / "log").read_text().split()
+    assert not Path(f"/proc/{pid}").exists()
+
+
 async def test_line_ends_stay_and_patches_are_formatted(tmp_path: Path, environ: dict[str, str]) -> None:
     world = World(tmp_path, environ)
     world.file.write_bytes(b"one\r\ntwo\r\n")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from opencode_tui.engine.project.git import SafeGit
-from opencode_tui.engine.project.programs import find_program, safe_path
+from opencode_tui.engine.project.programs import OutputLimitError, find_program, run_program, safe_path
 from opencode_tui.engine.tool.process.process import find_shell
 from tests.support.world.repo import Repo, make_repo
 
@@ -67,3 +67,11 @@ def test_relative_folders_and_links_in_the_work_tree_do_not_count(repo: Repo, tm
     assert safe_path(path, repo.path) == str(outside)
     assert find_program("tool", {"PATH": path}, repo.path) == str(outside / "tool")
     assert find_program("tool", {"PATH": str(repo.path / "link")}, repo.path) is None
+
+
+async def test_a_program_that_writes_too_much_is_killed(tmp_path: Path) -> None:
+    for command in ("yes", "yes >&2", "echo 12345678901"):
+        with pytest.raises(OutputLimitError, match=r"^sh wrote more than 10 bytes$"):
+            await run_program(["sh", "-c", command], b"", folder=tmp_path, environ=os.environ, limit_s=30, max_bytes=10)
+    ran = await run_program(["cat"], b"x" * 200_000, folder=tmp_path, environ=os.environ, limit_s=30)
+    assert (ran.code, len(ran.output), ran.errors) == (0, 200_000, b"")

@@ -10,6 +10,7 @@ import signal
 import socket
 import sys
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -136,8 +137,7 @@ async def run(world: World, code: Mapping[str, str], **names: object) -> list[st
         folder=world.project,
         environ=world.environ,
         limit_s=60,
-        start=start,
-        writable=(own,),
+        start=partial(start, writable=(own,)),
     )
     assert ran.code == 0, ran.errors.decode()
     assert (own / "file").exists() == ("write an own folder" in code)

@@ -38,6 +38,7 @@ from opencode_tui.batch.repository import ClonedRepositories
 from opencode_tui.batch.task import TaskOrder, TaskResult, failed_result
 from opencode_tui.client.bundles import create_bundle, find_worktree, has_commit
 from opencode_tui.schema.error import ConfigError, OpencodeError
+from opencode_tui.text.quantity import plural
 
 MAX_LOST_WORKERS = 3
 """A task that was running on this many lost workers fails."""
@@ -276,8 +277,8 @@ class DaskWorkers:
             return
         if "cost" not in message:
             progress.start(message["worker"])
-        elif progress.on_cost is not None:
-            progress.on_cost(message["cost"])
+        if progress.on_cost is not None:
+            progress.on_cost(message.get("cost", 0.0))
 
     async def _open(self, timeout_s: float) -> _Client:
         """Return a client. Raises OSError."""
@@ -299,14 +300,13 @@ class DaskWorkers:
             if address in versions["workers"]:
                 self._check(f"the worker {address}", versions["workers"][address])
         workers = await _find_workers(client)
-        count = len(workers)
         dashboard = _dashboard(await client.scheduler.identity(n_workers=0), self._address)
         waiting = (
             "" if workers else f"; waiting for workers: start one with `opencode-tui batch worker {self._address}`"
         )
         return (
-            f"{count} worker{'' if count == 1 else 's'} with {sum(workers.values())} slots "
-            f"at {self._address}, {dashboard}{waiting}"
+            f"{plural(sum(workers.values()), 'slot')} on {plural(len(workers), 'worker')} of {self._address}, "
+            f"{dashboard}{waiting}"
         )
 
     def _check(self, name: str, versions: Mapping[str, Any]) -> None:

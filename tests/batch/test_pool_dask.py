@@ -92,7 +92,7 @@ def order_for(repo: Repo, name: str, *, prompt: str = "go") -> TaskOrder:
 async def test_tasks_run_on_the_workers_and_a_canceled_one_ends_there(repo: Repo, tmp_path: Path) -> None:
     workers = Recorder()
     async with cluster(tmp_path, workers) as (pool, stored):
-        assert pool.describe().startswith("1 worker with 2 slots at tcp://127.0.0.1:")
+        assert pool.describe().startswith("2 slots on 1 worker of tcp://127.0.0.1:")
         results = await asyncio.gather(*(pool.run(order_for(repo, f"t{n}")) for n in range(3)))
         assert [(one.id, one.status, one.files, one.attempts) for one in results] == [
             (f"t{n}", "done", ["a.txt"], 1) for n in range(3)

@@ -90,7 +90,6 @@ async def open_workers(
         workers = DaskWorkers(address, tls=tls, environ=os.environ, store=store, report=say)
         try:
             await workers.connect()
-            say(workers.describe())
             yield workers, options["jobs"] or CLUSTER_JOBS
         finally:
             await workers.close()

@@ -22,9 +22,13 @@ _ERROR_CHARS = 300
 
 
 class TerminalProgress:
-    """Writes to standard error. `before` are the results of an earlier batch."""
+    """Writes to standard error. `before` are the results of an earlier batch.
 
-    def __init__(self, count: int, *, before: Sequence[TaskResult] = ()) -> None:
+    With `is_queued` a task that starts waits for a worker, and runs when its cost is known.
+    """
+
+    def __init__(self, count: int, *, before: Sequence[TaskResult] = (), is_queued: bool = False) -> None:
+        self._is_queued = is_queued
         self._count = count + len(before)
         self._results = list(before)
         self._running: dict[str, float] = {}
@@ -33,7 +37,8 @@ class TerminalProgress:
 
     def started(self, order: TaskOrder) -> None:
         """Show a task that starts."""
-        self._running[order.task.id] = 0.0
+        if not self._is_queued:
+            self._running[order.task.id] = 0.0
         self._draw()
 
     def cost(self, order: TaskOrder, usd: float) -> None:

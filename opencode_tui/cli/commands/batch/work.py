@@ -72,7 +72,8 @@ async def _run(orders: Sequence[TaskOrder], options: Mapping[str, Any], journal:
     limits = BatchLimits(options["total_timeout"], options["total_cost"])
     async with open_workers(options, orders) as (workers, jobs):
         say(f"{plural(len(orders), 'task')}, {workers.describe()}")
-        progress = TerminalProgress(len(orders), before=list(journal.results.values()))
+        before, is_queued = list(journal.results.values()), options["scheduler"] is not None
+        progress = TerminalProgress(len(orders), before=before, is_queued=is_queued)
         try:
             return await run_batch(orders, workers, journal, jobs=jobs, limits=limits, progress=progress)
         finally:

@@ -49,6 +49,7 @@ class _Commands(LazyGroup):
             "run": Entry("opencode_tui.cli.run.run:run", "Run one prompt non-interactively."),
             "batch": Entry("opencode_tui.cli.commands.batch.batch:batch", "Run many tasks, each in its own worktree."),
             "serve": Entry("opencode_tui.cli.commands.serve:serve", "Serve sessions over HTTP."),
+            "web": Entry("opencode_tui.cli.commands.web:web", "Show the TUI in a browser."),
             "attach": Entry("opencode_tui.cli.commands.attach:attach", "Open the TUI against a running server."),
             "acp": Entry("opencode_tui.cli.commands.acp:acp", "Let an editor use the agent."),
             "agent": Entry("opencode_tui.cli.commands.agent:agent", "List agents."),

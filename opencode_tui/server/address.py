@@ -24,19 +24,33 @@ class Listening(Struct, frozen=True):
 
 
 class Address(Struct, frozen=True):
-    """A host name or IP address (an IPv6 one without brackets) and a port; `origins` are further allowed origins."""
+    """A host name or IP address (an IPv6 one without brackets) and a port; `origins` are further allowed origins.
+
+    `names` are further `Host` headers: those of a proxy in front of the server that passes its own name on.
+    """
 
     host: str
     port: int
     origins: frozenset[str] = frozenset()
+    names: frozenset[str] = frozenset()
 
     @property
     def url(self) -> str:
         """The URL of the server."""
         return f"http://{f'[{self.host}]' if ':' in self.host else self.host}:{self.port}"
 
+    @property
+    def reachable_url(self) -> str:
+        """A URL that reaches the server from this machine, also where it listens on all addresses."""
+        ip = _ip(self.host)
+        if ip is None or not ip.is_unspecified:
+            return self.url
+        return f"http://{'127.0.0.1' if ip.version == 4 else '[::1]'}:{self.port}"
+
     def is_called(self, host_header: str) -> bool:
-        """Return whether a `Host` header has a name and the port of this server."""
+        """Return whether a `Host` header has a name and the port of this server, or is one of `names`."""
+        if host_header.strip().lower() in self.names:
+            return True
         match = _WITH_PORT.fullmatch(host_header.strip().lower())
         if match is None or int(match["port"] or 80) != self.port:
             return False
@@ -51,6 +65,11 @@ class Address(Struct, frozen=True):
         """Return whether an IP address may be ours: any address when we listen on all, as DNS cannot redirect an address."""
         listening, called = _ip(self.host), _ip(name)
         return listening is not None and called is not None and listening.is_unspecified
+
+
+def origin_name(origin: str) -> str:
+    """Return the `Host` header of requests to an origin: its name and port, without the scheme."""
+    return origin.partition("://")[2].rstrip("/").lower()
 
 
 def is_loopback(host: str) -> bool:

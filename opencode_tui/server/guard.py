@@ -1,15 +1,17 @@
 """Checks that every request must pass before any route.
 
 In order: the server still takes work, `Host` names it, `Origin` (if there is one) is this machine's, the password is right (asked
-of all but `OPTIONS`), the body is not a form and not too large. Event streams are checked like all other requests.
+of all but `OPTIONS`), the body is not a form and not too large. Event streams are checked like all other requests. The paths of the
+page for browsers, where there is one, have rules of their own for the origin, and a cookie in place of the password.
 """
 
 import base64
 import binascii
 import hmac
 import logging
+import math
 from collections.abc import Awaitable, Callable, MutableMapping
-from typing import Any
+from typing import Any, Protocol
 
 from msgspec import Struct
 from starlette.exceptions import HTTPException
@@ -17,6 +19,7 @@ from starlette.exceptions import HTTPException
 from opencode_tui.schema.http_headers import DEFAULT_USERNAME
 from opencode_tui.server.address import Address
 from opencode_tui.server.answer import error_body, value_bytes
+from opencode_tui.server.throttle import Throttle
 
 # The credentials of the server: one password, by basic or bearer authorization, compared in constant time.
 
@@ -84,13 +87,43 @@ class Refusal(Struct, frozen=True):
     headers: tuple[tuple[bytes, bytes], ...] = ()
 
 
-class Guard:
-    """The outermost ASGI application."""
+class BrowserPages(Protocol):
+    """The page for browsers: its paths, who may use them, its application."""
 
-    def __init__(self, app: App, *, address: Address, credentials: Credentials) -> None:
+    def has(self, path: str) -> bool:
+        """Return whether a path is one of the page."""
+        ...
+
+    def refuse(self, scope: Scope) -> Refusal | None:
+        """Return why a request to it is refused, None when it is not."""
+        ...
+
+    async def app(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request to it."""
+        ...
+
+
+class BrowserAccess(Struct, frozen=True):
+    """What a server with a page for browsers has beside its password.
+
+    `own` are the credentials of the TUI that it starts for each viewer; `throttle` limits wrong passwords.
+    """
+
+    pages: BrowserPages
+    own: Credentials
+    throttle: Throttle
+
+
+class Guard:
+    """The outermost ASGI application; with `browsers`, also of the page for them."""
+
+    def __init__(
+        self, app: App, *, address: Address, credentials: Credentials, browsers: BrowserAccess | None = None
+    ) -> None:
         self._app = app
         self._address = address
         self._credentials = credentials
+        self._browsers = browsers
         self._is_closed = False
         self._active = 0
 
@@ -104,48 +137,77 @@ class Guard:
             await self._check_socket(scope, receive, send)
             return
         headers: Headers = scope["headers"]
-        refusal = self._refuse(scope["method"], headers)
-        send = _with_origin(_first(headers, b"origin"), send) if refusal is None or refusal.status == 401 else send
+        pages = self._pages_at(scope)
+        refusal = self._refuse(scope["method"], scope, pages)
+        if pages is None and (refusal is None or refusal.status == 401):
+            send = _with_origin(_first(headers, b"origin"), send)
         if refusal is not None:
             # the body of a refused request is not read
             closing = [(b"connection", b"close")] if _has_body(headers) else []
             await _answer(send, refusal.status, [*refusal.headers, *closing], error_body("Refused", refusal.message))
-        elif scope["method"] == "OPTIONS":
+        elif scope["method"] == "OPTIONS" and pages is None:
             await _answer(send, 204, _PREFLIGHT, None)
         else:
-            await self._hand_on(scope, _Limited(receive), send)
+            await self._hand_on(self._app if pages is None else pages.app, scope, _Limited(receive), send)
 
     async def _check_socket(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a WebSocket on that passes the checks of a request; its server opens none where it has no use for them."""
         if scope["type"] != "websocket":
             return
-        refusal = self._refuse("GET", scope["headers"])
+        pages = self._pages_at(scope)
+        refusal = self._refuse("GET", scope, pages)
         if refusal is None:
-            await self._hand_on(scope, receive, send)
+            await self._hand_on(self._app if pages is None else pages.app, scope, receive, send)
             return
         body = value_bytes(error_body("Refused", refusal.message))
         headers = [*refusal.headers, (b"content-type", b"application/json")]
         await send({"type": "websocket.http.response.start", "status": refusal.status, "headers": headers})
         await send({"type": "websocket.http.response.body", "body": body})
 
-    def _refuse(self, method: str, headers: Headers) -> Refusal | None:
+    def _pages_at(self, scope: Scope) -> BrowserPages | None:
+        """Return the page for browsers where the path is one of it."""
+        pages = self._browsers.pages if self._browsers is not None else None
+        return pages if pages is not None and pages.has(scope["path"]) else None
+
+    def _refuse(self, method: str, scope: Scope, pages: BrowserPages | None) -> Refusal | None:
+        headers: Headers = scope["headers"]
         if self._is_closed:
             return Refusal(503, "the server is ending; start it again with `opencode-tui serve`")
         hosts = _all(headers, b"host")
         if len(hosts) != 1 or not self._address.is_called(hosts[0].decode("latin-1")):
             return Refusal(403, f"this server is {self._address.url}; the Host header has another name")
-        if self._is_foreign(headers):
-            return Refusal(403, "origin not allowed; only pages of localhost may use the server")
-        if method == "OPTIONS":
+        if pages is not None:
+            refusal = pages.refuse(scope)
+        elif self._is_foreign(headers):
+            refusal = Refusal(403, "origin not allowed; only pages of localhost may use the server")
+        elif method == "OPTIONS":
             return None
-        if not self._credentials.admits(_first(headers, b"authorization")):
-            challenge = (b"www-authenticate", b'Basic realm="Secure Area"')
-            return Refusal(
-                401, "the password is missing or wrong; send it by basic or bearer authorization", (challenge,)
-            )
+        else:
+            refusal = self._check_password(scope)
+        if refusal is not None:
+            return refusal
         if self._active >= REQUEST_LIMIT:
             return Refusal(503, f"the server has {REQUEST_LIMIT} requests in progress; try again later")
         return _refuse_body(headers)
+
+    def _check_password(self, scope: Scope) -> Refusal | None:
+        given = _first(scope["headers"], b"authorization")
+        throttle = None
+        if self._browsers is not None and given is not None:
+            if self._browsers.own.admits(given):
+                return None
+            throttle = self._browsers.throttle
+        client: str = (scope.get("client") or ("",))[0]
+        if throttle is not None and (wait := throttle.wait_s(client)) > 0:
+            retry = (b"retry-after", str(math.ceil(wait)).encode())
+            return Refusal(429, f"too many wrong passwords; try again in {math.ceil(wait)} s", (retry,))
+        is_right = self._credentials.admits(given)
+        if throttle is not None:
+            throttle.record(client, is_right=is_right)
+        if is_right:
+            return None
+        challenge = (b"www-authenticate", b'Basic realm="Secure Area"')
+        return Refusal(401, "the password is missing or wrong; send it by basic or bearer authorization", (challenge,))
 
     def _is_foreign(self, headers: Headers) -> bool:
         """Return whether a page of another origin sent it, by the Origin header or by Sec-Fetch-Site."""
@@ -154,10 +216,10 @@ class Guard:
             return _first(headers, b"sec-fetch-site") == b"cross-site"
         return not all(map(self._address.admits, origins))
 
-    async def _hand_on(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _hand_on(self, app: App, scope: Scope, receive: Receive, send: Send) -> None:
         self._active += 1
         try:
-            await self._app(scope, receive, send)
+            await app(scope, receive, send)
         except Exception:
             logger.exception("%s %s failed", scope["method"], scope["path"])  # a response was sent, or cannot be sent
         finally:

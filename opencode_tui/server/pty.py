@@ -14,6 +14,7 @@ from codecs import getincrementaldecoder
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 
 import psutil
 
@@ -34,10 +35,17 @@ REPLAY_BYTES = 256 * 1024
 QUEUE_BYTES = 4 * 1024 * 1024
 """Output that waits for one client; one that is slower is disconnected."""
 
+PACE_BYTES = 256 * 1024
+"""Output that waits for a client that sets the pace; the program waits until it was read."""
+
+INPUT_LIMIT = 4 * 1024 * 1024
+"""Input that waits until a program reads; a client that sends more is disconnected."""
+
 _PIECE_BYTES = 64 * 1024
 _GRACE_S = 0.2
 _END_LIMIT_S = 2.0
 """Seconds to wait for a killed program: one of another user (`sudo`) cannot be killed, only hung up."""
+DEFAULT_SIZE = PtySize(rows=24, cols=80)
 _HIDDEN = ("OPENCODE_SERVER_PASSWORD",)
 _START = 'exec "$@" 0<>"$0" 1>&0 2>&0'
 """The first terminal that the leader of a session opens controls it."""
@@ -47,9 +55,13 @@ Publish = Callable[[str, PtyCreated | PtyUpdated | PtyExited | PtyDeleted], None
 
 
 class Connection:
-    """The output for one client: the replayed one, then what follows."""
+    """The output for one client: the replayed one, then what follows.
 
-    def __init__(self, replay: bytes) -> None:
+    With `resume`, the client sets the pace: the terminal is not read while much output waits, and `resume` reads it again.
+    """
+
+    def __init__(self, replay: bytes, resume: Callable[[], None] | None = None) -> None:
+        self._resume = resume
         self._pieces = [replay] if replay else []
         self._size = len(replay)
         self._news = asyncio.Event()
@@ -67,23 +79,59 @@ class Connection:
             self._pieces.append(data)
             self._news.set()
 
+    @property
+    def is_behind(self) -> bool:
+        """Return whether the terminal should wait for this client."""
+        return self._resume is not None and self._size > PACE_BYTES
+
     def end(self) -> None:
         """Let `read` return the rest, then nothing."""
         self._is_ended = True
         self._news.set()
 
-    async def read(self) -> str | None:
+    async def read_bytes(self) -> bytes | None:
         """Wait for output and return it; None at the end."""
         while True:
             if self._pieces and not self.is_slow:
+                was_behind = self.is_behind
                 data, self._pieces, self._size = b"".join(self._pieces), [], 0
-                if text := self._decoder.decode(data):
-                    return text
+                if was_behind and self._resume is not None:
+                    self._resume()
+                return data
             elif self._is_ended:
                 return None
             else:
                 self._news.clear()
                 await self._news.wait()
+
+    async def read(self) -> str | None:
+        """Wait for output and return it as text; None at the end."""
+        while (data := await self.read_bytes()) is not None:
+            if text := self._decoder.decode(data):
+                return text
+        return None
+
+
+class InputQueue:
+    """Input of a client that was not written yet."""
+
+    def __init__(self) -> None:
+        self._pieces: asyncio.Queue[str | bytes] = asyncio.Queue()
+        self._size = 0
+        self.is_full = False
+
+    def add(self, piece: str | bytes) -> None:
+        """Add a piece of any size, unless too much waits already."""
+        self.is_full = self._size > INPUT_LIMIT
+        if not self.is_full:
+            self._size += len(piece)
+            self._pieces.put_nowait(piece)
+
+    async def next(self) -> str | bytes:
+        """Wait for a piece and return it."""
+        piece = await self._pieces.get()
+        self._size -= len(piece)
+        return piece
 
 
 @dataclass(eq=False, slots=True)
@@ -113,7 +161,7 @@ class Terminals:
         """Return the terminals of a folder, the oldest first."""
         return [one.info for one in self._terminals.values() if one.directory == directory]
 
-    async def create(self, directory: str, request: PtyCreate) -> Pty:
+    async def create(self, directory: str, request: PtyCreate, size: PtySize = DEFAULT_SIZE) -> Pty:
         """Start a terminal. Raises ConfigError when it cannot be started."""
         if sum(one.info.status == "running" for one in self._terminals.values()) >= RUNNING_LIMIT:
             raise ConfigError(f"{RUNNING_LIMIT} terminals run already; remove one of them first")
@@ -124,7 +172,7 @@ class Terminals:
         environ |= {"TERM": "xterm-256color", "OPENCODE_TERMINAL": "1", **(request.env or {})}
         master, slave = os.openpty()
         try:
-            _resize(master, PtySize(rows=24, cols=80))
+            _resize(master, size)
             os.set_blocking(master, False)
             process = await asyncio.create_subprocess_exec(
                 *("/bin/sh", "-c", _START, os.ttyname(slave), command, *args),
@@ -167,10 +215,16 @@ class Terminals:
         one = self._find(name)
         if request.title is not None:
             one.info = one.info.changed(title=request.title)
-        if request.size is not None and one.master >= 0:
-            _resize(one.master, request.size)
+        if request.size is not None:
+            self.resize(name, request.size)
         self._publish(one.directory, PtyUpdated(info=one.info))
         return one.info
+
+    def resize(self, name: str, size: PtySize) -> None:
+        """Change the size of a terminal, without an event. Raises NotFoundError."""
+        one = self._find(name)
+        if one.master >= 0:
+            _resize(one.master, size)
 
     async def remove(self, name: str) -> None:
         """Remove a terminal; returns within 3 s. Raises NotFoundError.
@@ -187,11 +241,21 @@ class Terminals:
         """Remove all terminals; returns within 3 s."""
         await asyncio.gather(*(self.remove(name) for name in list(self._terminals)), return_exceptions=True)
 
-    @contextmanager
-    def connect(self, name: str) -> Generator[Connection]:
-        """Return a reader of a terminal's output, from what it kept on. Raises NotFoundError."""
+    def repaint(self, name: str) -> None:
+        """Let the program in the foreground draw its screen again, as after a change of the size. Raises NotFoundError."""
         one = self._find(name)
-        connection = Connection(bytes(one.replay))
+        if one.master >= 0:
+            with suppress(OSError):  # it has just ended
+                os.killpg(os.tcgetpgrp(one.master), signal.SIGWINCH)
+
+    @contextmanager
+    def connect(self, name: str, *, is_paced: bool = False) -> Generator[Connection]:
+        """Return a reader of a terminal's output, from what it kept on. Raises NotFoundError.
+
+        A paced reader is never too slow: the program waits for it, and for it all other readers wait.
+        """
+        one = self._find(name)
+        connection = Connection(bytes(one.replay), partial(self._resume, one) if is_paced else None)
         one.connections.append(connection)
         if one.info.status == "exited":
             connection.end()
@@ -199,6 +263,11 @@ class Terminals:
             yield connection
         finally:
             one.connections.remove(connection)
+            self._resume(one)
+
+    def _resume(self, one: _Terminal) -> None:
+        if one.master >= 0 and not any(connection.is_behind for connection in one.connections):
+            asyncio.get_running_loop().add_reader(one.master, self._read, one)
 
     async def write(self, name: str, text: str | bytes) -> None:
         """Send input to a terminal, waiting while its program does not read; one that has ended ignores it."""
@@ -235,6 +304,8 @@ class Terminals:
             del one.replay[:-REPLAY_BYTES]
         for connection in one.connections:
             connection.add(data)
+        if any(connection.is_behind for connection in one.connections):
+            asyncio.get_running_loop().remove_reader(one.master)
 
     async def _watch(self, one: _Terminal) -> None:
         """Wait for the end of the program, and report it."""

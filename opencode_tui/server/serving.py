@@ -5,6 +5,7 @@ the connections close. uvicorn installs no signal handlers: the caller decides w
 """
 
 import asyncio
+import secrets
 import socket
 import time
 from collections.abc import AsyncGenerator, Callable, Generator, Mapping
@@ -17,17 +18,19 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from opencode_tui.client.client import Clients
 from opencode_tui.schema.error import OpencodeError
-from opencode_tui.server.address import Address, Listening
+from opencode_tui.server.address import Address, Listening, origin_name
 from opencode_tui.server.app import build_app
 from opencode_tui.server.event_hub import EventHub
 from opencode_tui.server.frame import Frame
-from opencode_tui.server.guard import App, Credentials, Guard
+from opencode_tui.server.guard import App, BrowserAccess, Credentials, Guard
 from opencode_tui.server.request import Services
 from opencode_tui.server.screen_requests import ScreenRequests
+from opencode_tui.server.throttle import Throttle
 from opencode_tui.server.turns import Turns
 
 if TYPE_CHECKING:
     from opencode_tui.server.pty import Terminals
+    from opencode_tui.server.web.pages import Pages, Web
 
 GRACE_S = 1
 """Seconds that open connections have at shutdown."""
@@ -82,13 +85,15 @@ async def serving(
     listening: Listening,
     credentials: Credentials,
     terminals: Mapping[str, str] | None = None,
+    web: "Web | None" = None,
 ) -> AsyncGenerator[Address, None]:
     """Serve on an open socket during the context; yields the address with the actual port.
 
-    With `terminals`, the environment of their shells, clients can start them.
+    With `terminals`, the environment of their shells, clients can start them. With `web`, browsers can show the TUI.
     """
-    address = Address(listening.host, opened.getsockname()[1], listening.origins)
-    async with _serving(clients, opened, address, credentials, terminals):
+    names = frozenset(map(origin_name, listening.origins)) if web is not None else frozenset[str]()
+    address = Address(listening.host, opened.getsockname()[1], listening.origins, names)
+    async with _serving(clients, opened, address, credentials, environ=terminals, web=web):
         yield address
 
 
@@ -111,16 +116,19 @@ async def _serving(
     opened: socket.socket,
     address: Address,
     credentials: Credentials,
+    *,
     environ: Mapping[str, str] | None = None,
+    web: "Web | None" = None,
 ) -> AsyncGenerator[EventHub, None]:
     hub = EventHub(now=time.monotonic)
     terminals = None if environ is None else _make_terminals(hub, environ)
+    pages, browsers = (None, None) if web is None else _make_pages(web, address, credentials)
     async with asyncio.TaskGroup() as group:
         turns = Turns(group)
         screens = ScreenRequests()
         app = build_app(Services(clients, hub, turns, screens, terminals))
-        guard = Guard(app, address=address, credentials=credentials)  # pyright: ignore[reportArgumentType] - one ASGI, two spellings
-        server = make_server(guard, has_sockets=terminals is not None)
+        guard = Guard(app, address=address, credentials=credentials, browsers=browsers)  # pyright: ignore[reportArgumentType] - one ASGI, two spellings
+        server = make_server(guard, has_sockets=terminals is not None or pages is not None)
         with clients.events() as events:
             telling = group.create_task(hub.run(events), name="event hub")
             running = group.create_task(server.serve(sockets=[opened]), name="http server")
@@ -129,6 +137,8 @@ async def _serving(
                 yield hub
             finally:
                 guard.close()
+                if pages is not None:
+                    await pages.viewers.close()
                 if terminals is not None:
                     await terminals.close()
                 await clients.end_runs()
@@ -145,6 +155,15 @@ def _make_terminals(hub: EventHub, environ: Mapping[str, str]) -> "Terminals":
     from opencode_tui.server.pty import Terminals  # few servers have them
 
     return Terminals(publish=lambda folder, event: hub.publish([Frame.of(folder, event)]), environ=environ)
+
+
+def _make_pages(web: "Web", address: Address, credentials: Credentials) -> "tuple[Pages, BrowserAccess]":
+    from opencode_tui.server.web.pages import Pages  # only for `web`
+
+    throttle = Throttle()
+    own = Credentials(secrets.token_urlsafe(32), credentials.username)
+    pages = Pages(web, address, credentials=credentials, own=own, throttle=throttle)
+    return pages, BrowserAccess(pages, own, throttle)
 
 
 class HttpServer(uvicorn.Server):

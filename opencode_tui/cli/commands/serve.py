@@ -37,16 +37,10 @@ def serve(global_options: GlobalOptions, /, hostname: str | None, port: int | No
 
     Every request needs the password (basic authorization with user opencode, or bearer). Ctrl+C shuts down cleanly.
     """
-    from opencode_tui.cli.environment import load_settings, read_environment  # not for the help
-    from opencode_tui.config import own_process
+    from opencode_tui.cli.environment import load_settings  # not for the help
     from opencode_tui.server.address import Listening, check_reach
 
-    password = own_process.read_password(password_file)
-    own_process.hide_memory()
-    variables = dict(os.environ)
-    if password is not None:
-        variables[own_process.PASSWORD_VARIABLE] = password
-    environment = read_environment(variables)
+    environment = read_server_environment(password_file)
     settings = load_settings(environment).settings.server
     listening = Listening(
         host=next(name for name in (hostname, settings and settings.hostname, HOSTNAME) if name is not None),
@@ -55,25 +49,41 @@ def serve(global_options: GlobalOptions, /, hostname: str | None, port: int | No
     )
     check_reach(listening.host, has_password=environment.flags.server_password is not None)
     has_terminals = bool(settings and settings.pty)
-    return _serve_here(environment, listening, has_terminals=has_terminals, log_level=global_options.log_level)
+    start_server_log(environment, global_options.log_level)
+    return asyncio.run(_serve(environment, listening, has_terminals=has_terminals))
+
+
+def read_server_environment(password_file: str | None) -> Environment:
+    """Return the environment of a server with its password, and close this process to others of the user.
+
+    Raises ConfigError for a file that is not good for a password.
+    """
+    from opencode_tui.cli.environment import read_environment  # not for the help
+    from opencode_tui.config import own_process
+
+    password = own_process.read_password(password_file)
+    own_process.hide_memory()
+    variables = dict(os.environ)
+    if password is not None:
+        variables[own_process.PASSWORD_VARIABLE] = password
+    return read_environment(variables)
+
+
+def start_server_log(environment: Environment, level: str | None) -> None:
+    """Log into the file, uvicorn included."""
+    start_log(environment.paths.log, level)
+    adopt_log("uvicorn")
 
 
 _EXIT_CODES = {signal.SIGINT: INTERRUPTED, signal.SIGTERM: DONE, signal.SIGHUP: DONE}
 
 
-def _serve_here(environment: Environment, listening: Listening, *, has_terminals: bool, log_level: str | None) -> int:
-    """Serve until a signal arrives, and return the exit code. Raises ConfigError, or OpencodeError if it cannot listen."""
-    start_log(environment.paths.log, log_level)
-    adopt_log("uvicorn")
-    return asyncio.run(_serve(environment, listening, has_terminals=has_terminals))
-
-
 async def _serve(environment: Environment, listening: Listening, *, has_terminals: bool) -> int:
-    ended = _end_on_signals()
+    ended = end_on_signals()
     async with open_clients(environment.environ, environment.directory) as clients:
-        await _report_notices(clients)
+        await report_notices(clients)
         opened = open_socket(listening)
-        credentials = _credentials(environment)
+        credentials = make_credentials(environment)
         terminals = environment.environ if has_terminals else None
         async with serving(
             clients, opened, listening=listening, credentials=credentials, terminals=terminals
@@ -85,7 +95,7 @@ async def _serve(environment: Environment, listening: Listening, *, has_terminal
             return await ended
 
 
-def _end_on_signals() -> "asyncio.Future[int]":
+def end_on_signals() -> "asyncio.Future[int]":
     """Return a future of the exit code; a second signal kills the process."""
     loop = asyncio.get_running_loop()
     ended: asyncio.Future[int] = loop.create_future()
@@ -100,14 +110,14 @@ def _end_on_signals() -> "asyncio.Future[int]":
     return ended
 
 
-async def _report_notices(clients: LocalClients) -> None:
+async def report_notices(clients: LocalClients) -> None:
     """Write the warnings about the settings to stderr; invalid settings raise before anything listens."""
     notices = await (await clients.at()).settings.notices()
     for line in [*notices.warnings, *notices.ignored]:
         say(line)
 
 
-def _credentials(environment: Environment) -> Credentials:
+def make_credentials(environment: Environment) -> Credentials:
     """Return the configured password, else a random one, which is printed to stderr once."""
     username = environment.environ.get("OPENCODE_SERVER_USERNAME", "").strip() or DEFAULT_USERNAME
     password = environment.flags.server_password

@@ -13,14 +13,11 @@ from opencode_tui.server.request import FolderClient, ServerServices, Services
 from opencode_tui.server.router import new_router
 
 if TYPE_CHECKING:
-    from opencode_tui.server.pty import Connection, Terminals
+    from opencode_tui.server.pty import Connection, InputQueue, Terminals
 
 router = new_router("pty", prefix="/pty")
 
 OFF = "this server has no terminals; set server.pty to true in your own settings and start it again"
-INPUT_CHARS = 4 * 1024 * 1024
-"""Input that waits until a program reads; a client that sends more is disconnected."""
-
 _TOO_SLOW = 1013
 _UNKNOWN = 4404
 
@@ -86,7 +83,9 @@ async def connect_pty(socket: WebSocket, pty_id: PtyId) -> None:
 
 
 async def _exchange(socket: WebSocket, terminals: "Terminals", pty_id: str, connection: "Connection") -> None:
-    given = _Input()
+    from opencode_tui.server.pty import InputQueue  # few servers have terminals
+
+    given = InputQueue()
     receiving = asyncio.create_task(_receive(socket, given))
     tasks = (
         receiving,
@@ -108,29 +107,7 @@ async def _send(socket: WebSocket, connection: "Connection") -> None:
         await socket.send_text(text)
 
 
-class _Input:
-    """Input of a client that was not written yet."""
-
-    def __init__(self) -> None:
-        self._pieces: asyncio.Queue[str | bytes] = asyncio.Queue()
-        self._size = 0
-        self.is_full = False
-
-    def add(self, piece: str | bytes) -> None:
-        """Add a piece of any size, unless too much waits already."""
-        self.is_full = self._size > INPUT_CHARS
-        if not self.is_full:
-            self._size += len(piece)
-            self._pieces.put_nowait(piece)
-
-    async def next(self) -> str | bytes:
-        """Wait for a piece and return it."""
-        piece = await self._pieces.get()
-        self._size -= len(piece)
-        return piece
-
-
-async def _receive(socket: WebSocket, given: _Input) -> None:
+async def _receive(socket: WebSocket, given: "InputQueue") -> None:
     """Read until the client disconnects, also while the program does not read, or has sent too much."""
     while not given.is_full:
         message = await socket.receive()
@@ -139,6 +116,6 @@ async def _receive(socket: WebSocket, given: _Input) -> None:
         given.add(message.get("text") or message.get("bytes") or b"")
 
 
-async def _write(given: _Input, terminals: "Terminals", pty_id: str) -> None:
+async def _write(given: "InputQueue", terminals: "Terminals", pty_id: str) -> None:
     while True:
         await terminals.write(pty_id, await given.next())

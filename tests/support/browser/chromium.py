@@ -73,7 +73,7 @@ class Chromium:
         """Return a page after it has loaded."""
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
         session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
-        page = self._pages[session] = Page(self, session)
+        page = self._pages[session] = Page(self, session, target)
         for domain in ("Page", "Network", "Runtime", "Log"):
             page.call(f"{domain}.enable")
         page.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
@@ -115,6 +115,7 @@ class Page:
 
     browser: Chromium
     session: str
+    target: str
     requests: list[str] = field(default_factory=list)
     reports: list[str] = field(default_factory=list)
     is_loaded: bool = False

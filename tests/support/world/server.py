@@ -23,6 +23,7 @@ from opencode_tui.server.address import Address, Listening
 from opencode_tui.server.app import build_app
 from opencode_tui.server.guard import Credentials
 from opencode_tui.server.serving import open_socket, serving
+from opencode_tui.server.web.pages import Web
 
 PASSWORD = "correct horse"
 ALLOWED = "https://allowed.example"
@@ -92,15 +93,16 @@ async def served(
     provider: object = None,
     settings: Mapping[str, object] | None = None,
     terminals: Mapping[str, str] | None = None,
+    web: Web | None = None,
 ) -> AsyncGenerator[HttpFace]:
-    """Serve a folder as long as the context lasts; with an environment for terminals, also these."""
+    """Serve a folder as long as the context lasts; with an environment for terminals, also these; with `web`, the page."""
     content = {**(settings or {}), **({"provider": provider} if provider else {})}
     variables = {**environ, "OPENCODE_CONFIG_CONTENT": json.dumps(content)}
     async with open_clients(variables, folder) as clients:
         listening = Listening("127.0.0.1", 0, frozenset({ALLOWED}))
         credentials = Credentials(PASSWORD)
         async with serving(
-            clients, open_socket(listening), listening=listening, credentials=credentials, terminals=terminals
+            clients, open_socket(listening), listening=listening, credentials=credentials, terminals=terminals, web=web
         ) as address:
             auth = httpx.BasicAuth(credentials.username, PASSWORD)
             async with httpx.AsyncClient(

@@ -3,7 +3,7 @@
 Every module here whose name begins with `bench_`, `stress_` or `fuzz_` is one; each runs in a process of its own, one after the
 other, prints a table (ours, floor, ratio, goal, verdict) and ends with 1 when a goal is missed. Exit code 1 when one of them did.
 `--quick` sets BENCHMARK_QUICK=1, for which those that take minutes take fewer rounds. `python -m tests.benchmarks reliability`
-runs those about reliability in full and writes one report.
+runs those about reliability in full and writes one report; `python -m tests.benchmarks peers` compares ours with other agents.
 """
 
 import argparse
@@ -15,6 +15,7 @@ import time
 from pathlib import Path
 
 from tests.benchmarks import reliability
+from tests.benchmarks.peers import compare
 
 _FOLDER = Path(__file__).parent
 _PREFIXES = ("bench_", "stress_", "fuzz_")
@@ -41,6 +42,8 @@ def main() -> int:
     """Run those that are named, or all."""
     if sys.argv[1:2] == ["reliability"]:
         return reliability.main(sys.argv[2:])
+    if sys.argv[1:2] == ["peers"]:
+        return compare.main(sys.argv[2:])
     found = find_benchmarks()
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"one of {', '.join(found)}; all without one")

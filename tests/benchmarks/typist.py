@@ -10,7 +10,7 @@ _LETTERS = [chr(code) for code in (*range(0x400, 0x483), *range(0x48A, 0x530), *
 
 _START_S = 1.5
 _GAP_S = (0.02, 0.06)
-_LOST_S = 2.0
+LOST_S = 2.0
 
 
 class Typist:
@@ -31,13 +31,13 @@ class Typist:
         if len(self._left) == len(_LETTERS):
             time.sleep(_START_S)
         if not self._left:
-            time.sleep(_LOST_S)
+            time.sleep(LOST_S)
             return
         letter = self._left.pop().encode()
         self._drawn.clear()
         self._sent, self._waits = time.perf_counter(), letter
         os.write(descriptor, letter)
-        self._drawn.wait(_LOST_S)
+        self._drawn.wait(LOST_S)
         time.sleep(self._dice.uniform(*_GAP_S))
 
     def see(self, data: bytes) -> None:

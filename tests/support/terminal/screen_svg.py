@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from html import escape
+from typing import NamedTuple
 
 from rich.cells import cell_len
 from rich.segment import Segment
@@ -35,6 +36,47 @@ def draw(rows: Sequence[Iterable[Segment]], *, columns: int, text: str, back_col
     return _FRAME.format(
         width=width, height=height, size=SIZE, back_color=back_color, edge=EDGE, fonts=FONTS, drawn="\n".join(drawn)
     )
+
+
+class Frame(NamedTuple):
+    """A screen of a recording, and the seconds for which it is shown."""
+
+    seconds: float
+    rows: Sequence[Sequence[Segment]]
+
+
+def draw_frames(frames: Sequence[Frame], *, columns: int, text: str, back_color: str) -> str:
+    """Return frames of equal height as one SVG that shows them again and again, without a script.
+
+    Each row is drawn once for each of its contents, which are visible while their frames are shown; where nothing moves, the
+    last frame is seen.
+    """
+    whole = sum(frame.seconds for frame in frames)
+    begins = [sum(frame.seconds for frame in frames[:at]) / whole for at in range(len(frames))]
+    drawn: list[str] = []
+    for at in range(len(frames[0].rows)):
+        contents = ["\n".join(_row(frame.rows[at], at * LINE, text, back_color)) for frame in frames]
+        for content in dict.fromkeys(contents):
+            shown = [one == content for one in contents]
+            drawn += _shown_while(content, shown, begins, whole) if content else []
+    width, height = columns * CELL + 2 * EDGE, len(frames[0].rows) * LINE + 2 * EDGE
+    return _FRAME.format(
+        width=width, height=height, size=SIZE, back_color=back_color, edge=EDGE, fonts=FONTS, drawn="\n".join(drawn)
+    )
+
+
+def _shown_while(content: str, shown: Sequence[bool], begins: Sequence[float], whole: float) -> list[str]:
+    """Return a group that is visible in some frames; `begins` are shares of the whole seconds."""
+    if all(shown):
+        return [content]
+    changes = [at for at in range(len(shown)) if at == 0 or shown[at] != shown[at - 1]]
+    times = ";".join(f"{begins[at]:.4f}".rstrip("0").rstrip(".") for at in changes)
+    values = ";".join("visible" if shown[at] else "hidden" for at in changes)
+    animate = (
+        f'<animate attributeName="visibility" dur="{whole:g}s" repeatCount="indefinite" calcMode="discrete" '
+        f'keyTimes="{times}" values="{values}"/>'
+    )
+    return [f'<g visibility="{"visible" if shown[-1] else "hidden"}">{animate}', content, "</g>"]
 
 
 def _row(cells: Sequence[Segment], y: int, text: str, back_color: str) -> list[str]:

@@ -1,0 +1,24 @@
+"""The README's pictures of the screen show the present program."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from tests.support.terminal.screenshots import PICTURES, take
+from tests.support.world.cli import PACKAGE_ROOT
+
+pytestmark = pytest.mark.usefixtures("jumping_clock")
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_a_picture_is_what_the_present_program_draws(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/you")
+    drawn = asyncio.run(take(PICTURES[name]))
+    stored = Path(PACKAGE_ROOT, "assets", f"{name}.svg").read_text(encoding="utf-8")
+    assert drawn == stored, "renew them: python -m tests.support.terminal.screenshots assets"
+
+
+def test_the_readme_shows_all_of_them() -> None:
+    readme = Path(PACKAGE_ROOT, "README.md").read_text(encoding="utf-8")
+    assert [name for name in [*PICTURES, "run", "turn"] if f"(assets/{name}.svg)" not in readme] == []

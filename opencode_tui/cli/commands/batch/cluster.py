@@ -62,15 +62,14 @@ def requires_cluster() -> Generator[None]:
 
 @asynccontextmanager
 async def open_workers(
-    options: Mapping[str, Any], orders: "Sequence[TaskOrder]"
+    options: Mapping[str, Any], orders: "Sequence[TaskOrder]", *, report: Callable[[str], None]
 ) -> "AsyncGenerator[tuple[Workers, int], None]":
-    """Return what runs the tasks, and how many to start at once. Raises ConfigError."""
+    """Return what runs the tasks, and how many to start at once; `report` gets lines about a cluster. Raises ConfigError."""
     import os  # all of it not for the help
 
     from opencode_tui.batch.address import OPTIONS, check_address
     from opencode_tui.batch.imports import SessionImports
     from opencode_tui.batch.pool_local import LocalWorkers
-    from opencode_tui.cli.terminal import say
     from opencode_tui.client.local import open_client
     from opencode_tui.schema.error import ConfigError
 
@@ -87,7 +86,7 @@ async def open_workers(
         from opencode_tui.batch.pool_dask import DaskWorkers
     async with open_client(os.environ, Path(orders[0].directory) if orders else Path.cwd()) as client:
         store = SessionImports(client).store
-        workers = DaskWorkers(address, tls=tls, environ=os.environ, store=store, report=say)
+        workers = DaskWorkers(address, tls=tls, environ=os.environ, store=store, report=report)
         try:
             await workers.connect()
             yield workers, options["jobs"] or CLUSTER_JOBS

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from opencode_tui.batch.task import TaskOrder, TaskResult
 from opencode_tui.cli.run.report import Activity
 from opencode_tui.cli.style import Style, Token, style_of
+from opencode_tui.cli.terminal import say
 from opencode_tui.text.quantity import brief_duration, duration, money, plural
 from opencode_tui.text.safe_text import make_safe
 
@@ -55,6 +56,13 @@ class TerminalProgress:
         sys.stderr.write(f"{self._style.paint(number, 'muted')} {result_line(result, self._style)}\n")
         sys.stderr.flush()
         self._draw()
+
+    def report(self, text: str) -> None:
+        """Write a line of its own above the state."""
+        self._activity.erase()
+        say(text)
+        if self._running:
+            self._draw()
 
     def close(self) -> None:
         """Remove the last line."""

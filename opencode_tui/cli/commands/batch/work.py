@@ -70,10 +70,10 @@ async def _run(orders: Sequence[TaskOrder], options: Mapping[str, Any], journal:
     if not orders:
         return BatchEnd((), 0)
     limits = BatchLimits(options["total_timeout"], options["total_cost"])
-    async with open_workers(options, orders) as (workers, jobs):
+    before, is_queued = list(journal.results.values()), options["scheduler"] is not None
+    progress = TerminalProgress(len(orders), before=before, is_queued=is_queued)
+    async with open_workers(options, orders, report=progress.report) as (workers, jobs):
         say(f"{plural(len(orders), 'task')}, {workers.describe()}")
-        before, is_queued = list(journal.results.values()), options["scheduler"] is not None
-        progress = TerminalProgress(len(orders), before=before, is_queued=is_queued)
         try:
             return await run_batch(orders, workers, journal, jobs=jobs, limits=limits, progress=progress)
         finally:

@@ -80,6 +80,7 @@ async def _prepare_prompt(screen: ChatApi, control: SessionController, state: Pa
     box = screen.prompt
     path = state / "prompt-history.jsonl"
     await asyncio.to_thread(control.choice.load_favorites, state / "favorite-models")
+    await control.choice.load_variants(state / "model-variants.json", selects=control.session_id is None)
     earlier = await asyncio.to_thread(read_history, path)
     is_demo = control.choice.model is not None and control.choice.model.provider_id == "demo"
     control.has_prompts = bool(earlier)

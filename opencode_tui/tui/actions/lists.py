@@ -307,6 +307,7 @@ class ListActions(Struct, frozen=True):
         if names:
             words = " · ".join(screen_line(name) for name in ("default", *names))
             self.screen.show_note("note", f"Variant: {screen_line(chosen or 'default')}", words)
+            self.screen.do(choice.store_variant())
         else:
             self.screen.show_note("note", "This model has no variants")
         self.screen.refresh_chrome()

@@ -1,9 +1,11 @@
 """The agent and the model for the next request."""
 
 import asyncio
+import json
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import cast
 
 from opencode_tui.client.client import Client
 from opencode_tui.schema.api.catalog import AgentSummary
@@ -31,6 +33,10 @@ class ModelSelection:
         self.favorites: list[str] = []
         """Names of the models that lists show first."""
         self._favorites_file: Path | None = None
+        self._variants: dict[str, str] = {}
+        """The variant last chosen for each model, by its name."""
+        self._variants_file: Path | None = None
+        self._storing = asyncio.Lock()
 
     def load_favorites(self, path: Path) -> None:
         """Read the favorites, one name per line, and keep them in this file from now on. Blocks."""
@@ -43,7 +49,32 @@ class ModelSelection:
         kept = [one for one in self.favorites if one != name]
         self.favorites = [*kept, name] if len(kept) == len(self.favorites) else kept
         if self._favorites_file is not None:
-            await asyncio.to_thread(_write_lines, self._favorites_file, self.favorites)
+            await asyncio.to_thread(_write, self._favorites_file, "".join(f"{line}\n" for line in self.favorites))
+
+    async def load_variants(self, path: Path, *, selects: bool) -> None:
+        """Read the variant last chosen for each model, and keep the choices in this file from now on.
+
+        With `selects`, select that of the model unless one is selected; one that the model no longer has is not used.
+        """
+        self._variants_file = path
+        self._variants = await asyncio.to_thread(_read_variants, path)
+        chosen = self._variants.get(str(self.model))
+        if chosen is not None and selects and self.variant is None:
+            with suppress(OpencodeError):
+                await self._client.prompts.check(PromptInput(model=self.model, variant=chosen, parts=[]))
+                self.variant = chosen
+
+    async def store_variant(self) -> None:
+        """Store the variant of the model for the next start. Raises OpencodeError when it cannot be written."""
+        model, file = str(self.model), self._variants_file
+        if file is None or self.model is None:
+            return
+        async with self._storing:  # keys repeat: the last choice is the one that stays
+            changed = await asyncio.to_thread(_read_variants, file)  # with those of other terminals
+            changed.pop(model, None)
+            if self._variants.get(model) is not None:
+                changed[model] = self._variants[model]
+            await asyncio.to_thread(_write, file, json.dumps(changed, indent=2) + "\n")
 
     async def load(self, model: str | None, agent: str | None, variant: str | None = None) -> None:
         """Load the choices and select the names of the command line. Raises ConfigError for an unknown one."""
@@ -82,7 +113,8 @@ class ModelSelection:
         if self.model is not None:
             self.recent = [one for one in (model, self.model, *self.recent) if one]
         self.recent = list({str(one): one for one in [model, *self.recent]}.values())
-        self.model, self.variant = model, None
+        self.model = model
+        self.variant = self._last_variant()
 
     def cycle_agent(self, step: int) -> str | None:
         """Select the next or previous agent; return its name."""
@@ -97,7 +129,8 @@ class ModelSelection:
         if len(self.recent) > 1 and self.model is not None:
             names = [str(one) for one in self.recent]
             at = names.index(str(self.model)) if str(self.model) in names else 0
-            self.model, self.variant = self.recent[(at + step) % len(names)], None
+            self.model = self.recent[(at + step) % len(names)]
+            self.variant = self._last_variant()
         return self.model
 
     def cycle_variant(self) -> str | None:
@@ -106,7 +139,15 @@ class ModelSelection:
         names: list[str | None] = [None, *(known.variants if known else ())]
         at = names.index(self.variant) if self.variant in names else 0
         self.variant = names[(at + 1) % len(names)]
+        if self.variant is None:
+            self._variants.pop(str(self.model), None)
+        else:
+            self._variants[str(self.model)] = self.variant
         return self.variant
+
+    def _last_variant(self) -> str | None:
+        chosen = self._variants.get(str(self.model))
+        return chosen if self.details is not None and chosen in self.details.variants else None
 
     @property
     def details(self) -> Model | None:
@@ -119,11 +160,21 @@ class ModelSelection:
         return (self.details.usable or 0) if self.details else 0
 
 
-def _write_lines(path: Path, lines: Sequence[str]) -> None:
+def _read_variants(path: Path) -> dict[str, str]:
+    """Return the variants by model; none when the file cannot be read."""
+    try:
+        stored: object = json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return {}
+    pairs = cast("dict[str, object]", stored).items() if isinstance(stored, dict) else ()
+    return {name: variant for name, variant in pairs if isinstance(variant, str)}
+
+
+def _write(path: Path, text: str) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         fresh = path.with_suffix(".new")
-        fresh.write_text("".join(f"{line}\n" for line in lines), "utf-8")
+        fresh.write_text(text, "utf-8")
         fresh.replace(path)
     except OSError as error:
         raise OpencodeError(f"{path} cannot be written ({error.strerror})") from error

@@ -1,8 +1,10 @@
 """The start page, questions of parallel calls, messages that stay readable, new files and files outside of the project."""
 
 import asyncio
+import json
 from pathlib import Path
 
+from opencode_tui.storage.paths import Paths
 from tests.support.provider.model_script import Answer, Call
 from tests.support.terminal.screen import Page, screen
 
@@ -201,6 +203,39 @@ async def test_a_key_cycles_the_variants_and_the_chosen_one_is_sent(environ: dic
         await page.sees("Well.")
         efforts = [request.body.get("reasoning_effort") for request in page.world.server.requests]
         assert efforts == [None, "medium", None]
+
+
+async def test_the_variant_of_a_model_is_selected_again_at_the_next_start(
+    environ: dict[str, str], folder: Path, paths: Paths
+) -> None:
+    stored = paths.state / "model-variants.json"
+    async with screen(environ, folder) as page:
+        await page.press("ctrl+t", "ctrl+t")
+        await page.sees("Variant: medium")
+    assert json.loads(stored.read_text()) == {"fake/fake-model": "medium"}
+    async with screen(environ, folder, Answer(text="Yes.")) as page:
+        await page.sees("fake-model medium")
+        await page.send("one")
+        await page.sees("Yes.")
+        assert [request.body.get("reasoning_effort") for request in page.world.server.requests] == ["medium"]
+        await page.press("ctrl+t", "ctrl+t")
+        await page.sees("Variant: default")
+    assert json.loads(stored.read_text()) == {}
+
+
+async def test_a_stored_variant_that_the_model_no_longer_has_is_not_used(
+    environ: dict[str, str], folder: Path, paths: Paths
+) -> None:
+    stored = paths.state / "model-variants.json"
+    stored.parent.mkdir(parents=True, exist_ok=True)
+    stored.write_text('{"fake/fake-model": "huge", "other/model": "low", "damaged": 1}')
+    async with screen(environ, folder, Answer(text="Yes.")) as page:
+        await page.send("one")
+        await page.sees("Yes.")
+        assert "huge" not in page.text()
+        await page.press("ctrl+t")
+        await page.sees("Variant: low")
+    assert json.loads(stored.read_text()) == {"fake/fake-model": "low", "other/model": "low"}
 
 
 async def test_an_error_of_an_edit_is_for_the_user_and_not_for_the_model(environ: dict[str, str], folder: Path) -> None:

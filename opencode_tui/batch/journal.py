@@ -99,9 +99,11 @@ def open_journal(path: Path, *, is_resumed: bool) -> Generator[Journal]:
             raise ConfigError(
                 f"{path} has {len(journal.results)} results; add --resume to run what is missing, or name another file with --out"
             )
-        yield journal
-        if os.fstat(descriptor).st_size == 0:
-            path.unlink(missing_ok=True)
+        try:
+            yield journal
+        finally:
+            if os.fstat(descriptor).st_size == 0:
+                path.unlink(missing_ok=True)
     finally:
         for action in reversed(undo):
             action()

@@ -22,7 +22,7 @@ from opencode_tui.schema.model import parse_model_ref
 from opencode_tui.schema.permission import PermissionRequest
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.session.history import MessageWithParts
-from opencode_tui.schema.session.message import AssistantMessage
+from opencode_tui.schema.session.message import AssistantMessage, Message
 from opencode_tui.schema.session.part import TextPart, ToolPart
 from opencode_tui.schema.session.stored_error import describe_stored
 from opencode_tui.schema.session.tool_state import ToolStateError
@@ -91,6 +91,7 @@ class _Task:
         self._status: Status = "done"
         self._error = ""
         self._costs: dict[str, float] = {}
+        self._model = order.model
 
     async def run(self) -> TaskResult:
         async with open_client(self._environ, self._tree.directory, policy=self._policy) as client:
@@ -130,7 +131,7 @@ class _Task:
                 refused=self._policy.refused or None,
                 base=self._tree.commit,
                 directory=self._order.directory,
-                model=_model(answer) or self._order.model,
+                model=_model(answer.info if answer else None) or self._model,
                 task_hash=self._order.task.fingerprint(),
                 export=await _export(client, session.id) if self._order.export_session else None,
             )
@@ -175,6 +176,7 @@ class _Task:
         async for envelope in events:
             event = envelope.event
             if isinstance(event, MessageUpdated) and isinstance(event.info, AssistantMessage) and event.info.cost:
+                self._model = self._model or _model(event.info)
                 self._costs[event.info.id] = event.info.cost
                 spent = sum(self._costs.values())
                 if self._on_cost is not None:
@@ -260,6 +262,5 @@ def _text(answer: MessageWithParts | None) -> str:
     return "\n\n".join(text for text in texts if text)
 
 
-def _model(answer: MessageWithParts | None) -> str | None:
-    info = None if answer is None else answer.info
+def _model(info: Message | None) -> str | None:
     return f"{info.provider_id}/{info.model_id}" if isinstance(info, AssistantMessage) else None

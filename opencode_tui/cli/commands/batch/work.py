@@ -36,8 +36,6 @@ def run_tasks(options: Mapping[str, Any]) -> int:
     if options["model"]:
         require_model_ref(options["model"], "--model")
     begin = time.monotonic()
-    if options["predictions"]:
-        check_predictions_path(Path(options["predictions"]), is_resumed=options["is_resumed"])
     is_known = options["is_resumed"] or options["is_dry"]
     with open_journal(out, is_resumed=is_known) as journal, _predicting(options, tasks, journal):
         missing = [task for task in tasks if task.id not in journal.results]
@@ -152,8 +150,10 @@ def _parse_tasks(data: bytes, name: str, repositories: str | None) -> list[Batch
 
 @contextmanager
 def _predicting(options: Mapping[str, Any], tasks: Sequence[BatchTask], journal: Journal) -> Generator[None]:
-    """Write the predictions of all results when the batch has ended or is interrupted."""
+    """Write the predictions of all results when the batch has ended or is interrupted. Raises ConfigError before it starts."""
     name = None if options["is_dry"] else options["predictions"]
+    if name:
+        check_predictions_path(Path(name), is_resumed=options["is_resumed"])
     try:
         yield
     except KeyboardInterrupt:
@@ -163,9 +163,9 @@ def _predicting(options: Mapping[str, Any], tasks: Sequence[BatchTask], journal:
 
 
 def _write_predictions(name: str | None, tasks: Sequence[BatchTask], journal: Journal) -> None:
-    if name:
+    if name and journal.results:
         count = write_predictions(Path(name), tasks, journal.results)
-        say(f"{count} predictions in {name}")
+        say(f"{plural(count, 'prediction')} in {name}")
 
 
 def _base_folder(options: Mapping[str, Any]) -> Path:

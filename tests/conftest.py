@@ -1,5 +1,6 @@
 """Fixtures and settings of all tests: an isolated environment below tmp_path, and Hypothesis without time limits."""
 
+import compileall
 import contextlib
 import gc
 import importlib
@@ -13,7 +14,7 @@ from hypothesis import HealthCheck, settings
 
 from opencode_tui.storage.paths import Paths, find_paths
 
-settings.register_profile("tests", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("tests", max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("tests")
 
 KEPT = ("PATH", "LANG", "LC_ALL", "VIRTUAL_ENV", "PYTHONPATH", "LD_LIBRARY_PATH", "TZ")
@@ -47,9 +48,15 @@ def pytest_xdist_auto_num_workers() -> int:
     return 2 * (os.cpu_count() or 1)
 
 
-def pytest_configure() -> None:
-    """Look for garbage rarely, which took a third of the time; not on import, as benchmarks import this module."""
+def pytest_configure(config: pytest.Config) -> None:
+    """Compile the program once, before the processes start, and look for garbage rarely, which took a third of the time.
+
+    Not on import, as benchmarks import this module.
+    """
     gc.set_threshold(100_000, 20, 100)
+    if not hasattr(config, "workerinput"):
+        for folder in ("opencode_tui", "tests/support"):
+            compileall.compile_dir(config.rootpath / folder, quiet=2)
 
 
 def pytest_collection(session: pytest.Session) -> None:

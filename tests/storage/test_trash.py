@@ -48,7 +48,7 @@ def _parents(draw: st.DrawFn) -> tuple[int, ...]:
     return tuple(draw(st.integers(0, number)) for number in range(draw(st.integers(0, 6))))
 
 
-@settings(max_examples=25)
+@settings(max_examples=10)
 @given(parents=_parents(), messages=st.integers(1, 5), two_disks=st.booleans())
 def test_a_restored_tree_of_sessions_is_equal_to_the_last_byte(
     tmp_path_factory: pytest.TempPathFactory, parents: tuple[int, ...], messages: int, two_disks: bool

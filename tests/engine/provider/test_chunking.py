@@ -35,7 +35,7 @@ def check_cut(case: Stream, places: list[int]) -> None:
 
 
 @given(st.sampled_from(STREAMS), PLACES)
-@settings(max_examples=300)
+@settings(max_examples=100)
 def test_any_cut_of_the_bytes_is_heard_alike(case: Stream, places: list[int]) -> None:
     check_cut(case, places)
 
@@ -54,7 +54,7 @@ ANSWERS = st.builds(
 
 
 @given(ANSWERS, st.sampled_from(APIS), st.lists(st.integers(0, 1 << 20), max_size=20))
-@settings(max_examples=200)
+@settings(max_examples=100)
 def test_what_was_said_is_heard(answer: Answer, api: Any, places: list[int]) -> None:
     stream = b"".join(body_chunks(answer, api=api, body={"stream": True}))
     heard = gather(*decode(api, cut(stream, places)))
@@ -68,7 +68,7 @@ def test_what_was_said_is_heard(answer: Answer, api: Any, places: list[int]) -> 
 
 
 @given(st.sampled_from(APIS), st.lists(st.binary(max_size=60), max_size=8))
-@settings(max_examples=200)
+@settings(max_examples=100)
 def test_bytes_that_no_model_sends_end_in_an_error_or_an_answer(api: str, chunks: list[bytes]) -> None:
     heard = gather(*decode(api, chunks))
     assert (heard.finish is None) != (heard.error is None)
@@ -95,6 +95,6 @@ def check_damaged(case: tuple[Damage, Stream, bytes]) -> None:
 
 
 @given(damaged(STREAMS))
-@settings(max_examples=400)
+@settings(max_examples=100)
 def test_damage_ends_in_an_error_or_in_what_was_said(case: tuple[Damage, Stream, bytes]) -> None:
     check_damaged(case)

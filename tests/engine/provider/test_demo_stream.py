@@ -68,7 +68,7 @@ _SIGNS: dict[type, str] = {
 }  # fmt: skip
 
 
-@settings(max_examples=150)
+@settings(max_examples=50)
 @given(
     texts=st.lists(st.sampled_from(REQUESTS) | st.lists(WORDS, max_size=12).map(" ".join), min_size=1, max_size=3),
     answers=st.lists(st.sampled_from(ANSWERS) | st.sampled_from(["no"]).map(Refused), min_size=1, max_size=6),

@@ -29,7 +29,7 @@ def is_sentence(text: str) -> bool:
     return bool(reason.partition(":")[2].strip() and remedy) and "\n" not in text
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(_STATUSES, st.binary(max_size=200))
 def test_any_bytes_become_a_sentence(status: int, body: bytes) -> None:
     text = body.decode("utf-8", "replace")
@@ -37,7 +37,7 @@ def test_any_bytes_become_a_sentence(status: int, body: bytes) -> None:
     assert is_sentence(str(failure.from_child(Reported("p", status=status, message=text), now_ms=0)))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(_STATUSES, st.dictionaries(_KEYS, _VALUES, max_size=4))
 def test_any_object_becomes_a_sentence(status: int, body: dict[str, object]) -> None:
     assert is_sentence(str(failure.from_stream("p", body)))

@@ -5,7 +5,7 @@ import random
 from opencode_tui.storage.paths import Paths
 from tests.support.search.kills import KilledBuild
 
-KILLS = 4
+KILLS = 2
 
 
 def test_a_kill_leaves_an_index_that_is_right(paths: Paths):

@@ -232,7 +232,7 @@ MESSAGES = st.lists(
 )
 
 
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(MESSAGES)
 def test_every_history_gives_a_valid_conversation(messages):
     entries = to_model_messages(messages, SEES)

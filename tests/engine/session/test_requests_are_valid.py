@@ -24,7 +24,7 @@ from tests.support.sessions.histories import HISTORIES
 from tests.support.sessions.records import MODEL, assistant, call, user
 from tests.support.sessions.reminders import marked, reminded
 
-EXAMPLES = int(os.environ.get("OPENCODE_TUI_EXAMPLES", "300"))
+EXAMPLES = int(os.environ.get("OPENCODE_TUI_EXAMPLES", "100"))
 SCHEMA = {"type": "object", "properties": {"path": {"type": ["string", "null"]}, "any": {"enum": ["", "a"]}}}
 TOOLS = (ToolSpec("read", "Reads.", SCHEMA), ToolSpec("1up_play", "Plays.", {"type": "object", "properties": {}}))
 Body = dict[str, Any]

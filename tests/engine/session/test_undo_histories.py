@@ -5,7 +5,7 @@ from hypothesis import HealthCheck, settings
 from tests.support.undo.machine import UndoMachine
 
 UndoMachine.TestCase.settings = settings(
-    max_examples=25,
+    max_examples=10,
     stateful_step_count=6,
     derandomize=True,
     suppress_health_check=[HealthCheck.too_slow],

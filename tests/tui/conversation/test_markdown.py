@@ -63,7 +63,7 @@ PIECES = st.lists(
 )
 
 
-@settings(max_examples=400)
+@settings(max_examples=100)
 @given(PIECES, st.randoms(use_true_random=False))
 def test_any_split_of_the_text_gives_the_same_blocks(pieces: list[str], dice) -> None:
     text = "".join(pieces)

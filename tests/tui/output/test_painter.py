@@ -104,7 +104,7 @@ def _screens(draw: st.DrawFn) -> list[list[Strip]]:
 ANY_ABILITIES = st.builds(Abilities, scrolls=st.booleans(), erases=st.booleans())
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(
     screens=_screens(), abilities=ANY_ABILITIES, widths=st.lists(st.sampled_from([COLUMNS, 17]), min_size=6, max_size=6)
 )
@@ -122,7 +122,7 @@ def test_any_sequence_of_screens_ends_as_a_full_repaint(
         assert (emulator.screen.cursor.x, emulator.screen.cursor.y) == (number % columns, number % ROWS)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(screens=_screens(), stops=st.lists(st.integers(1, 3), min_size=6, max_size=6))
 def test_what_an_interrupted_frame_left_out_is_part_of_the_next(screens: list[list[Strip]], stops: list[int]) -> None:
     emulator = Emulator(COLUMNS * 8, ROWS)

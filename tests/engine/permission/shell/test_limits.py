@@ -20,7 +20,7 @@ PIECES = [
 ]  # fmt: skip
 
 
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(st.lists(st.sampled_from(PIECES), max_size=25).map("".join) | st.text(max_size=40))
 def test_no_text_raises(text: str) -> None:
     scan = scanned(text)
@@ -57,7 +57,7 @@ def test_a_large_argument_is_nothing_special() -> None:
     assert (scan.opaque, scan.always) == (False, ["echo *"])
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(st.text(st.characters(min_codepoint=0xFF), max_size=60))
 def test_wide_characters_reach_the_texts_unchanged(text: str) -> None:
     word = "".join(letter for letter in text if letter.isalpha())
@@ -78,7 +78,7 @@ from tests.support.shell.world import scanned
 def scan(unit, around):
     resource.setrlimit(resource.RLIMIT_CPU, (20, 20))
     resource.setrlimit(resource.RLIMIT_AS, (1_500_000_000, 1_500_000_000))
-    for size in (4_000, 15_000, 60_000, 200_000):
+    for size in (15_000, 200_000):
         scanned(around.replace("{}", unit * (size // len(unit))))
 failed = {}
 for kind, (unit, around) in json.load(sys.stdin).items():

@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from opencode_tui.batch.journal import Journal
 from opencode_tui.batch.task import TaskOrder, TaskResult
+from opencode_tui.cancellation import run_to_completion
 
 OnCost = Callable[[float], None]
 """Called with the USD that a running task has cost so far."""
@@ -138,12 +139,16 @@ class _Batch:
 
         try:
             result = await self._workers.run(order, on_cost)
+            self._running[order.task.id] = result.cost
+            await run_to_completion(self._record(result))
         finally:
             self._running.pop(order.task.id, None)
-        self._results.append(result)
-        await self._journal.append(result)
         self._progress.ended(order, result)
         self._check_cost()
+
+    async def _record(self, result: TaskResult) -> None:
+        await self._journal.append(result)
+        self._results.append(result)
 
     def _spent(self) -> float:
         return sum(one.cost for one in self._results) + sum(self._running.values())

@@ -165,6 +165,8 @@ def test_a_page_whose_socket_was_cut_shows_the_same_screen_again(screen, server,
     before = viewers(server)
     screen.type("a draft that stays")
     screen.wait_for("a draft that stays")
+    screen.type("\x1a")
+    screen.wait_for("Suspend needs a shell")
     relay.cut()
     screen.page.wait(lambda: "lost" in screen.status)
     screen.page.wait(lambda: screen.status == "")

@@ -1,5 +1,6 @@
 """Actions that interrupt a run or quit; both need a second press of the same key, or a confirmation."""
 
+import os
 from collections.abc import Callable, Mapping
 
 from opencode_tui.text.quantity import plural
@@ -126,6 +127,9 @@ class RunActions:
         self._screen.leave(messages=[line for one in ended if (line := one.format_undone())])
 
     def _suspend(self) -> None:
+        if os.getsid(0) == os.getpid():  # the kernel suspends no leader of a session: nothing could resume it
+            self._screen.show_note("note", "Suspend needs a shell to return to", "this terminal has none")
+            return
         self._app.action_suspend_process()
 
     def _disarm(self) -> None:

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from tests.benchmarks.comparison import Figure, report
-from tests.benchmarks.rounds import rounds
+from tests.benchmarks.rounds import counted, rounds
 from tests.support.faults.kill import Lane, make_lane
 from tests.support.provider.model_server import ModelServer
 
@@ -22,7 +22,7 @@ LANES = 2
 def work_lane(folder: Path, server: ModelServer, number: int, kills: int) -> Lane:
     """Kill and recover in turns and return the lane."""
     lane = make_lane(folder / f"lane{number}", server.config(), seed=time.time_ns())
-    for turn in range(kills):
+    for turn in counted(kills) if number == 0 else range(kills):
         lane.kill(at_line=turn % 2 == 0)
         lane.recover()
         for complaint in lane.complaints[-3:]:

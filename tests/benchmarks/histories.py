@@ -5,11 +5,18 @@ import time
 from hypothesis import HealthCheck, seed, settings
 from hypothesis.stateful import RuleBasedStateMachine, run_state_machine_as_test
 
+from tests.benchmarks.rounds import report_progress
+
 _PORTION = 250
 
 
-def run_histories(machine: type[RuleBasedStateMachine], *, count: int, steps: int, first_seed: int) -> None:
-    """Run so many histories of at most `steps` acts each; raise what one shows to be wrong, shrunk."""
+def run_histories(
+    machine: type[RuleBasedStateMachine], *, count: int, steps: int, first_seed: int, after: int = 0
+) -> None:
+    """Run so many histories of at most `steps` acts each; raise what one shows to be wrong, shrunk.
+
+    `after` is the number of rounds of the benchmark before, for its progress.
+    """
     started = time.monotonic()
     for done in range(0, count, _PORTION):
         portion = min(_PORTION, count - done)
@@ -22,4 +29,5 @@ def run_histories(machine: type[RuleBasedStateMachine], *, count: int, steps: in
         )
         print(f"{machine.__name__} {done} of {count}, seed {first_seed + done}", flush=True)
         run_state_machine_as_test(seed(first_seed + done)(machine), settings=chosen)
+        report_progress(after + done + portion, after + count)
     print(f"{machine.__name__} {count} of {count} in {time.monotonic() - started:.0f} s", flush=True)

@@ -2,9 +2,10 @@
 
     python -m tests.benchmarks reliability [--quick] [--only NAME] [--report FILE] [--resume]
 
-Each part is a benchmark in a process of its own, one after the other, with a progress line every half minute. A part that fails
-does not end the others; the exit code is 1 when any did. The report is a Markdown table, written after each part; with `--resume`
-the parts that are in it are not run again. In full it takes hours, with `--quick` minutes.
+Each part is a benchmark in a process of its own, one after the other. The first lines say how long each takes on two idle cores;
+then a line every half minute, whose estimate follows from how far the part says it is. A part that fails does not end the others;
+the exit code is 1 when any did. The report is a Markdown table, written after each part; with `--resume` the parts that are in it
+are not run again. In full it takes hours, with `--quick` minutes.
 """
 
 import argparse
@@ -105,15 +106,29 @@ class Progress:
         self._spent = 0.0
         self._planned = 0
 
-    def show(self, name: str, seconds: float) -> None:
-        """Print a line for the part that has run for so long."""
+    def plan(self) -> None:
+        """Print how long each part takes."""
+        for name in self._names:
+            print(f"{name:>12} {_duration(self._expected[name]):>8}  {PARTS[name].wanted}")
+        print(f"{'in all':>12} {_duration(sum(self._expected.values())):>8}  on two idle cores", flush=True)
+
+    def show(self, name: str, seconds: float, done: float | None) -> None:
+        """Print a line for the part that has run for so long and is `done` so far (0 to 1; None: it does not say)."""
         at = self._names.index(name)
-        scale = self._spent / self._planned if self._planned else 1.0
-        left = max(0.0, self._expected[name] * scale - seconds)
-        left += sum(self._expected[after] for after in self._names[at + 1 :]) * scale
+        expected = seconds / done if done else max(self._expected[name] * self._scale(0, 0), seconds)
+        scale = self._scale(expected, self._expected[name]) if done else self._scale(0, 0)
+        rest = sum(self._expected[after] for after in self._names[at + 1 :]) * scale
+        share = "" if done is None else f", {done:.0%}"
         print(
-            f"[{at + 1} of {len(self._names)}] {name}: {seconds:.0f} s, about {_duration(left)} left in all", flush=True
+            f"[{at + 1} of {len(self._names)}] {name}: {_duration(seconds)}{share}, about {_duration(expected - seconds)} left,"
+            f" {_duration(expected - seconds + rest)} in all",
+            flush=True,
         )
+
+    def _scale(self, seconds: float, planned: float) -> float:
+        """Return how much longer than planned the parts take, from those that ended and from one that is running."""
+        planned += self._planned
+        return (self._spent + seconds) / planned if planned else 1.0
 
     def ended(self, name: str, seconds: float) -> None:
         """Learn from a part."""
@@ -122,7 +137,9 @@ class Progress:
 
 
 def _duration(seconds: float) -> str:
-    return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
 
 
 def run_part(name: str, *, is_quick: bool, progress: Progress) -> Row:
@@ -130,16 +147,16 @@ def run_part(name: str, *, is_quick: bool, progress: Progress) -> Row:
     part, begun = PARTS[name], time.monotonic()
     words = ["-m", f"tests.benchmarks.{part.command[0]}", *part.command[1:]]
     with tempfile.TemporaryDirectory() as folder:
-        seen = Path(folder) / "figures"
+        seen, far = Path(folder) / "figures", Path(folder) / "progress"
         environ = {key: value for key, value in os.environ.items() if key != "BENCHMARK_QUICK"}
-        environ |= {"BENCHMARK_FIGURES": str(seen)} | ({"BENCHMARK_QUICK": "1"} if is_quick else {})
-        progress.show(name, 0)
+        environ |= {"BENCHMARK_FIGURES": str(seen), "BENCHMARK_PROGRESS": str(far)}
+        environ |= {"BENCHMARK_QUICK": "1"} if is_quick else {}
         with subprocess.Popen([sys.executable, *words], env=environ) as process:
             while process.poll() is None:
                 try:
                     process.wait(PROGRESS_S)
                 except subprocess.TimeoutExpired:
-                    progress.show(name, time.monotonic() - begun)
+                    progress.show(name, time.monotonic() - begun, _read_share(far))
         figures = [json.loads(line) for line in seen.read_text().splitlines()] if seen.exists() else []
     seconds = time.monotonic() - begun
     progress.ended(name, seconds)
@@ -148,6 +165,14 @@ def run_part(name: str, *, is_quick: bool, progress: Progress) -> Row:
     command = f"`{'BENCHMARK_QUICK=1 ' if is_quick else ''}python {' '.join(words)}`"
     cells = [name, part.wanted, "; ".join(map(_figure, figures)), verdict, f"{seconds:.0f}", command]
     return Row(name, is_met, f"| {' | '.join(cells)} |")
+
+
+def _read_share(progress: Path) -> float | None:
+    """Return which part of a benchmark is done, None when it does not say."""
+    try:
+        return float(progress.read_text())
+    except (FileNotFoundError, ValueError):  # a part that is just writing it
+        return None
 
 
 def _figure(figure: dict[str, Any]) -> str:
@@ -184,6 +209,7 @@ def main(arguments: list[str]) -> int:
     if done:
         print(f"in the report already: {', '.join(sorted(done))}")
     progress = Progress(names, is_quick=options.quick)
+    progress.plan()
     try:
         for name in names:
             rows.append(run_part(name, is_quick=options.quick, progress=progress))

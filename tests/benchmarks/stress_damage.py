@@ -15,7 +15,7 @@ from opencode_tui.storage.paths import Paths, find_paths
 from opencode_tui.storage.session_index import SessionIndex
 from opencode_tui.storage.storage import Storage
 from tests.benchmarks.comparison import Figure, report
-from tests.benchmarks.rounds import rounds
+from tests.benchmarks.rounds import counted, rounds
 from tests.storage.mutations import MUTATIONS, bit_flipped
 from tests.support.sessions.records import session_info
 
@@ -78,7 +78,7 @@ def main() -> int:
     print(f"{COUNT} mutations, seed {seed}", flush=True)
     with tempfile.TemporaryDirectory() as name:
         damage = Damage(find_paths({"HOME": name}), random.Random(seed))
-        wrong = [what for _ in range(COUNT // BATCH) for what in damage.batch(BATCH)]
+        wrong = [what for _ in counted(COUNT // BATCH) for what in damage.batch(BATCH)]
     print(*wrong[:10], sep="\n")
     return report([Figure(f"{COUNT} mutations of {SESSIONS} sessions: wrong", len(wrong), 0, "")])
 

@@ -13,7 +13,6 @@ import os
 import random
 import shutil
 import sys
-import tempfile
 from collections import defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,7 +22,7 @@ from opencode_tui.storage.keys import Key
 from opencode_tui.storage.paths import Paths, find_paths
 from opencode_tui.storage.storage import Storage
 from tests.benchmarks.comparison import Figure, report
-from tests.benchmarks.rounds import rounds
+from tests.benchmarks.rounds import folder_in_memory, report_progress, rounds
 from tests.support.faults.power import RecordedDisk, restore_state
 
 WORKS = 10
@@ -118,8 +117,11 @@ def read_version(storage: Storage, key: Key) -> int | str | None:
         return DAMAGED
 
 
-def cut_power(folder: Path, states: int, chance: random.Random) -> tuple[list[str], int]:
-    """Do one work and read so many states of it; return what was wrong, and how many states had a record from before a sync."""
+def cut_power(folder: Path, work: int, states: int, chance: random.Random) -> tuple[list[str], int]:
+    """Do the work of this number and read so many states of it.
+
+    Return what was wrong, and how many states had a record from before a sync.
+    """
     home = folder / "home"
     home.mkdir()
     paths, disk = find_paths({"HOME": str(home)}), RecordedDisk(home)
@@ -137,6 +139,8 @@ def cut_power(folder: Path, states: int, chance: random.Random) -> tuple[list[st
                 wrong.append(f"cut at change {at} of {len(disk.changes)}: {'/'.join(key)} {what}")
         old += any(course.is_old(found[key], at) for key, course in courses.items())
         shutil.rmtree(state)
+        if number % 100 == 0:
+            report_progress(work * states + number, WORKS * states)
     return wrong, old
 
 
@@ -146,8 +150,8 @@ def main() -> int:
     print(f"{STATES} states of {WORKS} works, seed {seed}", flush=True)
     wrong, old = list[str](), 0
     for work in range(WORKS):
-        with tempfile.TemporaryDirectory() as name:
-            complaints, times = cut_power(Path(name), STATES // WORKS, random.Random(seed + work))
+        with folder_in_memory() as name:
+            complaints, times = cut_power(Path(name), work, STATES // WORKS, random.Random(seed + work))
         wrong, old = wrong + complaints, old + times
         print(f"work {work + 1} of {WORKS}: {len(complaints)} wrong", flush=True)
     print(*wrong[:10], sep="\n")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from opencode_tui.storage.paths import Paths
 from tests.benchmarks.comparison import Figure, report
+from tests.benchmarks.rounds import counted
 from tests.support.search.kills import KilledBuild
 
 KILLS = 20 if os.environ.get("BENCHMARK_QUICK") else 200
@@ -20,7 +21,7 @@ def main() -> int:
         paths = Paths(home=folder, data=folder / "d", config=folder / "c", state=folder / "s", cache=folder / "cache")
         killed = KilledBuild(paths, sessions=30)
         chance = random.Random(3)
-        wrong = [what for _ in range(KILLS) for what in killed.kill(chance)]
+        wrong = [what for _ in counted(KILLS) for what in killed.kill(chance)]
     print(f"{KILLS} kills within {killed.seconds:.2f} s of a build each; wrong: {wrong[:5]}")
     return report([Figure("words with wrong hits after a kill", len(wrong), goal=0, unit="")])
 

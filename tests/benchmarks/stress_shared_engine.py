@@ -16,6 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tests.benchmarks.comparison import Figure, report
+from tests.benchmarks.rounds import counted
 from tests.conftest import isolated_environment
 from tests.support.provider.model_server import ModelServer
 from tests.support.terminal.screen_terminal import ScreenTerminal
@@ -119,8 +120,13 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as name, ModelServer() as server:
         root = Path(name)
         faults = alternate(World(root / "turns", server))
-        races = [race(World(root / f"race{at}", server)) for at in range(RACES)]
-        times = [replace_killed(World(root / f"kill{at}", server), REST_S * (at % 2)) for at in range(KILLS)]
+        races = [
+            race(World(root / f"race{at}", server)) for at in counted(RACES, after=TURNS, of=TURNS + RACES + KILLS)
+        ]
+        times = [
+            replace_killed(World(root / f"kill{at}", server), REST_S * (at % 2))
+            for at in counted(KILLS, after=TURNS + RACES)
+        ]
     print(f"{TURNS} turns; {RACES} races with {[engines for _, engines in races]} engines; {KILLS} kills")
     lost = faults + sum(one for one, _ in races)
     engines = max(engines for _, engines in races)

@@ -31,7 +31,7 @@ from opencode_tui.schema.error import OpencodeError, ProviderError
 from opencode_tui.schema.model import ModelRef
 from opencode_tui.storage.paths import find_paths
 from tests.benchmarks.comparison import Figure, report
-from tests.benchmarks.rounds import rounds
+from tests.benchmarks.rounds import report_progress, rounds
 from tests.conftest import isolated_environment
 from tests.support.provider.model_server import ModelServer
 from tests.support.sessions.stored import read_store
@@ -204,6 +204,7 @@ def soak(folder: Path, *, seed: int, turns: int) -> list[Figure]:
                     ended = value
                     continue
                 samples.append(Sample(**value))
+                report_progress(samples[-1].turn, turns)
                 one = samples[-1]
                 left = (time.monotonic() - begun) / one.turn * (turns - one.turn)
                 if one.turn % (4 * SAMPLE_EVERY) == 0:

@@ -4,48 +4,55 @@ The random kills strike a process that deletes and restores without pause throug
 """
 
 import asyncio
+import logging
 import os
 import random
 import signal
 import sys
-import tempfile
 import time
+from itertools import product
 from pathlib import Path
 
 from opencode_tui.client.local import open_client
 from opencode_tui.schema.error import OpencodeError
 from opencode_tui.storage.paths import Paths, find_paths
 from tests.benchmarks.comparison import Figure, report
-from tests.benchmarks.rounds import rounds
+from tests.benchmarks.rounds import counted, folder_in_memory, report_progress, rounds
 from tests.conftest import isolated_environment
 from tests.storage.load import fork, wait_for
 from tests.storage.trash_scenarios import FAULTS, MOVES, Scene, open_trash
 from tests.support.sessions.families import Family, files_in, misplaced, write_family
 
 KILLS = rounds(1_000, 40)
+QUICK_POINTS = 6
+"""File calls of a move, evenly spread, at which a quick run tries it; in full it is tried at each."""
+
 LONGEST_S = 0.08
 """Seconds from the first move of the process to its kill, at most."""
 
 
-def every_call(paths: Paths, move: str, *, two_disks: bool) -> list[Figure]:
-    """The process dies at every file call of a move, and every call fails, once and from then on."""
+def every_call(paths: Paths, move: str, *, two_disks: bool, part: int) -> list[Figure]:
+    """The process dies at every file call of a move, and every call fails, once and from then on; `part` of 5, for the progress."""
     scene = Scene(paths, move, two_disks=two_disks)
     calls = scene.count_calls()
-    step = rounds(1, 25)
-    wrong = [(at, words) for at in range(1, calls + 1, step) if (words := scene.complaint_after_death(at=at))]
-    failed = [
-        (at, fault, words)
-        for at in range(1, calls + 1, step)
-        for fault in FAULTS
-        for lasting in (False, True)
-        if (words := scene.complaint_after_fault(at=at, fault=fault, lasting=lasting))
-    ]
-    for problem in (*wrong, *failed):
+    points = range(1, calls + 1, rounds(1, max(1, calls // QUICK_POINTS)))
+    wrong: list[tuple[int, str]] = []
+    failed: list[tuple[int, str, str]] = []
+    for done, at in enumerate(points):
+        report_progress(part * len(points) + done, 5 * len(points))
+        wrong += [(at, words)] if (words := scene.complaint_after_death(at=at)) else []
+        failed += [
+            (at, fault, words)
+            for fault in FAULTS
+            for lasting in (False, True)
+            if (words := scene.complaint_after_fault(at=at, fault=fault, lasting=lasting))
+        ]
+    for problem in (*wrong[:10], *failed[:10]):
         print(problem)
     name = f"{move}{', copied' if two_disks else ''}"
     return [
-        Figure(f"{name}: killed at {calls} calls: wrong", len(wrong), 0, ""),
-        Figure(f"{name}: {calls} calls failing: wrong", len(failed), 0, ""),
+        Figure(f"{name}: killed at {len(points)} of {calls} calls: wrong", len(wrong), 0, ""),
+        Figure(f"{name}: {len(points)} of {calls} calls failing in {2 * len(FAULTS)} ways: wrong", len(failed), 0, ""),
     ]
 
 
@@ -70,7 +77,7 @@ def random_kills(home: Path) -> list[Figure]:
     asyncio.run(_start(environ, folder))
     others = {name: data for name, data in files_in(paths.storage).items() if name not in family.files}
     chance, wrong, unfinished, in_trash = random.Random(time.time_ns()), 0, 0, 0
-    for number in range(KILLS):
+    for number in counted(KILLS, after=4 * KILLS):
         _kill(environ, folder, family, chance)
         unfinished += open_trash(paths).is_unfinished()
         asyncio.run(_start(environ, folder))
@@ -100,12 +107,12 @@ def _kill(environ: dict[str, str], folder: Path, family: Family, chance: random.
 
 def main() -> int:
     """Run everything, each in a folder of its own, and return the exit code."""
+    logging.getLogger("opencode_tui").setLevel(logging.CRITICAL)  # each failing call is a line, thousands in all
     figures: list[Figure] = []
-    for move in MOVES:
-        for two_disks in (False, True):
-            with tempfile.TemporaryDirectory() as name:
-                figures += every_call(find_paths({"HOME": name}), move, two_disks=two_disks)
-    with tempfile.TemporaryDirectory() as name:
+    for part, (move, two_disks) in enumerate(product(MOVES, (False, True))):
+        with folder_in_memory() as name:
+            figures += every_call(find_paths({"HOME": name}), move, two_disks=two_disks, part=part)
+    with folder_in_memory() as name:
         figures += random_kills(Path(name))
     return report(figures)
 

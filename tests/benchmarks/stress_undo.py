@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tests.benchmarks.comparison import Figure, report
 from tests.benchmarks.histories import run_histories
-from tests.benchmarks.rounds import rounds
+from tests.benchmarks.rounds import counted, rounds
 from tests.support.provider.model_server import ModelServer
 from tests.support.undo.kills import make_undone
 from tests.support.undo.machine import UndoMachine
@@ -26,7 +26,7 @@ def run_kills(chance: random.Random) -> list[str]:
     """Return what was wrong after a kill."""
     with tempfile.TemporaryDirectory() as folder, ModelServer() as server:
         undone = make_undone(Path(folder), server.config())
-        return [what for _ in range(KILLS) for what in undone.kill(chance)]
+        return [what for _ in counted(KILLS, of=KILLS + HISTORIES) for what in undone.kill(chance)]
 
 
 def main() -> int:
@@ -35,7 +35,7 @@ def main() -> int:
     print(f"{HISTORIES} histories, {KILLS} kills, seed {seed}", flush=True)
     complaints = run_kills(random.Random(seed))
     print("\n".join(complaints))
-    run_histories(UndoMachine, count=HISTORIES, steps=STEPS, first_seed=seed)
+    run_histories(UndoMachine, count=HISTORIES, steps=STEPS, first_seed=seed, after=KILLS)
     return report([Figure("complaints", len(complaints), 0, unit="")])
 
 

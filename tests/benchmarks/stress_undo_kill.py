@@ -13,7 +13,7 @@ from pathlib import Path
 
 from opencode_tui.storage.paths import find_paths
 from tests.benchmarks.comparison import Figure, report
-from tests.benchmarks.rounds import rounds
+from tests.benchmarks.rounds import counted, rounds
 from tests.conftest import isolated_environment
 from tests.support.provider.model_server import ModelServer
 from tests.support.sessions.stored import read_store
@@ -70,7 +70,8 @@ def main() -> int:
     """Print what went wrong and return the exit code."""
     chance = random.Random(time.time_ns())
     with tempfile.TemporaryDirectory() as name, ModelServer() as server, ThreadPoolExecutor(2) as pool:
-        ended = list(pool.map(lambda n: one_kill(Path(name, str(n)), server, chance), range(KILLS)))
+        kills = pool.map(lambda n: one_kill(Path(name, str(n)), server, chance), range(KILLS))
+        ended = [one for one, _ in zip(kills, counted(KILLS), strict=True)]
     problems = [problem for wrong, _ in ended for problem in wrong]
     for problem in problems[:10]:
         print(problem)

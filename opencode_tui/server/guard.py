@@ -172,7 +172,7 @@ class Guard:
     def _refuse(self, method: str, scope: Scope, pages: BrowserPages | None) -> Refusal | None:
         headers: Headers = scope["headers"]
         if self._is_closed:
-            return Refusal(503, "the server is ending; start it again with `opencode-tui serve`")
+            return Refusal(503, "the server is ending; start it again")
         hosts = _all(headers, b"host")
         if len(hosts) != 1 or not self._address.is_called(hosts[0].decode("latin-1")):
             return Refusal(403, f"this server is {self._address.url}; the Host header has another name")

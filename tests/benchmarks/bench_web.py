@@ -90,7 +90,6 @@ def _stream(screen: Screen) -> int:
     screen.type(f"\x03<<words {WORDS}>>\r")
     screen.wait_for("Done", seconds=300)
     shown = screen.text
-    print(shown)
     return sum(f"{number}" not in shown for number in range(WORDS - 9, WORDS + 1))
 
 

@@ -27,6 +27,7 @@ from opencode_tui.schema.model import parse_model_ref, require_model_ref
 from opencode_tui.text.quantity import plural
 
 RESULTS = ".results.jsonl"
+_MOST_NAMED = 5
 _HEADS = ("ID", "FOLDER", "BASE", "MODEL", "TIMEOUT", "CHECK", "PROMPT")
 
 
@@ -183,9 +184,15 @@ def _report_changed(tasks: Sequence[BatchTask], journal: Journal) -> None:
     ]
     gone = [name for name in journal.results if name not in known]
     if changed:
-        say(f"changed since their results, which are kept: {', '.join(changed)}; remove their lines to run them again")
+        say(f"changed since their results, which are kept: {_names(changed)}; remove their lines to run them again")
     if gone:
-        say(f"results of tasks that are not in this batch any more: {', '.join(gone)}")
+        say(f"results of tasks that are not in this batch any more: {_names(gone)}")
+
+
+def _names(ids: Sequence[str]) -> str:
+    """Return the first of these ids, and how many more there are."""
+    more = f" and {len(ids) - _MOST_NAMED} more" if len(ids) > _MOST_NAMED else ""
+    return ", ".join(ids[:_MOST_NAMED]) + more
 
 
 def _under(base: Path, name: str) -> Path:

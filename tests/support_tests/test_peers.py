@@ -25,6 +25,7 @@ found = [ask(b"\x1b[c", b"c"), ask(b"abc\x1b[3;5H\x1b[6n", b"R"), ask(b"\x1b]11;
 open("answers", "wb").write(b"\n".join(found))
 child = subprocess.Popen(["sleep", "600"], start_new_session=True)
 open("child", "w").write(str(child.pid))
+os.write(1, "\x1b[5;1H行\x1b[5;2Hx\r\n".encode())
 os.write(1, b"A prompt that asks for something to do here.\r\n")
 os.read(0, 2)
 while True:

@@ -21,7 +21,7 @@ from datetime import datetime
 from pathlib import Path
 
 from tests.benchmarks.peers.agents import OURS, PEERS, Agent, install
-from tests.benchmarks.peers.measure import IDLE_KEYS, PACES, PARTS, Bench, Figures, ScriptedModel
+from tests.benchmarks.peers.measure import IDLE_KEYS, PACES, PARTS, ROWS, Bench, Figures, ScriptedModel
 from tests.benchmarks.peers.model import serving
 from tests.benchmarks.peers.table import replaced, spread, table
 
@@ -115,11 +115,16 @@ def _round(bench: Bench, agents: Sequence[Agent], title: str, *, is_full: bool, 
     at = turn % len(agents)
     for agent in (*agents[at:], *agents[:at]):
         print(f"{title}: {agent.name}", file=sys.stderr, flush=True)
-        if is_full:
-            bench.session(agent)
-        else:
-            bench.start(agent)
-            bench.one_shot(agent)
+        try:
+            if is_full:
+                bench.session(agent)
+            else:
+                bench.start(agent)
+                bench.one_shot(agent)
+        except Exception as error:  # noqa: BLE001 - one agent must not end the measurement of the others
+            print(f"{agent.name}: {error!r}", file=sys.stderr, flush=True)
+            missing = [row for row in ROWS if not bench.figures.samples.get((agent.name, row))]
+            bench.figures.fail(agent.name, missing, f"not measured: {error!r}")
     return time.monotonic() - begun
 
 

@@ -190,8 +190,16 @@ class Terminal:
             cut = _CUT.search(text)
             text = text[: cut.start()] if cut else text
             self._shown += len(text)
-            self._emulator.feed(self._decode(_UNKNOWN.sub(b"", text)))
-            return "\n".join(line.rstrip() for line in self._screen.display).strip("\n")
+            try:
+                self._emulator.feed(self._decode(_UNKNOWN.sub(b"", text)))
+            except (
+                TypeError,
+                ValueError,
+                IndexError,
+            ):  # a sequence that the emulator does not know: it goes on after it
+                self._emulator = pyte.Stream(self._screen)
+            rows = ("".join(self._screen.buffer[y][x].data for x in range(COLUMNS)) for y in range(ROWS))
+            return "\n".join(row.rstrip() for row in rows).strip("\n")
 
     def processes(self) -> list[psutil.Process]:
         """Return all processes of the program: its descendants, and others that it started."""

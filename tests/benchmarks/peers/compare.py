@@ -56,6 +56,11 @@ def main(arguments: list[str]) -> int:
     for name in wanted:
         if name not in (*names, OURS.name):
             parser.error(f"no agent {name!r}; there are {', '.join(names)}")
+    if options.readme:
+        try:
+            replaced(_README.read_text(encoding="utf-8"), "")
+        except (OSError, ValueError) as error:
+            parser.error(str(error))
     if not Path("/proc/self/smaps_rollup").exists():
         print("needs /proc; nothing measured")
         return 0

@@ -15,7 +15,7 @@ from tests.support.hostile.terminal import HostileTerminal
 from tests.support.hostile.world import SIZE, Texts, hostile_world, steers
 
 ALL = hostile_strings(120)
-FEW = 4
+FEW = 8
 """So many where each takes a turn of its own."""
 
 TOGETHER = (

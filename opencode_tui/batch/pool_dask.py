@@ -513,7 +513,7 @@ async def serve_worker(
         report(f"connecting to {address}")
         try:
             await worker
-            report(f"running up to {jobs} tasks at once for {address}")
+            report(f"connected to {address}: {plural(jobs, 'task')} at once")
             await worker.finished()
         finally:
             await worker.close(executor_wait=False)

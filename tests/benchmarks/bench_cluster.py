@@ -2,8 +2,9 @@
 
 Run: python -m tests.benchmarks cluster. Needs the extra `cluster`; without it nothing is measured. 60 tasks run in the pool of this
 machine and on a scheduler with three worker processes. There a worker is killed with -9 while it runs a task, and later the
-scheduler, which starts again on its port. Then tasks are interrupted by Ctrl-C and resumed, and at last tasks run over TLS on a
-worker that does not see the repository, which therefore gets a bundle (needs `unshare` and `openssl`). `--quick`: 12 tasks.
+scheduler, which starts again on its port. Also: tasks are interrupted by Ctrl-C and resumed; a task loses three workers; tasks run
+over TLS on a worker that does not see the repository, which therefore gets a bundle (needs `unshare` and `openssl`). `--quick`: 12
+tasks; `python -m tests.benchmarks.bench_cluster PART…`: only tls, interrupt, lost or equal.
 """
 
 import importlib.util
@@ -22,6 +23,8 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+import psutil
 
 from tests.benchmarks.comparison import Figure, report
 from tests.conftest import isolated_environment
@@ -261,6 +264,36 @@ def _working(line: CommandLine) -> list[str]:
     return [one for one in line.survivors() if "batch task" in one or "sleep 30" in one]
 
 
+def measure_lost(world: World) -> list[Figure]:
+    """Kill each worker that runs a task; the third loss ends it."""
+    out = world.folder / "lost.results.jsonl"
+    tasks = world.tasks("lost", 1, _SLOW)
+    client = world.home("client")
+    with running(Cluster(world), 2) as cluster:
+        batch = client.start("batch", str(tasks), "--scheduler", cluster.address, "--out", str(out))
+        try:
+            for number in range(3):
+                wait_until("a running command", lambda: len(_sleeping(client)) == 1, 120)
+                child = next(one for one in _working(client) if "batch task" in one)
+                os.kill(psutil.Process(int(child.split()[0])).ppid(), signal.SIGKILL)
+                wait_until("the end of its processes", lambda: not _sleeping(client), 60)
+                cluster.start_worker(10 + number)
+            batch.communicate(timeout=120)
+        finally:
+            kill_session(batch)
+        found = results(out)
+    return [
+        Figure(
+            "lost: results beside one that failed",
+            abs(len(found) - 1) + sum(one["status"] != "failed" for one in found),
+            0,
+            "",
+        ),
+        Figure("lost: attempts beside three", abs(sum(one["attempts"] for one in found) - 3), 0, ""),
+        Figure("lost: left", world.left(), 0, ""),
+    ]
+
+
 def measure_tls(world: World) -> list[Figure]:
     """Run tasks over TLS on a worker that does not see the repository."""
     hide = ("unshare", "--mount", "sh", "-c", 'mount -t tmpfs none "$0" && exec "$@"', str(world.repo.path))
@@ -315,7 +348,7 @@ def main() -> int:
     if importlib.util.find_spec("distributed") is None:
         print("skipped: the extra `cluster` is not installed")
         return 0
-    parts = {"tls": measure_tls, "interrupt": measure_interrupt, "equal": measure_equal}
+    parts = {"tls": measure_tls, "interrupt": measure_interrupt, "lost": measure_lost, "equal": measure_equal}
     chosen = sys.argv[1:] or list(parts)
     figures: list[Figure] = []
     with ExitStack() as stack:

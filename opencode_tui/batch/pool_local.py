@@ -83,7 +83,7 @@ async def run_in_child(
         await asyncio.wait({errors}, timeout=END_S)
         errors.cancel()
     if result is not None:
-        return result.changed(process_seconds=round(time.monotonic() - begin, 3))
+        return result.changed(seconds=round(time.monotonic() - begin, 3))
     return failed_result(order, _why(child, errors), seconds=time.monotonic() - begin)
 
 

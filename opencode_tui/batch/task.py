@@ -80,8 +80,8 @@ class TaskResult(Record):
     """The result of one task. `cost` is USD; `diff` has the changes since the commit `base`, as `git apply` reads them.
 
     `error` says why a task is not done. `refused` are calls that were not allowed although the task went on. `task_hash` is the
-    fingerprint of the task, `process_seconds` its duration with the start and the end of its process; `export` are the records of
-    the session and its agents' sessions, if they were asked for.
+    fingerprint of the task; `seconds` is the time of its whole process; `export` are the records of the session and its agents'
+    sessions, if they were asked for.
     """
 
     id: str
@@ -93,7 +93,6 @@ class TaskResult(Record):
     cost: float = 0
     tokens: TaskTokens = Field(default_factory=TaskTokens)
     seconds: float = 0
-    process_seconds: float | None = absent()
     check: CheckResult | None = absent()
     error: str | None = absent()
     refused: list[str] | None = absent()

@@ -76,6 +76,12 @@ def content(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
+_OWN_INDEX = "git rm -q --cached a.py && git reset -q && grep hello new.txt"
+_DAMAGE = """(
+    git branch stolen; git update-ref -d refs/heads/main; cd "$(git rev-parse --git-common-dir)"; rm -r HEAD index refs objects/info
+) 2>/dev/null"""
+
+
 def test_a_batch_changes_worktrees_only_and_its_results_become_branches(
     line: CommandLine, commands: Commands, repo: Repo, tmp_path: Path, paths: Paths
 ) -> None:
@@ -83,8 +89,12 @@ def test_a_batch_changes_worktrees_only_and_its_results_become_branches(
     before = content(repo.path)
     tasks = write_tasks(
         tmp_path,
-        {"id": "new", "prompt": tool("write", filePath="new.txt", content="hello\n"), "check": "grep hello new.txt"},
-        {"id": "wrong", "prompt": tool("write", filePath="b/c.txt", content="no\n"), "check": "cat b/c.txt; exit 3"},
+        {"id": "new", "prompt": tool("write", filePath="new.txt", content="hello\n"), "check": _OWN_INDEX},
+        {
+            "id": "wrong",
+            "prompt": tool("write", filePath="b/c.txt", content="no\n"),
+            "check": f"cat b/c.txt; {_DAMAGE}; exit 3",
+        },
         {"id": "refused", "prompt": tool("bash", command="echo x > /usr/zz", description="d")},
     )
     done = line.run("batch", str(tasks), "--jobs", "3")

@@ -307,10 +307,16 @@ class DetachedWorktrees:
         variables = await self._git.without_filters(self._repository)
         await self._git.run("apply", "--binary", "--whitespace=nowarn", str(patch), more=variables)
 
+    def _is_linked(self, path: Path, found: Repository) -> bool:
+        """Return whether a worktree and our repository name each other; a task could name another index to write. Blocks."""
+        if found.common_dir != self._repository.common_dir or found.git_dir.parent != found.common_dir / "worktrees":
+            return False
+        return found.worktree == path and (read_small(found.git_dir / "gitdir") or "").strip() == str(path / ".git")
+
     async def _plain(self, path: Path) -> Mapping[str, str]:
         """Return the variables for commands that read or write files in a worktree."""
         repository = await asyncio.to_thread(find_repository, path)
-        if repository is None or repository.common_dir != self._repository.common_dir:
+        if repository is None or not await asyncio.to_thread(self._is_linked, path, repository):
             raise GitUnavailableError(f"{path} is not a worktree any more")
         return await self._git.without_filters(repository)
 

@@ -27,6 +27,7 @@ from opencode_tui.engine.sandbox.policy import RELAY_PORT, Policy
 from opencode_tui.engine.sandbox.temp import cache_name, delete_abandoned, delete_temp, temp_folder
 from opencode_tui.engine.sandbox.tier import Tier, choose
 from opencode_tui.storage.paths import Paths, ensure
+from opencode_tui.storage.task_folders import is_task_worktree
 
 if TYPE_CHECKING:
     from opencode_tui.engine.sandbox.proxy import HostAccess, HostProxy
@@ -64,6 +65,14 @@ class _Toolchains(Struct, frozen=True):
     caches: Caches
     confined: Mapping[str, str]
     """The environment of confined commands."""
+
+
+class _GitAccess(Struct, frozen=True):
+    """What commands may read of a git folder outside the project, what they may write, and what of that is read-only."""
+
+    read: tuple[Path, ...] = ()
+    write: tuple[Path, ...] = ()
+    read_only: tuple[Path, ...] = ()
 
 
 class Sandbox:
@@ -289,15 +298,22 @@ class Sandbox:
         self, session_id: str, environ: Mapping[str, str], files: ProjectFiles, *, is_read_only: bool
     ) -> Policy:
         settings, tools = self._settings, self._find_toolchains(environ)
-        project = (self._project.worktree, *self._git)
+        git = self._git_access()
+        project = (self._project.worktree, *git.write)
         readable, writable = self._named("readable"), self._named("writable")
         private = [path for path in (*self._private, *self._own_below(readable | writable)) if path.exists()]
         temp = ensure(temp_folder(self._paths, session_id))
         os.utime(temp)
         return Policy(
-            read=(*tools.read, *readable.values(), *self._existing_readable(), *(project if is_read_only else ())),
+            read=(
+                *tools.read,
+                *readable.values(),
+                *self._existing_readable(),
+                *git.read,
+                *(project if is_read_only else ()),
+            ),
             write=(*(() if is_read_only else project), *tools.caches.write, *writable.values()),
-            read_only=tuple(path for path in files.protected() if not is_read_only),
+            read_only=() if is_read_only else (*files.protected(), *git.read_only),
             hidden=(*files.secret(), *self._named("hidden").values(), *private),
             temp=temp,
             network="full" if settings.network == "on" else "none",
@@ -305,6 +321,18 @@ class Sandbox:
             links=tuple(path for path, real in (*readable.items(), *writable.items()) if real != path),
             shares_proc=self._status is not None and self._status.shares_proc,
         )
+
+    def _git_access(self) -> "_GitAccess":
+        """Return how the git folder outside the project may be used.
+
+        The task of a batch can commit, but not change branches, the stash, packs or the index of the repository that it came from.
+        """
+        repository = self._project.repository
+        if not self._git or repository is None or not is_task_worktree(self._paths, self._project.worktree):
+            return _GitAccess(write=self._git)
+        own, objects = repository.git_dir, repository.common_dir / "objects"
+        fixed = (own / "commondir", own / "gitdir", objects / "info", objects / "pack")
+        return _GitAccess(self._git, (own, objects), tuple(path for path in fixed if path.exists()))
 
     def _named(self, setting: Literal["readable", "writable", "hidden"]) -> dict[Path, Path]:
         """Return the existing paths of a setting with their real paths."""

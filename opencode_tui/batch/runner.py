@@ -26,6 +26,7 @@ from opencode_tui.schema.session.message import AssistantMessage, Message
 from opencode_tui.schema.session.part import TextPart, ToolPart
 from opencode_tui.schema.session.stored_error import describe_stored
 from opencode_tui.schema.session.tool_state import ToolStateError
+from opencode_tui.text.safe_text import screen_line
 
 OUTPUT_BYTES = 16_000
 """How much of the end of a check's output the result has."""
@@ -34,6 +35,7 @@ _ABORT_S = 2.0
 """Seconds that an interrupted turn has to close its records."""
 
 _TITLE_CHARS = 60
+_REASON_CHARS = 120
 
 
 class RecordRefusals:
@@ -229,10 +231,17 @@ class _Task:
         if exit_code is None:
             self._status, self._error = "timeout", f"the time limit of {self._order.timeout:g} s was over in the check"
         elif exit_code != 0:
-            self._status, self._error = "failed", f"the check ended with {exit_code}"
+            self._status, self._error = "failed", f"the check ended with {exit_code}{_last_line(output)}"
         elif self._status == "rejected":
             self._status, self._error = "done", ""
         return CheckResult(exit=exit_code, output=bytes(output[-OUTPUT_BYTES:]).decode("utf-8", "replace"))
+
+
+def _last_line(output: bytes | bytearray) -> str:
+    """Return the last line of a failed check, which mostly says why; empty without output."""
+    lines = bytes(output[-OUTPUT_BYTES:]).decode("utf-8", "replace").splitlines()
+    last = next((line.strip() for line in reversed(lines) if line.strip()), "")
+    return f": {screen_line(last)[:_REASON_CHARS]}" if last else ""
 
 
 async def _end(client: LocalClient, session_id: str, turn: "asyncio.Task[MessageWithParts]") -> None:

@@ -111,10 +111,12 @@ def test_a_batch_changes_worktrees_only_and_its_results_become_branches(
     assert found["new"]["diff"].endswith("+hello\n")
     assert found["new"]["cost"] > 0
     assert (found["wrong"]["check"], found["wrong"]["files"]) == ({"exit": 3, "output": "no\n"}, ["b/c.txt"])
+    assert found["wrong"]["error"] == "the check ended with 3: no"
     assert "would leave the sandbox" in found["refused"]["error"]
     assert "1 uncommitted file" in done.stderr
 
     again = line.run("batch", str(tasks), "--resume", "--branch", "--apply")
+    assert "applied new: new.txt" in again.stdout
     assert again.code == 1, again.stderr
     assert repo.git("show", "opencode-tui/batch-new:new.txt") == "hello"
     assert (repo.path / "new.txt").read_text() == "hello\n"

@@ -59,7 +59,10 @@ async def apply_results(results: Sequence[TaskResult], *, is_dry: bool, is_sure:
             continue
         changed.update(((top, file), result.id) for file in result.files)
         can_apply.append((result, repository))
-        print_result(f"{'would apply' if is_dry else 'apply'} {result.id}: {_files(result)}")
+        if is_dry:
+            print_result(f"would apply {result.id}: {_files(result)}")
+        elif not is_sure and _is_terminal():
+            say(f"apply {result.id}: {_files(result)}")
     if is_dry or not can_apply or not (is_sure or _is_agreed(len(can_apply), len(changed))):
         return refused
     for result, repository in can_apply:
@@ -68,6 +71,8 @@ async def apply_results(results: Sequence[TaskResult], *, is_dry: bool, is_sure:
         except OpencodeError as error:
             refused += 1
             say(f"{result.id}: not applied: {error}")
+        else:
+            print_result(f"applied {result.id}: {_files(result)}")
     return refused
 
 
@@ -84,10 +89,14 @@ def with_changes(results: Sequence[TaskResult], verb: str) -> list[TaskResult]:
 
 def _is_agreed(count: int, files: int) -> bool:
     """Ask in a terminal; without one the option is the answer."""
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+    if not _is_terminal():
         return True
     words = f"Apply {plural(count, 'result')} to {plural(files, 'file')} of your work tree?"
     return click.confirm(words, err=True)
+
+
+def _is_terminal() -> bool:
+    return sys.stdin.isatty() and sys.stderr.isatty()
 
 
 async def _open(result: TaskResult) -> TaskRepository:

@@ -7,9 +7,15 @@ from typing import Any
 import pytest
 
 from tests.support.provider.model_server import ModelServer
+from tests.support.terminal import style_sheets
 from tests.support.terminal.clock import jump_over_waits
 from tests.support.terminal.screen_terminal import Open, ScreenTerminal
 from tests.support.world.cli import CommandLine
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _shared_style_sheets() -> None:
+    style_sheets.share()
 
 
 @pytest.fixture

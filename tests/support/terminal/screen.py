@@ -25,10 +25,13 @@ from opencode_tui.tui.theme.glyphs import glyphs_for
 from opencode_tui.tui.theme.look import Look
 from opencode_tui.tui.theme.palette import Depth
 from tests.support.provider.model_script import Answer
+from tests.support.terminal import style_sheets
 from tests.support.world.engine import World, opened
 
 PATIENCE_S = 15.0
 STEP_S = 0.02
+LOOKS_AGAIN_S = 0.3
+"""After so long a wait reads the screen although it was not drawn."""
 
 
 def screen_lines(app: App[Any]) -> list[Strip]:
@@ -53,6 +56,14 @@ class Page:
     app: OpenCodeApp
     pilot: Pilot[Ending]
     world: World
+    drawings: int = 0
+    """How often the screen was drawn."""
+
+    def __post_init__(self) -> None:
+        self.app.post_display_hook = self._count
+
+    def _count(self) -> None:
+        self.drawings += 1
 
     @property
     def session_id(self) -> str | None:
@@ -104,8 +115,15 @@ class Page:
         while not is_so(text := self.text()):
             if time.monotonic() > end:
                 raise AssertionError(f"{complaint}; the screen says:\n{text}")
-            await asyncio.sleep(STEP_S)
+            await self._drawn()
         return text
+
+    async def _drawn(self) -> None:
+        """Wait until the screen is drawn again, or LOOKS_AGAIN_S: to read it costs as much as to draw it."""
+        drawings, again = self.drawings, time.monotonic() + LOOKS_AGAIN_S
+        await asyncio.sleep(STEP_S)
+        while self.drawings == drawings and time.monotonic() < again:
+            await asyncio.sleep(STEP_S)
 
     async def ends(self, *, timeout: float = PATIENCE_S) -> None:
         """Wait until the app has ended."""
@@ -143,6 +161,7 @@ async def screen(
 ) -> AsyncGenerator[Page]:
     """Open the screen in a folder; the model gives these answers, then obeys directives."""
     preload.load()
+    style_sheets.share()
     chosen = {"model": "fake/fake-model", **(settings or {})}
     async with opened(environ, folder, *answers, settings=chosen, in_thread=True) as world:
         app = OpenCodeApp(options or StartOptions(folder), worn or look())

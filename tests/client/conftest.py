@@ -22,7 +22,10 @@ from tests.support.world.repo import Repo, make_repo
 from tests.support.world.server import PASSWORD, served
 
 MODEL = ModelRef(provider_id="fake", model_id="fake-model")
-SETTINGS = {"permission": {"webfetch": "ask", "bash": {"*": "allow", "rm *": "ask"}}}
+SETTINGS = {
+    "permission": {"webfetch": "ask", "bash": {"*": "allow", "rm *": "ask"}},
+    "enabled_providers": ["fake", "anthropic", "groq"],  # the models of all others take a second to compute
+}
 
 
 @dataclass

@@ -47,7 +47,7 @@ async def test_the_start_of_a_client_finds_what_it_needs(serve, project):
 
 
 async def test_models_come_with_prices_and_limits_and_never_with_a_key(serve):
-    async with serve() as face:
+    async with serve(settings={"enabled_providers": ["fake", "anthropic", "openai"]}) as face:
         ready = await face.http.get("/config/providers")
         known = await face.http.get("/provider")
     fake = next(provider for provider in ready.json()["providers"] if provider["id"] == "fake")

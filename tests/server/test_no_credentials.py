@@ -39,7 +39,7 @@ PROVIDERS = {
     ],
 )
 async def test_no_answer_has_a_credential(serve: Serve, path: str) -> None:
-    async with serve(provider=PROVIDERS) as face:
+    async with serve(provider=PROVIDERS, settings={"enabled_providers": ["mine", "openai"]}) as face:
         answer = await face.http.get(path)
     assert answer.status_code == 200
     assert "mine" in answer.text

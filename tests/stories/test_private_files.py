@@ -9,6 +9,7 @@ import pytest
 from opencode_tui.storage.paths import Paths
 from opencode_tui.tui.prompt.history import append_history
 from tests.support.world.cli import CommandLine
+from tests.support.world.in_process import in_process
 
 LONG = (
     'go <<tool bash {"command":"seq 1 9000","description":"count"}>> <<tool write {"filePath":"b.txt","content":"x"}>>'
@@ -31,7 +32,10 @@ def others_may_use(folder: Path) -> list[str]:
 
 
 @pytest.mark.usefixtures("open_umask")
-def test_files_are_private_under_an_open_umask(line: CommandLine, paths: Paths) -> None:
+def test_files_are_private_under_an_open_umask(
+    line: CommandLine, paths: Paths, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    line = in_process(line, monkeypatch, capsys)
     assert line.turn(LONG, "--auto").code == 0
     assert line.run("auth", "login", "anthropic", stdin="sk-test\n").code == 0
     assert line.run("trust").code == 0

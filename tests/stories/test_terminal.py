@@ -8,6 +8,7 @@ import pytest
 
 from tests.support.provider.model_script import content_text
 from tests.support.sessions.stored import read_store
+from tests.support.world.in_process import in_process
 
 if sys.platform == "win32":
     pytest.skip("no pseudo-terminals here", allow_module_level=True)
@@ -28,6 +29,12 @@ def at_terminal(line):
     return start
 
 
+@pytest.fixture
+def without_terminal(line, monkeypatch, capsys):
+    """The same commands with the same settings where no terminal is: what would ask is rejected."""
+    return in_process(replace(line, settings={"permission": {"edit": "ask"}}), monkeypatch, capsys)
+
+
 def test_enter_alone_asks_again_and_y_allows_once(at_terminal, project):
     with at_terminal(WRITE) as terminal:
         assert "note.txt" in terminal.expect("n reject")
@@ -44,19 +51,17 @@ def test_enter_alone_asks_again_and_y_allows_once(at_terminal, project):
         assert terminal.wait() == 130
 
 
-def test_a_is_remembered_by_the_next_run(at_terminal, project):
+def test_a_is_remembered_by_the_next_run(at_terminal, without_terminal, project):
     with at_terminal(WRITE) as terminal:
         terminal.expect("a always")
         terminal.send("a\n")
         assert terminal.wait() == 0
     (project.path / "note.txt").unlink()
-    with at_terminal(WRITE) as terminal:
-        assert terminal.wait() == 0
-        assert "always" not in terminal.text
+    assert without_terminal.turn(WRITE).code == 0
     assert (project.path / "note.txt").read_text() == "hello"
 
 
-def test_the_rule_can_be_edited_before_it_is_stored(at_terminal, project):
+def test_the_rule_can_be_edited_before_it_is_stored(at_terminal, without_terminal, project):
     with at_terminal(WRITE) as terminal:
         terminal.expect("e edit the rule")
         terminal.send("e\n")
@@ -64,34 +69,25 @@ def test_the_rule_can_be_edited_before_it_is_stored(at_terminal, project):
         terminal.send("*.txt\n")
         terminal.expect("Always allowed  *.txt")
         assert terminal.wait() == 0
-    with at_terminal(WRITE.replace("note.txt", "more.txt")) as terminal:
-        assert terminal.wait() == 0
-    with at_terminal(WRITE.replace("note.txt", "note.md")) as terminal:
-        terminal.expect("n reject")
-        terminal.send("\x03")
-        terminal.wait()
+    assert without_terminal.turn(WRITE.replace("note.txt", "more.txt")).code == 0
+    assert "note.md" in without_terminal.turn(WRITE.replace("note.txt", "note.md")).stdout
     assert (project.path / "more.txt").exists() and not (project.path / "note.md").exists()
 
 
-def test_the_model_gets_the_feedback_of_a_rejection(at_terminal, server, project):
-    with at_terminal(WRITE) as terminal:
+def test_the_model_gets_the_feedback_of_a_rejection_and_one_without_ends_the_turn(at_terminal, server, project):
+    with at_terminal(f"{WRITE} {WRITE}") as terminal:
         terminal.expect("n reject")
         terminal.send("n\n")
         terminal.expect("should the agent do instead")
         terminal.send("use docs/note.txt\n")
-        assert terminal.wait() == 0
-    assert "use docs/note.txt" in content_text(server.bodies[-1]["messages"][-1]["content"])
-    assert not (project.path / "note.txt").exists()
-
-
-def test_a_rejection_without_feedback_ends_the_turn(at_terminal, server):
-    with at_terminal(WRITE) as terminal:
         terminal.expect("n reject")
+        assert "use docs/note.txt" in content_text(server.bodies[1]["messages"][-1]["content"])
         terminal.send("n\n")
         terminal.expect("should the agent do instead")
         terminal.send("\n")
         terminal.wait()
-    assert len(server.requests) == 1
+    assert len(server.requests) == 2
+    assert not (project.path / "note.txt").exists()
 
 
 def test_ctrl_c_ends_a_stream_and_keeps_its_text(at_terminal, paths):

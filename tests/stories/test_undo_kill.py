@@ -4,7 +4,7 @@ import random
 
 from tests.support.undo.kills import make_undone
 
-KILLS = 3
+KILLS = 2
 
 
 def test_a_kill_leaves_the_files_and_the_record_in_step(tmp_path, server):

@@ -12,6 +12,7 @@ from tests.support.provider.model_script import Answer, Call, content_text
 from tests.support.provider.model_server import ModelServer
 from tests.support.sessions.stored import read_store
 from tests.support.world.cli import CommandLine, kill_session
+from tests.support.world.in_process import LineInProcess, in_process
 
 if sys.platform == "win32":
     pytest.skip("no pseudo-terminals here", allow_module_level=True)
@@ -28,6 +29,12 @@ def server() -> Iterator[ModelServer]:
 @pytest.fixture
 def line(commands, server) -> CommandLine:
     return CommandLine(commands.folder, {**commands.environ, "LANG": "C.UTF-8"}, provider=server.config())
+
+
+@pytest.fixture
+def here(line, monkeypatch, capsys) -> LineInProcess:
+    """The same commands without a process for each."""
+    return in_process(line, monkeypatch, capsys)
 
 
 def bash(*commands: str) -> Answer:
@@ -82,14 +89,9 @@ def test_nothing_of_a_hostile_turn_steers_the_terminal(line, server, term):
     with open_terminal(line, term=term) as terminal:
         assert terminal.wait() == 0
         shown = terminal.text.replace("\r\n", "\n").replace("\r\x1b[2K", "")
+        if term == "dumb":
+            assert "\x1b" not in terminal.text and "\r" not in terminal.text.replace("\r\n", "\n")
     assert "exit 3" in shown and steering(shown) == []
-
-
-def test_a_dumb_terminal_gets_no_control_character_at_all(line, server):
-    server.script(bash("true"), Answer(text="Done."))
-    with open_terminal(line, term="dumb") as terminal:
-        assert terminal.wait() == 0
-        assert "\x1b" not in terminal.text and "\r" not in terminal.text.replace("\r\n", "\n")
 
 
 def test_a_program_that_shows_the_answer_on_the_same_terminal_is_not_drawn_over(line, server):
@@ -133,13 +135,13 @@ def test_a_full_disk_is_a_one_line_error(line, server):
     assert done.stderr.splitlines()[-1].startswith("opencode-tui: cannot write standard output (No space left")
 
 
-def test_the_same_text_goes_to_a_pipe_however_it_comes(line, server):
+def test_the_same_text_goes_to_a_pipe_however_it_comes(here, server):
     server.script(Answer(text="\n\none two\r\nthree \n\n", delta_size=1))
-    assert line.run("run", "-m", line.model, "go").stdout == "one two\nthree\n"
+    assert here.run("run", "-m", here.model, "go").stdout == "one two\nthree\n"
 
 
-def test_the_models_answer_to_a_piped_text_is_all_of_stdout(line, server):
+def test_the_models_answer_to_a_piped_text_is_all_of_stdout(here, server):
     server.script(Answer(text="Looks fine."))
-    done = line.run("run", "-m", line.model, "review this", stdin="a diff\n")
+    done = here.run("run", "-m", here.model, "review this", stdin="a diff\n")
     assert (done.code, done.stdout) == (0, "Looks fine.\n")
     assert "review this\na diff" in content_text(server.bodies[0]["messages"][-1]["content"])

@@ -14,7 +14,7 @@ import pytest
 
 from tests.support.provider.model_server import ModelServer
 from tests.support.world.cli import CommandLine, kill_session
-from tests.support.world.in_process import Commands
+from tests.support.world.in_process import Commands, in_process
 from tests.support.world.repo import make_repo
 
 
@@ -81,7 +81,7 @@ def test_the_password_cannot_be_read_from_the_process_or_its_children(line, envi
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 0)])
-def test_a_signal_ends_running_turns_in_order(line, environ, number, code):
+def test_a_signal_ends_running_turns_in_order(line, environ, monkeypatch, capsys, number, code):
     with ModelServer() as model:
         line = CommandLine(line.folder, {**environ, "OPENCODE_SERVER_PASSWORD": "pw"}, provider=model.config())
         with running(line) as (process, url):
@@ -96,7 +96,7 @@ def test_a_signal_ends_running_turns_in_order(line, environ, number, code):
             process.send_signal(number)
             assert process.wait(30) == code
     assert line.survivors(grace_s=1) == []
-    exported = json.loads(line.run("export", session["id"]).stdout)
+    exported = json.loads(in_process(line, monkeypatch, capsys).run("export", session["id"]).stdout)
     tool = next(part for part in exported["messages"][-1]["parts"] if part["type"] == "tool")
     assert (tool["state"]["status"], exported["messages"][-1]["info"]["error"]["name"]) == (
         "error",

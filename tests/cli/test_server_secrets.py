@@ -11,6 +11,7 @@ import pytest
 from tests.conftest import isolated_environment
 from tests.support.provider.model_server import ModelServer
 from tests.support.world.cli import CommandLine, kill_session
+from tests.support.world.in_process import LineInProcess, in_process
 from tests.support.world.repo import make_repo
 
 PASSWORD = "CANARY-password-77"
@@ -48,17 +49,23 @@ def server(line: CommandLine) -> Iterator[tuple["subprocess.Popen[bytes]", str]]
             kill_session(process)
 
 
-def test_the_password_cannot_be_read(line, server):
+@pytest.fixture
+def here(line: CommandLine, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> LineInProcess:
+    """The same commands without a process for each."""
+    return in_process(line, monkeypatch, capsys)
+
+
+def test_the_password_cannot_be_read(here, server):
     process, _ = server
     text = (
-        f"cat {line.folder.parent}/home/password; ps eww -A; cat /proc/{process.pid}/environ /proc/{process.pid}/cmdline;"
+        f"cat {here.folder.parent}/home/password; ps eww -A; cat /proc/{process.pid}/environ /proc/{process.pid}/cmdline;"
         f" strings /proc/{process.pid}/mem; env; cat /proc/*/environ; ls ~/.local/share/opencode-tui"
     )
-    output = line.run("debug", "sandbox", "--", "bash", "-c", text).stdout
+    output = here.run("debug", "sandbox", "--", "bash", "-c", text).stdout
     assert PASSWORD not in output
 
 
-def test_the_server_cannot_be_reached_even_with_the_password(line, server):
+def test_the_server_cannot_be_reached_even_with_the_password(here, server):
     _, url = server
     request = urllib.request.Request(f"{url}/session", headers={"authorization": f"Bearer {PASSWORD}"})
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
@@ -70,17 +77,17 @@ def test_the_server_cannot_be_reached_even_with_the_password(line, server):
         f"(exec 3<>/dev/tcp/{url.removeprefix('http://').replace(':', '/')} && echo connected)",
     )
     text = "\n".join(f"{reply}\necho exit=$?" for reply in replies)
-    output = line.run("debug", "sandbox", "--", "bash", "-c", text).stdout.split()
+    output = here.run("debug", "sandbox", "--", "bash", "-c", text).stdout.split()
     codes = [word for word in output if word.startswith("exit=")]
     assert len(codes) == len(replies) and "exit=0" not in codes
     assert [word for word in ("[]", "200", "connected") if word in output] == []
 
 
-def test_the_server_cannot_be_signaled_or_traced(line, server):
+def test_the_server_cannot_be_signaled_or_traced(here, server):
     process, _ = server
     text = (
         f"kill -9 {process.pid}; timeout 5 strace -p {process.pid}; timeout 5 gdb -p {process.pid} -batch; echo tried"
     )
-    assert "tried" in line.run("debug", "sandbox", "--timeout", "20", "--", "bash", "-c", text).stdout
+    assert "tried" in here.run("debug", "sandbox", "--timeout", "20", "--", "bash", "-c", text).stdout
     assert process.poll() is None
     assert os.path.exists(f"/proc/{process.pid}")

@@ -14,6 +14,7 @@ from tests.conftest import isolated_environment
 from tests.support.provider.model_server import ModelServer
 from tests.support.terminal.screen_terminal import ScreenTerminal
 from tests.support.world.cli import CommandLine
+from tests.support.world.in_process import LineInProcess, in_process
 from tests.support.world.repo import make_repo
 
 CONNECT = """
@@ -60,14 +61,20 @@ def record(terminal: ScreenTerminal, paths: Paths) -> EngineRecord:
     return EngineRecord(ProcessIdentity(fields["pid"], "", ""), fields["folder"], fields["socket"], fields["secret"])
 
 
-def confined(line, text: str) -> str:
-    return line.run("debug", "sandbox", "--timeout", "20", "--", "bash", "-c", f"{text}\necho tried").stdout
+@pytest.fixture
+def here(line: CommandLine, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> LineInProcess:
+    """The same commands without a process for each."""
+    return in_process(line, monkeypatch, capsys)
 
 
-def test_the_secret_cannot_be_read(line, terminal, record, paths):
+def confined(here: LineInProcess, text: str) -> str:
+    return here.run("debug", "sandbox", "--timeout", "20", "--", "bash", "-c", f"{text}\necho tried").stdout
+
+
+def test_the_secret_cannot_be_read(here, terminal, record, paths):
     pid = terminal.process.pid
     output = confined(
-        line,
+        here,
         f"cat {paths.terminals}/*.json; ls {paths.terminals}; grep -r . {paths.data}; env; cat /proc/*/environ;"
         f" cat /proc/{pid}/environ /proc/{pid}/cmdline; strings /proc/{pid}/mem; ls -l /proc/{pid}/fd",
     )
@@ -75,15 +82,15 @@ def test_the_secret_cannot_be_read(line, terminal, record, paths):
     assert record.secret not in output and Path(record.socket).name not in output
 
 
-def test_without_the_secret_the_socket_refuses(line, terminal, record):
+def test_without_the_secret_the_socket_refuses(here, terminal, record):
     with short_path(record.socket) as path, httpx.Client(transport=httpx.HTTPTransport(uds=path)) as http:
         assert http.get("http://localhost/session").status_code == 401
         assert http.get("http://localhost/session", auth=("opencode", record.secret)).json() == []
-    output = confined(line, f"python3 - {record.socket} <<'E'\n{CONNECT}\nE")
+    output = confined(here, f"python3 - {record.socket} <<'E'\n{CONNECT}\nE")
     assert "tried" in output
     assert "200" not in output and "[]" not in output
 
 
-def test_the_process_with_the_engine_cannot_be_signaled(line, terminal):
-    assert "tried" in confined(line, f"kill -9 {terminal.process.pid}")
+def test_the_process_with_the_engine_cannot_be_signaled(here, terminal):
+    assert "tried" in confined(here, f"kill -9 {terminal.process.pid}")
     assert terminal.process.poll() is None

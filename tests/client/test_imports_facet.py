@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from opencode_tui.schema.api.importing import ImportRequest, import_origin
-from opencode_tui.schema.api.request import ForkSession
+from opencode_tui.schema.api.request import CreateSession, ForkSession
 from opencode_tui.schema.error import ConfigError
 from opencode_tui.schema.session.part import TextPart
 from tests.support.importing.fixtures import PROJECT, unpack
@@ -17,10 +17,16 @@ def request_for(api, path: Path) -> ImportRequest:
     return ImportRequest(path=str(path), map={PROJECT: str(api.project.path)})
 
 
-async def test_stores_are_found_and_imported(api, environ):
+async def test_stores_are_found_and_imported(api, environ, tmp_path):
     assert await api.client.imports.available() is False
     assert await api.client.imports.stores() == []
     data = unpack("1.18.33", Path(environ["XDG_DATA_HOME"]) / "opencode")
+    assert await api.client.imports.available() is True
+    info = await api.client.sessions.create(CreateSession())
+    exported = tmp_path / "session.json"
+    exported.write_text(json.dumps({"info": info.to_dict(), "messages": []}))
+    await api.client.imports.run(ImportRequest(source=str(exported)))
+    await api.client.sessions.remove(info.id)
     assert await api.client.imports.available() is True
     [store] = await api.client.imports.stores()
     assert (store.label, store.path, store.sessions, store.new) == ("OpenCode 1.18", str(data / "opencode.db"), 4, 4)

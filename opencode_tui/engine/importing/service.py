@@ -129,7 +129,7 @@ class Imports:
             directory = request.directory
             selection = Selection(request.since, frozenset(request.sessions or ()), directory)
             report = importer.run(sources, selection, FolderMap(request.map or {}), dry_run=request.dry_run)
-        if not request.dry_run:
+        if not request.dry_run and request.source is None:  # an exported session says nothing about other programs
             self._mark()
         return report
 

@@ -14,7 +14,7 @@ from opencode_tui.batch.pool import OnCost
 from opencode_tui.batch.task import CheckResult, Status, TaskOrder, TaskResult, TaskTokens, failed_result
 from opencode_tui.client.client import EventReader
 from opencode_tui.client.local import LocalClient, Policy, choose_policy, open_client
-from opencode_tui.client.task_repository import TaskRepository, TaskWorktree, open_repository
+from opencode_tui.client.task_repository import TaskRepository, TaskWorktree, WorktreeChanges, open_repository
 from opencode_tui.schema.api.request import CreateSession, PromptInput, TextInput
 from opencode_tui.schema.error import OpencodeError, PermissionRefused
 from opencode_tui.schema.event.event import MessageUpdated
@@ -112,7 +112,7 @@ class _Task:
                     self._status, self._error = "rejected", refusal
                 with suppress(OpencodeError):
                     await client.background.end()
-                changes = await self._repository.changes(self._tree)
+                changes = await self._changes()
                 is_over = self._status in ("done", "rejected")
                 check = await self._check(client, session.id, deadline) if is_over else None
                 totals = await client.sessions.totals(session.id)
@@ -137,6 +137,14 @@ class _Task:
                 task_hash=self._order.task.fingerprint(),
                 export=await _export(client, session.id) if self._order.export_session else None,
             )
+
+    async def _changes(self) -> WorktreeChanges:
+        """Return the changes of the task, none where git cannot read them: its session and its cost still count."""
+        try:
+            return await self._repository.changes(self._tree)
+        except OpencodeError as error:
+            self._status, self._error = "failed", f"its changes cannot be read: {error}"
+            return WorktreeChanges("", ())
 
     async def _last_refusal(self, client: LocalClient, session_id: str) -> str:
         """Return why the last call of the turn was not allowed; empty when it was, or when there was none.

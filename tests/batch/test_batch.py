@@ -237,3 +237,27 @@ def test_a_worktree_has_the_trust_of_its_origin_by_content(repo: Repo, environ: 
     (paths.tasks / "task-1.json").unlink()
     subprocess.run(["git", "checkout", "-q", "."], cwd=top, check=True)
     assert ignored() == 1
+
+
+def test_changes_outside_a_sparse_checkout_and_without_an_index_have_a_result(
+    line: CommandLine, repo: Repo, tmp_path: Path
+) -> None:
+    repo.write("out/o.txt", "one\n")
+    repo.commit("folders")
+    repo.git("sparse-checkout", "set", "in")
+    locked = "mkdir -p new; touch new/file $(git rev-parse --git-dir)/index.lock"
+    tasks = write_tasks(
+        tmp_path,
+        {"id": "sparse", "prompt": tool("write", filePath="new/file", content="x\n")},
+        {"id": "locked", "prompt": tool("bash", command=locked, description="d")},
+    )
+    assert line.run("batch", str(tasks), "--jobs", "2").code == 1
+    found = read_results(tasks)
+    assert (found["sparse"]["status"], found["sparse"]["files"]) == ("done", ["new/file"])
+    assert "index.lock" in found["locked"]["error"]
+    assert found["locked"]["cost"] > 0
+    assert found["locked"]["session"]
+
+
+def test_the_help_of_a_batch_shows_what_is_typed(commands: Commands) -> None:
+    assert commands.run("batch", "--help").stdout.startswith("Usage: opencode-tui batch [OPTIONS] [TASKS]\n")

@@ -233,7 +233,8 @@ class DetachedWorktrees:
             objects.mkdir()
             variables["GIT_OBJECT_DIRECTORY"] = str(objects)
             variables["GIT_ALTERNATE_OBJECT_DIRECTORIES"] = str(self._repository.common_dir / "objects")
-            await self._git.run("add", "--intent-to-add", "--all", "--", ".", folder=path, more=variables)
+            sparse = ("--sparse",) if await self._is_sparse(variables) else ()
+            await self._git.run("add", *sparse, "--intent-to-add", "--all", "--", ".", folder=path, more=variables)
             names = await self._git.run("diff", "--name-only", "-z", "--no-renames", base, folder=path, more=variables)
             options = (
                 "--binary",
@@ -252,6 +253,14 @@ class DetachedWorktrees:
                 variables[f"GIT_CONFIG_VALUE_{number}"] = str(folder / "attributes")
                 diff = await self._git.run("diff", *options, folder=path, more=variables)
         return WorktreeChanges(diff, tuple(_names(names)))
+
+    async def _is_sparse(self, variables: Mapping[str, str]) -> bool:
+        """Return whether git refuses to add files outside of a sparse checkout's folders."""
+        try:
+            found = await self._git.run("config", "--type=bool", "core.sparseCheckout", more=variables)
+        except GitUnavailableError:  # it is not set
+            return False
+        return found.strip() == "true"
 
     async def make_branch(self, name: str, *, base: str, patch: Path, message: str) -> tuple[str, bool]:
         """Create a branch with one commit, a patch on top of `base`, beside the work tree; return it, and whether it is new.

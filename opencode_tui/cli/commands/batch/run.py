@@ -7,8 +7,14 @@ import click
 from opencode_tui.cli.commands.batch.cluster import tls_options
 
 
-@click.command()
-@click.argument("tasks", metavar="TASKS", required=False)
+class _Run(click.Command):
+    def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the usage without the command's name, which need not be typed."""
+        formatter.write_usage(ctx.command_path.removesuffix(" run"), " ".join(self.collect_usage_pieces(ctx)))
+
+
+@click.command(cls=_Run)
+@click.argument("tasks", metavar="[TASKS]", required=False)
 @click.option("--prompt", metavar="TEXT", help="Instead of TASKS: the same prompt in each of --dirs.")
 @click.option("--dirs", metavar="DIR", multiple=True, help="A folder for --prompt (repeatable).")
 @click.option("--out", metavar="FILE", help="Results file (default: TASKS with .results.jsonl).")
@@ -39,7 +45,7 @@ def run(**options: Any) -> int:
     with your files or with another result.
 
     TASKS may also have instances in the form of SWE-bench (JSON lines or a JSON list), for an evaluation: see --repos and
-    --predictions.
+    --predictions. `opencode-tui batch worker` runs tasks on other machines, see its --help.
     """
     from opencode_tui.cli.commands.batch.work import run_tasks  # not for the help
 

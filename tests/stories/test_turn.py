@@ -41,7 +41,7 @@ def tool_names(body: dict) -> set[str]:
     return {tool.get("name") or tool["function"]["name"] for tool in body["tools"]}
 
 
-@pytest.mark.parametrize("provider", ["fake", "fake-anthropic", "fake-litellm"])
+@pytest.mark.parametrize("provider", ["fake", "fake-anthropic"])
 def test_a_prompt_reads_edits_runs_and_answers(line, project, server, paths, provider):
     done = line.turn(WORK, "-m", f"{provider}/fake-model")
     assert (done.code, done.stderr) == (0, "")

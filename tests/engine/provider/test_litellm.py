@@ -1,16 +1,17 @@
 """litellm's child process for real: the same contract as the direct adapters, and what happens when the child dies.
 
-One child serves the tests of this module; it takes some 2 s to start.
+One child serves the tests of this module, and one that starts when it is killed; each takes some 2 s to start.
 """
 
 import asyncio
 import contextlib
+import json
 import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,14 +19,21 @@ import pytest
 import pytest_asyncio
 from msgspec.structs import replace
 
+from opencode_tui.client.local import open_client
+from opencode_tui.engine.provider import litellm_worker
 from opencode_tui.engine.provider.litellm_worker import LitellmLlm, LitellmWorker
 from opencode_tui.engine.provider.llm import FinishStep, LlmRequest, Usage
 from opencode_tui.engine.provider.provider import Endpoint
+from opencode_tui.schema.api.request import CreateSession, PromptInput, TextInput
 from opencode_tui.schema.error import AuthError, ContextOverflowError, ProviderError, split_remedy
-from opencode_tui.schema.model import Model
+from opencode_tui.schema.model import Model, ModelRef
+from opencode_tui.schema.record import JsonObject
+from opencode_tui.schema.session.part import TextPart, ToolPart
+from opencode_tui.schema.session.tool_state import ToolStateCompleted
 from tests.engine.provider.asking import KEY, ask, request
 from tests.support.provider.model_script import Answer, Api, Call, equal_deltas, failure, html_page
 from tests.support.provider.model_server import ModelServer
+from tests.support.world.repo import make_repo
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 both = pytest.mark.parametrize("api", ["openai", "anthropic"])
@@ -69,6 +77,50 @@ async def test_an_answer_is_heard_as_it_was_said(server: ModelServer, worker: Li
     used = replace(heard.finish.usage, reasoning=0)  # litellm estimates what was not reported
     assert FinishStep(heard.finish.reason, used) == FinishStep("tool-calls", Usage(70, 20, cache_read=30, total=120))
     assert server.bodies[0]["model"] == "fake-model"
+
+
+WORK = (
+    'double x <<tool read {"filePath":"a.py"}>>'
+    ' <<tool edit {"filePath":"a.py","oldString":"x = 1","newString":"x = 2"}>>'
+    ' <<tool bash {"command":"grep -c \'x = 2\' a.py","description":"Count"}>>'
+)
+
+
+async def test_a_turn_reads_edits_runs_and_answers(
+    server: ModelServer,
+    worker: LitellmWorker,
+    environ: dict[str, str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Shared(LitellmWorker):
+        """The child of this module for an engine, which ends its own at its end."""
+
+        def ask(self, call: JsonObject) -> AsyncGenerator[JsonObject]:
+            asked_of.append(call)
+            return worker.ask(call)
+
+    asked_of: list[JsonObject] = []
+    monkeypatch.setattr(litellm_worker, "LitellmWorker", Shared)
+    repo = make_repo(tmp_path / "project")
+    repo.commit("begin", **{"a.py": "x = 1\n"})
+    settings = {"provider": server.config(), "permission": "allow"}
+    request = PromptInput(
+        model=ModelRef(provider_id="fake-litellm", model_id="fake-model"), parts=[TextInput(text=WORK)]
+    )
+    async with open_client({**environ, "OPENCODE_CONFIG_CONTENT": json.dumps(settings)}, repo.path) as client:
+        session = await client.sessions.create(CreateSession(title="t"))
+        await client.prompts.prompt(session.id, request)
+        parts = [part for message in await client.messages.list(session.id) for part in message.parts]
+    calls = [part for part in parts if isinstance(part, ToolPart)]
+    assert [(call.tool, type(call.state)) for call in calls] == [
+        (tool, ToolStateCompleted) for tool in ("read", "edit", "bash")
+    ]
+    assert [part.text for part in parts if isinstance(part, TextPart)][-1] == "Done: double x | tool: 1"
+    assert (repo.path / "a.py").read_text() == "x = 2\n"
+    results = [[one["tool_call_id"] for one in body["messages"] if one["role"] == "tool"] for body in server.bodies]
+    assert results == [[call.call_id for call in calls[:step]] for step in range(4)]
+    assert len(asked_of) == 4
 
 
 @both
@@ -175,6 +227,8 @@ async def test_closing_ends_the_child_even_while_it_is_importing(tmp_path: Path)
 
 ORPHAN = """
 import asyncio, os, sys
+from opencode_tui.client.local import open_client
+from opencode_tui.engine.provider import litellm_worker
 from opencode_tui.engine.provider.litellm_worker import LitellmWorker
 async def main():
     worker = LitellmWorker()

@@ -6,10 +6,19 @@ import time
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from opencode_tui.storage.paths import Paths
 from tests.support.provider.model_script import Answer, content_text
 from tests.support.provider.model_server import ModelServer, asks_for_summary
 from tests.support.world.cli import CommandLine, kill_session
+from tests.support.world.in_process import LineInProcess, in_process
+
+
+@pytest.fixture
+def here(line: CommandLine, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> LineInProcess:
+    """The commands before and after that which a signal ends, without a process for each."""
+    return in_process(line, monkeypatch, capsys)
 
 
 def session_record(paths: Paths, session_id: str) -> dict[str, Any]:
@@ -18,9 +27,9 @@ def session_record(paths: Paths, session_id: str) -> dict[str, Any]:
 
 
 def test_a_killed_compaction_keeps_the_history_and_is_repaired(
-    line: CommandLine, server: ModelServer, paths: Paths
+    line: CommandLine, here: LineInProcess, server: ModelServer, paths: Paths
 ) -> None:
-    session_id = line.turn("remember the pineapple").session_id
+    session_id = here.turn("remember the pineapple").session_id
     server.summary_answers.append(Answer(text="slow " * 200, delay_ms=30))
     killed = line.start("session", "compact", session_id)
     while not any(asks_for_summary(body) for body in server.bodies):
@@ -29,14 +38,16 @@ def test_a_killed_compaction_keeps_the_history_and_is_repaired(
     killed.kill()
     kill_session(killed)
     assert "compacting" in session_record(paths, session_id)["time"]
-    after = line.turn("and now", "-c")
+    after = here.turn("and now", "-c")
     sent = [content_text(one["content"]) for one in server.bodies[-1]["messages"] if one["role"] != "system"]
     assert after.code == 0 and sent == ["remember the pineapple", "Echo: remember the pineapple", "and now"]
     assert "compacting" not in session_record(paths, session_id)["time"]
 
 
-def test_ctrl_c_ends_a_compaction_in_order(line: CommandLine, server: ModelServer, paths: Paths) -> None:
-    session_id = line.turn("remember the pineapple").session_id
+def test_ctrl_c_ends_a_compaction_in_order(
+    line: CommandLine, here: LineInProcess, server: ModelServer, paths: Paths
+) -> None:
+    session_id = here.turn("remember the pineapple").session_id
     server.summary_answers.append(Answer(text="slow " * 200, delay_ms=30))
     running = line.start("session", "compact", session_id)
     while not any(asks_for_summary(body) for body in server.bodies):

@@ -203,9 +203,15 @@ async def test_a_token_is_refreshed_once_by_two_processes(signed: Signed) -> Non
         signed.change(expiresAt=1)
         given = {"mcp": {"one": {"type": "remote", "url": oauth.mcp}}}
         line = CommandLine(signed.folder, signed.environ, settings=given)
-        processes = [line.start("mcp", "debug", "one", "--call", "echo", "--arguments", '{"text": "hi"}') for _ in "ab"]
-        ended = [await asyncio.to_thread(process.communicate) for process in processes]
-        assert [process.returncode for process in processes] == [0, 0], ended
+        process = line.start("mcp", "debug", "one", "--call", "echo", "--arguments", '{"text": "hi"}')
+        try:
+            while process.poll() is None and not oauth.seen("/token", grant_type="refresh_token"):
+                await asyncio.sleep(0.02)
+            async with signed.servers(oauth.mcp) as servers:  # while the other process waits for its new token
+                assert await echo(servers) == "hello"
+        finally:
+            ended = await asyncio.to_thread(process.communicate)
+        assert process.returncode == 0, ended
         assert len(oauth.seen("/token", grant_type="refresh_token")) == 1
         after = signed.entry["tokens"]
         assert {before["accessToken"], before["refreshToken"]}.isdisjoint({after["accessToken"], after["refreshToken"]})

@@ -4,7 +4,7 @@ import json
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 
 import psutil
@@ -12,52 +12,12 @@ import pytest
 
 from tests.conftest import isolated_environment
 from tests.support.browser.chromium import ABSENT, PROGRAM, Chromium
-from tests.support.browser.web import Screen, WebServer, web_server
+from tests.support.browser.web import PASSWORD, Screen, WebServer, web_server
 from tests.support.provider.model_server import ModelServer
 from tests.support.world.cli import CommandLine
 from tests.support.world.repo import Repo, make_repo
 
-pytestmark = [pytest.mark.skipif(PROGRAM is None, reason=ABSENT), pytest.mark.xdist_group("web")]
-
-
-@pytest.fixture(scope="module")
-def relay() -> Iterator["Relay"]:
-    with Relay() as relay:
-        yield relay
-
-
-@pytest.fixture(scope="module")
-def model() -> Iterator[ModelServer]:
-    with ModelServer() as server:
-        yield server
-
-
-@pytest.fixture(scope="module")
-def repo(tmp_path_factory: pytest.TempPathFactory) -> Repo:
-    repo = make_repo(tmp_path_factory.mktemp("web") / "project")
-    repo.commit("begin", **{"a.py": "x = 1\n"})
-    return repo
-
-
-@pytest.fixture(scope="module")
-def line(repo: Repo, model: ModelServer, relay: "Relay", tmp_path_factory: pytest.TempPathFactory) -> CommandLine:
-    environ = isolated_environment(tmp_path_factory.mktemp("home"))
-    rules = {"edit": "ask"}
-    settings = {"model": "fake/fake-model", "permission": rules, "server": {"cors": [relay.origin]}}
-    return CommandLine(repo.path, environ, model.config(), settings)
-
-
-@pytest.fixture(scope="module")
-def server(line: CommandLine, relay: "Relay") -> Iterator[WebServer]:
-    with web_server(line) as server:
-        relay.port_behind = int(server.url.rstrip("/").rpartition(":")[2])
-        yield server
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chromium]:
-    with Chromium(tmp_path_factory.mktemp("browser")) as browser:
-        yield browser
+pytestmark = pytest.mark.skipif(PROGRAM is None, reason=ABSENT)
 
 
 class Relay:
@@ -124,16 +84,35 @@ def wait_until(is_so: Callable[[], bool], seconds: float = 20) -> float:
     return time.monotonic() - begin
 
 
-@pytest.fixture(scope="module")
-def screen(server: WebServer, browser: Chromium, relay: "Relay") -> Screen:
-    """A page that reaches the server through the relay."""
-    screen = server.open(browser, width=1000, height=500, url=relay.origin + "/")
-    screen.wait_for("Ask anything")
-    return screen
+def test_the_page_in_a_browser(tmp_path):
+    """One server and one browser for all steps: each of them costs a second of CPU time, and each TUI another."""
+    repo = make_repo(tmp_path / "project")
+    repo.commit("begin", **{"a.py": "x = 1\n"})
+    with ModelServer() as model, Relay() as relay, Chromium(tmp_path / "browser") as browser:
+        settings = {"model": "fake/fake-model", "permission": {"edit": "ask"}, "server": {"cors": [relay.origin]}}
+        line = CommandLine(repo.path, isolated_environment(tmp_path / "home"), model.config(), settings)
+        with web_server(line) as server:
+            relay.port_behind = int(server.url.rstrip("/").rpartition(":")[2])
+            screen = server.open(browser, width=1000, height=500, url=relay.origin + "/")
+            screen.wait_for("Ask anything")
+            [first] = viewers(server)
+            a_tui_gets_no_password_that_others_can_read(first)
+            a_large_paste_and_a_turn_with_a_permission_and_its_undo(screen, model, repo)
+            a_page_whose_socket_was_cut_shows_the_same_screen_again(screen, relay)
+            assert viewers(server) == [first]
+            a_second_page_has_a_screen_of_its_own_and_ends_with_it(server, relay, browser, screen, first)
+            server.process.kill()
+            assert line.survivors(grace_s=10) == []
+        assert screen.page.requests and not screen.page.reports
+        assert [one for one in screen.page.requests if not one.startswith(relay.origin)] == []
 
 
-def test_a_large_paste_and_a_turn_with_a_permission_and_its_undo(screen, relay, model, repo):
-    text = "".join(f"{number:09} " for number in range(10_000))
+def a_tui_gets_no_password_that_others_can_read(viewer: int) -> None:
+    assert PASSWORD not in " ".join(psutil.Process(viewer).cmdline())
+
+
+def a_large_paste_and_a_turn_with_a_permission_and_its_undo(screen: Screen, model: ModelServer, repo: Repo) -> None:
+    text = "".join(f"{number:09} " for number in range(4_000))
     call = json.dumps({"filePath": "new.txt", "content": "one"})
     screen.page.value(
         "(text => { const data = new DataTransfer(); data.setData('text/plain', text);"
@@ -156,13 +135,10 @@ def test_a_large_paste_and_a_turn_with_a_permission_and_its_undo(screen, relay, 
     time.sleep(1)
     screen.type("y")
     wait_until(lambda: not (repo.path / "new.txt").exists())
-    screen.wait_for("Ask anything")
-    assert screen.page.requests and not screen.page.reports
-    assert [one for one in screen.page.requests if not one.startswith(relay.origin)] == []
+    screen.wait_for("Redo is available")
 
 
-def test_a_page_whose_socket_was_cut_shows_the_same_screen_again(screen, server, relay):
-    before = viewers(server)
+def a_page_whose_socket_was_cut_shows_the_same_screen_again(screen: Screen, relay: Relay) -> None:
     screen.type("a draft that stays")
     screen.wait_for("a draft that stays")
     screen.type("\x1a")
@@ -177,11 +153,11 @@ def test_a_page_whose_socket_was_cut_shows_the_same_screen_again(screen, server,
     screen.page.call("Page.reload")
     screen.page.wait(lambda: screen.page.is_loaded)
     screen.wait_for("a draft that stays here")
-    assert len(before) == 1 and viewers(server) == before
 
 
-def test_a_second_page_has_a_screen_of_its_own_that_follows_its_window_and_ends_with_it(screen, server, relay, browser):
-    [first] = viewers(server)
+def a_second_page_has_a_screen_of_its_own_and_ends_with_it(
+    server: WebServer, relay: Relay, browser: Chromium, screen: Screen, first: int
+) -> None:
     second = server.open(browser, width=390, height=844, url=relay.origin + "/")
     second.wait_for("Ask anything")
     [mine] = [one for one in viewers(server) if one != first]

@@ -49,7 +49,7 @@ class Screen:
         end = time.monotonic() + seconds
         while words not in (shown := self.text):
             assert time.monotonic() < end, f"{words!r} is not on the screen, {self.status!r}:\n{shown}"
-            time.sleep(0.1)
+            time.sleep(0.2)
         return shown
 
     def type(self, text: str) -> None:

@@ -1,7 +1,11 @@
 """A session whose process was killed, and one that another terminal works on, as the screen shows them."""
 
+import threading
 from pathlib import Path
 
+from opencode_tui.storage.paths import Paths
+from tests.support.provider.model_script import Answer
+from tests.support.provider.model_server import ModelServer
 from tests.support.terminal.screen_terminal import Open
 from tests.support.world.repo import make_repo
 
@@ -19,42 +23,31 @@ def test_what_a_killed_process_left_open_is_closed_when_the_session_is_shown(sta
         assert "✗ Bash   sleep 60" in shown and "running" not in shown and "by you" not in shown
 
 
-def test_a_session_that_another_terminal_works_on_says_so_and_shows_the_rest_when_it_is_done(start: Open) -> None:
-    with start() as first:
-        first.sees("Ask anything")
-        first.type("count <<slow 20>> <<words 150>>\r")
-        first.sees("word5 ")
-        with start("-c", environ={"OPENCODE_DISABLE_SHARED_ENGINE": "1"}) as second:
-            assert "word150" not in second.sees("In use in another terminal")
-            second.type("me too\r")
-            assert "▎ me too" in second.sees("✗"), "what could not be sent stands in the prompt"
-            first.sees("Done")
-            second.sees("word150")
-            second.sees_no_more("In use in another terminal")
-
-
-def test_what_another_terminal_added_is_shown_before_one_goes_on(start: Open) -> None:
+def test_a_session_that_another_terminal_works_on_says_so_and_each_shows_what_the_other_added(
+    start: Open, server: ModelServer, paths: Paths
+) -> None:
+    it_is_refused = threading.Event()
+    server.script(Answer(text="begun the-end", holds=(("the-end", it_is_refused),)))
     with start() as first:
         first.sees("Ask anything")
         first.type("begin\r")
-        first.sees("Echo: begin")
-        first.sees("Done")
+        first.sees("begun")
         with start("-c", environ={"OPENCODE_DISABLE_SHARED_ENGINE": "1"}) as second:
-            second.sees("Echo: begin")
-            second.type("between\r")
-            second.sees("Echo: between")
+            assert "the-end" not in second.sees("In use in another terminal")
+            assert len(list(paths.terminals.glob("*.json"))) == 1, "what shares nothing has no record"
+            second.type("me too\r")
+            assert "▎ me too" in second.sees("✗"), "what could not be sent stands in the prompt"
+            it_is_refused.set()
+            first.sees("the-end")
+            first.sees("Done")
+            second.sees("the-end")
+            second.sees_no_more("In use in another terminal")
+
+            second.type(" and between\r")
+            second.sees("Echo: me too and between")
             second.sees("Done")
         first.type("go on\r")
-        assert "Echo: between" in first.sees("Echo: go on")
-
-
-def test_a_window_that_is_closed_while_the_agent_works_leaves_no_process(start: Open) -> None:
-    with start() as terminal:
-        terminal.sees("Ask anything")
-        terminal.type("count <<slow 20>> <<words 900>>\r")
-        terminal.sees("word5 ")
-        terminal.hang_up()
-        terminal.process.wait(timeout=15)
+        assert "Echo: me too and between" in first.sees("Echo: go on")
 
 
 def test_the_branch_beside_the_folder_follows_a_checkout(start: Open, folder: Path) -> None:

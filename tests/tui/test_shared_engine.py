@@ -2,10 +2,8 @@
 
 import json
 import threading
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
-
-import pytest
 
 from opencode_tui.storage.paths import Paths
 from tests.support.provider.model_script import Answer
@@ -14,8 +12,10 @@ from tests.support.terminal.command import Terminal
 from tests.support.terminal.screen_terminal import Open, ScreenTerminal
 from tests.support.world.cli import CommandLine
 
+ASKS = {"OPENCODE_PERMISSION": '{"edit": "ask"}'}
 EDIT = 'make it <<tool write {"filePath":"made.txt","content":"by the agent\\n"}>>\r'
-COUNT = "count <<slow 20>> <<words 400>>\r"
+COUNT = "count <<slow 20>> <<words 3000>>\r"
+"""A turn that is still running when a third terminal has opened."""
 
 
 def conversation(terminal: ScreenTerminal) -> list[str]:
@@ -25,14 +25,16 @@ def conversation(terminal: ScreenTerminal) -> list[str]:
     return [line for line in lines[: end - 2] if line.strip()]
 
 
-def test_both_show_turns_live_and_either_sends(start: Open, server: ModelServer) -> None:
-    both_look = threading.Event()
+def test_two_screens_show_turns_and_questions_live_and_leaving_one_ends_nothing(
+    start: Open, server: ModelServer, folder: Path
+) -> None:
+    both_look, one_is_gone = threading.Event(), threading.Event()
     server.script(Answer(text="begun then-more", holds=(("then-more", both_look),)))
-    with start() as first:
+    with start(environ=ASKS) as first:
         first.sees("Ask anything")
         first.type("one\r")
         first.sees("begun")
-        with start("-c") as second:
+        with start("-c", environ=ASKS) as second:
             second.sees("begun")
             second.type("from the second\r")
             first.sees("queued")
@@ -48,100 +50,67 @@ def test_both_show_turns_live_and_either_sends(start: Open, server: ModelServer)
                     terminal.sees("Done")
             assert conversation(first) == conversation(second)
 
+            first.type(EDIT)
+            first.sees("edit once")
+            second.sees("edit once")
+            second.answer("y")
+            for terminal in (first, second):
+                terminal.sees_no_more("edit once")
+                terminal.sees("Done")
+            assert (folder / "made.txt").read_text() == "by the agent\n"
 
-class TestQuestions:
-    @pytest.fixture
-    def settings(self) -> dict[str, Any]:
-        return {"model": "fake/fake-model", "permission": {"edit": "ask"}}
-
-    def test_a_question_is_shown_in_both_and_answered_once(self, start: Open, folder: Path) -> None:
-        with start() as first:
-            first.sees("Ask anything")
-            first.type("begin\r")
-            first.sees("Done")
-            with start("-c") as second:
-                second.sees("Echo: begin")
-                first.type(EDIT)
-                first.sees("made.txt")
-                first.sees("edit once")
-                second.sees("edit once")
-                second.answer("y")
-                for terminal in (first, second):
-                    terminal.sees_no_more("edit once")
-                    terminal.sees("Done")
-        assert (folder / "made.txt").read_text() == "by the agent\n"
-
-
-def test_when_the_one_that_works_is_killed_the_other_says_so_and_continues(start: Open) -> None:
-    with start() as first:
-        first.sees("Ask anything")
-        first.type(COUNT)
-        first.sees("word5 ")
-        with start("-c") as second:
-            second.sees("interrupt")
-            second.type("a draft")
-            second.sees("a draft")
-            first.process.kill()
-            shown = second.sees("this one has the engine now")
-            assert "a draft" in shown and "Session ended unexpectedly" in shown and "interrupt" not in shown
-            second.press("enter")
-            second.sees("Echo: a draft")
-
-
-def test_one_of_the_rest_replaces_the_engine_and_the_others_use_it(start: Open, paths: Paths) -> None:
-    with start() as first:
-        first.sees("Ask anything")
-        first.type("begin\r")
-        first.sees("Done")
-        with start("-c") as second, start("-c") as third:
-            for terminal in (second, third):
-                terminal.sees("Shared live with another terminal")
-            first.process.kill()
-            for terminal in (second, third):
-                terminal.sees("has ended")
-            (record,) = paths.terminals.glob("*.json")
-            assert json.loads(record.read_text())["pid"] in (second.process.pid, third.process.pid)
-            for at, terminal in enumerate((second, third)):
-                terminal.type(f"turn {at}\r")
-                for other in (second, third):
-                    other.sees(f"Echo: turn {at}")
-                    other.sees("Done")
-            assert conversation(second) == conversation(third)
-
-
-def test_who_quits_with_the_engine_is_asked_and_the_other_continues(start: Open) -> None:
-    with start() as first:
-        first.sees("Ask anything")
-        first.type("begin\r")
-        first.sees("Done")
-        with start("-c") as second:
-            second.sees("Echo: begin")
-            second.type(COUNT)
-            first.sees("word5 ")
-            first.press("ctrl+x", "q")
-            first.sees("1 other terminal will go on with another engine")
-            first.answer("y")
-            assert first.ends() == 0
-            second.sees("this one has the engine now")
-            second.sees("Interrupted")
-            second.type("go on\r")
-            second.sees("Echo: go on")
-
-
-def test_who_quits_without_the_engine_ends_nothing(start: Open, server: ModelServer) -> None:
-    one_is_gone = threading.Event()
-    server.script(Answer(text="begun the-end", holds=(("the-end", one_is_gone),)))
-    with start() as first:
-        first.sees("Ask anything")
-        first.type("one\r")
-        first.sees("begun")
-        with start("-c") as second:
-            second.sees("begun")
+            server.script(Answer(text="held the-end", holds=(("the-end", one_is_gone),)))
+            first.type("last\r")
+            second.sees("held")
             second.press("ctrl+x", "q")
             assert second.ends() == 0
         one_is_gone.set()
         first.sees("the-end")
         first.sees("Done")
+
+
+def opened_during_a_turn(start: Open, stack: ExitStack) -> ScreenTerminal:
+    """Return a terminal that shows the running turn, with a draft in its prompt."""
+    terminal = stack.enter_context(start("-c"))
+    terminal.sees("interrupt")
+    terminal.type("a draft")
+    terminal.sees("a draft")
+    return terminal
+
+
+def test_when_the_engine_ends_by_a_kill_or_by_quitting_another_terminal_replaces_it(start: Open, paths: Paths) -> None:
+    with start() as first:
+        first.sees("Ask anything")
+        first.type(COUNT)
+        first.sees("word5 ")
+        with ExitStack() as stack:
+            second, third = (opened_during_a_turn(start, stack) for _ in range(2))
+            first.process.kill()
+            for terminal in (second, third):
+                terminal.sees("has ended")
+            (record,) = paths.terminals.glob("*.json")
+            pid = json.loads(record.read_text())["pid"]
+            assert pid in (second.process.pid, third.process.pid)
+            owner, other = (second, third) if pid == second.process.pid else (third, second)
+            shown = owner.sees("this one has the engine now")
+            assert "a draft" in shown and "Session ended unexpectedly" in shown and "interrupt" not in shown
+            for terminal, name in ((owner, "one"), (other, "two")):
+                terminal.type(f" {name}\r")
+                for each in (owner, other):
+                    each.sees(f"Echo: a draft {name}")
+                    each.sees("Done")
+            assert conversation(owner) == conversation(other)
+
+            other.type(COUNT)
+            owner.sees("word5 ")
+            owner.press("ctrl+x", "q")
+            owner.sees("1 other terminal will go on with another engine")
+            owner.answer("y")
+            assert owner.ends() == 0
+            other.sees("this one has the engine now")
+            other.sees("Interrupted")
+            other.type("go on\r")
+            other.sees("Echo: go on")
 
 
 def test_other_settings_get_an_engine_of_their_own(start: Open, paths: Paths) -> None:
@@ -153,17 +122,12 @@ def test_other_settings_get_an_engine_of_their_own(start: Open, paths: Paths) ->
         second.sees("Echo: hello")
 
 
-def test_switched_off_nothing_is_shared(start: Open, paths: Paths) -> None:
-    with start(environ={"OPENCODE_DISABLE_SHARED_ENGINE": "1"}) as first:
-        first.sees("fake-model")
-        assert not paths.terminals.exists()
-
-
-def test_a_turn_of_the_command_line_in_the_shown_session_is_shown_live(
-    start: Open, line: CommandLine, server: ModelServer
+def test_the_command_line_and_the_chat_in_lines_share_the_engine_of_the_screen(
+    start: Open, line: CommandLine, server: ModelServer, folder: Path
 ) -> None:
+    line = CommandLine(folder, {**line.environ, **ASKS}, provider=line.provider, settings=line.settings)
     it_is_seen = threading.Event()
-    with start() as first:
+    with start(environ=ASKS) as first:
         first.sees("Ask anything")
         first.type("begin\r")
         first.sees("Done")
@@ -178,37 +142,24 @@ def test_a_turn_of_the_command_line_in_the_shown_session_is_shown_live(
         assert process.returncode == 0
         assert b"the-end" in output
         first.sees("Echo: a queued one")
-
-
-def test_the_command_line_does_not_answer_what_another_terminal_asked_for(
-    start: Open, line: CommandLine, server: ModelServer, folder: Path
-) -> None:
-    asked = {"OPENCODE_PERMISSION": '{"edit": "ask"}'}
-    with start(environ=asked) as first:
-        first.sees("Ask anything")
-        first.type("begin\r")
         first.sees("Done")
-        begun = next(one for one in line.run("session", "list").stdout.split() if one.startswith("ses_"))
-        first.press("ctrl+x", "n")
-        first.type(EDIT)
-        first.sees("edit once")
-        other = CommandLine(folder, {**line.environ, **asked}, provider=line.provider, settings=line.settings)
-        assert other.run("run", "-s", begun, "hello").stdout.strip().endswith("Echo: hello")
-        first.answer("y")
-        first.sees("Done")
-    assert (folder / "made.txt").exists()
 
-
-def test_the_chat_in_lines_shares_the_engine(start: Open, line: CommandLine) -> None:
-    with start() as first:
-        first.sees("Ask anything")
-        first.type("begin\r")
-        first.sees("Done")
-        with Terminal(["-m", "opencode_tui", "--plain", "-c"], folder=line.folder, environ=line.variables()) as plain:
+        with Terminal(["-m", "opencode_tui", "--plain", "-c"], folder=folder, environ=line.variables()) as plain:
             plain.expect("Echo: begin")
             plain.send("from the lines\r")
             plain.expect("Echo: from the lines")
             first.sees("Echo: from the lines")
+            first.sees("Done")
+
+            begun = next(one for one in line.run("session", "list").stdout.split() if one.startswith("ses_"))
+            first.press("ctrl+x", "n")
+            first.type(EDIT)
+            first.sees("edit once")
+            assert line.run("run", "-s", begun, "hello").stdout.strip().endswith("Echo: hello")
+            first.answer("y")
+            first.sees("Done")
+            assert (folder / "made.txt").exists()
+
             first.process.kill()
             plain.send("and on\r")
             plain.expect("Echo: and on")

@@ -221,7 +221,9 @@ class Guard:
         try:
             await app(scope, receive, send)
         except Exception:
-            logger.exception("%s %s failed", scope["method"], scope["path"])  # a response was sent, or cannot be sent
+            logger.exception(
+                "%s %s failed", scope.get("method", "WebSocket"), scope["path"]
+            )  # a response was sent, or cannot be sent
         finally:
             self._active -= 1
 

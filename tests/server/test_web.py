@@ -12,7 +12,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.typing import Origin
 
 from opencode_tui.server.address import Address
-from opencode_tui.server.guard import Credentials
+from opencode_tui.server.guard import BrowserAccess, Credentials, Guard, Message, Receive, Scope, Send
 from opencode_tui.server.throttle import Throttle
 from opencode_tui.server.web import access as access_module
 from opencode_tui.server.web import pages as pages_module
@@ -226,7 +226,7 @@ async def test_behind_a_proxy_its_name_and_origin_are_those_of_the_settings(face
 
 
 async def test_a_socket_needs_an_unused_ticket_of_its_login_and_the_origin_and_viewers_are_few(
-    face: HttpFace, clock: Clock, monkeypatch
+    face: HttpFace, clock: Clock, monkeypatch, caplog
 ) -> None:
     async with browser(face.address.url) as http, browser(face.address.url) as other:
         key, others = await log_in(http), await log_in(other)
@@ -247,7 +247,7 @@ async def test_a_socket_needs_an_unused_ticket_of_its_login_and_the_origin_and_v
             assert refused.value.response.status_code == status
         ticket = await ticket_for(http, key)
         monkeypatch.setattr(viewers_module, "VIEWER_LIMIT", 1)
-        monkeypatch.setattr(viewers_module, "RELOAD_S", 0.1)
+        monkeypatch.setattr(viewers_module, "KEPT_S", 0.1)
         children = set(psutil.Process().children())
         async with joined(face.address.url, http, ticket) as socket:
             assert '"isResumed":false' in str(await socket.recv())
@@ -261,9 +261,42 @@ async def test_a_socket_needs_an_unused_ticket_of_its_login_and_the_origin_and_v
                 with pytest.raises(ConnectionClosed):
                     await until(second, b"nothing like this")
                 assert second.close_code == viewers_module.FULL
+            socket.transport.abort()  # as a network that fails
         async with asyncio.timeout(10):
             while tui.is_running():
                 await asyncio.sleep(0.02)
+    assert [record.getMessage() for record in caplog.records if record.exc_info] == []
+
+
+class Broken:
+    def has(self, path: str) -> bool:
+        return path == "/web/socket"
+
+    def refuse(self, scope: Scope) -> None:
+        return None
+
+    async def app(self, scope: Scope, receive: Receive, send: Send) -> None:
+        raise ValueError("broken")
+
+
+async def test_a_socket_that_fails_is_logged_with_its_path(caplog: pytest.LogCaptureFixture) -> None:
+    pages = Broken()
+    credentials = Credentials("x")
+    guard = Guard(
+        pages.app,
+        address=Address("127.0.0.1", 1),
+        credentials=credentials,
+        browsers=BrowserAccess(pages, credentials, Throttle()),
+    )
+
+    async def send(_: Message) -> None: ...
+
+    async def receive() -> Message:
+        return {}
+
+    await guard({"type": "websocket", "path": "/web/socket", "headers": [(b"host", b"127.0.0.1:1")]}, receive, send)
+    [record] = caplog.records
+    assert record.getMessage() == "WebSocket /web/socket failed"
 
 
 def test_modes_are_restored_whole_after_sequences_that_came_in_pieces() -> None:

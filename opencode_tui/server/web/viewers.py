@@ -12,7 +12,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 
 import msgspec
-from starlette.websockets import WebSocket
+from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from opencode_tui.schema.api.pty import PtyCreate, PtySize
 from opencode_tui.schema.error import ConfigError, NotFoundError
@@ -91,7 +91,7 @@ class Viewers:
             _end(viewer, REPLACED)
         async with viewer.lock:
             code = await self._show(viewer, socket, limit_size(*size), is_resumed=is_resumed)
-        with suppress(RuntimeError, OSError):  # the page has closed it
+        with suppress(RuntimeError, OSError, WebSocketDisconnect):  # the page has closed it, or was cut off
             await socket.close(code)
 
     async def log_out(self, login: str) -> None:

@@ -19,6 +19,9 @@ from opencode_tui.client.task_repository import remove_leftovers
 from opencode_tui.config.flags import read_flags
 from opencode_tui.config.load import load_config
 from opencode_tui.config.trust.inspection import grant_seen, report_trust
+from opencode_tui.engine.project.discover import discover
+from opencode_tui.engine.sandbox.environment import Secrets
+from opencode_tui.engine.sandbox.sandbox import Sandbox
 from opencode_tui.storage.paths import Paths
 from opencode_tui.storage.task_folders import record_task
 from tests.support.provider.model_server import ModelServer
@@ -239,24 +242,43 @@ def test_a_worktree_has_the_trust_of_its_origin_by_content(repo: Repo, environ: 
     assert ignored() == 1
 
 
-def test_changes_outside_a_sparse_checkout_and_without_an_index_have_a_result(
+def test_files_of_a_sparse_checkout_and_of_new_repositories_are_changes_and_a_broken_index_is_a_result(
     line: CommandLine, repo: Repo, tmp_path: Path
 ) -> None:
     repo.write("out/o.txt", "one\n")
     repo.commit("folders")
     repo.git("sparse-checkout", "set", "in")
     locked = "mkdir -p new; touch new/file $(git rev-parse --git-dir)/index.lock"
+    nested = "mkdir -p new; echo x | tee new/file; git init -q new; git init -q new/inner; touch new/inner/other"
     tasks = write_tasks(
         tmp_path,
-        {"id": "sparse", "prompt": tool("write", filePath="new/file", content="x\n")},
+        {"id": "sparse", "prompt": tool("bash", command=nested, description="d"), "check": "test -d new/inner/.git"},
         {"id": "locked", "prompt": tool("bash", command=locked, description="d")},
     )
     assert line.run("batch", str(tasks), "--jobs", "2").code == 1
     found = read_results(tasks)
-    assert (found["sparse"]["status"], found["sparse"]["files"]) == ("done", ["new/file"])
+    assert (found["sparse"]["status"], found["sparse"]["files"]) == ("done", ["new/file", "new/inner/other"])
     assert "index.lock" in found["locked"]["error"]
     assert found["locked"]["cost"] > 0
     assert found["locked"]["session"]
+
+
+async def test_what_other_tasks_change_in_the_repository_is_no_change_of_a_command(
+    repo: Repo, environ: dict[str, str], paths: Paths
+) -> None:
+    top = record_task(paths, "task-1", origin=repo.path, common_dir=repo.path / ".git")
+    repo.git("worktree", "add", "--detach", str(top))
+    other = repo.path / ".git/worktrees/other"
+    other.mkdir()
+    (other / "config.worktree").touch()
+    project = discover(top, paths=paths, environ=environ)
+    sandbox = Sandbox(settings=None, project=project, paths=paths, environ=environ, secrets=Secrets(environ))
+    confined = await sandbox.confine(["true"], session_id="ses_1", folder=top, environ=environ, read_only=False)
+    assert confined is not None
+    assert str(other) not in str(confined.policy.read_only)
+    other.rename(other.with_name("new"))
+    (top / ".envrc").touch()
+    assert [one.path for one in await sandbox.changes(confined)] == [top / ".envrc"]
 
 
 def test_the_help_of_a_batch_shows_what_is_typed(commands: Commands) -> None:

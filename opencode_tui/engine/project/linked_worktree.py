@@ -233,25 +233,55 @@ class DetachedWorktrees:
             objects.mkdir()
             variables["GIT_OBJECT_DIRECTORY"] = str(objects)
             variables["GIT_ALTERNATE_OBJECT_DIRECTORIES"] = str(self._repository.common_dir / "objects")
-            sparse = ("--sparse",) if await self._is_sparse(variables) else ()
-            await self._git.run("add", *sparse, "--intent-to-add", "--all", "--", ".", folder=path, more=variables)
-            names = await self._git.run("diff", "--name-only", "-z", "--no-renames", base, folder=path, more=variables)
-            options = (
-                "--binary",
-                "--full-index",
-                "--no-renames",
-                "--no-color",
-                "--src-prefix=a/",
-                "--dst-prefix=b/",
-                base,
+            hidden = await self._hide_repositories(path, folder, variables)
+            try:
+                return await self._diff(path, base, folder, variables)
+            finally:
+                for place, kept in reversed(hidden):
+                    await asyncio.to_thread(kept.rename, place)
+
+    async def _hide_repositories(
+        self, path: Path, folder: Path, variables: Mapping[str, str]
+    ) -> list[tuple[Path, Path]]:
+        """Move the `.git` of new nested repositories away, whose files git would leave out; return from where to where."""
+        hidden: list[tuple[Path, Path]] = []
+        while True:
+            listing = await self._git.run(
+                "ls-files", "-z", "--others", "--exclude-standard", folder=path, more=variables
             )
+            found = [path / name / ".git" for name in listing.split("\0") if name.endswith("/")]
+            if not found:
+                return hidden
+            for place in found:
+                kept = folder / f"git-{len(hidden)}"
+                try:
+                    await asyncio.to_thread(place.rename, kept)
+                except OSError:
+                    return hidden
+                hidden.append((place, kept))
+
+    async def _diff(self, path: Path, base: str, folder: Path, given: Mapping[str, str]) -> WorktreeChanges:
+        """Return the changes; `folder` has the attributes that make every file a binary one."""
+        variables = dict(given)
+        sparse = ("--sparse",) if await self._is_sparse(variables) else ()
+        await self._git.run("add", *sparse, "--intent-to-add", "--all", "--", ".", folder=path, more=variables)
+        names = await self._git.run("diff", "--name-only", "-z", "--no-renames", base, folder=path, more=variables)
+        options = (
+            "--binary",
+            "--full-index",
+            "--no-renames",
+            "--no-color",
+            "--src-prefix=a/",
+            "--dst-prefix=b/",
+            base,
+        )
+        diff = await self._git.run("diff", *options, folder=path, more=variables)
+        if not _is_unicode(diff):
+            number = variables["GIT_CONFIG_COUNT"]
+            variables["GIT_CONFIG_COUNT"] = str(int(number) + 1)
+            variables[f"GIT_CONFIG_KEY_{number}"] = "core.attributesFile"
+            variables[f"GIT_CONFIG_VALUE_{number}"] = str(folder / "attributes")
             diff = await self._git.run("diff", *options, folder=path, more=variables)
-            if not _is_unicode(diff):
-                number = variables["GIT_CONFIG_COUNT"]
-                variables["GIT_CONFIG_COUNT"] = str(int(number) + 1)
-                variables[f"GIT_CONFIG_KEY_{number}"] = "core.attributesFile"
-                variables[f"GIT_CONFIG_VALUE_{number}"] = str(folder / "attributes")
-                diff = await self._git.run("diff", *options, folder=path, more=variables)
         return WorktreeChanges(diff, tuple(_names(names)))
 
     async def _is_sparse(self, variables: Mapping[str, str]) -> bool:

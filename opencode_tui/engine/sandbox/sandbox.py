@@ -74,6 +74,12 @@ class _GitAccess(Struct, frozen=True):
     write: tuple[Path, ...] = ()
     read_only: tuple[Path, ...] = ()
 
+    def may_write(self, path: Path) -> bool:
+        """Return whether a path is outside of what is only read; other tasks change that meanwhile, and remove their folders."""
+        return any(path.is_relative_to(one) for one in self.write) or not any(
+            path.is_relative_to(one) for one in self.read
+        )
+
 
 class Sandbox:
     """Confines the commands of one folder."""
@@ -313,7 +319,7 @@ class Sandbox:
                 *(project if is_read_only else ()),
             ),
             write=(*(() if is_read_only else project), *tools.caches.write, *writable.values()),
-            read_only=() if is_read_only else (*files.protected(), *git.read_only),
+            read_only=() if is_read_only else (*filter(git.may_write, files.protected()), *git.read_only),
             hidden=(*files.secret(), *self._named("hidden").values(), *private),
             temp=temp,
             network="full" if settings.network == "on" else "none",
@@ -383,6 +389,8 @@ class Sandbox:
             files = self._project_files()
             files.refresh()
             found = compare(confined.before, files.record())
+            git = self._git_access()
+            found = [one for one in found if git.may_write(one.path)]
         hidden = confined.policy.hidden  # written by others, such as this program: the command cannot reach it
         changes = [one for one in found if not any(one.path.is_relative_to(path) for path in hidden)]
         if confined.tier == "bubblewrap":  # mounted read-only: changed by the user, as by `git push -u`

@@ -18,7 +18,6 @@ import httpx2
 import pytest
 from msgspec import Struct, field
 
-from opencode_tui.engine.mcp import sdk_oauth
 from opencode_tui.engine.mcp.callback import Callbacks
 from opencode_tui.engine.mcp.credentials import McpCredentials, SignInDetails, SignInEntry, SignInTerms, Tokens
 from opencode_tui.engine.mcp.lists import McpError
@@ -357,6 +356,8 @@ NOT_A_TOKEN = [
 
 def stored_sign_in(paths: Paths, oauth: OAuthServer) -> tuple[McpCredentials, httpx2.AsyncClient]:
     """Store an expired token of a client of the settings; return the credentials and a client that uses it."""
+    from opencode_tui.engine.mcp import sdk_oauth  # takes a second, which each process that collects tests would need
+
     credentials = McpCredentials(paths)
     terms = SignInTerms(
         name="one", url=oauth.mcp, redirect="http://127.0.0.1:1/", client_id=SECRET[0], client_secret=SECRET[1]
@@ -674,6 +675,8 @@ ADDRESSES = [
 
 @pytest.mark.parametrize(("server", "address", "is_right"), ADDRESSES)
 def test_a_sign_in_to_an_encrypted_server_sends_nothing_in_the_clear(server: str, address: str, is_right: bool) -> None:
+    from opencode_tui.engine.mcp import sdk_oauth  # as above
+
     terms = SignInTerms(name="one", url=server, redirect="http://127.0.0.1:19876/")
     with nullcontext() if is_right else pytest.raises(McpError, match=r"without encryption$"):
         sdk_oauth.check_address(terms, address)

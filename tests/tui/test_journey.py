@@ -124,9 +124,7 @@ def test_a_day_by_mouse(start: Open, project: Repo, server: ModelServer) -> None
         choose("Compact the context")
         terminal.sees("≡ Compacted")
         choose("Quit")
-        session_id = way_back(terminal)
-    with start("-s", session_id) as terminal:
-        assert "Set x (fork #1)" in terminal.sees("≡ Compacted")
+        assert way_back(terminal).startswith("ses_")
 
 
 def test_a_session_of_another_project_is_opened_in_its_folder(start: Open, server: ModelServer, tmp_path: Path) -> None:

@@ -164,18 +164,9 @@ def test_without_a_terminal_the_screen_names_the_way(folder: Path, environ: dict
     assert done.code == 2 and "opencode-tui run" in done.stderr and not done.stdout
 
 
-def test_a_question_mark_in_an_empty_prompt_shows_the_keys_and_is_a_letter_behind_others(start: Open) -> None:
-    with start() as terminal:
-        terminal.sees("fake-model")
-        terminal.type("and now?\r")
-        terminal.sees("Echo: and now?")
-        terminal.press("?")
-        terminal.sees("Keyboard shortcuts")
-        terminal.press("escape")
-        terminal.sees_no_more("Keyboard shortcuts")
-
-
-def test_after_the_editor_ctrl_c_clears_the_prompt_and_does_not_quit(start: Open, tmp_path: Path) -> None:
+def test_after_the_editor_ctrl_c_clears_the_prompt_and_a_question_mark_in_the_empty_one_shows_the_keys(
+    start: Open, tmp_path: Path
+) -> None:
     editor = tmp_path / "editor"
     editor.write_text('#!/bin/sh\nprintf "written outside" > "$1"\n')
     editor.chmod(0o755)
@@ -185,5 +176,9 @@ def test_after_the_editor_ctrl_c_clears_the_prompt_and_does_not_quit(start: Open
         terminal.sees("written outside")
         terminal.press("ctrl+c")
         assert "again to quit" not in terminal.sees("Ask anything")
-        terminal.type("still here\r")
-        terminal.sees("Echo: still here")
+        terminal.type("still here?\r")
+        terminal.sees("Echo: still here?")
+        terminal.press("?")
+        terminal.sees("Keyboard shortcuts")
+        terminal.press("escape")
+        terminal.sees_no_more("Keyboard shortcuts")

@@ -12,7 +12,7 @@ from tests.support.faults.power import RecordedDisk, restore_state
 
 @pytest.mark.parametrize("seed", [1, 472134358])
 def test_what_was_synced_is_there_after_a_power_cut(tmp_path: Path, seed: int):
-    wrong, _ = cut_power(tmp_path, 150, random.Random(seed))
+    wrong, _ = cut_power(tmp_path, 0, 150, random.Random(seed))
     assert wrong == []
 
 

@@ -86,15 +86,21 @@ def test_a_killed_run_is_closed_on_demand(commands, session_id, paths: Paths):
     assert commands.run("doctor").code == 0
 
 
-@pytest.mark.parametrize(("name", "check"), [("auth.json", "keys"), ("opencode.json", "settings")])
-def test_a_damaged_file_stops_no_other_check(commands, paths: Paths, name, check):
-    folder = paths.data if check == "keys" else paths.config
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [
+        ("auth.json", {"keys": "✗", "settings": "!"}),
+        ("opencode.json", {"settings": "✗", "models": "✗", "languages": "!"}),
+    ],
+)
+def test_a_damaged_file_stops_no_other_check(commands, paths: Paths, name, found):
+    folder = paths.data if name == "auth.json" else paths.config
     folder.mkdir(parents=True, mode=0o700)
     folder.joinpath(name).write_text("{broken")
     folder.joinpath(name).chmod(0o600)
     done = commands.run("doctor")
     assert (done.code, len(done.stdout.splitlines()) >= 7) == (1, True)
-    assert signs(done.stdout) == {**WELL, check: "✗", "models": "✗", "languages": "!"} and name in done.stdout
+    assert signs(done.stdout) == {**WELL, **found} and name in done.stdout
 
 
 def test_a_folder_that_cannot_be_written_to_is_amiss(commands, paths: Paths):

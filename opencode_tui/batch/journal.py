@@ -83,17 +83,11 @@ def open_journal(path: Path, *, is_resumed: bool) -> Generator[Journal]:
 
     Raises ConfigError when it has results already, unless `is_resumed`, or when another batch writes it, or it cannot be opened.
     """
-    from filelock import lock_descriptor, unlock_descriptor  # not for the help
+    from filelock import unlock_descriptor  # not for the help
 
+    descriptor, is_new = _open_locked(path)
+    undo: list[Callable[[], None]] = [lambda: os.close(descriptor), lambda: unlock_descriptor(descriptor)]
     try:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, _MODE)
-    except OSError as error:
-        raise ConfigError(f"{path} cannot be written ({error.strerror}); name another file with --out") from error
-    undo: list[Callable[[], None]] = [lambda: os.close(descriptor)]
-    try:
-        if not lock_descriptor(descriptor, blocking=False):
-            raise ConfigError(f"another batch writes {path}; wait for its end, or name another file with --out")
-        undo.append(lambda: unlock_descriptor(descriptor))
         journal = Journal(path, descriptor).read()
         if journal.results and not is_resumed:
             raise ConfigError(
@@ -102,8 +96,44 @@ def open_journal(path: Path, *, is_resumed: bool) -> Generator[Journal]:
         try:
             yield journal
         finally:
-            if os.fstat(descriptor).st_size == 0:
+            if is_new and os.fstat(descriptor).st_size == 0:
                 path.unlink(missing_ok=True)
     finally:
         for action in reversed(undo):
             action()
+
+
+def _open_locked(path: Path) -> tuple[int, bool]:
+    """Return the locked descriptor of the file at `path`, and whether it was created here. Raises ConfigError."""
+    from filelock import lock_descriptor, unlock_descriptor  # not for the help
+
+    while True:
+        try:
+            descriptor, is_new = _open(path)
+        except OSError as error:
+            raise ConfigError(f"{path} cannot be written ({error.strerror}); name another file with --out") from error
+        is_kept = False
+        try:
+            if not lock_descriptor(descriptor, blocking=False):
+                raise ConfigError(f"another batch writes {path}; wait for its end, or name another file with --out")
+            # A batch that ends without results removes its file, perhaps between the two calls: nobody would find ours.
+            if is_kept := _is_at(path, descriptor):
+                return descriptor, is_new
+            unlock_descriptor(descriptor)
+        finally:
+            if not is_kept:
+                os.close(descriptor)
+
+
+def _open(path: Path) -> tuple[int, bool]:
+    try:
+        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, _MODE), True
+    except FileExistsError:
+        return os.open(path, os.O_RDWR | os.O_CREAT, _MODE), False
+
+
+def _is_at(path: Path, descriptor: int) -> bool:
+    try:
+        return os.path.samestat(os.stat(path), os.fstat(descriptor))
+    except FileNotFoundError:
+        return False

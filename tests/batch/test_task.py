@@ -1,6 +1,9 @@
 """The tasks of a file, and the results file of a batch."""
 
+import asyncio
 import json
+import threading
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -68,3 +71,36 @@ def test_results_are_never_overwritten_and_one_batch_at_a_time_writes_them(tmp_p
     with pytest.raises(ConfigError, match="not a result of a batch"), open_journal(path, is_resumed=True):
         pass
     assert path.read_text() == "hello\n"
+
+
+def test_an_empty_results_file_goes_only_when_the_batch_made_it(tmp_path: Path) -> None:
+    made, given = tmp_path / "made.jsonl", tmp_path / "given.jsonl"
+    given.touch()
+    for path in (made, given):
+        with open_journal(path, is_resumed=False):
+            assert path.exists()
+    assert (made.exists(), given.exists()) == (False, True)
+
+
+def test_a_batch_that_removes_its_empty_file_never_removes_the_results_of_the_next(tmp_path: Path) -> None:
+    path = tmp_path / "out.jsonl"
+    ended = threading.Event()
+
+    def open_without_results() -> None:
+        while not ended.is_set():
+            with suppress(ConfigError), open_journal(path, is_resumed=True):
+                pass
+
+    other = threading.Thread(target=open_without_results)
+    other.start()
+    written = 0
+    try:
+        while written < 40:
+            with suppress(ConfigError), open_journal(path, is_resumed=True) as journal:
+                asyncio.run(journal.append(TaskResult(id="a", status="done")))
+                assert path.exists(), f"the results of round {written} are lost"
+                written += 1
+                path.unlink()
+    finally:
+        ended.set()
+        other.join()

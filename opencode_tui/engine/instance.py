@@ -78,7 +78,7 @@ class Instance(Struct, frozen=True):
         """
         from opencode_tui.engine.tool.process.process import Command, ShellProcess  # for this alone
 
-        sandbox, secrets = self.folder.sandbox.get(), self.folder.secrets.get()
+        sandbox, secrets = self.folder.programs.sandbox.get(), self.folder.programs.secrets.get()
         environ = secrets.without_keys(self.folder.core.environ)
         confined = await sandbox.confine(
             argv, session_id=session_id, folder=folder, environ=environ, read_only=is_read_only
@@ -151,7 +151,7 @@ async def open_instance(core: Core, directory: Path) -> Instance:
         )
     if has_leftovers:
         await _recover(services.revert)
-    if folder.has_mcp:
+    if folder.programs.has_mcp:
         folder.background.start_endless(partial(_start_mcp_servers, folder), name="starting MCP servers")
     folder.background.start_endless(partial(_empty_trash, services.trash, config), name="emptying the trash")
     return Instance(directory, [*warnings, *project.warnings, *opened.warnings], folder, services)
@@ -261,7 +261,7 @@ async def _empty_trash(trash: "Lazy[SessionTrash]", config: LoadedConfig) -> Non
 
 async def _start_mcp_servers(folder: FolderServices) -> None:
     await asyncio.sleep(MCP_START_S)
-    await (await asyncio.to_thread(folder.mcp.get)).start_unknown()
+    await (await asyncio.to_thread(folder.programs.mcp.get)).start_unknown()
 
 
 async def _recover(revert: "Lazy[SessionRevert]") -> None:

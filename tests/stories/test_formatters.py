@@ -61,7 +61,7 @@ async def test_a_formatter_of_the_project_runs_with_trust_inside_the_sandbox_and
         async with opened(
             environ, project.path, Answer(calls=(call,)), Answer(text="done"), settings=settings
         ) as world:
-            status = await world.client._instance.folder.sandbox.get().status()
+            status = await world.client._instance.folder.programs.sandbox.get().status()
             if status.tier != tier:
                 pytest.skip(status.reason)
             await world.prompt("write it")

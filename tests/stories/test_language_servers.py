@@ -24,7 +24,7 @@ from tests.support.world.repo import Repo
 
 async def idle(world: World) -> LanguageServers:
     """Return the language servers, once nothing works in the background."""
-    servers = world.client._instance.folder.languages.get()
+    servers = world.client._instance.folder.programs.languages.get()
     while tasks := [*servers._tasks, *(task for one in servers.running() for task in one._tasks)]:
         await asyncio.wait(tasks)
     return servers
@@ -108,7 +108,7 @@ async def test_a_program_in_the_project_starts_only_in_a_trusted_folder_and_insi
     for is_trusted, tier in ((False, "none"), (True, "bubblewrap"), (True, "landlock"), (True, "none")):
         chosen = {"experimental": {"sandbox": {"tier": tier}}, "lsp": {"basedpyright": {"disabled": True}}}
         async with opened(variables, project.path, call("read", filePath="a.py"), settings=chosen) as world:
-            if (await world.client._instance.folder.sandbox.get().status()).tier != tier:
+            if (await world.client._instance.folder.programs.sandbox.get().status()).tier != tier:
                 continue  # not on this machine
             await world.prompt("read it")
             await idle(world)

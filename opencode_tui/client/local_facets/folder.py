@@ -167,7 +167,7 @@ class _Settings:
         return newer
 
     async def sandbox(self) -> SandboxState:
-        found = await self._instance.folder.sandbox.get().status()
+        found = await self._instance.folder.programs.sandbox.get().status()
         return SandboxState(tier=found.tier, reason=found.reason, mode=found.mode)
 
     async def status_text(self, facts: StatusFacts) -> str:
@@ -345,8 +345,8 @@ class _Languages:
     """Loaded with the first use; a listing starts no server."""
 
     def __init__(self, instance: Instance) -> None:
-        self._languages = instance.folder.languages
-        self._formatters = instance.folder.formatters
+        self._languages = instance.folder.programs.languages
+        self._formatters = instance.folder.programs.formatters
 
     async def servers(self) -> Sequence["LanguageServerState"]:
         return await self._languages.get().states()
@@ -375,7 +375,7 @@ class _Mcp:
     """The servers are loaded with the first use."""
 
     def __init__(self, instance: Instance) -> None:
-        self._servers = instance.folder.mcp
+        self._servers = instance.folder.programs.mcp
 
     async def _loaded(self) -> "McpServers":
         return self._servers.made or await asyncio.to_thread(self._servers.get)

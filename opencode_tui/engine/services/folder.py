@@ -1,20 +1,17 @@
 """Builds the services of one folder: its agents, models, tools and permissions."""
 
 import asyncio
-import logging
 import os
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Mapping
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from opencode_tui.config.auth import AuthStore
 from opencode_tui.config.load import LoadedConfig
 from opencode_tui.config.permission import compile_wildcard
-from opencode_tui.config.trust.store import TrustStore
 from opencode_tui.engine.agent.agents import AgentInfo
 from opencode_tui.engine.agent.families import ModelPrompts
 from opencode_tui.engine.agent.model_settings import useless_settings
@@ -28,12 +25,12 @@ from opencode_tui.engine.permission.ruleset import evaluate
 from opencode_tui.engine.permission.service import PermissionService
 from opencode_tui.engine.plugin.plugins import Plugins
 from opencode_tui.engine.project.discover import Project
-from opencode_tui.engine.project.programs import is_below, safe_path
 from opencode_tui.engine.provider.catalog import Catalog, CatalogSettings
 from opencode_tui.engine.provider.model_table import ModelTable
 from opencode_tui.engine.provider.providers import Providers
 from opencode_tui.engine.provider.spending import Spending
 from opencode_tui.engine.services.core import Core
+from opencode_tui.engine.services.programs import FolderPrograms
 from opencode_tui.engine.session.background import Background
 from opencode_tui.engine.session.compaction.state import OverflowRules, usable
 from opencode_tui.engine.session.plugin_hooks import advise_permission, change_environment
@@ -47,12 +44,10 @@ from opencode_tui.engine.skill.skills import Skills
 from opencode_tui.engine.tool.registry import ToolDependencies, ToolRegistry, built_in_tools
 from opencode_tui.engine.tool.tool import ToolContext
 from opencode_tui.engine.tool.truncate import Truncator
-from opencode_tui.schema.error import ConfigError, TrustError
+from opencode_tui.schema.error import ConfigError
 from opencode_tui.schema.event.event import (
     FileEdited,
     FileWatcherUpdated,
-    LspDiagnostics,
-    LspUpdated,
     WorktreeFailed,
     WorktreeReady,
 )
@@ -61,27 +56,15 @@ from opencode_tui.schema.record import JsonObject
 from opencode_tui.storage.task_folders import is_task_worktree
 
 if TYPE_CHECKING:
-    from opencode_tui.config.settings.settings import SandboxSettings
     from opencode_tui.engine.file.worktrees import Worktrees
-    from opencode_tui.engine.format.formatters import Formatters
-    from opencode_tui.engine.lsp.known_servers import ServerTable
-    from opencode_tui.engine.lsp.language_servers import LanguageServers
-    from opencode_tui.engine.lsp.symbols import FoundSymbol
     from opencode_tui.engine.mcp.content import Content
-    from opencode_tui.engine.mcp.credentials import McpCredentials
-    from opencode_tui.engine.mcp.servers import McpServers
     from opencode_tui.engine.mcp.turns import McpTurns
-    from opencode_tui.engine.project.programs import Process
-    from opencode_tui.engine.sandbox.environment import Secrets
-    from opencode_tui.engine.sandbox.sandbox import Sandbox
     from opencode_tui.engine.snapshot.snapshot import Snapshots
     from opencode_tui.engine.tool.files.transaction import Change
     from opencode_tui.engine.tool.plugin_tool import PluginTool
     from opencode_tui.engine.tool.process.background import BackgroundCommands
     from opencode_tui.engine.tool.search_service import SearchService
     from opencode_tui.schema.api.mcp import McpPrompt
-
-logger = logging.getLogger(__name__)
 
 
 class FolderServices:
@@ -101,7 +84,6 @@ class FolderServices:
         commands: Commands,
     ) -> None:
         """`config` are the settings after changes by plugins. To be called on the engine's event loop."""
-        self._loop = asyncio.get_running_loop()
         self.core = core
         self.project = project
         self.config = config
@@ -110,23 +92,30 @@ class FolderServices:
         self.commands = commands
         self.background = Background()
         self.snapshots = Lazy(self._make_snapshots)
-        self.secrets = Lazy(self._make_secrets)
-        self.sandbox = Lazy(self._make_sandbox)
         self.worktrees = Lazy(self._make_worktrees)
         self.commands_in_background = Lazy(self._make_background_commands)
-        self.mcp = Lazy(self._make_mcp)
         self._mcp_turns = Lazy(self._make_mcp_turns)
-        self._mcp_credentials = Lazy(self._make_mcp_credentials)
-        if self.has_mcp:
-            commands.follow(lambda: self.mcp.get().prompts())
-        self.languages = Lazy(self._make_languages)
-        self.formatters = Lazy(self._make_formatters)
+        if self.programs.has_mcp:
+            commands.follow(lambda: self.programs.mcp.get().prompts())
 
     @cached_property
     def truncator(self) -> Truncator:
         """Cuts outputs and keeps their full texts for the sessions of this worktree."""
         core = self.core
         return Truncator(folder=core.paths.tool_output_of(self.project.worktree), identifier=core.identifier)
+
+    @cached_property
+    def programs(self) -> FolderPrograms:
+        """The sandbox, MCP servers, language servers and formatters."""
+        return FolderPrograms(
+            self.core,
+            self.project,
+            self.config,
+            background=self.background,
+            readable=lambda: [self.truncator.folder, *(skill.folder for skill in self.skills.all())],
+            grants=self.grants,
+            tool_names=lambda: self.tools.names,
+        )
 
     @cached_property
     def agents(self) -> AgentRegistry:
@@ -150,7 +139,7 @@ class FolderServices:
             grants_store=self.grants,
             project=self.project,
             home=self.core.paths.home,
-            tier=self._tier,
+            tier=self.programs.tier,
             protected=self._protected_folders(),
             prompt=self._prompt_of,
         )
@@ -159,16 +148,8 @@ class FolderServices:
         catalog = self.catalog
         return self.prompts.of(catalog.resolve(agent.model or catalog.default_model())).text
 
-    async def _tier(self) -> str:
-        return (await self.sandbox.get().status()).tier
-
     async def _has_sandbox(self) -> bool:
-        return await self._tier() != "none"
-
-    @property
-    def _sandbox_settings(self) -> "SandboxSettings | None":
-        experimental = self.config.settings.experimental
-        return experimental.sandbox if experimental else None
+        return await self.programs.tier() != "none"
 
     @cached_property
     def approvals(self) -> SessionApprovals:
@@ -228,12 +209,12 @@ class FolderServices:
     @cached_property
     def references(self) -> ReferenceScope:
         """The folders and agents to which `@file` and `@agent` in a prompt refer."""
-        project = self.project
+        project, programs = self.project, self.programs
         return ReferenceScope(
             folders=list(dict.fromkeys((project.directory, project.worktree))),
             home=self.core.paths.home,
             agents=[agent.name for agent in self.agents.all() if agent.mode != "primary" and not agent.hidden],
-            resources=lambda: self.mcp.get().resources() if self.has_mcp or self.mcp.made is not None else (),
+            resources=lambda: programs.mcp.get().resources() if programs.uses_mcp else (),
         )
 
     @cached_property
@@ -251,14 +232,14 @@ class FolderServices:
     @cached_property
     def permissions(self) -> PermissionService:
         """The permission requests to the user."""
-        core = self.core
+        core, sandbox = self.core, self.programs.sandbox_settings
         return PermissionService(
             publish=core.publisher.publish,
             identifier=core.identifier,
             grants=self.grants,
             advise=partial(advise_permission, self.plugins.hooks),
             has_sandbox=self._has_sandbox,
-            allows_outside=self._sandbox_settings is not None and self._sandbox_settings.auto == "outside",
+            allows_outside=sandbox is not None and sandbox.auto == "outside",
             approvals=self.approvals.approvals,
         )
 
@@ -276,7 +257,8 @@ class FolderServices:
     @cached_property
     def tools(self) -> ToolRegistry:
         """The built-in tools and those of plugins."""
-        core, config, agents, hooks = self.core, self.config, self.agents, self.plugins.hooks
+        core, config, programs = self.core, self.config, self.programs
+        agents, hooks = self.agents, self.plugins.hooks
         directory = str(self.project.directory)
 
         watcher = self.config.settings.watcher
@@ -312,34 +294,34 @@ class FolderServices:
             outputs=SessionOutputs(store=core.store),
             extend_environment=extend,
             protected=self._protected_folders(),
-            secrets=self.secrets,
-            sandbox=self.sandbox,
+            secrets=programs.secrets,
+            sandbox=programs.sandbox,
             background=self.commands_in_background,
             shell=self.config.settings.shell,
-            languages=self.languages if self.has_languages else None,
-            formatters=self.formatters if config.settings.formatter else None,
+            languages=programs.languages if programs.has_languages else None,
+            formatters=programs.formatters if config.settings.formatter else None,
             find_search=self._find_search,
         )
         return ToolRegistry(
             [*built_in_tools(dependencies), *self._plugin_tools()],
-            self._find_late_tools,
+            self._find_mcp_turns,
             find_useless=self._find_useless_tools,
         )
 
-    def _find_late_tools(self) -> "McpTurns | None":
-        return self._mcp_turns.get() if self.has_mcp or self.mcp.made is not None else None
+    def _find_mcp_turns(self) -> "McpTurns | None":
+        return self._mcp_turns.get() if self.programs.uses_mcp else None
 
     def _make_mcp_turns(self) -> "McpTurns":
         from opencode_tui.engine.mcp.turns import McpTurns
 
-        return McpTurns(self.mcp, lambda model: usable(model, self.overflow))
+        return McpTurns(self.programs.mcp, lambda model: usable(model, self.overflow))
 
     async def read_prompt(self, prompt: "McpPrompt", arguments: str) -> str:
         """Return the text of a prompt of an MCP server for the arguments as the user wrote them. Raises OpencodeError."""
         from opencode_tui.engine.command.commands import prompt_arguments
         from opencode_tui.engine.mcp.content import read_blocks
 
-        servers = await asyncio.to_thread(self.mcp.get)
+        servers = await asyncio.to_thread(self.programs.mcp.get)
         found = await servers.get_prompt(prompt.server, prompt.name, prompt_arguments(prompt, arguments))
         messages: list[JsonObject] = found.get("messages") or []
         return read_blocks([one.get("content") for one in messages]).text
@@ -348,7 +330,7 @@ class FolderServices:
         """Return the contents of a resource of an MCP server. Raises OpencodeError."""
         from opencode_tui.engine.mcp.content import read_contents
 
-        servers = await asyncio.to_thread(self.mcp.get)
+        servers = await asyncio.to_thread(self.programs.mcp.get)
         content = read_contents((await servers.read_resource(server, uri)).get("contents"))
         return replace(content, text=(await self.truncator.truncate(content.text)).text)
 
@@ -364,7 +346,8 @@ class FolderServices:
 
     def _find_useless_tools(self) -> list[str]:
         """Return `lsp` without a language server that finds definitions here, `websearch` without a key for it. Blocks."""
-        useless = [] if not self.has_languages or self._server_table().can_navigate() else ["lsp"]
+        programs = self.programs
+        useless = [] if not programs.has_languages or programs.server_table().can_navigate() else ["lsp"]
         try:
             has_search = self.searches_at_provider or self._find_search() is not None
         except ConfigError:  # a damaged file of keys, which the request to the model reports
@@ -405,65 +388,6 @@ class FolderServices:
 
         return [PluginTool(definition) for definition in self.plugins.tools]
 
-    def _make_secrets(self) -> "Secrets":
-        from opencode_tui.engine.sandbox.environment import Secrets, find_setting_keys
-
-        core, sandbox = self.core, self._sandbox_settings
-        keys = find_setting_keys(self.config.effective)
-        return Secrets(
-            core.environ,
-            variables=keys.variables,
-            values=keys.values,
-            stored=self._stored_secrets(),
-            passed=(sandbox.env if sandbox else None) or (),
-        )
-
-    def _stored_secrets(self) -> Callable[[], Sequence[str]]:
-        """Return what returns the keys of providers and the tokens of MCP servers as they are stored now."""
-        keys, tokens = AuthStore(paths=self.core.paths), self.core.paths.mcp_auth
-        return lambda: [
-            *keys.keys(),
-            *(self._mcp_credentials.get().known_secrets(self._warn) if tokens.exists() else ()),
-        ]
-
-    def _warn(self, message: str) -> None:
-        """Log a warning, and show it on screens. May be called on any thread."""
-        from opencode_tui.schema.event.screen_event import ScreenToastShown
-
-        logger.warning(message)
-        toast = ScreenToastShown(message=message, variant="warning")
-        with suppress(RuntimeError):  # the engine is closed
-            self._loop.call_soon_threadsafe(
-                partial(self.core.bus.publish, toast, directory=str(self.project.directory))
-            )
-
-    def _make_mcp_credentials(self) -> "McpCredentials":
-        from opencode_tui.engine.mcp.credentials import McpCredentials
-
-        return McpCredentials(self.core.paths)
-
-    def _make_sandbox(self) -> "Sandbox":
-        from opencode_tui.engine.sandbox.sandbox import Sandbox
-
-        core = self.core
-        sandbox = Sandbox(
-            settings=self._sandbox_settings,
-            project=self.project,
-            paths=core.paths,
-            environ=core.environ,
-            secrets=self.secrets.get(),
-            readable=[self.truncator.folder, *(skill.folder for skill in self.skills.all()), *self._chosen_shell()],
-            granted_hosts=self.grants.hosts,
-        )
-        self.background.at_close(sandbox.close)
-        return sandbox
-
-    def _chosen_shell(self) -> list[Path]:
-        """Return the bash that the user prefers, which confined commands must see; not one of the project."""
-        shell = self.config.settings.shell
-        is_usable = shell is not None and os.path.isabs(shell) and not is_below(shell, self.project.directory)
-        return [Path(os.path.realpath(shell))] if shell is not None and is_usable else []
-
     def _make_background_commands(self) -> "BackgroundCommands":
         from opencode_tui.engine.tool.process.background import BackgroundCommands
 
@@ -495,141 +419,6 @@ class FolderServices:
         return self.config.settings.snapshot is not False and not is_task_worktree(
             self.core.paths, self.project.worktree
         )
-
-    @property
-    def has_mcp(self) -> bool:
-        """Whether the settings have an MCP server that is switched on."""
-        entries = self.config.settings.mcp or {}
-        return any(entry.enabled is not False and hasattr(entry, "type") for entry in entries.values())
-
-    def _make_mcp(self) -> "McpServers":
-        from opencode_tui.config.redact import redact_text
-        from opencode_tui.engine.mcp.servers import McpOptions, McpServers
-
-        core, settings = self.core, self.config.settings
-        servers = McpServers(
-            settings.mcp or {},
-            settings.experimental,
-            McpOptions(
-                folder=self.project.directory,
-                worktree=self.project.worktree,
-                home=core.paths.home,
-                is_trusted=self.is_trusted,
-                environ=core.environ,
-                cache=core.paths.cache,
-                credentials=self._mcp_credentials.get(),
-                clock=core.clock,
-                publish=partial(core.bus.publish, directory=str(self.project.directory)),
-                reserved=frozenset(self.tools.names),
-                redact=lambda text: redact_text(self.secrets.get().redact(text)),
-            ),
-        )
-        self.background.at_close(servers.close)
-        return servers
-
-    @property
-    def has_languages(self) -> bool:
-        """Whether language servers may start here."""
-        return self.config.settings.lsp is not False and not self.core.flags.is_lsp_disabled
-
-    @property
-    def _diagnostics_mode(self) -> Literal["edit", "turn", "off"]:
-        experimental = self.config.settings.experimental
-        return (experimental.lsp_diagnostics if experimental else None) or "edit"
-
-    @property
-    def checks_turns(self) -> bool:
-        """Whether errors are reported when a turn would end."""
-        return self.has_languages and self._diagnostics_mode == "turn"
-
-    def _server_table(self) -> "ServerTable":
-        from opencode_tui.engine.lsp.known_servers import ServerTable
-
-        return ServerTable(
-            self.config.settings.lsp if self.has_languages else False,
-            environ=self.core.environ,
-            directory=self.project.directory,
-            worktree=self.project.worktree,
-            is_trusted=self.is_trusted(),
-            is_sandboxed=self._is_sandboxed(),
-        )
-
-    def _make_languages(self) -> "LanguageServers":
-        from opencode_tui.engine.lsp.language_servers import LanguageServers, ServerOptions
-
-        core, project = self.core, self.project
-        directory = str(project.directory)
-
-        servers = LanguageServers(
-            make_table=self._server_table,
-            make_environ=self._program_environment,
-            start_confined=self._start_confined,
-            publish_updated=lambda: core.bus.publish(LspUpdated(), directory=directory),
-            publish_diagnostics=lambda server_id, path: core.bus.publish(
-                LspDiagnostics(server_id=server_id, path=str(path)), directory=directory
-            ),
-            options=ServerOptions(mode=self._diagnostics_mode),
-        )
-        self.background.at_close(servers.close)
-        return servers
-
-    async def find_symbol(self, path: Path, *, name: str, line: int | None) -> "FoundSymbol | None":
-        """Return a symbol of a file by its first line, from 1, or its name, if a language server that runs knows it."""
-        servers = self.languages.made
-        return None if servers is None else await servers.find_symbol(path, name=name, line=line)
-
-    def _make_formatters(self) -> "Formatters":
-        from opencode_tui.engine.format.formatters import Formatters
-        from opencode_tui.engine.format.known_formatters import FormatterTable
-
-        def make_table() -> FormatterTable:
-            return FormatterTable(
-                self.config.settings.formatter,
-                environ=self.core.environ,
-                directory=self.project.directory,
-                worktree=self.project.worktree,
-                is_trusted=self.is_trusted(),
-                is_sandboxed=self._is_sandboxed(),
-            )
-
-        return Formatters(
-            make_table=make_table,
-            make_environ=self._program_environment,
-            start_confined=self._start_confined,
-            scratch=self.core.paths.cache / "format",
-        )
-
-    def is_trusted(self) -> bool:
-        """Return whether the user trusted this folder, so that programs in it may start. Blocks for one small file."""
-        try:
-            return TrustStore(paths=self.core.paths).find(self.config.worktree) is not None
-        except TrustError:
-            return False
-
-    def _is_sandboxed(self) -> bool:
-        """Return whether commands are confined here. Blocks at first."""
-        return self.sandbox.get().find_status().tier != "none"
-
-    def _program_environment(self, is_confined: bool) -> dict[str, str]:
-        """Return the environment of programs that work on the project's files: without keys, PATH without the project.
-
-        For confined programs, and in a trusted folder where nothing confines commands, PATH is that of the user. Blocks.
-        """
-        environ = self.secrets.get().without_keys(self.core.environ)
-        if is_confined or (self.is_trusted() and not self._is_sandboxed()):
-            return environ
-        return {**environ, "PATH": safe_path(environ.get("PATH", ""), self.project.directory)}
-
-    async def _start_confined(
-        self, argv: Sequence[str], *, folder: Path, environ: Mapping[str, str], writable: Sequence[Path] = ()
-    ) -> "Process":
-        """Return a program that was started inside the sandbox. Raises OSError when it cannot be started there."""
-        from opencode_tui.engine.sandbox.piped import start_piped
-
-        launch = await self.sandbox.get().confine_helper(argv, folder=folder, environ=environ, writable=writable)
-        if launch is None:
-            raise OSError(f"{argv[0]} must run inside the sandbox, and none works here")
-        return await start_piped(launch)
 
     def _make_snapshots(self) -> "Snapshots":
         from opencode_tui.engine.snapshot.objects.quota import SnapshotSettings

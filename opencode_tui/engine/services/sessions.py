@@ -149,7 +149,7 @@ class SessionServices:
             directory=project.directory,
             worktree=project.worktree,
             read_resource=folder.read_resource,
-            find_symbol=folder.find_symbol,
+            find_symbol=folder.programs.find_symbol,
         )
         return UserMessages(
             store=core.store,
@@ -230,7 +230,7 @@ class SessionServices:
 
     def _follow_commands(self, files: Sequence[str]) -> None:
         """Report the files that commands changed to the language servers that run."""
-        if (servers := self._folder.languages.made) is not None:
+        if (servers := self._folder.programs.languages.made) is not None:
             servers.files_changed([Path(file) for file in files])
 
     def _find_change_log(self) -> str:
@@ -246,7 +246,7 @@ class SessionServices:
             store=core.store,
             tools=folder.tools,
             permissions=folder.permissions,
-            results=ResultFilter(folder.truncator, folder.secrets),
+            results=ResultFilter(folder.truncator, folder.programs.secrets),
             clock=core.clock,
             questions=folder.questions,
             hooks=hooks,
@@ -297,7 +297,7 @@ class SessionServices:
             directory=folder.project.directory,
             worktree=folder.project.worktree,
             continues_after_rejection=bool(experimental and experimental.continue_loop_on_deny),
-            turn_errors=self._make_turn_errors() if folder.checks_turns else None,
+            turn_errors=self._make_turn_errors() if folder.programs.checks_turns else None,
         )
 
     def _make_turn_errors(self) -> "TurnErrors":
@@ -307,10 +307,10 @@ class SessionServices:
         core, folder = self._core, self._folder
 
         async def check(paths: Sequence[Path]) -> EditReport:
-            servers = folder.languages.made
+            servers = folder.programs.languages.made
             if servers is None:
                 return EditReport()
-            found, secrets = await servers.after_turn(paths), folder.secrets.get()
+            found, secrets = await servers.after_turn(paths), folder.programs.secrets.get()
             return EditReport(secrets.redact(found.text), secrets.redact_value(found.diagnostics))
 
         return TurnErrors(store=core.store, identifier=core.identifier, clock=core.clock, check=check)
@@ -324,8 +324,8 @@ class SessionServices:
             home=core.paths.home,
             folder=project.directory,
             reserve_output=folder.truncator.reserve,
-            secrets=folder.secrets,
-            sandbox=folder.sandbox,
+            secrets=folder.programs.secrets,
+            sandbox=folder.programs.sandbox,
         )
         return SessionCommands(
             CommandServices(
@@ -487,7 +487,7 @@ class SessionServices:
             store=core.store,
             storage=core.storage,
             known=KnownServers(core.paths.state),
-            new_redactor=lambda: Redactor(person, known=folder.secrets.get().redact),
+            new_redactor=lambda: Redactor(person, known=folder.programs.secrets.get().redact),
             find_models=lambda refs: [
                 {"id": one.model_id, "providerID": one.provider_id, "name": one.model_id} for one in refs
             ],

@@ -1,0 +1,280 @@
+"""Builds what works beside the engine on one folder: the sandbox, MCP servers, language servers, formatters."""
+
+import asyncio
+import logging
+import os
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from opencode_tui.config.auth import AuthStore
+from opencode_tui.config.load import LoadedConfig
+from opencode_tui.config.trust.store import TrustStore
+from opencode_tui.engine.lazy import Lazy
+from opencode_tui.engine.permission.grants import Grants
+from opencode_tui.engine.project.discover import Project
+from opencode_tui.engine.project.programs import is_below, safe_path
+from opencode_tui.engine.services.core import Core
+from opencode_tui.engine.session.background import Background
+from opencode_tui.schema.error import TrustError
+from opencode_tui.schema.event.event import LspDiagnostics, LspUpdated
+
+if TYPE_CHECKING:
+    from opencode_tui.config.settings.settings import SandboxSettings
+    from opencode_tui.engine.format.formatters import Formatters
+    from opencode_tui.engine.lsp.known_servers import ServerTable
+    from opencode_tui.engine.lsp.language_servers import LanguageServers
+    from opencode_tui.engine.lsp.symbols import FoundSymbol
+    from opencode_tui.engine.mcp.credentials import McpCredentials
+    from opencode_tui.engine.mcp.servers import McpServers
+    from opencode_tui.engine.project.programs import Process
+    from opencode_tui.engine.sandbox.environment import Secrets
+    from opencode_tui.engine.sandbox.sandbox import Sandbox
+
+logger = logging.getLogger(__name__)
+
+
+class FolderPrograms:
+    """The programs of one folder, and what they may see: each is `Lazy`, as most turns need none of them."""
+
+    def __init__(
+        self,
+        core: Core,
+        project: Project,
+        config: LoadedConfig,
+        *,
+        background: Background,
+        readable: Callable[[], Sequence[Path]],
+        grants: Grants,
+        tool_names: Callable[[], Sequence[str]],
+    ) -> None:
+        """`background` ends the programs with the folder; MCP tools must not have one of `tool_names`.
+
+        Confined commands may read the folders that `readable` returns. To be called on the engine's event loop.
+        """
+        self._loop = asyncio.get_running_loop()
+        self._core = core
+        self._project = project
+        self._config = config
+        self._background = background
+        self._readable = readable
+        self._grants = grants
+        self._tool_names = tool_names
+        self.secrets = Lazy(self._make_secrets)
+        self.sandbox = Lazy(self._make_sandbox)
+        self.mcp = Lazy(self._make_mcp)
+        self._mcp_credentials = Lazy(self._make_mcp_credentials)
+        self.languages = Lazy(self._make_languages)
+        self.formatters = Lazy(self._make_formatters)
+
+    @property
+    def sandbox_settings(self) -> "SandboxSettings | None":
+        """The settings of the sandbox, None without any."""
+        experimental = self._config.settings.experimental
+        return experimental.sandbox if experimental else None
+
+    async def tier(self) -> str:
+        """Return what confines commands here, `none` if nothing does."""
+        return (await self.sandbox.get().status()).tier
+
+    def _make_secrets(self) -> "Secrets":
+        from opencode_tui.engine.sandbox.environment import Secrets, find_setting_keys
+
+        core, sandbox = self._core, self.sandbox_settings
+        keys = find_setting_keys(self._config.effective)
+        return Secrets(
+            core.environ,
+            variables=keys.variables,
+            values=keys.values,
+            stored=self._stored_secrets(),
+            passed=(sandbox.env if sandbox else None) or (),
+        )
+
+    def _stored_secrets(self) -> Callable[[], Sequence[str]]:
+        """Return what returns the keys of providers and the tokens of MCP servers as they are stored now."""
+        keys, tokens = AuthStore(paths=self._core.paths), self._core.paths.mcp_auth
+        return lambda: [
+            *keys.keys(),
+            *(self._mcp_credentials.get().known_secrets(self._warn) if tokens.exists() else ()),
+        ]
+
+    def _warn(self, message: str) -> None:
+        """Log a warning, and show it on screens. May be called on any thread."""
+        from opencode_tui.schema.event.screen_event import ScreenToastShown
+
+        logger.warning(message)
+        toast = ScreenToastShown(message=message, variant="warning")
+        with suppress(RuntimeError):  # the engine is closed
+            self._loop.call_soon_threadsafe(
+                partial(self._core.bus.publish, toast, directory=str(self._project.directory))
+            )
+
+    def _make_sandbox(self) -> "Sandbox":
+        from opencode_tui.engine.sandbox.sandbox import Sandbox
+
+        core = self._core
+        sandbox = Sandbox(
+            settings=self.sandbox_settings,
+            project=self._project,
+            paths=core.paths,
+            environ=core.environ,
+            secrets=self.secrets.get(),
+            readable=[*self._readable(), *self._chosen_shell()],
+            granted_hosts=self._grants.hosts,
+        )
+        self._background.at_close(sandbox.close)
+        return sandbox
+
+    def _chosen_shell(self) -> list[Path]:
+        """Return the bash that the user prefers, which confined commands must see; not one of the project."""
+        shell = self._config.settings.shell
+        is_usable = shell is not None and os.path.isabs(shell) and not is_below(shell, self._project.directory)
+        return [Path(os.path.realpath(shell))] if shell is not None and is_usable else []
+
+    @property
+    def has_mcp(self) -> bool:
+        """Whether the settings have an MCP server that is switched on."""
+        entries = self._config.settings.mcp or {}
+        return any(entry.enabled is not False and hasattr(entry, "type") for entry in entries.values())
+
+    def _make_mcp_credentials(self) -> "McpCredentials":
+        from opencode_tui.engine.mcp.credentials import McpCredentials
+
+        return McpCredentials(self._core.paths)
+
+    @property
+    def uses_mcp(self) -> bool:
+        """Whether MCP servers may run here: of the settings, or added since."""
+        return self.has_mcp or self.mcp.made is not None
+
+    def _make_mcp(self) -> "McpServers":
+        from opencode_tui.config.redact import redact_text
+        from opencode_tui.engine.mcp.servers import McpOptions, McpServers
+
+        core, settings = self._core, self._config.settings
+        servers = McpServers(
+            settings.mcp or {},
+            settings.experimental,
+            McpOptions(
+                folder=self._project.directory,
+                worktree=self._project.worktree,
+                home=core.paths.home,
+                is_trusted=self.is_trusted,
+                environ=core.environ,
+                cache=core.paths.cache,
+                credentials=self._mcp_credentials.get(),
+                clock=core.clock,
+                publish=partial(core.bus.publish, directory=str(self._project.directory)),
+                reserved=frozenset(self._tool_names()),
+                redact=lambda text: redact_text(self.secrets.get().redact(text)),
+            ),
+        )
+        self._background.at_close(servers.close)
+        return servers
+
+    @property
+    def has_languages(self) -> bool:
+        """Whether language servers may start here."""
+        return self._config.settings.lsp is not False and not self._core.flags.is_lsp_disabled
+
+    @property
+    def _diagnostics_mode(self) -> Literal["edit", "turn", "off"]:
+        experimental = self._config.settings.experimental
+        return (experimental.lsp_diagnostics if experimental else None) or "edit"
+
+    @property
+    def checks_turns(self) -> bool:
+        """Whether errors are reported when a turn would end."""
+        return self.has_languages and self._diagnostics_mode == "turn"
+
+    def server_table(self) -> "ServerTable":
+        """Return the language servers of the settings and the known ones, and which are installed here. Blocks."""
+        from opencode_tui.engine.lsp.known_servers import ServerTable
+
+        return ServerTable(
+            self._config.settings.lsp if self.has_languages else False,
+            environ=self._core.environ,
+            directory=self._project.directory,
+            worktree=self._project.worktree,
+            is_trusted=self.is_trusted(),
+            is_sandboxed=self._is_sandboxed(),
+        )
+
+    def _make_languages(self) -> "LanguageServers":
+        from opencode_tui.engine.lsp.language_servers import LanguageServers, ServerOptions
+
+        core, project = self._core, self._project
+        directory = str(project.directory)
+
+        servers = LanguageServers(
+            make_table=self.server_table,
+            make_environ=self._program_environment,
+            start_confined=self._start_confined,
+            publish_updated=lambda: core.bus.publish(LspUpdated(), directory=directory),
+            publish_diagnostics=lambda server_id, path: core.bus.publish(
+                LspDiagnostics(server_id=server_id, path=str(path)), directory=directory
+            ),
+            options=ServerOptions(mode=self._diagnostics_mode),
+        )
+        self._background.at_close(servers.close)
+        return servers
+
+    async def find_symbol(self, path: Path, *, name: str, line: int | None) -> "FoundSymbol | None":
+        """Return a symbol of a file by its first line, from 1, or its name, if a language server that runs knows it."""
+        servers = self.languages.made
+        return None if servers is None else await servers.find_symbol(path, name=name, line=line)
+
+    def _make_formatters(self) -> "Formatters":
+        from opencode_tui.engine.format.formatters import Formatters
+        from opencode_tui.engine.format.known_formatters import FormatterTable
+
+        def make_table() -> FormatterTable:
+            return FormatterTable(
+                self._config.settings.formatter,
+                environ=self._core.environ,
+                directory=self._project.directory,
+                worktree=self._project.worktree,
+                is_trusted=self.is_trusted(),
+                is_sandboxed=self._is_sandboxed(),
+            )
+
+        return Formatters(
+            make_table=make_table,
+            make_environ=self._program_environment,
+            start_confined=self._start_confined,
+            scratch=self._core.paths.cache / "format",
+        )
+
+    def is_trusted(self) -> bool:
+        """Return whether the user trusted this folder, so that programs in it may start. Blocks for one small file."""
+        try:
+            return TrustStore(paths=self._core.paths).find(self._config.worktree) is not None
+        except TrustError:
+            return False
+
+    def _is_sandboxed(self) -> bool:
+        """Return whether commands are confined here. Blocks at first."""
+        return self.sandbox.get().find_status().tier != "none"
+
+    def _program_environment(self, is_confined: bool) -> dict[str, str]:
+        """Return the environment of programs that work on the project's files: without keys, PATH without the project.
+
+        For confined programs, and in a trusted folder where nothing confines commands, PATH is that of the user. Blocks.
+        """
+        environ = self.secrets.get().without_keys(self._core.environ)
+        if is_confined or (self.is_trusted() and not self._is_sandboxed()):
+            return environ
+        return {**environ, "PATH": safe_path(environ.get("PATH", ""), self._project.directory)}
+
+    async def _start_confined(
+        self, argv: Sequence[str], *, folder: Path, environ: Mapping[str, str], writable: Sequence[Path] = ()
+    ) -> "Process":
+        """Return a program that was started inside the sandbox. Raises OSError when it cannot be started there."""
+        from opencode_tui.engine.sandbox.piped import start_piped
+
+        launch = await self.sandbox.get().confine_helper(argv, folder=folder, environ=environ, writable=writable)
+        if launch is None:
+            raise OSError(f"{argv[0]} must run inside the sandbox, and none works here")
+        return await start_piped(launch)

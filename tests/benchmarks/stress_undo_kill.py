@@ -9,6 +9,7 @@ import sys
 import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 from opencode_tui.storage.paths import find_paths
@@ -43,7 +44,8 @@ def one_kill(folder: Path, server: ModelServer, chance: random.Random) -> tuple[
     working.kill()
     kill_session(working)
     for left in line.survivors():
-        os.kill(int(left.split()[0]), 9)
+        with suppress(ProcessLookupError):  # it has ended meanwhile
+            os.kill(int(left.split()[0]), 9)
     sessions = read_store(find_paths(environ).storage).of_kind("session")
     if not sessions or not read_store(find_paths(environ).storage).of_kind("message"):
         return [], 0

@@ -1,6 +1,7 @@
 """kill -9 at 200 points of a run: every record readable, nothing printed lost, no part left open, the next run works.
 
 Half of the kills strike directly after a random printed line, half at a moment uniform over the run; a whole run follows each.
+After each the whole store is read and compared with all that was printed, so each lane begins a new one after `STORE_KILLS`.
 """
 
 import argparse
@@ -17,17 +18,20 @@ from tests.support.provider.model_server import ModelServer
 
 KILLS = 200
 LANES = 2
+STORE_KILLS = 40
 
 
-def work_lane(folder: Path, server: ModelServer, number: int, kills: int) -> Lane:
-    """Kill and recover in turns and return the lane."""
-    lane = make_lane(folder / f"lane{number}", server.config(), seed=time.time_ns())
+def work_lane(folder: Path, server: ModelServer, number: int, kills: int) -> list[Lane]:
+    """Kill and recover in turns and return the lanes, one a store."""
+    lanes: list[Lane] = []
     for turn in counted(kills) if number == 0 else range(kills):
-        lane.kill(at_line=turn % 2 == 0)
-        lane.recover()
-        for complaint in lane.complaints[-3:]:
+        if turn % STORE_KILLS == 0:
+            lanes.append(make_lane(folder / f"lane{number}-{len(lanes)}", server.config(), seed=time.time_ns()))
+        lanes[-1].kill(at_line=turn % 2 == 0)
+        lanes[-1].recover()
+        for complaint in lanes[-1].complaints[-3:]:
             print(f"lane {number}: {complaint}", file=sys.stderr, flush=True)
-    return lane
+    return lanes
 
 
 def main() -> int:
@@ -37,7 +41,7 @@ def main() -> int:
     kills = rounds(parser.parse_args().kills, 20)
     with tempfile.TemporaryDirectory() as name, ModelServer() as server, ThreadPoolExecutor(LANES) as pool:
         jobs = [pool.submit(work_lane, Path(name), server, number, kills // LANES) for number in range(LANES)]
-        lanes = [job.result() for job in jobs]
+        lanes = [lane for job in jobs for lane in job.result()]
     printed = sum(len(lane.printed) for lane in lanes)
     wrong = [complaint for lane in lanes for complaint in lane.complaints]
     for complaint in wrong[:20]:

@@ -27,7 +27,7 @@ from opencode_tui.storage.task_folders import record_task
 from tests.support.provider.model_server import ModelServer
 from tests.support.world.cli import CommandLine, kill_session
 from tests.support.world.in_process import Commands
-from tests.support.world.repo import Repo, make_repo
+from tests.support.world.repo import Repo, content, make_repo
 
 
 @pytest.fixture
@@ -72,11 +72,6 @@ def read_results(tasks: Path) -> dict[str, Any]:
     found = {one["id"]: one for one in map(json.loads, lines)}
     assert len(found) == len(lines)
     return found
-
-
-def content(folder: Path) -> dict[str, bytes]:
-    """Return all files of a work tree and its git folder, but the log of the index."""
-    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
 _OWN_INDEX = "git rm -q --cached a.py && git reset -q && grep hello new.txt"
@@ -248,19 +243,19 @@ def test_files_of_a_sparse_checkout_and_of_new_repositories_are_changes_and_a_br
     repo.write("out/o.txt", "one\n")
     repo.commit("folders")
     repo.git("sparse-checkout", "set", "in")
-    locked = "mkdir -p new; touch new/file $(git rev-parse --git-dir)/index.lock"
+    broken = "mkdir -p new; touch new/file; echo x | tee $(git rev-parse --git-dir)/index"
     nested = "mkdir -p new; echo x | tee new/file; git init -q new; git init -q new/inner; touch new/inner/other"
     tasks = write_tasks(
         tmp_path,
         {"id": "sparse", "prompt": tool("bash", command=nested, description="d"), "check": "test -d new/inner/.git"},
-        {"id": "locked", "prompt": tool("bash", command=locked, description="d")},
+        {"id": "broken", "prompt": tool("bash", command=broken, description="d")},
     )
     assert line.run("batch", str(tasks), "--jobs", "2").code == 1
     found = read_results(tasks)
     assert (found["sparse"]["status"], found["sparse"]["files"]) == ("done", ["new/file", "new/inner/other"])
-    assert "index.lock" in found["locked"]["error"]
-    assert found["locked"]["cost"] > 0
-    assert found["locked"]["session"]
+    assert "index file" in found["broken"]["error"]
+    assert found["broken"]["cost"] > 0
+    assert found["broken"]["session"]
 
 
 async def test_what_other_tasks_change_in_the_repository_is_no_change_of_a_command(

@@ -8,13 +8,13 @@ import asyncio
 import itertools
 import os
 import shutil
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from msgspec import Struct
 
+from opencode_tui.engine.project.changes import TIMEOUT_S, WorktreeChanges, read_changes, split_names
 from opencode_tui.engine.project.git import SafeGit
 from opencode_tui.engine.project.repository import Repository, find_repository, read_small
 from opencode_tui.schema.error import ConfigError, GitUnavailableError
@@ -29,13 +29,6 @@ class LinkedWorktree(Struct, frozen=True):
     path: Path
     branch: str
     start: str
-
-
-class WorktreeChanges(Struct, frozen=True):
-    """The changes of a work tree since a commit, as `git apply` reads them, and the paths of the changed files."""
-
-    diff: str
-    files: tuple[str, ...]
 
 
 class LinkedWorktrees:
@@ -126,11 +119,11 @@ class LinkedWorktrees:
     async def _refuse_overwriting(self, path: Path, target: str, variables: Mapping[str, str]) -> None:
         """Raise ConfigError when files of a commit would replace ignored ones of a worktree, which git does without asking."""
         options = ("-z", "--others", "--ignored", "--exclude-standard")
-        ignored = _names(await self._git.run("ls-files", *options, folder=path, more=variables))
+        ignored = split_names(await self._git.run("ls-files", *options, folder=path, more=variables))
         if not ignored:
             return
         listed = await self._git.run("ls-tree", "-r", "-z", "--name-only", target, folder=path, more=variables)
-        files = set(_names(listed))
+        files = set(split_names(listed))
         occupied = files.union(*map(_folders, files))
         lost = [name for name in ignored if name in occupied or files.intersection(_folders(name))]
         if lost:
@@ -195,17 +188,17 @@ class DetachedWorktrees:
         """Return the number of files that differ from HEAD or are new."""
         variables = await self._git.without_filters(self._repository)
         status = await self._git.run("status", "--porcelain", "-z", "--no-renames", more=variables)
-        return len(_names(status))
+        return len(split_names(status))
 
     async def add(self, path: Path, commit: str) -> None:
         """Create a worktree with the files of a commit, without filters."""
         await self._git.run("worktree", "add", "--quiet", "--detach", "--no-checkout", str(path), commit)
         await self._git.run("read-tree", commit, folder=path)
-        variables = await self._plain(path)
-        await self._git.run("checkout-index", "--all", "--index", "--quiet", folder=path, more=variables)
+        words, variables = ("checkout-index", "--all", "--index", "--quiet"), await self._plain(path)
+        await self._git.run(*words, folder=path, more=variables, timeout_s=TIMEOUT_S)
 
     async def remove(self, path: Path) -> None:
-        """Remove a worktree with all its files, also a damaged or incomplete one."""
+        """Remove a worktree or a clone with all its files, also a damaged or incomplete one."""
         await asyncio.to_thread(shutil.rmtree, path, ignore_errors=True)
         if not await asyncio.to_thread(self._is_listed, path):
             return
@@ -221,76 +214,11 @@ class DetachedWorktrees:
         return any((read_small(Path(entry.path, "gitdir")) or "").strip() == str(path / ".git") for entry in entries)
 
     async def changes(self, path: Path, base: str) -> WorktreeChanges:
-        """Return what differs between a commit and a worktree, new files included, ignored ones not.
-
-        New objects go to a temporary folder, so that the repository stays as it is. Files that are not UTF-8 count as binary.
-        """
-        variables = dict(await self._plain(path))
-        with tempfile.TemporaryDirectory(dir=path.parent, prefix="diff-") as temporary:
-            folder = Path(temporary)
-            (folder / "attributes").write_text("* -diff\n")
-            objects = folder / "objects"
-            objects.mkdir()
-            variables["GIT_OBJECT_DIRECTORY"] = str(objects)
-            variables["GIT_ALTERNATE_OBJECT_DIRECTORIES"] = str(self._repository.common_dir / "objects")
-            hidden = await self._hide_repositories(path, folder, variables)
-            try:
-                return await self._diff(path, base, folder, variables)
-            finally:
-                for place, kept in reversed(hidden):
-                    await asyncio.to_thread(kept.rename, place)
-
-    async def _hide_repositories(
-        self, path: Path, folder: Path, variables: Mapping[str, str]
-    ) -> list[tuple[Path, Path]]:
-        """Move the `.git` of new nested repositories away, whose files git would leave out; return from where to where."""
-        hidden: list[tuple[Path, Path]] = []
-        while True:
-            listing = await self._git.run(
-                "ls-files", "-z", "--others", "--exclude-standard", folder=path, more=variables
-            )
-            found = [path / name / ".git" for name in listing.split("\0") if name.endswith("/")]
-            if not found:
-                return hidden
-            for place in found:
-                kept = folder / f"git-{len(hidden)}"
-                try:
-                    await asyncio.to_thread(place.rename, kept)
-                except OSError:
-                    return hidden
-                hidden.append((place, kept))
-
-    async def _diff(self, path: Path, base: str, folder: Path, given: Mapping[str, str]) -> WorktreeChanges:
-        """Return the changes; `folder` has the attributes that make every file a binary one."""
-        variables = dict(given)
-        sparse = ("--sparse",) if await self._is_sparse(variables) else ()
-        await self._git.run("add", *sparse, "--intent-to-add", "--all", "--", ".", folder=path, more=variables)
-        names = await self._git.run("diff", "--name-only", "-z", "--no-renames", base, folder=path, more=variables)
-        options = (
-            "--binary",
-            "--full-index",
-            "--no-renames",
-            "--no-color",
-            "--src-prefix=a/",
-            "--dst-prefix=b/",
-            base,
-        )
-        diff = await self._git.run("diff", *options, folder=path, more=variables)
-        if not _is_unicode(diff):
-            number = variables["GIT_CONFIG_COUNT"]
-            variables["GIT_CONFIG_COUNT"] = str(int(number) + 1)
-            variables[f"GIT_CONFIG_KEY_{number}"] = "core.attributesFile"
-            variables[f"GIT_CONFIG_VALUE_{number}"] = str(folder / "attributes")
-            diff = await self._git.run("diff", *options, folder=path, more=variables)
-        return WorktreeChanges(diff, tuple(_names(names)))
-
-    async def _is_sparse(self, variables: Mapping[str, str]) -> bool:
-        """Return whether git refuses to add files outside of a sparse checkout's folders."""
-        try:
-            found = await self._git.run("config", "--type=bool", "core.sparseCheckout", more=variables)
-        except GitUnavailableError:  # it is not set
-            return False
-        return found.strip() == "true"
+        """Return what differs between a commit and a worktree, new files included, ignored ones not."""
+        variables = await self._plain(path)
+        index = Path(variables["GIT_DIR"], "index")
+        objects = (self._repository.common_dir / "objects",)
+        return await read_changes(self._git, path, base, variables, index=index, objects=objects)
 
     async def make_branch(self, name: str, *, base: str, patch: Path, message: str) -> tuple[str, bool]:
         """Create a branch with one commit, a patch on top of `base`, beside the work tree; return it, and whether it is new.
@@ -360,23 +288,10 @@ class DetachedWorktrees:
         return await self._git.without_filters(repository)
 
 
-def _is_unicode(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
 def shorten_names(names: Sequence[str]) -> str:
     """Return the first names, and how many there are beyond them."""
     more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
     return ", ".join(names[:_SHOWN]) + more
-
-
-def _names(listing: str) -> list[str]:
-    """Return the names in a list of git; a nested repository is listed as a folder with a slash at its end."""
-    return [name.rstrip("/") for name in listing.split("\0") if name]
 
 
 def _folders(name: str) -> Iterator[str]:

@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from opencode_tui.engine.project.linked_worktree import LinkedWorktrees
+from opencode_tui.engine.project.linked_worktree import DetachedWorktrees, LinkedWorktrees
 from opencode_tui.engine.project.repository import find_repository
 from tests.support.world.repo import make_repo, run_git
 
@@ -20,3 +20,20 @@ async def test_the_main_work_tree_is_never_listed_and_a_linked_one_is_removed(tm
         assert [one.path for one in await worktrees.list()] == [linked.path]
     await worktrees.remove_clean((await worktrees.list())[0])
     assert not linked.path.exists() and repo.path.exists()
+
+
+async def test_a_worktree_whose_index_is_a_link_changes_no_other_index(tmp_path: Path) -> None:
+    repo = make_repo(tmp_path / "r")
+    base = repo.commit(**{"a.txt": "one\n"})
+    repository = find_repository(repo.path)
+    assert repository is not None
+    worktrees = DetachedWorktrees(repository, environ=os.environ)
+    path = tmp_path / "tree"
+    await worktrees.add(path, base)
+    (path / "b.txt").write_text("new\n")
+    before = (repo.path / ".git/index").read_bytes()
+    index = repo.path / ".git/worktrees/tree/index"
+    index.unlink()
+    index.symlink_to(repo.path / ".git/index")
+    assert (await worktrees.changes(path, base)).files == ("b.txt",)
+    assert (repo.path / ".git/index").read_bytes() == before

@@ -84,6 +84,11 @@ def make_repo(path: Path, *, branch: str = "main") -> Repo:
     return Repo(path)
 
 
+def content(folder: Path) -> dict[str, bytes]:
+    """Return all files below a folder, such as a work tree with its git folder, by their relative path."""
+    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
 @cache
 def _template(branch: str) -> dict[str, bytes | None]:
     """Return the files of an empty repository without git's sample hooks, and its folders (None), each before its content."""

@@ -1,0 +1,148 @@
+"""The changes of a work tree that a task worked in, read without a write to its repository.
+
+What the task left is hostile: its index may be a link to another file, which git would write. So git works on a copy of it, and
+new objects go to a temporary folder.
+"""
+
+import asyncio
+import os
+import stat
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from msgspec import Struct
+
+from opencode_tui.engine.project.git import SafeGit
+from opencode_tui.schema.error import GitUnavailableError
+
+TIMEOUT_S = 600.0
+"""How long git may read or write all files of a work tree: on a busy disk 50,000 files take more than half a minute."""
+
+
+class WorktreeChanges(Struct, frozen=True):
+    """The changes of a work tree since a commit, as `git apply` reads them, and the paths of the changed files."""
+
+    diff: str
+    files: tuple[str, ...]
+
+
+async def read_changes(
+    git: SafeGit, path: Path, base: str, given: Mapping[str, str], *, index: Path, objects: Sequence[Path]
+) -> WorktreeChanges:
+    """Return what differs between a commit and the work tree at `path`, new files included, ignored ones not.
+
+    `given` are variables that name the repository and the work tree and disable filters, `objects` the folders with its objects.
+    A work tree without an index counts as if it had that of the commit. Files that are not UTF-8 count as binary. Raises
+    GitUnavailableError.
+    """
+    variables = dict(given)
+    with tempfile.TemporaryDirectory(dir=path.parent, prefix="diff-") as temporary:
+        folder = Path(temporary)
+        (folder / "attributes").write_text("* -diff\n")
+        (folder / "objects").mkdir()
+        variables["GIT_OBJECT_DIRECTORY"] = str(folder / "objects")
+        variables["GIT_ALTERNATE_OBJECT_DIRECTORIES"] = name_alternates(objects)
+        variables["GIT_INDEX_FILE"] = str(folder / "index")
+        if not await asyncio.to_thread(copy_regular_file, index, folder / "index"):
+            await git.run("read-tree", base, folder=path, more=variables)
+        hidden = await _hide_repositories(git, path, folder, variables)
+        try:
+            return await _diff(git, path, base, folder, variables)
+        finally:
+            for place, kept in reversed(hidden):
+                await asyncio.to_thread(kept.rename, place)
+
+
+def copy_regular_file(source: Path, target: Path) -> bool:
+    """Copy a file and return True; return False when it does not exist or is a link or no regular file. Blocks."""
+    try:
+        opened = os.open(source, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
+    except OSError:
+        return False
+    with open(opened, "rb") as file:
+        if not stat.S_ISREG(os.fstat(opened).st_mode):
+            return False
+        target.write_bytes(file.read())
+    return True
+
+
+def name_alternates(objects: Sequence[Path]) -> str:
+    """Return folders with objects as git reads them in `GIT_ALTERNATE_OBJECT_DIRECTORIES`."""
+    return os.pathsep.join(_quote(str(path)) for path in objects)
+
+
+def _quote(name: str) -> str:
+    """Return a path as one element of a list; git reads a quoted one like a string of C."""
+    if os.pathsep not in name and not name.startswith('"'):
+        return name
+    escaped = name.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
+
+
+async def _hide_repositories(
+    git: SafeGit, path: Path, folder: Path, variables: Mapping[str, str]
+) -> list[tuple[Path, Path]]:
+    """Move the `.git` of new nested repositories away, whose files git would leave out; return from where to where."""
+    hidden: list[tuple[Path, Path]] = []
+    while True:
+        listing = await git.run("ls-files", "-z", "--others", "--exclude-standard", folder=path, more=variables)
+        found = [path / name / ".git" for name in listing.split("\0") if name.endswith("/")]
+        if not found:
+            return hidden
+        for place in found:
+            kept = folder / f"git-{len(hidden)}"
+            try:
+                await asyncio.to_thread(place.rename, kept)
+            except OSError:
+                return hidden
+            hidden.append((place, kept))
+
+
+async def _diff(git: SafeGit, path: Path, base: str, folder: Path, given: Mapping[str, str]) -> WorktreeChanges:
+    """Return the changes; `folder` has the attributes that make every file a binary one."""
+    variables = dict(given)
+    sparse = ("--sparse",) if await _is_sparse(git, variables) else ()
+    await git.run(
+        "add", *sparse, "--intent-to-add", "--all", "--", ".", folder=path, more=variables, timeout_s=TIMEOUT_S
+    )
+    names = await git.run("diff", "--name-only", "-z", "--no-renames", base, folder=path, more=variables)
+    options = (
+        "--binary",
+        "--full-index",
+        "--no-renames",
+        "--no-color",
+        "--src-prefix=a/",
+        "--dst-prefix=b/",
+        base,
+    )
+    diff = await git.run("diff", *options, folder=path, more=variables, timeout_s=TIMEOUT_S)
+    if not _is_unicode(diff):
+        number = variables["GIT_CONFIG_COUNT"]
+        variables["GIT_CONFIG_COUNT"] = str(int(number) + 1)
+        variables[f"GIT_CONFIG_KEY_{number}"] = "core.attributesFile"
+        variables[f"GIT_CONFIG_VALUE_{number}"] = str(folder / "attributes")
+        diff = await git.run("diff", *options, folder=path, more=variables, timeout_s=TIMEOUT_S)
+    return WorktreeChanges(diff, tuple(split_names(names)))
+
+
+async def _is_sparse(git: SafeGit, variables: Mapping[str, str]) -> bool:
+    """Return whether git refuses to add files outside of a sparse checkout's folders."""
+    try:
+        found = await git.run("config", "--type=bool", "core.sparseCheckout", more=variables)
+    except GitUnavailableError:  # it is not set
+        return False
+    return found.strip() == "true"
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def split_names(listing: str) -> list[str]:
+    """Return the names in a list of git; a nested repository is listed as a folder with a slash at its end."""
+    return [name.rstrip("/") for name in listing.split("\0") if name]

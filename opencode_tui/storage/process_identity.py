@@ -24,12 +24,18 @@ def current_process() -> ProcessIdentity:
 
 
 def is_alive(process: ProcessIdentity) -> bool:
-    """Return whether a process is running; one of another host counts as running, because it cannot be checked."""
+    """Return whether a process is running; one of another host counts as running, because it cannot be checked.
+
+    One that has ended does not count although its parent has not asked for its exit code, as in a container without an init.
+    """
     if process.host != socket.gethostname():
         return True
     if not is_running(process.pid):
         return False
-    return not process.started or process.started == _start_time(process.pid)
+    fields = _status(process.pid)
+    if fields and fields[0] in ("Z", "X"):
+        return False
+    return not process.started or process.started == (fields[19] if fields else "")
 
 
 def is_running(pid: int) -> bool:

@@ -1,4 +1,4 @@
-"""Runs one task: a worktree of its own, one turn in it, its changes, its check; then the worktree is removed.
+"""Runs one task: a worktree or a clone of its own, one turn in it, its changes, its check; then the worktree is removed.
 
 `opencode-tui batch task` runs it, in a process of its own. Permission requests are answered as with `--auto`, nothing outside the
 sandbox. The session is in the user's store and belongs to the folder of the task.
@@ -67,7 +67,7 @@ async def run_task(order: TaskOrder, environ: Mapping[str, str], on_cost: OnCost
     begin = time.monotonic()
     try:
         repository = await asyncio.to_thread(open_repository, environ, Path(order.directory))
-        async with repository.worktree(order.commit, order.task.id) as tree:
+        async with repository.worktree(order.commit, order.task.id, is_isolated=order.isolate) as tree:
             return await _Task(order, environ, repository, tree, begin, on_cost).run()
     except OpencodeError as error:
         return failed_result(order, str(error), seconds=time.monotonic() - begin)

@@ -1,7 +1,8 @@
 """Instances of SWE-bench as tasks, and results as its predictions.
 
 The fields are those of the data set (https://www.swebench.com, "Datasets"): `instance_id`, `repo` as OWNER/NAME, `base_commit` and
-`problem_statement` are read. What would give the answer away, the change, its tests and the hints, is left out of the task.
+`problem_statement` are read. What would give the answer away, the change, its tests and the hints, is left out of the task, and
+the task works in a clone without later commits.
 """
 
 import json
@@ -64,6 +65,7 @@ def read_instances(data: bytes, name: str, repositories: Path) -> list[BatchTask
             "prompt": _PROMPT.format(problem=fields["problem_statement"].strip()),
             "dir": str(folder),
             "base": fields["base_commit"],
+            "isolate": True,
         }
         tasks[fields["instance_id"]] = make_task(task, where)
     if not tasks:

@@ -20,14 +20,14 @@ from opencode_tui.schema.record import JsonObject, Record, absent
 Status = Literal["done", "failed", "timeout", "rejected"]
 
 _ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,99}")
-_KEYS = "id, prompt, dir, base, model, agent, timeout, check"
+_KEYS = "id, prompt, dir, base, model, agent, timeout, check, isolate"
 
 
 class BatchTask(Record):
     """One task. `dir` is a folder in a repository, `base` a commit of it (HEAD by default), `check` a shell command.
 
     The task is done when `check` exits with 0 in its worktree; without one, when the turn ends without an error. `timeout` is in
-    seconds and covers both.
+    seconds and covers both. With `isolate` the task works in a clone of `base` that has nothing newer, not in a worktree.
     """
 
     id: str
@@ -38,6 +38,7 @@ class BatchTask(Record):
     agent: str | None = absent()
     timeout: float | None = absent()
     check: str | None = absent()
+    isolate: bool | None = absent()
 
     def fingerprint(self) -> str:
         """Return a short digest of all fields: a changed task has another one."""
@@ -48,7 +49,8 @@ class TaskOrder(Record):
     """What one task process gets: a task with all defaults filled in.
 
     `directory` is absolute. `commit` is the full id of the commit to start from, `timeout` in seconds, `max_cost` in USD. With
-    `export_session` the result has the session's records in `export`, for a store elsewhere.
+    `isolate` the task works in a clone of the commit, with `export_session` the result has the session's records in `export`, for a
+    store elsewhere.
     """
 
     task: BatchTask
@@ -58,6 +60,7 @@ class TaskOrder(Record):
     agent: str | None = absent()
     timeout: float | None = absent()
     max_cost: float | None = absent()
+    isolate: bool = False
     export_session: bool = False
 
 

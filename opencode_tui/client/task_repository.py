@@ -1,4 +1,4 @@
-"""The repository of batch tasks: a worktree for each, its changes, and the worktrees that killed processes left."""
+"""The repository of batch tasks: a worktree or a clone for each, its changes, and what killed processes left."""
 
 import asyncio
 import os
@@ -14,7 +14,9 @@ from pathlib import Path
 from msgspec import Struct
 
 from opencode_tui.cancellation import run_to_completion
-from opencode_tui.engine.project.linked_worktree import BRANCHES, DetachedWorktrees, WorktreeChanges
+from opencode_tui.engine.project.changes import WorktreeChanges
+from opencode_tui.engine.project.isolated_clone import IsolatedClones
+from opencode_tui.engine.project.linked_worktree import BRANCHES, DetachedWorktrees
 from opencode_tui.engine.project.repository import Repository, find_repository
 from opencode_tui.engine.sandbox.temp import delete_caches
 from opencode_tui.schema.error import ConfigError, OpencodeError, StorageError
@@ -30,11 +32,15 @@ _LOCK_MS = 60_000
 
 
 class TaskWorktree(Struct, frozen=True):
-    """A worktree of one task: its top, and the folder in it that corresponds to the task's folder."""
+    """A worktree of one task: its top, and the folder in it that corresponds to the task's folder.
+
+    With `is_isolated` it is a clone, which shares nothing with the repository.
+    """
 
     top: Path
     directory: Path
     commit: str
+    is_isolated: bool = False
 
 
 class TaskRepository(Struct, frozen=True):
@@ -44,6 +50,7 @@ class TaskRepository(Struct, frozen=True):
     repository: Repository
     paths: Paths
     worktrees: DetachedWorktrees
+    clones: IsolatedClones
 
     async def find_commit(self, name: str) -> str:
         """Return the full ID of a commit. Raises ConfigError when there is none of this name."""
@@ -54,8 +61,10 @@ class TaskRepository(Struct, frozen=True):
         return await self.worktrees.count_uncommitted()
 
     @asynccontextmanager
-    async def worktree(self, commit: str, name: str) -> AsyncGenerator[TaskWorktree, None]:
-        """Create a worktree for a task in our cache folder; on leaving it is removed, whatever happens inside."""
+    async def worktree(
+        self, commit: str, name: str, *, is_isolated: bool = False
+    ) -> AsyncGenerator[TaskWorktree, None]:
+        """Create a worktree or a clone for a task in our cache folder; on leaving it is removed, whatever happens inside."""
         unique = f"{re.sub(r'[^A-Za-z0-9_-]', '-', name)[:40]}-{secrets.token_hex(4)}"
         try:
             path = await asyncio.to_thread(
@@ -69,17 +78,20 @@ class TaskRepository(Struct, frozen=True):
             raise StorageError(f"{self.paths.tasks} cannot be written ({error.strerror}); make it writable") from error
         path = await asyncio.to_thread(path.resolve)
         try:
-            async with self._lock():
-                await self.worktrees.add(path, commit)
+            if is_isolated:
+                await self.clones.add(path, commit)
+            else:
+                async with self._lock():
+                    await self.worktrees.add(path, commit)
             directory = path / self.directory.relative_to(self.repository.worktree)
             if not await asyncio.to_thread(directory.is_dir):
                 raise ConfigError(f"{self.directory} does not exist in the commit {commit[:12]}; commit it first")
-            yield TaskWorktree(path, directory, commit)
+            yield TaskWorktree(path, directory, commit, is_isolated)
         finally:
             await run_to_completion(self.remove(unique))
 
     async def remove(self, name: str) -> None:
-        """Remove the worktree of this name, and its record."""
+        """Remove the worktree or the clone of this name, and its record."""
         path = await asyncio.to_thread((self.paths.tasks / name).resolve)
         async with self._lock():
             await self.worktrees.remove(path)
@@ -88,7 +100,7 @@ class TaskRepository(Struct, frozen=True):
 
     async def changes(self, tree: TaskWorktree) -> WorktreeChanges:
         """Return what the task changed in its worktree."""
-        return await self.worktrees.changes(tree.top, tree.commit)
+        return await (self.clones if tree.is_isolated else self.worktrees).changes(tree.top, tree.commit)
 
     async def make_branch(self, name: str, *, base: str, diff: str, message: str) -> tuple[str, bool]:
         """Commit a task's changes on a branch of their own; return the branch, and whether it is new.
@@ -138,7 +150,14 @@ def open_repository(environ: Mapping[str, str], directory: Path) -> TaskReposito
         raise ConfigError(
             f"{directory} is not in a git repository; a task needs one for its worktree (`git init`, then commit)"
         )
-    return TaskRepository(real, repository, find_paths(environ), DetachedWorktrees(repository, environ=environ))
+    return _make_repository(real, repository, find_paths(environ), environ)
+
+
+def _make_repository(
+    directory: Path, repository: Repository, paths: Paths, environ: Mapping[str, str]
+) -> TaskRepository:
+    worktrees = DetachedWorktrees(repository, environ=environ)
+    return TaskRepository(directory, repository, paths, worktrees, IsolatedClones(repository, environ=environ))
 
 
 async def remove_leftovers(environ: Mapping[str, str]) -> int:
@@ -163,9 +182,7 @@ async def _remove_left(environ: Mapping[str, str], paths: Paths, left: TaskFolde
     repository = await asyncio.to_thread(find_repository, Path(left.origin))
     if repository is not None and str(repository.common_dir) == left.common_dir:
         with suppress(OpencodeError):
-            await TaskRepository(
-                Path(left.origin), repository, paths, DetachedWorktrees(repository, environ=environ)
-            ).remove(left.name)
+            await _make_repository(Path(left.origin), repository, paths, environ).remove(left.name)
             return
     await asyncio.to_thread(shutil.rmtree, path, ignore_errors=True)
     await asyncio.to_thread(delete_record, paths, left.name)

@@ -1,7 +1,7 @@
 """The records of the worktrees of batch tasks: where each came from, and the process that works in it.
 
-`{cache}/batch/NAME` is a worktree, `NAME.json` beside it its record, written before the worktree exists. A confined command reaches
-only its own worktree, so a record can be believed.
+`{cache}/batch/NAME` is a worktree or a clone, `NAME.json` beside it its record, written before the worktree exists. A confined
+command reaches only its own worktree, so a record can be believed.
 """
 
 import os

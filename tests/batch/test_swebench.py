@@ -10,9 +10,11 @@ import pytest
 from opencode_tui.batch.swebench import check_predictions_path, is_instances, read_instances, write_predictions
 from opencode_tui.batch.task import TaskResult
 from opencode_tui.schema.error import ConfigError
+from opencode_tui.storage.paths import Paths
 from tests.benchmarks.eval.grade import grade
 from tests.benchmarks.eval.task_set import EvalModel, build_repository, read_task, read_tasks
 from tests.support.provider.model_server import ModelServer
+from tests.support.world.repo import Repo, content
 
 INSTANCE: dict[str, object] = {
     "instance_id": "ann__lib-1",
@@ -148,6 +150,10 @@ tests/test_half.py::test_odd
 === pass
 tests/test_half.py::test_even
 === read half.py
+=== bash
+git log --all --format=%H; git cat-file --batch-all-objects --batch-check; git reflog; git fsck --lost-found; git remote -v
+=== bash
+git -C ORIGIN log --all --format=%H
 === edit half.py
 <<<<
     return n // 2
@@ -159,9 +165,21 @@ It divides exactly now.
 """
 
 
-def test_an_instance_is_run_predicted_and_graded(tmp_path: Path, environ: dict[str, str]) -> None:
-    task = read_task("half", _TASK)
+def test_an_instance_is_run_predicted_and_graded_and_sees_nothing_later(
+    tmp_path: Path, environ: dict[str, str], paths: Paths
+) -> None:
+    origin = Repo(tmp_path / "repos" / "small__half")
+    task = read_task("half", _TASK.replace("ORIGIN", str(origin.path)))
     instance = build_repository(task, tmp_path / "repos")
+    known = set(origin.git("rev-list", "--objects", "--no-object-names", "HEAD").split())
+    origin.commit("the fix", **{"half.py": "def half(n):\n    return n / 2\n"})
+    origin.git("tag", "-am", "release", "v2")
+    origin.write("half.py", "stashed\n")
+    origin.git("stash")
+    origin.git("remote", "add", "origin", str(origin.path))
+    listing = origin.git("cat-file", "--batch-all-objects", "--batch-check=%(objectname)")
+    later = set(listing.split()) - known
+    before = content(origin.path / ".git")
     (tmp_path / "bench.json").write_text(json.dumps([instance]))
     with ModelServer(model=EvalModel([task])) as server:
         config = {"model": "fake/fake-model", "provider": server.config()}
@@ -174,7 +192,12 @@ def test_an_instance_is_run_predicted_and_graded(tmp_path: Path, environ: dict[s
             encoding="utf-8",
             check=False,
         )
+        shown = json.dumps(server.bodies)
     assert done.returncode == 0, done.stderr
+    assert len(later) == 9 and [name for name in later if name in shown] == []
+    assert len(known) == 6 and [name for name in known if name not in shown] == []
+    assert content(origin.path / ".git") == before
+    assert list(paths.tasks.iterdir()) == []
     [prediction] = [json.loads(line) for line in (tmp_path / "preds.jsonl").read_text().splitlines()]
     assert (prediction["instance_id"], prediction["model_name_or_path"]) == ("small__half-1", "fake/fake-model")
     assert grade(instance, tmp_path / "repos", prediction["model_patch"]).is_solved

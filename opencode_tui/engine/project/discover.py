@@ -22,6 +22,7 @@ from opencode_tui.schema.api.project import GLOBAL_PROJECT
 from opencode_tui.schema.error import ConfigError, GitUnavailableError
 from opencode_tui.storage.files import AtomicWriter, FileSystem
 from opencode_tui.storage.paths import Paths
+from opencode_tui.storage.task_folders import task_origin
 
 _COMMIT = re.compile(r"(?:[0-9a-f]{40}|[0-9a-f]{64})\Z")
 
@@ -57,7 +58,9 @@ def discover(directory: Path, *, paths: Paths, environ: Mapping[str, str]) -> Pr
     if repository is None:
         return Project(id=GLOBAL_PROJECT, directory=real, worktree=real)
     try:
-        name, warnings = _identify(repository, cache=paths.cache, environ=environ)
+        origin = task_origin(paths, repository.worktree)  # a batch task's clone has the project of its origin
+        named = repository if origin is None else find_repository(Path(origin)) or repository
+        name, warnings = _identify(named, cache=paths.cache, environ=environ)
     except GitUnavailableError as error:
         return Project(
             id=GLOBAL_PROJECT,

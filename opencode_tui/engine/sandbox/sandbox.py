@@ -18,6 +18,7 @@ from msgspec.structs import replace
 
 from opencode_tui.config.settings.settings import SandboxSettings
 from opencode_tui.engine.project.discover import Project
+from opencode_tui.engine.project.repository import find_repository
 from opencode_tui.engine.sandbox import folders
 from opencode_tui.engine.sandbox.caches import Caches, find_caches
 from opencode_tui.engine.sandbox.changes import BEFORE_S, Change, ProjectFiles, ProtectedState, compare, undo
@@ -27,7 +28,7 @@ from opencode_tui.engine.sandbox.policy import RELAY_PORT, Policy
 from opencode_tui.engine.sandbox.temp import cache_name, delete_abandoned, delete_temp, temp_folder
 from opencode_tui.engine.sandbox.tier import Tier, choose
 from opencode_tui.storage.paths import Paths, ensure
-from opencode_tui.storage.task_folders import is_task_worktree
+from opencode_tui.storage.task_folders import is_task_worktree, task_origin
 
 if TYPE_CHECKING:
     from opencode_tui.engine.sandbox.proxy import HostAccess, HostProxy
@@ -308,6 +309,8 @@ class Sandbox:
         project = (self._project.worktree, *git.write)
         readable, writable = self._named("readable"), self._named("writable")
         private = [path for path in (*self._private, *self._own_below(readable | writable)) if path.exists()]
+        reachable = (*tools.read, *readable.values(), *writable.values())
+        private += [path for path in self._find_origin() if any(path.is_relative_to(one) for one in reachable)]
         temp = ensure(temp_folder(self._paths, session_id))
         os.utime(temp)
         return Policy(
@@ -339,6 +342,15 @@ class Sandbox:
         own, objects = repository.git_dir, repository.common_dir / "objects"
         fixed = (own / "commondir", own / "gitdir", objects / "info", objects / "pack")
         return _GitAccess(self._git, (own, objects), tuple(path for path in fixed if path.exists()))
+
+    def _find_origin(self) -> tuple[Path, ...]:
+        """Return the folders of the repository that a batch task's clone was made from: it has what the task must not see."""
+        worktree, own = self._project.worktree, self._project.repository
+        if own is None or own.common_dir != worktree / ".git":
+            return ()
+        origin = task_origin(self._paths, worktree)
+        repository = None if origin is None else find_repository(Path(origin))
+        return () if repository is None else (repository.main_worktree, repository.common_dir, repository.worktree)
 
     def _named(self, setting: Literal["readable", "writable", "hidden"]) -> dict[Path, Path]:
         """Return the existing paths of a setting with their real paths."""

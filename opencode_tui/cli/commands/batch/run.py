@@ -30,6 +30,7 @@ class _Run(click.Command):
 @click.option("--max-cost", type=click.FloatRange(0, min_open=True), metavar="USD", help="Cost limit of each task.")
 @click.option("--total-timeout", type=click.FloatRange(0, min_open=True), metavar="SECONDS", help="Time limit of all.")
 @click.option("--total-cost", type=click.FloatRange(0, min_open=True), metavar="USD", help="Cost limit of all.")
+@click.option("--isolate", "is_isolated", is_flag=True, help="Clone without later commits instead of a worktree.")
 @click.option("--repos", metavar="DIR", help="For SWE-bench: folder with the checkouts, OWNER__NAME or OWNER/NAME.")
 @click.option("--predictions", metavar="FILE", help="Write SWE-bench predictions there (.jsonl or .json).")
 @click.option("--scheduler", metavar="URL", help="Run on the workers of a Dask scheduler (see `batch worker`).")
@@ -37,12 +38,15 @@ class _Run(click.Command):
 def run(**options: Any) -> int:
     """Run each task of TASKS in a process and a git worktree of its own.
 
-    TASKS has a JSON object a line: {"id", "prompt", "dir"?, "base"?, "model"?, "agent"?, "timeout"?, "check"?} (- reads standard
-    input). `dir` counts from the folder of TASKS, by default the current folder is used; `check` is a shell command that must end
-    with 0. Questions are answered as with --auto, nothing leaves the sandbox. Sessions are listed as any other.
+    TASKS has a JSON object a line: {"id", "prompt", "dir"?, "base"?, "model"?, "agent"?, "timeout"?, "check"?, "isolate"?} (- reads
+    standard input). `dir` counts from the folder of TASKS, by default the current folder is used; `check` is a shell command that
+    must end with 0. Questions are answered as with --auto, nothing leaves the sandbox. Sessions are listed as any other.
 
     --apply and --branch use all results, with --resume also those of an earlier run. --apply leaves out, by name, what conflicts
     with your files or with another result.
+
+    With --isolate, or `isolate` of a task, a task works in a clone that has its base commit with its history and nothing newer: no
+    other branch, commit or remote. Evaluations always do.
 
     TASKS may also have instances in the form of SWE-bench (JSON lines or a JSON list), for an evaluation: see --repos and
     --predictions. `opencode-tui batch worker` runs tasks on other machines, see its --help.

@@ -224,6 +224,7 @@ async def _prepare(tasks: Sequence[BatchTask], options: Mapping[str, Any], base_
                 agent=task.agent or options["agent"],
                 timeout=task.timeout or options["timeout"],
                 max_cost=options["max_cost"],
+                isolate=options["is_isolated"] if task.isolate is None else task.isolate,
             )
         )
     if options["scheduler"] is None:

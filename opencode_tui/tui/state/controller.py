@@ -83,8 +83,9 @@ class SessionController:
         self.ignored: Sequence[str] = ()
         """Wrong settings, and settings that are inactive until the folder is trusted; unsafe texts."""
         self.undo_off: str | None = None
-        self.can_import = False
         """Why undo restores no files in this folder; unsafe."""
+        self.can_import = False
+        """Whether there are sessions of other programs to import."""
         self.approvals: Approvals = "normal"
         """The mode of the shown session, and of the next new one."""
         self.default_approvals: Approvals = "normal"
@@ -95,9 +96,9 @@ class SessionController:
         """The fields of the status line that the settings choose; empty for the default."""
         self.has_status_command = False
         self.sandbox: SandboxState | None = None
+        """How commands are confined; None until it is known."""
         self.session_budget = 0.0
         """The setting `limits.cost.session` in USD, 0 without one."""
-        """How commands are confined; None until it is known."""
         self.is_read_only = False
         self.has_prompts = False
         """Whether there are earlier prompts, of this run or of others."""

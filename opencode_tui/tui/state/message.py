@@ -70,7 +70,7 @@ class MessageView:
         self._prompt: dict[str, AnyPart] = {}
         self._retries: RetryItem | None = None
         self._is_asked = False
-        """Return whether a model was called for this response."""
+        """Whether a model was called for this response."""
         self._end: ErrorItem | StopItem | None = None
         self.turn: Turn
         if isinstance(info, UserMessage):

@@ -13,7 +13,7 @@ from pathlib import Path
 from opencode_tui.config.settings.settings import FormatterSettings
 from opencode_tui.engine.format.formatters import Formatters, changed_lines, is_near
 from opencode_tui.engine.format.known_formatters import FormatterTable
-from opencode_tui.engine.project.programs import start_program
+from opencode_tui.engine.project.programs import ProjectPrograms, start_program
 from opencode_tui.engine.tool.builtin.edit import EditTool
 from opencode_tui.engine.tool.edit.file_editor import FileEditor
 from opencode_tui.schema.error import ToolError
@@ -50,7 +50,8 @@ async def measure(name: str, folder: Path, environ: dict[str, str]) -> list[Figu
     project.mkdir()
     settings = {name: FormatterSettings()}
     table = FormatterTable(
-        settings, environ=environ, directory=project, worktree=project, is_trusted=True, is_sandboxed=False
+        settings,
+        ProjectPrograms(environ=environ, directory=project, worktree=project, is_trusted=True, is_sandboxed=False),
     )
     if table.find(project / file) is None:
         print(f"{name} is not installed")

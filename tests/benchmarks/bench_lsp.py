@@ -19,7 +19,7 @@ from opencode_tui.engine.lsp.change import FileChange
 from opencode_tui.engine.lsp.known_servers import KNOWN, Found, ServerTable
 from opencode_tui.engine.lsp.language_servers import LanguageServers
 from opencode_tui.engine.project.discover import discover
-from opencode_tui.engine.project.programs import Process
+from opencode_tui.engine.project.programs import Process, ProjectPrograms
 from opencode_tui.engine.sandbox.environment import Secrets
 from opencode_tui.engine.sandbox.piped import start_piped
 from opencode_tui.engine.sandbox.sandbox import Sandbox
@@ -56,7 +56,10 @@ async def measure(name: str, folder: Path, environ: dict[str, str], tier: Tier =
         return []
     others = {one.id: LspSettings(disabled=True) for one in KNOWN if one.id != name}
     table = ServerTable(
-        others, environ=environ, directory=folder, worktree=folder, is_trusted=True, is_sandboxed=tier != "none"
+        others,
+        ProjectPrograms(
+            environ=environ, directory=folder, worktree=folder, is_trusted=True, is_sandboxed=tier != "none"
+        ),
     )
     if not any(isinstance(table.find(one), Found) for one in table.servers if one.id == name):
         print(f"{name} is not installed")

@@ -147,22 +147,12 @@ KNOWN: tuple[KnownFormatter, ...] = (
 class FormatterTable:
     """The formatters of a folder by its settings, and their programs.
 
-    `is_trusted`: programs in the worktree, and formatters that run the project's code, may run; where `is_sandboxed`, confined.
+    In a trusted folder programs in the worktree, and formatters that run the project's code, may run; confined in a sandbox.
     """
 
-    def __init__(
-        self,
-        settings: bool | Mapping[str, FormatterSettings] | None,
-        *,
-        environ: Mapping[str, str],
-        directory: Path,
-        worktree: Path,
-        is_trusted: bool,
-        is_sandboxed: bool,
-    ) -> None:
-        self.directory = directory
-        self.worktree = directory if str(worktree) == "/" else worktree
-        self._finder = ProjectPrograms(environ, directory, self.worktree, is_trusted, is_sandboxed)
+    def __init__(self, settings: bool | Mapping[str, FormatterSettings] | None, finder: ProjectPrograms) -> None:
+        self.directory, self.worktree = finder.directory, finder.worktree
+        self._finder = finder
         self._formatters = _chosen(settings)
         self._programs: dict[str, FoundProgram | None] = {}
 

@@ -161,23 +161,12 @@ class Found(Struct, frozen=True):
 class ServerTable:
     """The servers of a folder: the known ones changed by the settings, and the programs that were found for them.
 
-    `is_trusted`: programs in the worktree, and servers that run the project's code, may start; where `is_sandboxed`, confined.
+    In a trusted folder programs in the worktree, and servers that run the project's code, may start; confined in a sandbox.
     """
 
-    def __init__(
-        self,
-        settings: bool | Mapping[str, LspSettings] | None,
-        *,
-        environ: Mapping[str, str],
-        directory: Path,
-        worktree: Path,
-        is_trusted: bool,
-        is_sandboxed: bool,
-    ) -> None:
-        self.directory = directory
-        self.worktree = directory if str(worktree) == "/" else worktree
-        self._is_trusted = is_trusted
-        self._programs = ProjectPrograms(environ, directory, self.worktree, is_trusted, is_sandboxed)
+    def __init__(self, settings: bool | Mapping[str, LspSettings] | None, programs: ProjectPrograms) -> None:
+        self.directory, self.worktree = programs.directory, programs.worktree
+        self._programs = programs
         self.servers: Sequence[KnownServer] = [] if settings is False else _with_settings(settings)
         self._found: dict[str, Found | str] = {}
 
@@ -238,7 +227,7 @@ class ServerTable:
     def _look_for(self, server: KnownServer) -> Found | str:
         program, *arguments = server.command
         runs_code = server.runs_project_code or (server.is_configured and self._programs.has_any(arguments))
-        if runs_code and not self._is_trusted:
+        if runs_code and not self._programs.is_trusted:
             return "runs code of the project; trust the folder with `opencode-tui trust`"
         found = self._programs.find(server.command, runs_project_code=runs_code)
         if found is None:

@@ -15,7 +15,7 @@ from opencode_tui.config.trust.store import TrustStore
 from opencode_tui.engine.lazy import Lazy
 from opencode_tui.engine.permission.grants import Grants
 from opencode_tui.engine.project.discover import Project
-from opencode_tui.engine.project.programs import is_below, safe_path
+from opencode_tui.engine.project.programs import ProjectPrograms, is_below, safe_path
 from opencode_tui.engine.services.core import Core
 from opencode_tui.engine.session.background import Background
 from opencode_tui.schema.error import TrustError
@@ -195,11 +195,7 @@ class FolderPrograms:
 
         return ServerTable(
             self._config.settings.lsp if self.has_languages else False,
-            environ=self._core.environ,
-            directory=self._project.directory,
-            worktree=self._project.worktree,
-            is_trusted=self.is_trusted(),
-            is_sandboxed=self._is_sandboxed(),
+            self._project_programs(),
         )
 
     def _make_languages(self) -> "LanguageServers":
@@ -233,11 +229,7 @@ class FolderPrograms:
         def make_table() -> FormatterTable:
             return FormatterTable(
                 self._config.settings.formatter,
-                environ=self._core.environ,
-                directory=self._project.directory,
-                worktree=self._project.worktree,
-                is_trusted=self.is_trusted(),
-                is_sandboxed=self._is_sandboxed(),
+                self._project_programs(),
             )
 
         return Formatters(
@@ -257,6 +249,17 @@ class FolderPrograms:
     def _is_sandboxed(self) -> bool:
         """Return whether commands are confined here. Blocks at first."""
         return self.sandbox.get().find_status().tier != "none"
+
+    def _project_programs(self) -> ProjectPrograms:
+        """Return what looks for programs that help with the project. Blocks."""
+        directory, worktree = self._project.directory, self._project.worktree
+        return ProjectPrograms(
+            environ=self._core.environ,
+            directory=directory,
+            worktree=directory if str(worktree) == "/" else worktree,
+            is_trusted=self.is_trusted(),
+            is_sandboxed=self._is_sandboxed(),
+        )
 
     def _program_environment(self, is_confined: bool) -> dict[str, str]:
         """Return the environment of programs that work on the project's files: without keys, PATH without the project.

@@ -14,7 +14,7 @@ from opencode_tui.engine.format.file_copy import FileCopy, copy_file
 from opencode_tui.engine.format.formatted import Formatted
 from opencode_tui.engine.format.formatters import Formatters, changed_lines, is_near
 from opencode_tui.engine.format.known_formatters import FormatterTable
-from opencode_tui.engine.project.programs import start_program
+from opencode_tui.engine.project.programs import ProjectPrograms, start_program
 from opencode_tui.engine.tool.builtin.apply_patch import ApplyPatchTool
 from opencode_tui.engine.tool.builtin.edit import EditTool
 from opencode_tui.engine.tool.builtin.write import WriteTool
@@ -46,11 +46,13 @@ class World:
         self.formatters = formatters = Formatters(
             make_table=lambda: FormatterTable(
                 {"fmt": FormatterSettings.model_validate(entry)},
-                environ=environ,
-                directory=folder,
-                worktree=folder,
-                is_trusted=False,
-                is_sandboxed=False,
+                ProjectPrograms(
+                    environ=environ,
+                    directory=folder,
+                    worktree=folder,
+                    is_trusted=False,
+                    is_sandboxed=False,
+                ),
             ),
             make_environ=lambda _: environ,
             start_confined=start_program,
@@ -240,11 +242,13 @@ def test_without_settings_and_without_trust_nothing_runs(tmp_path: Path, environ
     def enabled(settings: Any, *, is_trusted: bool, is_sandboxed: bool = False) -> bool:
         table = FormatterTable(
             settings,
-            environ=environ,
-            directory=tmp_path,
-            worktree=tmp_path,
-            is_trusted=is_trusted,
-            is_sandboxed=is_sandboxed,
+            ProjectPrograms(
+                environ=environ,
+                directory=tmp_path,
+                worktree=tmp_path,
+                is_trusted=is_trusted,
+                is_sandboxed=is_sandboxed,
+            ),
         )
         assert table.find(tmp_path.parent / "other.js") is None
         return next(one.enabled for one in table.states() if one.name == "prettier")
@@ -274,11 +278,13 @@ def test_a_formatter_that_is_set_and_cannot_run_says_why(tmp_path: Path, name: s
     def states(settings: Any) -> dict[str, Any]:
         table = FormatterTable(
             settings,
-            environ={"PATH": ""},
-            directory=tmp_path,
-            worktree=tmp_path,
-            is_trusted=True,
-            is_sandboxed=True,
+            ProjectPrograms(
+                environ={"PATH": ""},
+                directory=tmp_path,
+                worktree=tmp_path,
+                is_trusted=True,
+                is_sandboxed=True,
+            ),
         )
         return {one.name: (one.enabled, one.detail) for one in table.states()}
 

@@ -6,6 +6,7 @@ import pytest
 
 from opencode_tui.config.settings.settings import LspSettings
 from opencode_tui.engine.lsp.known_servers import KNOWN, Found, ServerTable
+from opencode_tui.engine.project.programs import ProjectPrograms
 
 
 def program(path: Path) -> Path:
@@ -33,11 +34,13 @@ def test_a_program_that_a_confined_command_can_write_starts_inside_the_sandbox_a
             "linked": LspSettings(command=[str(outside / "mine")], extensions=["a"]),
             "script": LspSettings(command=["ruff", "tools/server.py"], extensions=["a"]),
         },
-        environ={"PATH": f"{own.parent}:{outside}"},
-        directory=project,
-        worktree=project,
-        is_trusted=is_trusted,
-        is_sandboxed=is_sandboxed,
+        ProjectPrograms(
+            environ={"PATH": f"{own.parent}:{outside}"},
+            directory=project,
+            worktree=project,
+            is_trusted=is_trusted,
+            is_sandboxed=is_sandboxed,
+        ),
     )
     found = {one.id: table.find(one) for one in table.servers}
     started = {name: one.is_confined for name, one in found.items() if isinstance(one, Found)}
@@ -53,11 +56,13 @@ def test_a_word_of_a_known_command_is_no_file_of_the_project(tmp_path: Path) -> 
     (project / "server").mkdir(parents=True)
     table = ServerTable(
         None,
-        environ={"PATH": str(tmp_path / "bin")},
-        directory=project,
-        worktree=project,
-        is_trusted=False,
-        is_sandboxed=True,
+        ProjectPrograms(
+            environ={"PATH": str(tmp_path / "bin")},
+            directory=project,
+            worktree=project,
+            is_trusted=False,
+            is_sandboxed=True,
+        ),
     )
     [found] = [one for one in map(table.find, table.servers) if isinstance(one, Found)]
     assert (found.server.id, found.is_confined) == ("ruff", False)
@@ -90,7 +95,10 @@ def test_the_servers_that_fit_a_project_are_known_by_its_files(
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text)
     table = ServerTable(
-        None, environ={"PATH": ""}, directory=tmp_path, worktree=tmp_path, is_trusted=True, is_sandboxed=True
+        None,
+        ProjectPrograms(
+            environ={"PATH": ""}, directory=tmp_path, worktree=tmp_path, is_trusted=True, is_sandboxed=True
+        ),
     )
     assert [one.id for one in table.fitting()] == fitting
     assert all(one.install in str(table.find(one)) and one.install for one in table.fitting())

@@ -9,7 +9,7 @@ from opencode_tui.config.settings.settings import LspSettings
 from opencode_tui.engine.lsp.change import EditReport, FileChange
 from opencode_tui.engine.lsp.known_servers import ServerTable
 from opencode_tui.engine.lsp.language_servers import LanguageServers, ServerOptions
-from opencode_tui.engine.project.programs import start_program
+from opencode_tui.engine.project.programs import ProjectPrograms, start_program
 
 SERVER = Path(__file__).with_name("scripted_server.py")
 
@@ -43,11 +43,13 @@ class Bench:
         self.servers = LanguageServers(
             make_table=lambda: ServerTable(
                 {"scripted": entry},
-                environ=self.environ,
-                directory=self.folder,
-                worktree=self.folder,
-                is_trusted=False,
-                is_sandboxed=False,
+                ProjectPrograms(
+                    environ=self.environ,
+                    directory=self.folder,
+                    worktree=self.folder,
+                    is_trusted=False,
+                    is_sandboxed=False,
+                ),
             ),
             make_environ=lambda _: self.environ,
             start_confined=start_program,

@@ -4,7 +4,6 @@ import asyncio
 import os
 import re
 import secrets
-import shutil
 import tempfile
 from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
@@ -22,7 +21,7 @@ from opencode_tui.engine.sandbox.temp import delete_caches
 from opencode_tui.schema.error import ConfigError, OpencodeError, StorageError
 from opencode_tui.storage.locks import Locks
 from opencode_tui.storage.paths import Paths, ensure, find_paths
-from opencode_tui.storage.task_folders import TaskFolder, delete_record, list_tasks, record_task
+from opencode_tui.storage.task_folders import TaskFolder, delete_folder, delete_record, list_tasks, record_task
 
 __all__ = ["TaskRepository", "TaskWorktree", "WorktreeChanges", "open_repository", "remove_leftovers"]
 
@@ -184,7 +183,7 @@ async def _remove_left(environ: Mapping[str, str], paths: Paths, left: TaskFolde
         with suppress(OpencodeError):
             await _make_repository(Path(left.origin), repository, paths, environ).remove(left.name)
             return
-    await asyncio.to_thread(shutil.rmtree, path, ignore_errors=True)
+    await asyncio.to_thread(delete_folder, path)
     await asyncio.to_thread(delete_record, paths, left.name)
 
 

@@ -5,7 +5,9 @@ command reaches only its own worktree, so a record can be believed.
 """
 
 import os
+import shutil
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from msgspec import Struct, ValidationError, json
@@ -50,6 +52,21 @@ def list_tasks(paths: Paths) -> Iterator[TaskFolder]:
 def delete_record(paths: Paths, name: str) -> None:
     """Delete the record of a worktree that is gone. Raises OSError. Blocks."""
     (paths.tasks / f"{name}.json").unlink(missing_ok=True)
+
+
+def delete_folder(folder: Path) -> None:
+    """Delete a folder with all that commands left in it, also folders that they made read-only. Blocks."""
+    shutil.rmtree(folder, ignore_errors=True)
+    if not folder.exists():
+        return
+    with suppress(OSError):
+        os.chmod(folder, 0o700)
+    for path, names, _ in os.walk(folder):
+        for name in names:
+            if not os.path.islink(child := os.path.join(path, name)):
+                with suppress(OSError):
+                    os.chmod(child, 0o700)
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def is_task_worktree(paths: Paths, worktree: Path) -> bool:

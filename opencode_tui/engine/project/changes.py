@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from opencode_tui.engine.project.git import SafeGit
 from opencode_tui.schema.error import GitUnavailableError
+from opencode_tui.storage.safe_folder import READ
 
 TIMEOUT_S = 600.0
 """How long git may read or write all files of a work tree: on a busy disk 50,000 files take more than half a minute."""
@@ -57,7 +58,7 @@ async def read_changes(
 def copy_regular_file(source: Path, target: Path) -> bool:
     """Copy a file and return True; return False when it does not exist or is a link or no regular file. Blocks."""
     try:
-        opened = os.open(source, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
+        opened = os.open(source, READ)
     except OSError:
         return False
     with open(opened, "rb") as file:

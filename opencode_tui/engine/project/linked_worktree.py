@@ -7,7 +7,6 @@ repository's settings do not change. Nothing is fetched. No commit is lost: a br
 import asyncio
 import itertools
 import os
-import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -18,6 +17,7 @@ from opencode_tui.engine.project.changes import TIMEOUT_S, WorktreeChanges, read
 from opencode_tui.engine.project.git import SafeGit
 from opencode_tui.engine.project.repository import Repository, find_repository, read_small
 from opencode_tui.schema.error import ConfigError, GitUnavailableError
+from opencode_tui.storage.task_folders import delete_folder
 
 BRANCHES = "opencode-tui/"
 _SHOWN = 5
@@ -199,7 +199,7 @@ class DetachedWorktrees:
 
     async def remove(self, path: Path) -> None:
         """Remove a worktree or a clone with all its files, also a damaged or incomplete one."""
-        await asyncio.to_thread(shutil.rmtree, path, ignore_errors=True)
+        await asyncio.to_thread(delete_folder, path)
         if not await asyncio.to_thread(self._is_listed, path):
             return
         more = {"GIT_DIR": str(self._repository.common_dir)}  # git enters no bare repository that is not named

@@ -2,12 +2,12 @@
 
 import hashlib
 import os
-import shutil
 import time
 from contextlib import suppress
 from pathlib import Path
 
 from opencode_tui.storage.paths import Paths
+from opencode_tui.storage.task_folders import delete_folder
 
 KEEP_S = 7 * 24 * 3600.0
 """How long a folder without a session, as of one that was deleted elsewhere, is kept after its last command."""
@@ -22,7 +22,7 @@ def temp_folder(paths: Paths, session_id: str) -> Path:
 
 def delete_temp(paths: Paths, session_id: str) -> None:
     """Delete the temp folder of a session, of which no command runs. Blocks."""
-    _delete(temp_folder(paths, session_id))
+    delete_folder(temp_folder(paths, session_id))
 
 
 def cache_folder(paths: Paths, worktree: Path) -> Path:
@@ -37,7 +37,7 @@ def cache_name(worktree: Path) -> str:
 
 def delete_caches(paths: Paths, worktree: Path) -> None:
     """Delete the caches of a work tree that is removed. Blocks."""
-    _delete(cache_folder(paths, worktree))
+    delete_folder(cache_folder(paths, worktree))
 
 
 def delete_abandoned(paths: Paths) -> None:
@@ -48,15 +48,4 @@ def delete_abandoned(paths: Paths) -> None:
         used = {path.stem[-_NAME_CHARS:] for path in paths.storage.glob("session/*/*.json")} if old else set[str]()
         for entry in old:
             if entry.name not in used:
-                _delete(Path(entry.path))
-
-
-def _delete(folder: Path) -> None:
-    shutil.rmtree(folder, ignore_errors=True)
-    if not folder.exists():
-        return
-    for path, names, _ in os.walk(folder):  # folders that a command has made read-only
-        for name in names:
-            if not os.path.islink(child := os.path.join(path, name)):
-                os.chmod(child, 0o700)
-    shutil.rmtree(folder, ignore_errors=True)
+                delete_folder(Path(entry.path))

@@ -22,7 +22,9 @@ async def test_the_main_work_tree_is_never_listed_and_a_linked_one_is_removed(tm
     assert not linked.path.exists() and repo.path.exists()
 
 
-async def test_a_worktree_whose_index_is_a_link_changes_no_other_index(tmp_path: Path) -> None:
+async def test_a_worktree_whose_index_is_a_link_changes_no_other_and_is_removed_with_read_only_folders(
+    tmp_path: Path,
+) -> None:
     repo = make_repo(tmp_path / "r")
     base = repo.commit(**{"a.txt": "one\n"})
     repository = find_repository(repo.path)
@@ -37,3 +39,9 @@ async def test_a_worktree_whose_index_is_a_link_changes_no_other_index(tmp_path:
     index.symlink_to(repo.path / ".git/index")
     assert (await worktrees.changes(path, base)).files == ("b.txt",)
     assert (repo.path / ".git/index").read_bytes() == before
+    (path / "made").mkdir()
+    (path / "made/file").touch()
+    (path / "made").chmod(0o500)
+    path.chmod(0o500)
+    await worktrees.remove(path)
+    assert not path.exists() and len(repo.git("worktree", "list").splitlines()) == 1

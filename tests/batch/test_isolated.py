@@ -19,6 +19,7 @@ from opencode_tui.storage.paths import Paths
 from opencode_tui.storage.task_folders import record_task
 from tests.support.provider.model_server import ModelServer
 from tests.support.world.cli import CommandLine, kill_session
+from tests.support.world.in_process import Commands
 from tests.support.world.repo import Repo, content, make_repo
 
 
@@ -45,6 +46,13 @@ def repo(tmp_path: Path) -> Repo:
 @pytest.fixture
 def line(repo: Repo, environ: dict[str, str], server: ModelServer) -> CommandLine:
     return CommandLine(repo.path, environ, provider=server.config(), settings={"model": "fake/fake-model"})
+
+
+@pytest.fixture
+def commands(
+    repo: Repo, environ: dict[str, str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Commands:
+    return Commands(repo.path, environ, monkeypatch, capsys)
 
 
 def bash(command: str) -> str:
@@ -77,7 +85,7 @@ git -C ORIGIN log --all --format=%s 2>/dev/null || true"""
 
 
 def test_a_clone_gives_the_results_of_a_worktree_and_leaves_nothing(
-    line: CommandLine, repo: Repo, tmp_path: Path, paths: Paths
+    line: CommandLine, commands: Commands, repo: Repo, tmp_path: Path, paths: Paths, server: ModelServer
 ) -> None:
     before = content(repo.path)
     base = {"dir": "project/sub", "base": "base"}
@@ -94,13 +102,14 @@ def test_a_clone_gives_the_results_of_a_worktree_and_leaves_nothing(
     assert clone["files"] == ["a.py", "forced.log", "latin.txt", "nested/n.txt", "new.txt", "old.txt", "sub/b.txt"]
     assert clone["check"]["output"].splitlines() == ["committed", "begin", "first", "Ann", "1"]
     assert "late does not exist in the commit" in found["missing"]["error"]
+    assert len(server.bodies) > 0 and str(repo.path) not in json.dumps(server.bodies)
     assert list(paths.tasks.iterdir()) == []
     after = content(repo.path)
     written = after.keys() - before.keys()
     assert {name: after[name] for name in before} == before
     assert 0 < len(written) and all(name.startswith(".git/objects/") for name in written)  # the commit in the worktree
 
-    again = line.run("batch", str(tasks), "--resume", "--branch")
+    again = commands.run("batch", str(tasks), "--resume", "--branch")
     assert "branch opencode-tui/batch-clone" in again.stdout
     assert repo.git("rev-parse", "opencode-tui/batch-clone^") == repo.git("rev-parse", "base")
     trees = repo.git("rev-parse", "opencode-tui/batch-clone^{tree}", "opencode-tui/batch-tree^{tree}").split()

@@ -35,7 +35,10 @@ class Recorder:
             self.canceled.append(order.task.id)
             raise
         files = sorted(path.name for path in Path(order.directory).iterdir() if path.is_file())
-        return TaskResult(id=order.task.id, status="done", files=files, export=[{"from": order.directory}])
+        answer = "isolated" if order.isolate else ""
+        return TaskResult(
+            id=order.task.id, status="done", answer=answer, files=files, export=[{"from": order.directory}]
+        )
 
     async def close(self) -> None: ...
 
@@ -86,7 +89,8 @@ def repo(tmp_path: Path) -> Repo:
 
 def order_for(repo: Repo, name: str, *, prompt: str = "go") -> TaskOrder:
     commit = repo.git("rev-parse", "HEAD")
-    return TaskOrder(task=BatchTask(id=name, prompt=prompt), directory=str(repo.path / "sub"), commit=commit)
+    task = BatchTask(id=name, prompt=prompt)
+    return TaskOrder(task=task, directory=str(repo.path / "sub"), commit=commit, isolate=True)
 
 
 async def test_tasks_run_on_the_workers_and_a_canceled_one_ends_there(repo: Repo, tmp_path: Path) -> None:
@@ -94,8 +98,8 @@ async def test_tasks_run_on_the_workers_and_a_canceled_one_ends_there(repo: Repo
     async with cluster(tmp_path, workers) as (pool, stored):
         assert pool.describe().startswith("2 slots on 1 worker of tcp://127.0.0.1:")
         results = await asyncio.gather(*(pool.run(order_for(repo, f"t{n}")) for n in range(3)))
-        assert [(one.id, one.status, one.files, one.attempts) for one in results] == [
-            (f"t{n}", "done", ["a.txt"], 1) for n in range(3)
+        assert [(one.id, one.status, one.answer, one.files, one.attempts) for one in results] == [
+            (f"t{n}", "done", "isolated", ["a.txt"], 1) for n in range(3)
         ]
         assert all(one.export is None for one in results) and len(results) == 3
         assert sorted(one.id for one in stored) == ["t0", "t1", "t2"] and stored[0].export

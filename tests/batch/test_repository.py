@@ -9,8 +9,9 @@ import pytest
 
 from opencode_tui.batch.repository import ClonedRepositories
 from opencode_tui.client.bundles import create_bundle, has_commit
+from opencode_tui.client.task_repository import open_repository
 from opencode_tui.schema.error import ConfigError
-from tests.support.world.repo import Repo, make_repo, run_git
+from tests.support.world.repo import Repo, content, make_repo, run_git
 
 
 @pytest.fixture
@@ -20,7 +21,9 @@ def repo(tmp_path: Path) -> Repo:
     return repo
 
 
-async def test_a_bundle_becomes_a_clone_with_the_commit_and_its_history(repo: Repo, tmp_path: Path) -> None:
+async def test_a_bundle_becomes_a_clone_with_the_commit_and_its_history(
+    repo: Repo, tmp_path: Path, environ: dict[str, str]
+) -> None:
     before = repo.git("rev-parse", "HEAD")
     commit = repo.commit(**{"sub/a.txt": "two\n"})
     repo.write("sub/a.txt", "three, not committed\n")
@@ -33,6 +36,13 @@ async def test_a_bundle_becomes_a_clone_with_the_commit_and_its_history(repo: Re
         assert run_git(clone, "log", "--format=%H").split() == [commit, before]
         assert run_git(clone, "status", "--porcelain") == ""
         assert await has_commit(clone / "sub", before, environ=os.environ)
+        same = content(clone)
+        async with open_repository(environ, clone / "sub").worktree(before, "t", is_isolated=True) as tree:
+            assert run_git(tree.top, "log", "--all", "--format=%H") == before
+            (tree.directory / "a.txt").write_text("changed\n")
+            run_git(tree.top, "commit", "-qam", "own")
+            assert (await open_repository(environ, clone).changes(tree)).files == ("sub/a.txt",)
+        assert content(clone) == same and not tree.top.exists()
 
 
 async def test_a_bundle_is_cloned_once_and_unused_clones_are_bounded(repo: Repo, tmp_path: Path) -> None:

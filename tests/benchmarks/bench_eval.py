@@ -49,12 +49,9 @@ def run_batch(root: Path, server: ModelServer, *words: str) -> subprocess.Comple
 
 
 def state(instances: Sequence[Mapping[str, Any]], repositories: Path) -> list[str]:
-    """Return what the repositories look like: commits, branches, worktrees, changes."""
-    return [
-        git(repository_of(dict(one), repositories), *words)
-        for one in instances
-        for words in (["worktree", "list"], ["for-each-ref"], ["status", "--porcelain"], ["rev-parse", "HEAD"])
-    ]
+    """Return what the repositories look like: commits, branches, worktrees, changes, the number and size of objects."""
+    looks = ("worktree list", "for-each-ref", "status --porcelain", "rev-parse HEAD", "count-objects -v")
+    return [git(repository_of(dict(one), repositories), *look.split()) for one in instances for look in looks]
 
 
 def check_harness(root: Path, grades: Mapping[str, Grade]) -> set[str] | None:

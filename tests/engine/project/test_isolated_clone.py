@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from opencode_tui.engine.project.changes import WorktreeChanges
 from opencode_tui.engine.project.isolated_clone import IsolatedClones
+from opencode_tui.engine.project.linked_worktree import DetachedWorktrees
 from opencode_tui.engine.project.repository import find_repository
 from tests.support.world.repo import Repo, content, make_repo, run_git
 
@@ -42,6 +44,44 @@ async def test_a_clone_has_a_commit_with_its_history_and_the_settings_that_decid
     assert (path / "a.txt").read_bytes() == b"two\r\n"
     assert run_git(path, "status", "--porcelain") == ""
     assert content(repo.path) == before
+
+
+async def test_a_clone_has_the_files_and_the_changes_of_a_worktree(tmp_path: Path) -> None:
+    repo = make_repo(tmp_path / "r")
+    for name in ("a.txt", "b.crlf", "in/c.txt", "out/d.txt", "run"):
+        repo.write(name, "one\ntwo\n")
+    (repo.path / "run").chmod(0o755)
+    (repo.path / "link").symlink_to("in/c.txt")
+    repo.write(".gitattributes", "*.txt filter=broken\n*.crlf text eol=crlf\n")
+    repo.git("add", "-A")
+    repo.git("update-index", "--add", "--cacheinfo", f"160000,{'1' * 40},module")
+    repo.git("commit", "-qm", "base")
+    base = repo.git("rev-parse", "HEAD")
+    repo.git("sparse-checkout", "set", "in")
+    repo.git("config", "filter.broken.clean", "false")
+    repo.git("config", "filter.broken.smudge", "false")
+    repo.git("config", "filter.broken.required", "true")
+    repository = find_repository(repo.path)
+    assert repository is not None
+    found: list[tuple[dict[str, tuple[int, bytes]], WorktreeChanges]] = []
+    for kind in (IsolatedClones, DetachedWorktrees):
+        path = tmp_path / kind.__name__
+        made = kind(repository, environ=os.environ)
+        await made.add(path, base)
+        files = {
+            name: ((path / name).stat().st_mode, data)
+            for name, data in content(path).items()
+            if not name.startswith(".git/")
+        }
+        (path / "module/inside").mkdir(parents=True)
+        (path / "out/d.txt").write_text("three\n")
+        (path / "link").unlink()
+        (path / "b.crlf").write_bytes(b"one\r\ntwo\r\n")
+        (path / "run").chmod(0o644)
+        found.append(({name: one for name, one in files.items() if name != ".git"}, await made.changes(path, base)))
+    assert found[0] == found[1]
+    assert found[0][1].files == ("link", "out/d.txt", "run")
+    assert len(found[0][0]) == 7
 
 
 @pytest.mark.parametrize("option", ["--depth=3", "--filter=blob:none"])

@@ -3,7 +3,6 @@
 Entries of other kinds (oauth, wellknown) are kept unchanged. No message contains a key.
 """
 
-import logging
 import re
 from collections.abc import Mapping
 from typing import Any, cast
@@ -18,8 +17,6 @@ from opencode_tui.storage.paths import Paths
 
 SEARCH_SERVICES = frozenset({"brave", "tavily"})
 """The IDs under which keys of search services are stored; they have no models."""
-
-logger = logging.getLogger(__name__)
 
 _VARIABLE = re.compile(r"\{env:(\w+)\}")
 _PROVIDER = re.compile(r"[A-Za-z0-9][\w.:@/-]{0,199}")
@@ -98,7 +95,9 @@ class AuthStore:
         except ConfigError as error:
             known, self._problem = self._problem, str(error)  # first: the log itself asks for the keys, to hide them
             if self._problem != known:
-                logger.warning("%s", error)
+                import logging  # only for a damaged file; most commands write no log
+
+                logging.getLogger(__name__).warning("%s", error)
         return Credentials(self._last)
 
     def read(self) -> Credentials:

@@ -17,7 +17,6 @@ from opencode_tui.schema.error import TrustError
 from opencode_tui.schema.ids import Clock, system_clock
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.storage.paths import Paths
-from opencode_tui.storage.task_folders import task_origin
 
 Verdict = Literal["trusted", "changed", "unknown"]
 
@@ -47,6 +46,8 @@ class TrustStore:
 
         A batch task's worktree has the trust of the one that it was made from: the same content counts in both.
         """
+        from opencode_tui.storage.task_folders import task_origin  # only where something needs trust
+
         origin = task_origin(self._paths, worktree)
         entry = self._read().get(str(worktree) if origin is None else origin)
         return None if entry is None else _to_folder(str(worktree), entry)

@@ -56,15 +56,20 @@ async def read_changes(
 
 
 def copy_regular_file(source: Path, target: Path) -> bool:
-    """Copy a file and return True; return False when it does not exist or is a link or no regular file. Blocks."""
+    """Copy a file with its time and return True; return False when it does not exist or is a link or no regular file. Blocks.
+
+    By the time of the index git knows which files may have changed in the moment in which they were added.
+    """
     try:
         opened = os.open(source, READ)
     except OSError:
         return False
     with open(opened, "rb") as file:
-        if not stat.S_ISREG(os.fstat(opened).st_mode):
+        facts = os.fstat(opened)
+        if not stat.S_ISREG(facts.st_mode):
             return False
         target.write_bytes(file.read())
+    os.utime(target, ns=(facts.st_atime_ns, facts.st_mtime_ns))
     return True
 
 

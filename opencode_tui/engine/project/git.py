@@ -40,6 +40,7 @@ _OPTIONS = (
     "--no-pager",
     *("-c", "core.fsmonitor=false"),
     *("-c", f"core.hooksPath={os.devnull}"),
+    *("-c", "core.splitIndex=false"),  # a part of an index elsewhere would be in the user's git folder
     *("-c", "protocol.allow=never"),
     *("-c", "safe.bareRepository=explicit"),
     *("-c", "submodule.recurse=false"),

@@ -38,6 +38,9 @@ _NO_REFLOG = {
 _SETTINGS = r"^(core\.(autocrlf|eol)|user\.(name|email))$"
 """The settings of the repository that a clone has too: line endings, and the author of commits."""
 
+_WHOLE_INDEX = "[core]\n\tsplitIndex = false\n"
+"""The changes are read from a copy of the index, which has to be one file."""
+
 _INFO = ("exclude", "attributes")
 
 
@@ -94,6 +97,7 @@ class IsolatedClones:
         for entry in filter(None, listing.split("\0")):
             name, _, value = entry.partition("\n")
             await self._git.run("config", "--local", "--", name, value, more={"GIT_DIR": str(git_dir)})
+        await asyncio.to_thread(_append, git_dir / "config", _WHOLE_INDEX)
         info = git_dir / "info"
         await asyncio.to_thread(info.mkdir, exist_ok=True)
         for name in _INFO:
@@ -118,6 +122,11 @@ def _keep_lines(file: Path, wanted: Sequence[str]) -> None:
     file.write_text("".join(f"{line}\n" for line in kept))
     if not kept:
         file.unlink()
+
+
+def _append(file: Path, text: str) -> None:
+    with file.open("a") as opened:
+        opened.write(text)
 
 
 def _delete_files(folder: Path) -> None:

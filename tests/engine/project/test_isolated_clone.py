@@ -1,6 +1,7 @@
 """Clones of one commit: what they have, and what a task cannot make of them."""
 
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -12,10 +13,10 @@ from opencode_tui.engine.project.repository import find_repository
 from tests.support.world.repo import Repo, content, make_repo, run_git
 
 
-def clones_of(repo: Repo) -> IsolatedClones:
+def clones_of(repo: Repo, **variables: str) -> IsolatedClones:
     repository = find_repository(repo.path.resolve())
     assert repository is not None
-    return IsolatedClones(repository, environ=os.environ)
+    return IsolatedClones(repository, environ={**os.environ, **variables})
 
 
 def list_objects(path: Path) -> set[str]:
@@ -82,6 +83,39 @@ async def test_a_clone_has_the_files_and_the_changes_of_a_worktree(tmp_path: Pat
     assert found[0] == found[1]
     assert found[0][1].files == ("link", "out/d.txt", "run")
     assert len(found[0][0]) == 7
+
+
+async def test_a_split_index_is_of_the_clone_and_borrowed_objects_are_copied(tmp_path: Path) -> None:
+    lender = make_repo(tmp_path / "lender")
+    base = lender.commit(**{f"{number}.txt": f"{number}\n" for number in range(30)})
+    run_git(tmp_path, "clone", "-q", "--shared", "lender", "borrower")
+    repo = Repo(tmp_path / "borrower").link(tmp_path / "linked")
+    (tmp_path / ".gitconfig").write_text("[core]\n\tsplitIndex = true\n")
+    before = content(tmp_path / "borrower")
+    clones, path = clones_of(repo, HOME=str(tmp_path)), tmp_path / "clone"
+    await clones.add(path, base)
+    assert run_git(path, "fsck") == "" and not (path / ".git/objects/info/alternates").exists()
+    (path / "new.txt").write_text("new\n")
+    environ = {**os.environ, "HOME": str(tmp_path)}
+    subprocess.run(["git", "add", "new.txt"], cwd=path, env=environ, check=True)
+    assert (await clones.changes(path, base)).files == ("new.txt",)
+    assert content(tmp_path / "borrower") == before
+
+
+async def test_a_file_that_changes_in_the_moment_in_which_it_is_added_is_a_change(tmp_path: Path) -> None:
+    repo = make_repo(tmp_path / "r")
+    base = repo.commit(**{"a.txt": "one\n"})
+    repo.git("config", "core.trustctime", "false")
+    clones, path = clones_of(repo), tmp_path / "clone"
+    await clones.add(path, base)
+    moment = (1_700_000_000, 1_700_000_000)
+    (path / "a.txt").write_text("two\n")
+    os.utime(path / "a.txt", moment)
+    run_git(path, "add", "a.txt")
+    os.utime(path / ".git/index", moment)
+    (path / "a.txt").write_text("six\n")
+    os.utime(path / "a.txt", moment)
+    assert (await clones.changes(path, base)).diff.endswith("-one\n+six\n")
 
 
 @pytest.mark.parametrize("option", ["--depth=3", "--filter=blob:none"])

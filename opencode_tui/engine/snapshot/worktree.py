@@ -256,12 +256,20 @@ class Worktree:
             asked |= files
             for path in with_parents(files):
                 chains.setdefault(path, []).append(PathChange(before, after, path in doubtful))
-        plan = make_plan(chains, lambda path: self.observe_path(path).state, asked=frozenset(asked))
+        plan = make_plan(chains, lambda path: self.observe_path(path).state, self._names_in, asked=frozenset(asked))
         plan.unprotected.update(outside)
         for step in plan.steps:
             if step.target is not None and step.target.kind != "folder":
                 self.store.read(step.target.id, "blob")
         return plan
+
+    def _names_in(self, folder: str) -> list[str]:
+        """Return what is in a folder of the worktree; nothing where it cannot be read, which its removal then reports."""
+        try:
+            with self._disk.open(folder) as opened:
+                return [name.rstrip("/") for name in opened.entries()]
+        except OSError:
+            return []
 
     def revert(self, plan: Plan, *, key: str, make_report: Callable[[Reverted], Report]) -> Report:
         """Execute a plan, protected by a journal, and return the report that `make_report` makes.

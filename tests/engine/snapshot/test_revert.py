@@ -197,6 +197,31 @@ async def test_the_preview_tells_what_undo_then_does(world: World):
     )
 
 
+async def test_the_preview_keeps_a_folder_in_which_something_else_remains(world: World):
+    world.write("was_file", "1")
+
+    def make_folders() -> None:
+        for name in ("filled", "outer/inner", "gone/deep"):
+            (world.root / name).mkdir(parents=True)
+        (world.root / "was_file").unlink()
+        (world.root / "was_file").mkdir()
+
+    patches = [await world.step(make_folders)]
+    for name in ("filled/mine", "outer/inner/mine", "was_file/mine"):
+        world.write(name, "mine")
+    preview = await world.snapshots.preview(patches)
+    report = await world.snapshots.revert(patches)
+    assert (preview.deleted, preview.restored, preview.conflicts) == (report.deleted, report.restored, report.conflicts)
+    assert named(world, preview.conflicts) == [
+        (name, "the folder holds something else") for name in ("filled", "outer/inner", "was_file")
+    ]
+    assert set(world.facts()) == {"filled", "outer", "outer/inner", "was_file"} | {
+        f"{name}/mine" for name in ("filled", "outer/inner", "was_file")
+    }
+    assert (await world.snapshots.unrevert(report)).conflicts == []
+    assert (world.root / "gone/deep").is_dir()
+
+
 async def test_the_mode_alone_is_brought_back_without_a_new_file(world: World):
     file = world.write("a", mode=0o640)
     inode = file.stat().st_ino

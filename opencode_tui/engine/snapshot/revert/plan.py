@@ -18,6 +18,7 @@ CHANGED_BETWEEN = "changed outside the session"
 CONTESTED = "possibly changed concurrently"
 NO_RECORD = "no snapshot for this step"
 IN_THE_WAY = "a file or a link is where its folder should be"
+NOT_EMPTY = "the folder holds something else"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,11 +63,15 @@ class Plan:
 
 
 def make_plan(
-    chains: Mapping[str, Sequence[PathChange]], observe: Callable[[str], State], *, asked: frozenset[str]
+    chains: Mapping[str, Sequence[PathChange]],
+    observe: Callable[[str], State],
+    list_names: Callable[[str], Sequence[str]],
+    *,
+    asked: frozenset[str],
 ) -> Plan:
     """Return the plan for these paths, each with its changes in the order in which they happened.
 
-    `asked` are the requested paths; the others are folders above them.
+    `asked` are the requested paths; the others are folders above them. `list_names` returns what is in a folder now.
 
     Raises SnapshotError when a snapshot is damaged, OSError when the worktree cannot be read.
     """
@@ -80,6 +85,7 @@ def make_plan(
             reasons.pop(path, None)
     _keep_folders(plan, chains)
     _drop_blocked(plan, observe)
+    _keep_filled_folders(plan, list_names)
     for step in plan.steps:
         _plan_folders(plan, step, chains[step.path])
     return plan
@@ -142,6 +148,25 @@ def _drop_blocked(plan: Plan, observe: Callable[[str], State]) -> None:
         elif not blocked:
             kept.append(step)
     plan.steps = kept
+
+
+def _keep_filled_folders(plan: Plan, list_names: Callable[[str], Sequence[str]]) -> None:
+    """Turn removals of folders in which something else remains into conflicts, as the preview must name them."""
+    removed = {step.path for step in plan.steps if step.target is None}
+    kept: set[str] = set()
+    for step in sorted(plan.steps, key=lambda step: -step.path.count("/")):
+        is_removal = is_folder(step.now) and not is_folder(step.target)
+        if is_removal and any(f"{step.path}/{name}" not in removed for name in list_names(step.path)):
+            removed.discard(step.path)
+            kept.add(step.path)
+            if step.path not in plan.implied:
+                plan.conflicts[step.path] = NOT_EMPTY
+    plan.steps = [step for step in plan.steps if step.path not in kept]
+
+
+def is_folder(entry: Entry | None) -> bool:
+    """Return whether a path is a folder in this state."""
+    return entry is not None and entry.kind == "folder"
 
 
 def _blocks(folder: str, targets: Mapping[str, Entry | None], observe: Callable[[str], State]) -> bool:

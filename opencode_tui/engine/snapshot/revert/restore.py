@@ -12,11 +12,10 @@ from dataclasses import dataclass, field
 
 from opencode_tui.engine.snapshot.entry import FOLDER_MODE, UNREADABLE, Entry, State, Unknown, parents
 from opencode_tui.engine.snapshot.objects.store import ObjectStore
-from opencode_tui.engine.snapshot.revert.plan import CHANGED_SINCE, IN_THE_WAY, Plan, Step
+from opencode_tui.engine.snapshot.revert.plan import CHANGED_SINCE, IN_THE_WAY, NOT_EMPTY, Plan, Step, is_folder
 from opencode_tui.engine.snapshot.scan.stat_file import observe, observe_in
 from opencode_tui.storage.safe_folder import Disk, OpenFolder, split
 
-NOT_EMPTY = "the folder holds something else"
 _OWNER = 0o700
 NOT_KEPT = "it changed again while it was restored"
 
@@ -91,7 +90,7 @@ class Restore:
                 parent.remove(name)
 
     def _remove_folders(self) -> None:
-        steps = {step.path: step for step in self._plan.steps if _is_folder(step.now) and not _is_folder(step.target)}
+        steps = {step.path: step for step in self._plan.steps if is_folder(step.now) and not is_folder(step.target)}
         for path in sorted({*steps, *self._plan.removable}, key=lambda path: -path.count("/")):
             step = steps.get(path)
             if step is not None:
@@ -134,7 +133,7 @@ class Restore:
                 self._put(parent, name, step)
 
     def _create_folder(self, parent: OpenFolder, name: str, step: Step) -> None:
-        if _is_folder(step.now):
+        if is_folder(step.now):
             if self._is_as_expected(parent, name, step):
                 self._made.add(step.path)
             return
@@ -182,7 +181,7 @@ class Restore:
         try:
             # Where another step made or removed a folder above, the path itself is absent.
             now = observe_in(parent, name).state
-            if now == step.now or (now is None and _is_folder(step.now)):
+            if now == step.now or (now is None and is_folder(step.now)):
                 parent.rename(self._temporary, name)
                 is_put = True
             else:
@@ -200,7 +199,7 @@ class Restore:
                 self._make_folder(parent, name, mode)
 
     def _set_folder_modes(self) -> None:
-        targets = {step.path: step for step in self._plan.steps if _is_folder(step.target)}
+        targets = {step.path: step for step in self._plan.steps if is_folder(step.target)}
         for path in sorted(self._made, key=lambda path: -path.count("/")):
             step = targets.get(path)
             mode = step.target.mode if step and step.target else self._plan.folder_modes.get(path, FOLDER_MODE)
@@ -230,7 +229,3 @@ class Restore:
 
 def _is_leaf(entry: Entry | None) -> bool:
     return entry is not None and entry.kind != "folder"
-
-
-def _is_folder(entry: Entry | None) -> bool:
-    return entry is not None and entry.kind == "folder"

@@ -6,7 +6,7 @@ Paths are relative to the worktree, parts joined by `/`; bytes of a name that ar
 import re
 import stat
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeGuard
 
 TEMPORARY_NAME = re.compile(r"\.opencode-tui-[A-Za-z0-9_-]+\.tmp\Z")
 """Names of the program's own temporary files in the worktree; they are never part of a snapshot."""
@@ -46,6 +46,16 @@ class Unknown:
 
 State = Entry | Unknown | None
 """The state of a path in a snapshot; None: it certainly did not exist."""
+
+
+def is_folder(state: State) -> TypeGuard[Entry]:
+    """Return whether a path is a folder in this state."""
+    return isinstance(state, Entry) and state.kind == "folder"
+
+
+def is_leaf(state: State) -> TypeGuard[Entry]:
+    """Return whether a path is a file or a link in this state."""
+    return isinstance(state, Entry) and state.kind != "folder"
 
 
 def parents(path: str) -> list[str]:

@@ -19,7 +19,7 @@ from typing import TypeVar
 
 from opencode_tui.cancellation import run_to_completion
 from opencode_tui.engine.snapshot.change_log import ChangeLog
-from opencode_tui.engine.snapshot.entry import NOT_LOOKED, OWN_DATA, Entry, State, Unknown, parents
+from opencode_tui.engine.snapshot.entry import NOT_LOOKED, OWN_DATA, Entry, State, Unknown, is_leaf, parents
 from opencode_tui.engine.snapshot.objects.changes import (
     changed,
     is_certain,
@@ -400,8 +400,7 @@ def preview_of(tree: Worktree, plan: Plan, unprotected: Mapping[str, str]) -> Pr
     additions = deletions = 0
     steps = _reported_steps(plan.steps, plan)
     for step in steps:
-        is_leaf = step.target is not None and step.target.kind != "folder"
-        target = tree.store.read(step.target.id, "blob") if step.target is not None and is_leaf else b""
+        target = tree.store.read(step.target.id, "blob") if is_leaf(step.target) else b""
         before, after = text_of(tree.observe_path(step.path).data), text_of(target)
         if before is not None and after is not None:
             added, deleted = count_lines(before, after)

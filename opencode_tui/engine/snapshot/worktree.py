@@ -19,6 +19,8 @@ from opencode_tui.engine.snapshot.entry import (
     Entry,
     State,
     Unknown,
+    is_folder,
+    is_leaf,
     parents,
 )
 from opencode_tui.engine.snapshot.objects.changes import (
@@ -31,7 +33,7 @@ from opencode_tui.engine.snapshot.objects.changes import (
 from opencode_tui.engine.snapshot.objects.manifest import Manifest
 from opencode_tui.engine.snapshot.objects.quota import merge_small
 from opencode_tui.engine.snapshot.objects.store import ObjectStore, ObjectWriter, StoreFullError
-from opencode_tui.engine.snapshot.objects.tree import EMPTY_TREE, EXECUTABLE, LINK, PLAIN
+from opencode_tui.engine.snapshot.objects.tree import EMPTY_TREE, EXECUTABLE, FOLDER, LINK, PLAIN
 from opencode_tui.engine.snapshot.objects.tree_edit import edit_tree, find
 from opencode_tui.engine.snapshot.objects.view import View, open_view, write_snapshot
 from opencode_tui.engine.snapshot.report import Patch, Report
@@ -66,21 +68,23 @@ def compose(base: View, states: Mapping[str, State], writer: ObjectWriter) -> Vi
     The folders above the paths must be among them. Raises StorageError, SnapshotError.
     """
     store = base.store
-    files = edit_tree(
-        store, writer, store.tree(base.files), {path: _item(state) for path, state in states.items() if _is_set(state)}
-    )
+    changes = {path: _item(state) for path, state in states.items() if _is_set(base, path, state)}
+    files = edit_tree(store, writer, store.tree(base.files), changes)
     writer.flush()
     manifest = _manifest(base, files, states)
     return write_snapshot(store, writer, files, manifest)
 
 
-def _is_set(state: State) -> bool:
-    """Return whether the state has a tree entry of its own: a folder has one only through its content."""
-    return not (isinstance(state, Entry) and state.kind == "folder")
+def _is_set(base: View, path: str, state: State) -> bool:
+    """Return whether a state changes the tree at its path: a folder is there only through its content, or replaces a file."""
+    if not is_folder(state):
+        return True
+    found = find(base.store, base.files, path)
+    return found is not None and found[0] != FOLDER
 
 
 def _item(state: State) -> tuple[str, str] | None:
-    if not isinstance(state, Entry):
+    if not isinstance(state, Entry) or is_folder(state):
         return None
     if state.kind == "link":
         return (LINK, state.id)
@@ -89,15 +93,14 @@ def _item(state: State) -> tuple[str, str] | None:
 
 def _manifest(base: View, files: str, states: Mapping[str, State]) -> Manifest:
     known = base.manifest
-    gone = {path for path, state in states.items() if not (isinstance(state, Entry) and state.kind == "folder")}
+    gone = {path for path, state in states.items() if not is_folder(state)}
     modes = {path: mode for path, mode in known.modes.items() if not _is_at_or_below(path, gone)}
     skipped = {path: why for path, why in known.skipped.items() if not _is_at_or_below(path, gone)}
     folders = {path for path in known.folders if not _is_at_or_below(path, gone)}
     looked = set(known.looked) - states.keys()
     for path, state in states.items():
         item = find(base.store, files, path)
-        is_folder = isinstance(state, Entry) and state.kind == "folder"
-        if is_folder and item is None:
+        if is_folder(state) and item is None:
             folders.add(path)
         else:
             folders.discard(path)
@@ -116,7 +119,7 @@ def _manifest(base: View, files: str, states: Mapping[str, State]) -> Manifest:
 
 
 def _usual(known: Manifest, state: Entry) -> int:
-    if state.kind == "folder":
+    if is_folder(state):
         return known.defaults.folder
     return known.defaults.executable if state.mode & 0o100 else known.defaults.file
 
@@ -214,7 +217,7 @@ class Worktree:
         for path in wanted:
             observation = observe(self._disk, path)
             states[path] = observation.state
-            if isinstance(observation.state, Entry) and observation.state.kind != "folder":
+            if is_leaf(observation.state):
                 writer.add("blob", observation.data)
         return compose(base or nothing_known(self.store), states, writer)
 
@@ -259,7 +262,7 @@ class Worktree:
         plan = make_plan(chains, lambda path: self.observe_path(path).state, self._names_in, asked=frozenset(asked))
         plan.unprotected.update(outside)
         for step in plan.steps:
-            if step.target is not None and step.target.kind != "folder":
+            if is_leaf(step.target):
                 self.store.read(step.target.id, "blob")
         return plan
 
@@ -333,9 +336,7 @@ class Worktree:
     def _make_intent(self, plan: Plan, before: View, key: str) -> RevertIntent:
         above = {folder for step in plan.steps for folder in parents(step.path)}
         states = {folder: before.state(folder) for folder in above}
-        modes = {
-            path: state.mode for path, state in states.items() if isinstance(state, Entry) and state.kind == "folder"
-        }
+        modes = {path: state.mode for path, state in states.items() if is_folder(state)}
         made = tuple(sorted(path for path, state in states.items() if state is None))
         return RevertIntent(f".opencode-tui-{secrets.token_hex(8)}.tmp", tuple(plan.steps), modes, made, key)
 

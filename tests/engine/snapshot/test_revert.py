@@ -1,6 +1,7 @@
 """Undo brings back what was, and touches nothing that somebody changed since."""
 
 import contextlib
+import itertools
 import os
 import shutil
 import stat
@@ -10,7 +11,7 @@ import pytest
 
 from opencode_tui.engine.snapshot.report import Patch, PathNote, Preview, Report
 from opencode_tui.schema.error import SnapshotError
-from tests.support.snapshot.worktree import Death, Fault, FaultyDisk, World, patch_of
+from tests.support.snapshot.worktree import Death, Fact, Fault, FaultyDisk, World, patch_of
 from tests.support.world.repo import make_repo
 
 
@@ -114,6 +115,41 @@ async def test_a_file_that_never_existed_is_no_error(world: World):
     (patch,) = await turns(world, {"a": "1"})
     report = await world.snapshots.revert([patch.changed(files=[*patch.files, str(world.root / "never")])])
     assert (world.inside(report.deleted), report.conflicts) == (["a"], [])
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations(range(5), 3)), ids=str)
+async def test_a_path_that_is_a_file_then_a_folder_is_exact_after_any_undo_of_an_undo(
+    world: World, order: tuple[int, ...]
+):
+    def file() -> None:
+        shutil.rmtree(world.root / "d", ignore_errors=True)
+        world.write("d", "one")
+
+    def empty_folder() -> None:
+        (world.root / "d").unlink()
+        (world.root / "d/x").mkdir(parents=True)
+
+    def link() -> None:
+        shutil.rmtree(world.root / "d")
+        (world.root / "d").symlink_to("other")
+
+    def filled_folder() -> None:
+        (world.root / "d").unlink()
+        world.write("d/x/file", "two")
+
+    states: list[dict[str, Fact]] = []
+    patches: list[Patch] = []
+    for act in (file, filled_folder, link, empty_folder):
+        states.append(world.facts())
+        patches.append(await world.step(act))
+    states.append(world.facts())
+    report: Report | None = None
+    for turn in order:
+        report = await world.snapshots.revert(patches[turn:], active=report)
+        assert (world.facts(), report.conflicts, report.failed) == (states[turn], [], [])
+    assert report is not None
+    await world.snapshots.unrevert(report)
+    assert world.facts() == states[-1]
 
 
 async def test_what_the_user_changed_since_is_reported_and_stays(world: World):

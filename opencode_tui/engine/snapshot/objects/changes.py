@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from opencode_tui.engine.snapshot.entry import Entry, State, Unknown
+from opencode_tui.engine.snapshot.entry import Entry, State, Unknown, is_folder
 from opencode_tui.engine.snapshot.objects.store import ObjectStore
 from opencode_tui.engine.snapshot.objects.tree import EMPTY_TREE, FOLDER
 from opencode_tui.engine.snapshot.objects.view import View
@@ -45,7 +45,7 @@ def without_made_folders(changes: dict[str, Change]) -> dict[str, Change]:
     return {
         path: change
         for path, change in changes.items()
-        if not (path in above and None in change and any(isinstance(s, Entry) and s.kind == "folder" for s in change))
+        if not (path in above and None in change and any(map(is_folder, change)))
     }
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from difflib import SequenceMatcher
 
-from opencode_tui.engine.snapshot.entry import Entry, State
+from opencode_tui.engine.snapshot.entry import Entry, State, is_leaf
 from opencode_tui.engine.snapshot.objects.changes import Change
 from opencode_tui.engine.snapshot.objects.store import ObjectStore
 from opencode_tui.schema.session.diff import FileDiff, lines_of
@@ -28,7 +28,7 @@ def diff_of(store: ObjectStore, path: str, change: Change) -> FileDiff:
     if before is None or after is None:
         before = after = ""
     additions, deletions = count_lines(before, after)
-    existed, exists = (_is_leaf(state) for state in change)
+    existed, exists = (is_leaf(state) for state in change)
     status = "modified" if existed and exists else "added" if exists else "deleted"
     diff = FileDiff(file=path, before=before, after=after, additions=additions, deletions=deletions, status=status)
     return diff.changed(note=_note(change, is_binary=is_binary))
@@ -76,15 +76,11 @@ def _note(change: Change, *, is_binary: bool) -> str | None:
 
 def _has_text(change: Change) -> bool:
     is_known = all(state is None or isinstance(state, Entry) for state in change)
-    return is_known and any(_is_leaf(state) for state in change)
-
-
-def _is_leaf(state: State) -> bool:
-    return isinstance(state, Entry) and state.kind != "folder"
+    return is_known and any(is_leaf(state) for state in change)
 
 
 def _text(store: ObjectStore, state: State) -> str | None:
     """Return a file's text or a link's target, "" for anything else, None for a binary file."""
-    if not isinstance(state, Entry) or state.kind == "folder":
+    if not is_leaf(state):
         return ""
     return text_of(store.read(state.id, "blob"))

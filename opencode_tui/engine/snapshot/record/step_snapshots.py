@@ -4,7 +4,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from opencode_tui.engine.snapshot.entry import NOT_LOOKED, Entry, State, Unknown, parents, permission_bits
+from opencode_tui.engine.snapshot.entry import (
+    NOT_LOOKED,
+    Entry,
+    State,
+    Unknown,
+    is_folder,
+    is_leaf,
+    parents,
+    permission_bits,
+)
 from opencode_tui.engine.snapshot.objects.changes import Change
 from opencode_tui.engine.snapshot.objects.manifest import Defaults, Manifest
 from opencode_tui.engine.snapshot.objects.store import ObjectStore, ObjectWriter
@@ -27,13 +36,9 @@ def add_partial(
     `skipped` are other paths with the reasons why they are unknown; a folder among the paths makes its other content unknown.
     The content of files must be stored, or added to the writer, already. A path with another path below it counts as a folder.
     """
-    leaves = {path: state for path, state in states.items() if isinstance(state, Entry) and state.kind != "folder"}
+    leaves = {path: state for path, state in states.items() if is_leaf(state)}
     filled = {above for path in leaves for above in parents(path)}
-    folders = {
-        path: state
-        for path, state in states.items()
-        if path in filled or (isinstance(state, Entry) and state.kind == "folder")
-    }
+    folders = {path: state for path, state in states.items() if path in filled or is_folder(state)}
     entries = {path: state for path, state in {**leaves, **folders}.items() if isinstance(state, Entry)}
     known = {path for path in folders if path not in filled}
     holding = {above for path in known for above in parents(path)}
@@ -110,7 +115,7 @@ def observe_writes(tree: Worktree, writes: Sequence[Write], made: Iterable[Path]
         if inner is None:
             continue
         now = tree.observe_path(inner)
-        if isinstance(now.state, Entry) and now.state.kind != "folder":
+        if is_leaf(now.state):
             writer.add("blob", now.data)
         after = None
         if write.content is not None:

@@ -9,7 +9,16 @@ import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from opencode_tui.engine.snapshot.entry import FOLDER_MODE, UNREADABLE, Entry, State, Unknown, parents
+from opencode_tui.engine.snapshot.entry import (
+    FOLDER_MODE,
+    UNREADABLE,
+    Entry,
+    State,
+    Unknown,
+    is_folder,
+    is_leaf,
+    parents,
+)
 from opencode_tui.engine.snapshot.objects.changes import Change
 from opencode_tui.engine.snapshot.objects.view import View
 
@@ -132,7 +141,7 @@ def _last_folder(links: Sequence[PathChange], path: str) -> Entry:
     """Return the folder as it was before the last change that found a folder there."""
     for link in reversed(links):
         state = link.before.state(path)
-        if isinstance(state, Entry) and state.kind == "folder":
+        if is_folder(state):
             return state
     return Entry("folder", FOLDER_MODE)
 
@@ -164,22 +173,17 @@ def _keep_filled_folders(plan: Plan, list_names: Callable[[str], Sequence[str]])
     plan.steps = [step for step in plan.steps if step.path not in kept]
 
 
-def is_folder(entry: Entry | None) -> bool:
-    """Return whether a path is a folder in this state."""
-    return entry is not None and entry.kind == "folder"
-
-
 def _blocks(folder: str, targets: Mapping[str, Entry | None], observe: Callable[[str], State]) -> bool:
     if folder in targets:
         target = targets[folder]
-        return target is not None and target.kind != "folder"
+        return is_leaf(target)
     state = observe(folder)
-    return state is not None and not (isinstance(state, Entry) and state.kind == "folder")
+    return state is not None and not is_folder(state)
 
 
 def _plan_folders(plan: Plan, step: Step, links: Sequence[PathChange]) -> None:
     """Add the modes of the folders above the step, in case they have to be made."""
     for above in parents(step.path):
         before = links[0].before.state(above)
-        if isinstance(before, Entry) and before.kind == "folder":
+        if is_folder(before):
             plan.folder_modes[above] = before.mode

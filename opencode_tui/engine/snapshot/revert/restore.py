@@ -10,9 +10,18 @@ import stat
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from opencode_tui.engine.snapshot.entry import FOLDER_MODE, UNREADABLE, Entry, State, Unknown, parents
+from opencode_tui.engine.snapshot.entry import (
+    FOLDER_MODE,
+    UNREADABLE,
+    Entry,
+    State,
+    Unknown,
+    is_folder,
+    is_leaf,
+    parents,
+)
 from opencode_tui.engine.snapshot.objects.store import ObjectStore
-from opencode_tui.engine.snapshot.revert.plan import CHANGED_SINCE, IN_THE_WAY, NOT_EMPTY, Plan, Step, is_folder
+from opencode_tui.engine.snapshot.revert.plan import CHANGED_SINCE, IN_THE_WAY, NOT_EMPTY, Plan, Step
 from opencode_tui.engine.snapshot.scan.stat_file import observe, observe_in
 from opencode_tui.storage.safe_folder import Disk, OpenFolder, split
 
@@ -44,7 +53,7 @@ class Restore:
         """Execute all steps that are possible; raises SnapshotError when a stored object is damaged."""
         deepest_first = sorted(self._plan.steps, key=lambda step: -step.path.count("/"))
         for step in deepest_first:
-            if _is_leaf(step.now) and (step.target is None or step.target.kind == "folder"):
+            if is_leaf(step.now) and not is_leaf(step.target):
                 self._try(step.path, self._remove, step)
         self._remove_folders()
         for step in reversed(deepest_first):
@@ -120,7 +129,7 @@ class Restore:
         with self._disk.open(folder) as parent:
             target, now = step.target, step.now
             assert target is not None
-            if target.kind == "folder":
+            if is_folder(target):
                 self._create_folder(parent, name, step)
             elif target.kind == "link":
                 parent.make_link(self._store.read(target.id, "blob"), self._temporary)
@@ -225,7 +234,3 @@ class Restore:
                 self._outcome.conflicts.pop(step.path, None)
             elif self._is_open(step.path) and step.path not in self._plan.implied:
                 self._outcome.failed[step.path] = NOT_KEPT
-
-
-def _is_leaf(entry: Entry | None) -> bool:
-    return entry is not None and entry.kind != "folder"

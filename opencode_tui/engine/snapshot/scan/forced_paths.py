@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from opencode_tui.engine.snapshot.entry import Entry
+from opencode_tui.engine.snapshot.entry import Entry, is_leaf
 from opencode_tui.engine.snapshot.objects.tree import FOLDER
 from opencode_tui.engine.snapshot.objects.tree_edit import find
 from opencode_tui.engine.snapshot.objects.view import View
@@ -91,5 +91,4 @@ class ForcedPaths:
 
 
 def _is_file(view: View, path: str) -> bool:
-    state = view.state(path)
-    return isinstance(state, Entry) and state.kind != "folder"
+    return is_leaf(view.state(path))

@@ -79,7 +79,7 @@ class IsolatedClones:
             ends = (await self._git.run("rev-list", "--max-parents=0", commit, more=borrowing)).split()
             await asyncio.to_thread(_keep_lines, shallow, ends)
         packs = git_dir / "objects" / "pack"
-        words = ("pack-objects", "--quiet", "--all", str(packs / "pack"))
+        words = ("pack-objects", "--quiet", "--delta-base-offset", "--all", str(packs / "pack"))
         try:
             await self._git.run(*words, more=borrowing, timeout_s=TIMEOUT_S)
         except GitUnavailableError:

@@ -18,7 +18,7 @@ from opencode_tui.engine.session.request.history import filter_compacted, is_ans
 from opencode_tui.engine.session.request.user_message import Target, UserMessages
 from opencode_tui.engine.session.runs import Run, RunRegistry
 from opencode_tui.schema.api.request import CommandInput, PromptInput
-from opencode_tui.schema.error import SessionError
+from opencode_tui.schema.error import RunAborted, SessionError
 from opencode_tui.schema.permission import Rule
 from opencode_tui.schema.session.history import MessageWithParts, with_parts
 from opencode_tui.schema.session.message import AssistantMessage, UserMessage, is_waiting
@@ -61,7 +61,8 @@ class SessionPrompt(Struct, frozen=True):
         """Store a request and return the last message of its answer once the session is idle.
 
         While the session is running the request is stored at once and answered by that run; all callers get the same answer.
-        A request with `delivery` "queue" waits for the end of that run instead, and is answered by a run of its own.
+        A request with `delivery` "queue" waits for the end of that run instead, and is answered by a run of its own; so does any
+        request that comes after that run was interrupted and before it has ended.
         With `no_reply` the stored request is returned. `policy` answers the run's permission requests (else the
         user does); `stored` is called with the request's id when it is on disk. Raises the error of the turn, RunAborted
         when it was interrupted, BusyError when another process has the session.
@@ -71,13 +72,19 @@ class SessionPrompt(Struct, frozen=True):
         if active is None:
             return await self._start_request(session_id, _Request(request, stored), target, policy).answer()
         must_wait = request.delivery == "queue" and not request.no_reply
+        is_ending = active.is_aborted
         message = await self._store_request(session_id, _Request(request, stored), target, is_waiting=must_wait)
         if request.no_reply:
             return await self._stored(message)
-        answer = await active.answer()
+        answer: MessageWithParts | None = None
+        try:
+            answer = await active.answer()
+        except RunAborted:
+            if not is_ending:  # else the request came after the interruption, which does not apply to it
+                raise
         while await self._waiting(session_id, message.id):
             answer = await self._start_waiting(session_id, policy).answer()
-        if await self._is_answered(session_id):
+        if answer is not None and await self._is_answered(session_id):
             return answer
         return await self._start(session_id, policy).answer()
 

@@ -152,3 +152,16 @@ async def test_a_queued_request_is_withdrawn_at_any_time(environ, tmp_path) -> N
         assert await world.client.prompts.withdraw(session.id, message_id)
         await asyncio.gather(first, queued)
         assert await talk(world, session.id) == ["one", "done"]
+
+
+@pytest.mark.parametrize("delivery", [None, "queue"])
+async def test_a_request_that_comes_while_an_interrupted_turn_ends_is_answered(environ, tmp_path, delivery) -> None:
+    async with opened(environ, tmp_path, slow_call(30), Answer(text="done"), settings=SETTINGS) as world:
+        session = await world.client.sessions.create(CreateSession())
+        first, _ = await ask(world, session.id, "one")
+        await until_running_tool(world, session.id)
+        assert await world.client.prompts.abort(session.id)
+        await world.client.prompts.prompt(session.id, request("two", delivery))
+        with pytest.raises(RunAborted):
+            await first
+        assert (await talk(world, session.id))[-2:] == ["two", "done"]

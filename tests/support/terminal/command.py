@@ -39,7 +39,7 @@ class Terminal:
         self._master, slave = pty.openpty()
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", size[1], size[0], 0, 0))
         self.process = subprocess.Popen(
-            [sys.executable, "-c", _TAKE_TERMINAL, sys.executable, *arguments],
+            [sys.executable, "-I", "-S", "-c", _TAKE_TERMINAL, sys.executable, *arguments],
             cwd=folder,
             env=environ,
             stdin=slave,

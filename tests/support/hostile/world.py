@@ -94,6 +94,7 @@ class HostileWorld:
     def choose(self, words: str) -> None:
         """Choose from the list of all commands."""
         self.terminal.press("ctrl+p")
+        self.terminal.until(lambda shown: "What do you want to do?" in shown, "the list was not opened")
         self.terminal.type(words)
         self.terminal.until(lambda shown: f"▎  {words}" in shown, f"{words!r} was not written")
         self.terminal.press("enter")

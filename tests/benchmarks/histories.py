@@ -1,33 +1,50 @@
 """Many random histories of a state machine, in portions whose seed is printed: a portion that fails can be run again by itself."""
 
+import multiprocessing
+import os
 import time
+from concurrent.futures import ProcessPoolExecutor, as_completed
 
 from hypothesis import HealthCheck, seed, settings
 from hypothesis.stateful import RuleBasedStateMachine, run_state_machine_as_test
 
 from tests.benchmarks.rounds import report_progress
 
-_PORTION = 250
+_PORTION = 125
 
 
 def run_histories(
     machine: type[RuleBasedStateMachine], *, count: int, steps: int, first_seed: int, after: int = 0
 ) -> None:
-    """Run so many histories of at most `steps` acts each; raise what one shows to be wrong, shrunk.
+    """Run so many histories of at most `steps` acts each, a portion a core at a time; raise what one shows to be wrong, shrunk.
 
     `after` is the number of rounds of the benchmark before, for its progress.
     """
-    started = time.monotonic()
-    for done in range(0, count, _PORTION):
-        portion = min(_PORTION, count - done)
-        chosen = settings(
-            max_examples=portion,
-            stateful_step_count=steps,
-            deadline=None,
-            database=None,
-            suppress_health_check=[HealthCheck.too_slow],
-        )
-        print(f"{machine.__name__} {done} of {count}, seed {first_seed + done}", flush=True)
-        run_state_machine_as_test(seed(first_seed + done)(machine), settings=chosen)
-        report_progress(after + done + portion, after + count)
+    started, done = time.monotonic(), 0
+    with ProcessPoolExecutor(os.cpu_count(), mp_context=multiprocessing.get_context("spawn")) as pool:
+        jobs = {
+            pool.submit(_run_portion, machine, portion, steps, first_seed + start): portion
+            for start in range(0, count, _PORTION)
+            if (portion := min(_PORTION, count - start))
+        }
+        for job in as_completed(jobs):
+            try:
+                job.result()
+            except BaseException:
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
+            done += jobs[job]
+            report_progress(after + done, after + count)
     print(f"{machine.__name__} {count} of {count} in {time.monotonic() - started:.0f} s", flush=True)
+
+
+def _run_portion(machine: type[RuleBasedStateMachine], portion: int, steps: int, portion_seed: int) -> None:
+    print(f"{machine.__name__} {portion}, seed {portion_seed}", flush=True)
+    chosen = settings(
+        max_examples=portion,
+        stateful_step_count=steps,
+        deadline=None,
+        database=None,
+        suppress_health_check=[HealthCheck.too_slow],
+    )
+    run_state_machine_as_test(seed(portion_seed)(machine), settings=chosen)

@@ -125,7 +125,7 @@ def test_a_turn_in_a_known_repository_loads_no_process_libraries(tmp_path: Path,
     names, _, stdout = loaded_after(code, repo.path, environ)
     assert stdout
     assert "httpx" in names or "pydantic" in names
-    assert names & {"git", "psutil"} == set()
+    assert names & {"git", "psutil", "filelock", "platformdirs"} == set()
 
 
 def test_a_turn_that_changes_no_file_loads_two_modules_of_snapshots(tmp_path: Path, environ: dict[str, str]) -> None:
@@ -138,6 +138,7 @@ def test_a_turn_that_changes_no_file_loads_two_modules_of_snapshots(tmp_path: Pa
 
 def test_a_turn_loads_no_shapes_of_other_commands(tmp_path: Path, environ: dict[str, str]) -> None:
     others = ["schema.api.context", "schema.api.file", "schema.api.trust", "schema.session.undo", "client.client"]
+    others += ["schema.api.trash", "schema.api.pty", "schema.event.folder_event", "schema.event.screen_event"]
     names = [f"opencode_tui.{name}" for name in [*others, "cli.session_choice"]]
     assert [name for name in names if importlib.util.find_spec(name) is None] == []
     code = f"import opencode_tui.cli.run.turn\nprint([name for name in {names!r} if name in sys.modules])"

@@ -15,7 +15,8 @@ from pydantic import ValidationError
 from opencode_tui.bus import Bus
 from opencode_tui.client.remote_link import Link
 from opencode_tui.schema.error import OpencodeError
-from opencode_tui.schema.event.event import STRUCTURAL, BusLagged, Event, PartGrowth, PartUpdated, SessionIdle
+from opencode_tui.schema.event.event import BusLagged, Event, PartGrowth, PartUpdated, SessionIdle
+from opencode_tui.schema.event.received import STRUCTURAL
 from opencode_tui.schema.event.screen_event import ScreenToastShown
 from opencode_tui.schema.http_headers import OWN
 from opencode_tui.schema.record import JsonObject

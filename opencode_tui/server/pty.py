@@ -20,7 +20,7 @@ import psutil
 
 from opencode_tui.schema.api.pty import Pty, PtyCreate, PtySize, PtyUpdate
 from opencode_tui.schema.error import ConfigError, NotFoundError
-from opencode_tui.schema.event.event import PtyCreated, PtyDeleted, PtyExited, PtyUpdated
+from opencode_tui.schema.event.folder_event import PtyCreated, PtyDeleted, PtyExited, PtyUpdated
 from opencode_tui.schema.ids import Identifier, system_clock
 
 RUNNING_LIMIT = 20

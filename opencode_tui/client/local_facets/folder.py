@@ -25,8 +25,6 @@ from opencode_tui.schema.api.catalog import (
 from opencode_tui.schema.api.project import Places, ProjectInfo
 from opencode_tui.schema.api.question import QuestionRequest
 from opencode_tui.schema.error import ToolError
-from opencode_tui.schema.event.event import UpdateAvailable
-from opencode_tui.schema.event.screen_event import ScreenEvent
 from opencode_tui.schema.model import Model, ModelRef
 from opencode_tui.schema.permission import PermissionRequest
 from opencode_tui.schema.record import JsonObject
@@ -61,6 +59,7 @@ if TYPE_CHECKING:
     )
     from opencode_tui.schema.api.trust import TrustReport
     from opencode_tui.schema.api.worktree import CreateWorktree, WorktreeInfo
+    from opencode_tui.schema.event.screen_event import ScreenEvent
 
 
 class _Permissions:
@@ -163,6 +162,8 @@ class _Settings:
 
         newer = await find_newer(self._paths, self._core.environ, self._core.clock)
         if newer:
+            from opencode_tui.schema.event.folder_event import UpdateAvailable  # only for a newer version
+
             self._core.bus.publish(UpdateAvailable(version=newer), directory=str(self._instance.directory))
         return newer
 
@@ -367,7 +368,7 @@ class _Screen:
         self._bus = engine.bus
         self._directory = str(instance.directory)
 
-    async def publish(self, event: ScreenEvent) -> None:
+    async def publish(self, event: "ScreenEvent") -> None:
         self._bus.publish(event, directory=self._directory)
 
 

@@ -21,7 +21,7 @@ from opencode_tui.engine.project.projects import Projects
 from opencode_tui.engine.project.repository import find_repository
 from opencode_tui.schema.api.worktree import CreateWorktree, WorktreeInfo
 from opencode_tui.schema.error import ConfigError, NotFoundError, OpencodeError
-from opencode_tui.schema.event.event import WorktreeFailed, WorktreeReady
+from opencode_tui.schema.event.folder_event import WorktreeFailed, WorktreeReady
 from opencode_tui.storage.paths import Paths
 
 _NAME_LENGTH = 60

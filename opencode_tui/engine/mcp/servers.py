@@ -31,7 +31,7 @@ from opencode_tui.engine.mcp.server import BACKOFF_S, Elicit, McpServer, McpStop
 from opencode_tui.engine.mcp.sign_in import SignIns
 from opencode_tui.schema.api.mcp import McpArgument, McpPrompt, McpResource, McpServerStatus, McpTool, SignInState
 from opencode_tui.schema.error import ConfigError, NotFoundError, SignInError
-from opencode_tui.schema.event.event import McpBrowserOpenFailed, McpToolsChanged
+from opencode_tui.schema.event.folder_event import McpBrowserOpenFailed, McpToolsChanged
 from opencode_tui.schema.event.screen_event import ScreenToastShown
 from opencode_tui.schema.ids import Clock
 from opencode_tui.schema.record import JsonObject

@@ -45,12 +45,7 @@ from opencode_tui.engine.tool.registry import ToolDependencies, ToolRegistry, bu
 from opencode_tui.engine.tool.tool import ToolContext
 from opencode_tui.engine.tool.truncate import Truncator
 from opencode_tui.schema.error import ConfigError
-from opencode_tui.schema.event.event import (
-    FileEdited,
-    FileWatcherUpdated,
-    WorktreeFailed,
-    WorktreeReady,
-)
+from opencode_tui.schema.event.event import FileEdited
 from opencode_tui.schema.permission import Action
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.storage.task_folders import is_task_worktree
@@ -265,6 +260,8 @@ class FolderServices:
         ignored = [compile_wildcard(pattern) for pattern in (watcher.ignore if watcher else None) or ()]
 
         def edited(change: "Change") -> None:
+            from opencode_tui.schema.event.folder_event import FileWatcherUpdated  # only after a change
+
             core.bus.publish(FileEdited(file=str(change.path)), directory=directory)
             name = os.path.relpath(change.path, directory)
             if not any(pattern.fullmatch(name) for pattern in ignored):
@@ -398,6 +395,7 @@ class FolderServices:
 
     def _make_worktrees(self) -> "Worktrees":
         from opencode_tui.engine.file.worktrees import Worktrees
+        from opencode_tui.schema.event.folder_event import WorktreeFailed, WorktreeReady
 
         core = self.core
 

@@ -19,7 +19,6 @@ from opencode_tui.engine.project.programs import ProjectPrograms, is_below, safe
 from opencode_tui.engine.services.core import Core
 from opencode_tui.engine.session.background import Background
 from opencode_tui.schema.error import TrustError
-from opencode_tui.schema.event.event import LspDiagnostics, LspUpdated
 
 if TYPE_CHECKING:
     from opencode_tui.config.settings.settings import SandboxSettings
@@ -200,6 +199,7 @@ class FolderPrograms:
 
     def _make_languages(self) -> "LanguageServers":
         from opencode_tui.engine.lsp.language_servers import LanguageServers, ServerOptions
+        from opencode_tui.schema.event.folder_event import LspDiagnostics, LspUpdated
 
         core, project = self._core, self._project
         directory = str(project.directory)

@@ -10,15 +10,11 @@ Order within a session: user message, its parts, `session.status` busy, assistan
 `session.status` idle, then `session.idle`. Late `session.updated`, `session.diff` and a user message's `summary` may follow.
 """
 
-from typing import Annotated, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Union
 
 from msgspec import Struct
-from pydantic import ConfigDict, Field, TypeAdapter
 
-from opencode_tui.schema.api.background import BackgroundCommand
 from opencode_tui.schema.api.project import ProjectInfo
-from opencode_tui.schema.api.pty import Pty
-from opencode_tui.schema.event.screen_event import ScreenEvent
 from opencode_tui.schema.permission import PermissionRequest, Reply
 from opencode_tui.schema.record import JsonObject, Record, absent
 from opencode_tui.schema.session.diff import FileDiff
@@ -26,6 +22,10 @@ from opencode_tui.schema.session.message import Message
 from opencode_tui.schema.session.part import AnyPart, Part
 from opencode_tui.schema.session.session import SessionInfo, SessionStatus, Todo
 from opencode_tui.schema.session.stored_error import StoredError
+
+if TYPE_CHECKING:
+    from opencode_tui.schema.event.folder_event import FolderEvent
+    from opencode_tui.schema.event.screen_event import ScreenEvent
 
 
 class SessionCreated(Record):
@@ -179,70 +179,11 @@ class CommandExecuted(Record):
     message_id: str
 
 
-class BackgroundUpdated(Record):
-    """A background command started or ended."""
-
-    type: Literal["background.updated"] = "background.updated"
-    info: BackgroundCommand
-
-
-class PtyCreated(Record):
-    """A terminal of the server was started."""
-
-    type: Literal["pty.created"] = "pty.created"
-    info: Pty
-
-
-class PtyUpdated(Record):
-    """A terminal has another title or size."""
-
-    type: Literal["pty.updated"] = "pty.updated"
-    info: Pty
-
-
-class PtyExited(Record):
-    """The program of a terminal has ended."""
-
-    type: Literal["pty.exited"] = "pty.exited"
-    id: str
-    exit_code: int
-
-
-class PtyDeleted(Record):
-    """A terminal was removed."""
-
-    type: Literal["pty.deleted"] = "pty.deleted"
-    id: str
-
-
 class FileEdited(Record):
     """A tool wrote a file; comes before the tool's completed state."""
 
     type: Literal["file.edited"] = "file.edited"
     file: str
-
-
-class FileWatcherUpdated(Record):
-    """A tool created, changed or deleted a file; after `file.edited`. Patterns of `watcher.ignore` leave files out."""
-
-    type: Literal["file.watcher.updated"] = "file.watcher.updated"
-    file: str
-    event: Literal["add", "change", "unlink"]
-
-
-class WorktreeReady(Record):
-    """A new worktree has its files, and its start commands have run; an event of its own folder."""
-
-    type: Literal["worktree.ready"] = "worktree.ready"
-    name: str
-    branch: str
-
-
-class WorktreeFailed(Record):
-    """The files of a worktree could not be written, or a start command did not run or failed."""
-
-    type: Literal["worktree.failed"] = "worktree.failed"
-    message: str
 
 
 class ProjectUpdated(ProjectInfo):
@@ -251,47 +192,11 @@ class ProjectUpdated(ProjectInfo):
     type: Literal["project.updated"] = "project.updated"
 
 
-class LspUpdated(Record):
-    """A language server was started, stopped or ended."""
-
-    type: Literal["lsp.updated"] = "lsp.updated"
-
-
-class LspDiagnostics(Record):
-    """A language server sent the diagnostics of a file; `path` is absolute."""
-
-    type: Literal["lsp.client.diagnostics"] = "lsp.client.diagnostics"
-    server_id: str
-    path: str
-
-
 class BranchUpdated(Record):
     """Another branch was checked out."""
 
     type: Literal["vcs.branch.updated"] = "vcs.branch.updated"
     branch: str | None = absent()
-
-
-class McpToolsChanged(Record):
-    """The lists of an MCP server changed; they are used from the next user message on."""
-
-    type: Literal["mcp.tools.changed"] = "mcp.tools.changed"
-    server: str
-
-
-class McpBrowserOpenFailed(Record):
-    """No browser could be opened for a sign-in to an MCP server; the user can open the address elsewhere."""
-
-    type: Literal["mcp.browser.open.failed"] = "mcp.browser.open.failed"
-    mcp_name: str
-    url: str
-
-
-class UpdateAvailable(Record):
-    """A newer version of this program was published; nothing was installed."""
-
-    type: Literal["installation.update-available"] = "installation.update-available"
-    version: str
 
 
 class InstanceDisposed(Record):
@@ -307,7 +212,7 @@ class GlobalDisposed(Record):
     type: Literal["global.disposed"] = "global.disposed"
 
 
-StructuralEvent = (
+SessionEvent = (
     SessionCreated
     | SessionUpdated
     | SessionDeleted
@@ -327,31 +232,15 @@ StructuralEvent = (
     | QuestionRejected
     | TodoUpdated
     | CommandExecuted
-    | BackgroundUpdated
-    | PtyCreated
-    | PtyUpdated
-    | PtyExited
-    | PtyDeleted
     | FileEdited
-    | FileWatcherUpdated
-    | WorktreeReady
-    | WorktreeFailed
     | ProjectUpdated
     | BranchUpdated
-    | LspUpdated
-    | LspDiagnostics
-    | ScreenEvent
-    | McpToolsChanged
-    | McpBrowserOpenFailed
-    | UpdateAvailable
     | InstanceDisposed
     | GlobalDisposed
 )
 
-STRUCTURAL: TypeAdapter[StructuralEvent] = TypeAdapter(
-    Annotated[StructuralEvent, Field(discriminator="type")], config=ConfigDict(defer_build=True)
-)
-"""Validates an event from the wire in the form `{type, **properties}`."""
+StructuralEvent = Union[SessionEvent, "FolderEvent", "ScreenEvent"]
+"""The last two are loaded by what publishes or shows them: a one-shot run does neither."""
 
 
 class LivePart(Protocol):
@@ -398,12 +287,11 @@ def session_of(event: Event) -> str:
     match event:
         case SessionCreated() | SessionUpdated() | SessionDeleted():
             return event.info.id
-        case MessageUpdated() | BackgroundUpdated():
-            return event.info.session_id
         case PartUpdated():
             return event.part.session_id
         case _:
-            return getattr(event, "session_id", None) or ""
+            info = getattr(event, "info", None)  # of a message or a background command
+            return getattr(event, "session_id", None) or getattr(info, "session_id", None) or ""
 
 
 class Envelope(Struct, frozen=True):

@@ -9,10 +9,8 @@ from opencode_tui.schema.api.background import BackgroundCommand
 from opencode_tui.schema.api.language import LanguageServerState
 from opencode_tui.schema.api.question import QuestionRequest
 from opencode_tui.schema.event.event import (
-    BackgroundUpdated,
     BranchUpdated,
     Event,
-    LspUpdated,
     MessageRemoved,
     MessageUpdated,
     PartGrowth,
@@ -32,6 +30,7 @@ from opencode_tui.schema.event.event import (
     SessionUpdated,
     TodoUpdated,
 )
+from opencode_tui.schema.event.folder_event import BackgroundUpdated, LspUpdated
 from opencode_tui.schema.permission import PermissionRequest
 from opencode_tui.schema.session.diff import FileDiff
 from opencode_tui.schema.session.history import MessageWithParts, session_cost

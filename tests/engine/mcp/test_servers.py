@@ -12,7 +12,7 @@ import pytest
 from opencode_tui.engine.mcp.lists import McpError, ServerLists
 from opencode_tui.engine.mcp.names import LONGEST, tool_ids
 from opencode_tui.schema.error import NotFoundError
-from opencode_tui.schema.event.event import McpToolsChanged
+from opencode_tui.schema.event.folder_event import McpToolsChanged
 from opencode_tui.schema.record import JsonObject
 from tests.engine.mcp.conftest import COMMAND, World, until
 

@@ -22,7 +22,7 @@ from opencode_tui.engine.mcp.callback import Callbacks
 from opencode_tui.engine.mcp.credentials import McpCredentials, SignInDetails, SignInEntry, SignInTerms, Tokens
 from opencode_tui.engine.mcp.lists import McpError
 from opencode_tui.schema.error import ConfigError, NotFoundError, SignInError
-from opencode_tui.schema.event.event import McpBrowserOpenFailed
+from opencode_tui.schema.event.folder_event import McpBrowserOpenFailed
 from opencode_tui.schema.event.screen_event import ScreenToastShown
 from opencode_tui.storage.paths import Paths, find_paths
 from tests.engine.mcp.conftest import until

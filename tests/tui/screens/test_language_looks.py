@@ -7,7 +7,7 @@ import pytest
 from textual.pilot import Pilot
 
 from opencode_tui.schema.api.language import LanguageServerState, ServerStatus, Symbol, SymbolLocation
-from opencode_tui.schema.event.event import LspUpdated
+from opencode_tui.schema.event.folder_event import LspUpdated
 from opencode_tui.schema.session.part import ToolPart
 from tests.support.terminal.conversation import ROOT, Story, edit
 from tests.support.terminal.scripted_client import Script, ScriptedClient

@@ -5,6 +5,7 @@ an answer, at a part with text or calls before it. Source: seed 000; reference, 
 """
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -15,7 +16,9 @@ from opencode_tui.schema.session.message import AssistantMessage, UserMessage
 from opencode_tui.schema.session.part import AnyPart, CompactionPart, PatchPart, StepStartPart, TextPart, ToolPart
 from opencode_tui.schema.session.session import RevertState
 from opencode_tui.schema.session.tool_state import ToolStateCompleted, ToolStatePending
-from opencode_tui.schema.session.undo import UndoScope
+
+if TYPE_CHECKING:
+    from opencode_tui.schema.session.undo import UndoScope
 
 Messages = Sequence[MessageWithParts]
 
@@ -92,8 +95,10 @@ def last_turn(messages: Messages) -> str:
     raise NothingToRevertError("there is nothing to undo: the session has no user message")
 
 
-def scope_of(messages: Messages, boundary: Boundary) -> UndoScope:
+def scope_of(messages: Messages, boundary: Boundary) -> "UndoScope":
     """Return the scope of an undo for its report."""
+    from opencode_tui.schema.session.undo import UndoScope  # every run uses the rest of this module
+
     gone = hidden_messages(messages, boundary)
     first, start = messages[boundary.message], len(messages) - len(gone)
     users = [

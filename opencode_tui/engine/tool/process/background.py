@@ -30,7 +30,8 @@ from opencode_tui.engine.tool.tool import BackgroundProgram, FileWatch, FileWrit
 from opencode_tui.engine.tool.truncate import MAX_BYTES
 from opencode_tui.schema.api.background import BackgroundCommand, BackgroundState, BackgroundText
 from opencode_tui.schema.error import BusyError, NotFoundError, OpencodeError, ToolError
-from opencode_tui.schema.event.event import BackgroundUpdated, Event
+from opencode_tui.schema.event.event import Event
+from opencode_tui.schema.event.folder_event import BackgroundUpdated
 from opencode_tui.schema.event.screen_event import ScreenToastShown
 from opencode_tui.schema.ids import Clock
 

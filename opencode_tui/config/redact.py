@@ -8,20 +8,23 @@ from opencode_tui.schema.record import JsonObject
 
 COVER = "[hidden]"
 
-_SECRET_KEY = re.compile(r"(api|access|secret|private|auth|client)[-_]?(key|token|secret)|^(key|token|secret|password)$|password|"
-                         r"authorization|credential|bearer", re.IGNORECASE)  # fmt: skip
+# Texts, not compiled: most runs redact nothing, and `re` keeps what it has compiled.
+_SECRET_KEY = (r"(?i)(api|access|secret|private|auth|client)[-_]?(key|token|secret)|^(key|token|secret|password)$|password|"
+               r"authorization|credential|bearer")  # fmt: skip
 _SECRET_SECTIONS = frozenset({"headers", "environment", "env"})
-_CREDENTIALS_IN_ADDRESS = re.compile(r"(?<=://)[^/\s?#]+(?=@)")
-_ADDRESS_SECRET = re.compile(r"(?<=[?&])([^=&\s]*(?:key|token|secret|password|sig)[^=&\s]*)=[^&\s#]+", re.IGNORECASE)
+_CREDENTIALS_IN_ADDRESS = r"(?<=://)[^/\s?#]+(?=@)"
+_ADDRESS_SECRET = r"(?i)(?<=[?&])([^=&\s]*(?:key|token|secret|password|sig)[^=&\s]*)=[^&\s#]+"
 
 _MIN_SECRET = 6
 """Shorter secrets are not replaced: `k` would make every text unreadable."""
 
-_LOOKS_LIKE_KEY = re.compile(
-    r"\b(?:sk|pk|rk|gsk|xai|hf|ghp|gho|pplx|nvapi|csk|fw|tgp|r8)[-_][A-Za-z0-9_\-*.]{6,}|\bAIza[A-Za-z0-9_\-]{10,}|\b(?:AKIA|ASIA)[A-Z0-9]{12,}|\beyJ[A-Za-z0-9_\-]{10,}[.A-Za-z0-9_\-]*"
+_LOOKS_LIKE_KEY = (
+    r"\b(?:sk|pk|rk|gsk|xai|hf|ghp|gho|pplx|nvapi|csk|fw|tgp|r8)[-_][A-Za-z0-9_\-*.]{6,}|\bAIza[A-Za-z0-9_\-]{10,}"
+    r"|\b(?:AKIA|ASIA)[A-Z0-9]{12,}|\beyJ[A-Za-z0-9_\-]{10,}[.A-Za-z0-9_\-]*"
 )
-_AUTHORIZATION = re.compile(
-    r"(?i)((?:authorization|x-api-key|api[-_ ]?key)[\"']?\s*[:=]\s*[\"']?(?:bearer\s+|basic\s+)?|\bbearer\s+)([^\s\"',;]{4,})"
+_AUTHORIZATION = (
+    r"(?i)((?:authorization|x-api-key|api[-_ ]?key)[\"']?\s*[:=]\s*[\"']?(?:bearer\s+|basic\s+)?|\bbearer\s+)"
+    r"([^\s\"',;]{4,})"
 )
 _KEPT_HEADERS = (
     "retry-after",
@@ -51,14 +54,14 @@ def _cover(value: Any, key: str) -> Any:
         return [_cover(inner, key) for inner in cast("list[Any]", value)]
     if not isinstance(value, str) or not value:
         return value
-    if _SECRET_KEY.search(key):
+    if re.search(_SECRET_KEY, key):
         return COVER
     return redact_address(value)
 
 
 def redact_address(text: str) -> str:
     """Return a text with the credentials and secret parameters of the addresses in it replaced."""
-    return _ADDRESS_SECRET.sub(rf"\1={COVER}", _CREDENTIALS_IN_ADDRESS.sub(COVER, text))
+    return re.sub(_ADDRESS_SECRET, rf"\1={COVER}", re.sub(_CREDENTIALS_IN_ADDRESS, COVER, text))
 
 
 def redact_text(text: str, secrets: Iterable[str] = ()) -> str:
@@ -66,7 +69,7 @@ def redact_text(text: str, secrets: Iterable[str] = ()) -> str:
     for secret in secrets:
         if len(secret) >= _MIN_SECRET:
             text = text.replace(secret, "***")
-    return _AUTHORIZATION.sub(r"\1***", _LOOKS_LIKE_KEY.sub("***", text))
+    return re.sub(_AUTHORIZATION, r"\1***", re.sub(_LOOKS_LIKE_KEY, "***", text))
 
 
 def safe_headers(headers: Mapping[str, str]) -> dict[str, str]:

@@ -26,7 +26,6 @@ from opencode_tui.engine.skill.skills import Skills, discover_skills, search_of
 from opencode_tui.engine.snapshot.worktree_paths import find_store
 from opencode_tui.schema.api.request import PromptPart
 from opencode_tui.schema.error import ConfigError, OpencodeError, StorageError
-from opencode_tui.schema.event.screen_event import ScreenToastShown
 
 if TYPE_CHECKING:
     from opencode_tui.config.well_known import AcceptedStore
@@ -230,6 +229,8 @@ async def _fetch_settings(core: Core, directory: Path, urls: Sequence[str], name
             message, variant = await asyncio.to_thread(_describe_change, store, url, named), "info"
         except OpencodeError as error:
             message, variant = f"{error}; the settings fetched before are used", "warning"
+        from opencode_tui.schema.event.screen_event import ScreenToastShown  # only for a change or a failure
+
         core.bus.publish(
             ScreenToastShown.model_validate({"message": message, "variant": variant}), directory=str(directory)
         )
@@ -246,8 +247,14 @@ def _describe_change(store: "AcceptedStore", url: str, named: Collection[str]) -
 
 async def _recover_trash(core: Core) -> list[str]:
     """Complete what a killed process left of moving sessions; return warnings. Lists one folder when there is nothing to do."""
+
+    def recover() -> list[str]:
+        if not os.path.isdir(core.paths.trash):
+            return []
+        return [str(failure) for failure in core.trash.get().recover()]
+
     try:
-        return [str(failure) for failure in await asyncio.to_thread(core.trash.recover)]
+        return await asyncio.to_thread(recover)
     except StorageError as error:
         return [str(error)]
 

@@ -108,20 +108,19 @@ def find_paths(environ: Mapping[str, str]) -> Paths:
         home = Path(os.path.expanduser("~"))
         if not home.is_absolute():
             raise ConfigError(f"HOME is {str(home)!r}, not an absolute path; set HOME to your home directory")
-        folders = _platform_folders()
         paths = Paths(
             home=home,
-            data=_xdg_folder("XDG_DATA_HOME") or folders.user_data_path,
-            config=_xdg_folder("XDG_CONFIG_HOME") or folders.user_config_path,
-            state=_xdg_folder("XDG_STATE_HOME") or folders.user_state_path,
-            cache=_xdg_folder("XDG_CACHE_HOME") or folders.user_cache_path,
+            data=_xdg_folder("XDG_DATA_HOME") or _platform_folders().user_data_path,
+            config=_xdg_folder("XDG_CONFIG_HOME") or _platform_folders().user_config_path,
+            state=_xdg_folder("XDG_STATE_HOME") or _platform_folders().user_state_path,
+            cache=_xdg_folder("XDG_CACHE_HOME") or _platform_folders().user_cache_path,
         )
     _check_usable(paths)
     return paths
 
 
 def _platform_folders() -> "PlatformDirsABC":
-    """Return the folders that platformdirs names; imported here because `--help` needs none."""
+    """Return the folders that platformdirs names; imported here because `--help` needs none, nor do XDG variables."""
     if sys.platform == "win32":
         from platformdirs.windows import Windows as Folders
     else:

@@ -13,6 +13,7 @@ from typing import Any, Literal, cast
 from msgspec import Struct
 from msgspec.structs import replace
 
+from opencode_tui.config.sources.project_file import is_secret
 from opencode_tui.engine.permission.decision import (
     Query,
     always_of,
@@ -24,7 +25,6 @@ from opencode_tui.engine.permission.decision import (
 )
 from opencode_tui.engine.permission.grants import NETWORK, Grants
 from opencode_tui.engine.permission.policy import Policy
-from opencode_tui.engine.permission.protected import is_secret
 from opencode_tui.schema.error import ConfigError, PermissionRefused, RejectedError
 from opencode_tui.schema.event.event import PermissionAsked, PermissionReplied
 from opencode_tui.schema.ids import Identifier

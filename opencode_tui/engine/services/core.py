@@ -25,11 +25,11 @@ from opencode_tui.storage.migrations import Migrations
 from opencode_tui.storage.paths import Paths
 from opencode_tui.storage.session_index import SessionIndex
 from opencode_tui.storage.storage import Storage
-from opencode_tui.storage.trash import Trash
 
 if TYPE_CHECKING:
     from opencode_tui.engine.importing.service import Imports
     from opencode_tui.engine.search.service import SearchService
+    from opencode_tui.storage.trash import Trash
 
 
 class Core(Struct, frozen=True):
@@ -55,7 +55,7 @@ class Core(Struct, frozen=True):
     estimator: TokenEstimator
     search: "Lazy[SearchService]"
     imports: "Lazy[Imports]"
-    trash: Trash
+    trash: "Lazy[Trash]"
     fetched: set[str]
     """Addresses whose settings this process has fetched, or tried to."""
 
@@ -106,9 +106,15 @@ def build_core(
                 _imports, paths, environ, storage=storage, locks=locks, store=store, publisher=publisher, clock=clock
             )
         ),
-        trash=Trash(paths, locks=locks, clock=clock, files=files),
+        trash=Lazy(partial(_make_trash, paths, locks, clock, files)),
         fetched=set(),
     )
+
+
+def _make_trash(paths: Paths, locks: Locks, clock: Clock, files: FileSystem | None) -> "Trash":
+    from opencode_tui.storage.trash import Trash  # most processes find no deleted session
+
+    return Trash(paths, locks=locks, clock=clock, files=files)
 
 
 def _imports(

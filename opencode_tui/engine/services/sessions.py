@@ -401,7 +401,7 @@ class SessionServices:
 
         core = self._core
         return SessionTrash(
-            trash=core.trash,
+            trash=core.trash.get(),
             sessions=self.sessions,
             store=core.store,
             storage=core.storage,

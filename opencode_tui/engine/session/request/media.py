@@ -64,16 +64,13 @@ class _Budget:
         return TOO_MANY if self._bytes < 0 else TOO_MANY_IMAGES if self._images < 0 else ""
 
 
-_COUNTS = re.compile(
-    r"images? > (?P<sum>\d+)"
+_COUNTS = (
+    r"(?i)images? > (?P<sum>\d+)"
     r"|(?:at most|max(?:imum)?(?: of| is)?:?|up to|limit of) (?P<most>\d+) (?:images?|documents?|media|files?)\b"
-    r"|images?\b.{0,40}\b(?:max(?:imum)?(?: of| is)?|limit(?: is)?|at most) (?P<late>\d+)(?!\d| ?(?:[km]i?b|bytes|pixels|px))",
-    re.IGNORECASE,
+    r"|images?\b.{0,40}\b(?:max(?:imum)?(?: of| is)?|limit(?: is)?|at most) (?P<late>\d+)(?!\d| ?(?:[km]i?b|bytes|pixels|px))"
 )
-_SIZE = re.compile(
-    r"(?:exceeds?|larger than|maximum(?: size)?(?: of| is)?|at most) (?P<size>\d+(?:\.\d+)?) ?(?P<unit>[km])i?b",
-    re.IGNORECASE,
-)
+_SIZE = r"(?i)(?:exceeds?|larger than|maximum(?: size)?(?: of| is)?|at most) (?P<size>\d+(?:\.\d+)?) ?(?P<unit>[km])i?b"
+"""Compiled for a failed request only, as `_COUNTS`."""
 
 
 def find_limit(reason: str, entries: Sequence[ModelMessage], *, is_size_of_request: bool = False) -> MediaLimit | None:
@@ -82,10 +79,10 @@ def find_limit(reason: str, entries: Sequence[ModelMessage], *, is_size_of_reque
     None when the reason is about single media, or only one is there. `is_size_of_request`: the whole request has too many bytes.
     """
     media = [block for entry in entries for block in media_of(entry)]
-    if found := _COUNTS.search(reason):
+    if found := re.search(_COUNTS, reason):
         most = int(next(number for number in found.groupdict().values() if number))
         return MediaLimit(most=most if most < len(media) else len(media) // 2)
-    if found := _SIZE.search(reason):
+    if found := re.search(_SIZE, reason):
         largest = int(float(found["size"]) * (2**20 if found["unit"].lower() == "m" else 2**10))
         if any(len(block.data) > largest for block in media):
             return MediaLimit(largest=largest)

@@ -17,7 +17,6 @@ from opencode_tui.storage.keys import Key
 from opencode_tui.storage.locks import Locks
 from opencode_tui.storage.paths import Paths
 from opencode_tui.storage.reader import RecordReader
-from opencode_tui.storage.trash import Trash
 
 if TYPE_CHECKING:
     from opencode_tui.engine.snapshot.objects.quota import Usage
@@ -74,6 +73,8 @@ def needed_snapshots(paths: Paths, worktree: Path, project_id: str) -> set[str]:
     Blocks; reads all their parts. Skips records that cannot be read. Raises StorageError when a folder cannot be, or while sessions
     are deleted and restored all the time: a session that moves could be missed.
     """
+    from opencode_tui.storage.trash import Trash  # a run only schedules the cleaning
+
     trash = Trash(paths, locks=Locks(paths), clock=system_clock)
     store = RecordReader(FileSystem(), str(paths.storage))
     for _ in range(_ATTEMPTS):

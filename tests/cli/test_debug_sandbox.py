@@ -1,4 +1,4 @@
-"""`debug sandbox` by the real command: a program runs confined, with its own exit code."""
+"""`debug sandbox`: a program runs confined, with its own exit code; once by the real command, for the rest in this process."""
 
 import json
 from dataclasses import replace
@@ -45,20 +45,21 @@ def test_without_a_program_the_state_is_printed(here: LineInProcess):
     assert (state["reason"], state["mode"]) == ("", "auto")
 
 
-def test_read_only_keeps_the_project_as_it_is(line: CommandLine):
-    done = line.run("debug", "sandbox", "--read-only", "--", "bash", "-c", "cat a.txt; echo b > b.txt")
+def test_read_only_keeps_the_project_as_it_is(here: LineInProcess):
+    done = here.run("debug", "sandbox", "--read-only", "--", "bash", "-c", "cat a.txt; echo b > b.txt")
     assert done.code != 0
-    assert not (line.folder / "b.txt").exists()
+    assert done.stdout.startswith("a1\n")
+    assert not (here.folder / "b.txt").exists()
 
 
-def test_new_protected_file_is_named(line: CommandLine):
-    done = line.run("debug", "sandbox", "--", "bash", "-c", "echo x > .envrc")
+def test_new_protected_file_is_named(here: LineInProcess):
+    done = here.run("debug", "sandbox", "--", "bash", "-c", "echo x > .envrc")
     assert done.code == 0
     assert ".envrc" in done.stderr
 
 
-def test_program_that_is_missing_fails_like_in_a_shell(line: CommandLine):
-    assert line.run("debug", "sandbox", "--", "no-such-program").code in (126, 127)
+def test_program_that_is_missing_fails_like_in_a_shell(here: LineInProcess):
+    assert here.run("debug", "sandbox", "--", "no-such-program").code in (126, 127)
 
 
 def test_where_no_sandbox_works_one_line_says_why(here: LineInProcess):

@@ -9,6 +9,7 @@ from tests.support.hostile.strings import HOSTILE, steering
 from tests.support.provider.model_script import Answer, Call, content_text
 from tests.support.provider.model_server import ModelServer
 from tests.support.world.cli import CommandLine
+from tests.support.world.in_process import in_process
 
 if sys.platform == "win32":
     pytest.skip("no pseudo-terminals here", allow_module_level=True)
@@ -99,9 +100,9 @@ def test_a_dash_cancels_the_question_and_stops_the_turn(line, server):
 
 
 @pytest.mark.parametrize("option", ["--auto", "--format=json"])
-def test_without_a_terminal_the_model_gets_an_error(line, server, option):
+def test_without_a_terminal_the_model_gets_an_error(line, server, option, monkeypatch, capsys):
     server.script(CALL, Answer(text="I take red"))
-    done = line.run("run", "-m", line.model, option, "go")
+    done = in_process(line, monkeypatch, capsys).run("run", "-m", line.model, option, "go")
     assert (done.code, "I take red" in done.stdout) == (0, True)
     assert "no user is present" in result(server)
     assert "permission" not in done.stderr

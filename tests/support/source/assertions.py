@@ -1,8 +1,11 @@
 """Assertions of the tests that hold over an empty list: `assert all(…)` where nothing asserts that there is something."""
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
+
+_ALL_OR_ANY = re.compile(r"\b(all|any)\s*\(")
 
 
 def vacuous_assertions(source: str) -> list[int]:
@@ -11,6 +14,8 @@ def vacuous_assertions(source: str) -> list[int]:
     The assertion may be an earlier operand of the same `and` or an earlier statement of the same function. Literals and
     ranges need none.
     """
+    if _ALL_OR_ANY.search(source) is None:
+        return []
     return sorted({line for function in _functions(ast.parse(source)) for line in _vacuous_in(function)})
 
 
@@ -25,14 +30,20 @@ def _functions(tree: ast.Module) -> Iterator[ast.FunctionDef | ast.AsyncFunction
 
 
 def _vacuous_in(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[int]:
+    statements = sorted(_asserts(function), key=lambda one: one.lineno)
+    operands = [(statement.lineno, operand) for statement in statements for operand in _operands(statement.test)]
+    subjects = [_subject(operand) for _, operand in operands]
+    if not any(subjects):
+        return
     asserted = ""
-    for statement in sorted(_asserts(function), key=lambda one: one.lineno):
-        operands = statement.test.values if isinstance(statement.test, ast.BoolOp) else [statement.test]
-        for operand in operands:
-            subject = _subject(operand)
-            if subject is not None and subject not in asserted:
-                yield statement.lineno
-            asserted += f"{ast.unparse(operand)}\n"
+    for (line, operand), subject in zip(operands, subjects, strict=True):
+        if subject is not None and subject not in asserted:
+            yield line
+        asserted += f"{ast.unparse(operand)}\n"
+
+
+def _operands(test: ast.expr) -> list[ast.expr]:
+    return test.values if isinstance(test, ast.BoolOp) else [test]
 
 
 def _asserts(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[ast.Assert]:

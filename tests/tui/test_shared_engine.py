@@ -25,8 +25,8 @@ def conversation(terminal: ScreenTerminal) -> list[str]:
     return [line for line in lines[: end - 2] if line.strip()]
 
 
-def test_two_screens_show_turns_and_questions_live_and_leaving_one_ends_nothing(
-    start: Open, server: ModelServer, folder: Path
+def test_two_screens_show_turns_and_questions_live_leaving_one_ends_nothing_and_other_settings_get_another_engine(
+    start: Open, server: ModelServer, folder: Path, paths: Paths
 ) -> None:
     both_look, one_is_gone = threading.Event(), threading.Event()
     server.script(Answer(text="begun then-more", holds=(("then-more", both_look),)))
@@ -67,6 +67,12 @@ def test_two_screens_show_turns_and_questions_live_and_leaving_one_ends_nothing(
         one_is_gone.set()
         first.sees("the-end")
         first.sees("Done")
+
+        with start(environ={**ASKS, "OPENCODE_DISABLE_PRUNE": "1"}) as other:
+            other.sees("fake-model")
+            assert len(list(paths.terminals.glob("*.json"))) == 2
+            other.type("hello\r")
+            other.sees("Echo: hello")
 
 
 def opened_during_a_turn(start: Open, stack: ExitStack) -> ScreenTerminal:
@@ -111,15 +117,6 @@ def test_when_the_engine_ends_by_a_kill_or_by_quitting_another_terminal_replaces
             other.sees("Interrupted")
             other.type("go on\r")
             other.sees("Echo: go on")
-
-
-def test_other_settings_get_an_engine_of_their_own(start: Open, paths: Paths) -> None:
-    with start() as first, start(environ={"OPENCODE_DISABLE_PRUNE": "1"}) as second:
-        first.sees("fake-model")
-        second.sees("fake-model")
-        assert len(list(paths.terminals.glob("*.json"))) == 2
-        second.type("hello\r")
-        second.sees("Echo: hello")
 
 
 def test_the_command_line_and_the_chat_in_lines_share_the_engine_of_the_screen(

@@ -54,9 +54,20 @@ def test_quitting_while_a_turn_runs_asks_and_tells_the_way_back(start: Open, pat
         assert "Interrupted by you" in terminal.sees("word5 ")
 
 
-def test_escape_twice_ends_the_turn_and_once_does_not(start: Open) -> None:
+def test_what_is_sent_during_a_turn_waits_and_is_answered_and_escape_twice_ends_a_turn_and_once_does_not(
+    start: Open,
+) -> None:
     with start() as terminal:
         terminal.sees("Ask anything")
+        terminal.type("count <<slow 20>> <<words 120>>\r")
+        terminal.sees("word5 ")
+        terminal.type("and then this\r")
+        assert "and then this" in terminal.sees("queued")
+        terminal.sees("Echo: and then this")
+        terminal.sees("Done")
+
+        terminal.press("ctrl+x", "n")
+        terminal.sees_no_more("Echo: and then this")
         terminal.type("count <<slow 30>> <<words 500>>\r")
         terminal.sees("word5 ")
         terminal.press("escape")
@@ -67,16 +78,6 @@ def test_escape_twice_ends_the_turn_and_once_does_not(start: Open) -> None:
         terminal.sees("Interrupted")
         terminal.type("more\r")
         terminal.sees("Echo: more")
-
-
-def test_what_is_sent_while_a_turn_runs_waits_and_is_answered(start: Open, server: ModelServer) -> None:
-    with start() as terminal:
-        terminal.sees("Ask anything")
-        terminal.type("count <<slow 20>> <<words 120>>\r")
-        terminal.sees("word5 ")
-        terminal.type("and then this\r")
-        assert "and then this" in terminal.sees("queued")
-        terminal.sees("Echo: and then this")
 
 
 def test_the_first_screen_without_a_key_offers_the_demo(folder: Path, environ: dict[str, str]) -> None:

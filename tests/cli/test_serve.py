@@ -63,20 +63,25 @@ def test_without_a_password_a_random_one_is_printed_once_to_stderr(line):
     assert (code, rest) == (0, "")
 
 
-@pytest.mark.parametrize("source", ["variable", "file"])
-def test_the_password_cannot_be_read_from_the_process_or_its_children(line, environ, tmp_path, source):
+SECRETS = {"OPENCODE_SERVER_PASSWORD": "from-the-variable-77", "OPENAI_API_KEY": "sk-CANARY-77"}
+
+
+def readable(process: "subprocess.Popen[bytes]") -> list[bytes]:
+    """Return what other processes can read of a process."""
+    return [Path(f"/proc/{process.pid}/{name}").read_bytes() for name in ("environ", "cmdline")]
+
+
+def test_a_password_of_a_file_is_the_one_that_counts_and_no_secret_can_be_read_from_the_process(
+    line, environ, tmp_path
+):
     file = tmp_path / "password"
     file.touch(mode=0o600)
     file.write_text("from-the-file-77\n")
-    password, more = (
-        ("from-the-variable-77", []) if source == "variable" else ("from-the-file-77", ["--password-file", file])
-    )
-    environ = {**environ, "OPENCODE_SERVER_PASSWORD": "from-the-variable-77", "OPENAI_API_KEY": "sk-CANARY-77"}
     with ModelServer() as model:
-        line = CommandLine(line.folder, environ, provider=model.config())
-        with running(line, *map(str, more)) as (process, url):
-            shown = [Path(f"/proc/{process.pid}/{name}").read_bytes() for name in ("environ", "cmdline")]
-            assert ask(url, "/session", password) == []
+        line = CommandLine(line.folder, {**environ, **SECRETS}, provider=model.config())
+        with running(line, "--password-file", str(file)) as (process, url):
+            shown = readable(process)
+            assert ask(url, "/session", "from-the-file-77") == []
     assert [text for text in shown if b"-77" in text] == []
 
 
@@ -134,17 +139,17 @@ def test_settings_that_cannot_be_used_stop_it_before_it_listens(commands):
     assert (done.code, done.stdout, len(done.stderr.splitlines())) == (2, "", 1)
 
 
-def test_the_address_can_come_from_the_settings(line, environ):
-    content = json.dumps({"server": {"port": 0, "hostname": "localhost"}})
-    line = CommandLine(line.folder, {**environ, "OPENCODE_CONFIG_CONTENT": content, "OPENCODE_SERVER_PASSWORD": "pw"})
-    process = line.start("serve")
-    try:
-        assert process.stdout is not None
-        url = process.stdout.readline().decode().split()[-1]
-        assert (url.startswith("http://localhost:"), url.endswith(":4096"), ask(url, "/session", "pw")) == (
-            True,
-            False,
-            [],
-        )
-    finally:
-        kill_session(process)
+def test_the_address_can_come_from_the_settings_and_the_password_of_the_variable_cannot_be_read(line, environ):
+    settings = {"server": {"port": 0, "hostname": "localhost"}}
+    with ModelServer() as model:
+        line = CommandLine(line.folder, {**environ, **SECRETS}, provider=model.config(), settings=settings)
+        process = line.start("serve")
+        try:
+            assert process.stdout is not None
+            url = process.stdout.readline().decode().split()[-1]
+            shown = readable(process)
+            assert (url.startswith("http://localhost:"), url.endswith(":4096")) == (True, False)
+            assert ask(url, "/session", "from-the-variable-77") == []
+        finally:
+            kill_session(process)
+    assert [text for text in shown if b"-77" in text] == []

@@ -5,7 +5,7 @@ The TUI and the command line use this one rule of width. It equals the rule of t
 
 import re
 import unicodedata
-from functools import lru_cache
+from functools import cache, lru_cache
 
 _MARKS = frozenset({"Mn", "Me", "Mc"})
 """Categories of characters that are drawn on the character before them."""
@@ -40,9 +40,6 @@ _JOINED = re.compile("\u200d.?", re.DOTALL)
 
 _WIDE = r"\u1100-\u11ff\u2e80-\ua4cf\uac00-\ud7af\uf900-\ufaff\ufe30-\ufe6f\uff00-\uffef"
 """Scripts that are written without blanks: a line may end after each character."""
-
-_PIECE = re.compile(rf"\s+|[{_WIDE}]|[^\s{_WIDE}]+")
-_WIDE_LETTER = re.compile(rf"[{_WIDE}]")
 
 _CACHED_LENGTH = 512
 """Characters of a text below which its width is kept: signs and labels are measured again and again."""
@@ -152,7 +149,7 @@ def hard_breaks(text: str, room: int) -> list[tuple[int, int]]:
 
 def join_lines(first: str, second: str) -> str:
     """Return two lines of one paragraph as one: with a blank between them, except between characters of a script without."""
-    if first and second and _WIDE_LETTER.match(first[-1]) and _WIDE_LETTER.match(second[0]):
+    if first and second and _wide_letter().match(first[-1]) and _wide_letter().match(second[0]):
         return first + second
     return f"{first} {second}"
 
@@ -181,7 +178,7 @@ def _wide_breaks(text: str, room: int, head: int) -> list[tuple[int, int]]:
     found: list[tuple[int, int]] = []
     start = end = used = 0
     limit = head
-    for match in _PIECE.finditer(text):
+    for match in _pieces().finditer(text):
         piece, at = match.group(), match.start()
         cells = width(piece)
         if piece.isspace():
@@ -202,6 +199,17 @@ def _wide_breaks(text: str, room: int, head: int) -> list[tuple[int, int]]:
     if end > start or not found:
         found.append((start, end))
     return found
+
+
+@cache
+def _pieces() -> re.Pattern[str]:
+    """Return the pattern of a text's words, blanks and wide letters; compiling it takes 3 ms, so not before the first frame."""
+    return re.compile(rf"\s+|[{_WIDE}]|[^\s{_WIDE}]+")
+
+
+@cache
+def _wide_letter() -> re.Pattern[str]:
+    return re.compile(rf"[{_WIDE}]")  # 3 ms too
 
 
 def _width(text: str) -> int:

@@ -16,8 +16,8 @@ _UNSAFE_IN_LINE = re.compile(
 _UNSAFE_IN_TEXT = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff\U000e0000-\U000e0fff]"
 )
-_UNSTEADY = re.compile(
-    r"(?<=[\u2190-\U0010ffff])[\u00ad\u200b\u200d\u2060\ufe0e\ufe0f\U0001f3fb-\U0001f3ff]+|"
+_UNSTEADY = re.compile(  # [^\x00-\u218f] is [\u2190-\U0010ffff], and compiles three times as fast
+    r"(?<=[^\x00-\u218f])[\u00ad\u200b\u200d\u2060\ufe0e\ufe0f\U0001f3fb-\U0001f3ff]+|"
     r"[\u00ad\u200b\u2060\ufe0e\ufe0f\U0001f3fb-\U0001f3ff]"
 )
 """Characters that take zero, one or two cells, depending on the terminal: soft hyphens, variation selectors, skin tones,

@@ -6,6 +6,7 @@ A terminal gets lines wrapped between words; a file or a pipe gets the text as t
 import os
 import re
 import stat
+from functools import cache
 from typing import TextIO
 
 from opencode_tui.cli.style import Style
@@ -18,9 +19,6 @@ PROSE_WIDTH = 88
 _LIST_MARK = re.compile(r"[-*+>]|\d+[.)]")
 _WIDE = r"\u1100-\u11ff\u2e80-\ua4cf\uac00-\ud7af\uf900-\ufaff\ufe30-\ufe6f\uff00-\uffef"
 """Scripts without spaces: a line may break after each character."""
-
-_PIECE = re.compile(rf"\n|[^\S\n]+|[{_WIDE}]|[^\s{_WIDE}]+")
-_OPEN_WORD = re.compile(rf"[^\s{_WIDE}]+$")
 
 
 class AnswerText:
@@ -51,7 +49,7 @@ class AnswerText:
         text = (self._buffer + text).replace("\r\n", "\n")
         body = text.rstrip("\r\n \t")
         if self.is_terminal and body == text:
-            body = _OPEN_WORD.sub("", body).rstrip("\r\n \t")
+            body = _open_word().sub("", body).rstrip("\r\n \t")
         self._put(body)
         self._buffer = text[len(body) :]
 
@@ -92,7 +90,7 @@ class _Line:
 
     def wrap(self, text: str, room: int) -> str:
         """Return the next piece of the text with some spaces replaced by line feeds."""
-        return "".join(self._wrap_piece(piece, room) for piece in _PIECE.findall(text))
+        return "".join(self._wrap_piece(piece, room) for piece in _pieces().findall(text))
 
     def _wrap_piece(self, piece: str, room: int) -> str:
         if piece == "\n":
@@ -117,3 +115,14 @@ class _Line:
         is_item = _LIST_MARK.fullmatch(word) is not None
         self._is_code = self._is_fenced or is_fence or word.startswith("|") or (len(blank) >= 4 and not is_item)
         self._indent = len(blank) + (len(word) + 1 if is_item else 0)
+
+
+@cache
+def _pieces() -> re.Pattern[str]:
+    """Return the pattern of words, blanks and wide letters; compiling it takes 3 ms, so only for a terminal."""
+    return re.compile(rf"\n|[^\S\n]+|[{_WIDE}]|[^\s{_WIDE}]+")
+
+
+@cache
+def _open_word() -> re.Pattern[str]:
+    return re.compile(rf"[^\s{_WIDE}]+$")

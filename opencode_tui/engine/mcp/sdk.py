@@ -31,7 +31,7 @@ from opencode_tui.engine.mcp.lists import (
     clean_list,
 )
 from opencode_tui.engine.mcp.process import ServerProcess
-from opencode_tui.engine.mcp.sdk_oauth import TokenAuth
+from opencode_tui.engine.mcp.sdk_oauth import TokenAuth, tls_context
 from opencode_tui.schema.record import JsonObject
 
 Progress = Callable[[float, float | None, str | None], Awaitable[None]]
@@ -177,6 +177,7 @@ async def connect_remote(
             auth=sign_in,
             timeout=httpx2.Timeout(_HTTP_TIMEOUT_S, read=_READ_TIMEOUT_S),
             event_hooks={"response": [record]},
+            verify=tls_context(),
         )
 
     async with AsyncExitStack() as stack:

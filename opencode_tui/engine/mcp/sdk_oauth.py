@@ -8,9 +8,11 @@ import asyncio
 import json
 import logging
 import re
+import ssl
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import suppress
+from functools import cache
 from typing import Any, cast
 from urllib.parse import urlsplit
 
@@ -433,7 +435,13 @@ async def _drive(provider: OAuthClientProvider, terms: SignInTerms, challenge: s
 
 def _plain_client() -> httpx2.AsyncClient:
     """Return a client without the headers of the settings, which are for the MCP server only; it follows no redirects."""
-    return httpx2.AsyncClient(timeout=_TIMEOUT_S)
+    return httpx2.AsyncClient(timeout=_TIMEOUT_S, verify=tls_context())
+
+
+@cache
+def tls_context() -> ssl.SSLContext:
+    """Return the TLS settings of all connections to servers and their sign-ins. Blocks at first: loads the certificates."""
+    return httpx2.create_ssl_context()
 
 
 def check_address(terms: SignInTerms, url: str) -> None:

@@ -365,7 +365,7 @@ def stored_sign_in(paths: Paths, oauth: OAuthServer) -> tuple[McpCredentials, ht
     expired = Tokens(access_token="old", refresh_token="kept", expires_at=1)
     details = SignInDetails(token_endpoint=f"{oauth.issuer}/token", method="client_secret_post")
     credentials.store("one", oauth.mcp, tokens=expired, sign_in=details)
-    return credentials, httpx2.AsyncClient(auth=sdk_oauth.TokenAuth(terms, credentials))
+    return credentials, httpx2.AsyncClient(auth=sdk_oauth.TokenAuth(terms, credentials), verify=sdk_oauth.tls_context())
 
 
 @pytest.mark.parametrize(("status", "text", "words"), NOT_A_TOKEN)

@@ -125,7 +125,7 @@ def test_a_turn_in_a_known_repository_loads_no_process_libraries(tmp_path: Path,
     names, _, stdout = loaded_after(code, repo.path, environ)
     assert stdout
     assert "httpx" in names or "pydantic" in names
-    assert names & {"git", "psutil", "filelock", "platformdirs"} == set()
+    assert names & {"git", "psutil", "platformdirs"} == set()
 
 
 def test_a_turn_that_changes_no_file_loads_two_modules_of_snapshots(tmp_path: Path, environ: dict[str, str]) -> None:

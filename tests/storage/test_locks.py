@@ -4,7 +4,6 @@ import time
 from pathlib import Path
 
 import pytest
-from filelock import FileLock, Timeout
 
 from opencode_tui.schema.error import LockTimeoutError, StorageError
 from opencode_tui.storage.locks import Locks
@@ -44,15 +43,6 @@ def test_killed_holder_frees_its_lock(paths: Paths, locks: Locks):
     wait_for(child)
     locks.store().acquire_sync(500)
     assert not Locks(paths).store().try_acquire()
-
-
-def test_lock_and_filelock_exclude_each_other(paths: Paths, locks: Locks):
-    theirs = FileLock(paths.lock / "store", timeout=0)
-    with locks.store(), pytest.raises(Timeout):
-        theirs.acquire()
-    with theirs:
-        assert not locks.store().try_acquire()
-    assert locks.store().try_acquire()
 
 
 async def test_lock_excludes_tasks_of_one_process(locks: Locks):

@@ -162,11 +162,22 @@ async def test_what_is_not_recorded_is_named_even_when_nothing_else_was_done(wor
         assert name in world.inside([remark.path for remark in report.unprotected])
 
 
+async def test_a_command_that_changes_only_an_ignored_file_names_it_alone(world):
+    world.write(".gitignore", "*.log\n")
+    world.write("old.log")
+    world.write("other.log")
+    recording = world.recording()
+    await run(recording, lambda: (world.root / "old.log").chmod(0o600))
+    report = await undo(world, recording)
+    assert [world.inside([one.path]) for one in report.unprotected] == [["old.log"]]
+    assert report.conflicts == report.restored == report.deleted == []
+
+
 async def test_a_command_that_changes_nothing_leaves_no_record(world):
     world.write(".gitignore", "*.log\n")
     world.write("old.log")
     recording = world.recording()
-    await run(recording, lambda: world.write("old.log", "2"))
+    await run(recording, lambda: (world.root / "old.log").read_text())
     assert recording.result is None
 
 

@@ -7,7 +7,7 @@ changes of the step is contested: undoing the step would undo the other one's ch
 
 import itertools
 import math
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from opencode_tui.engine.snapshot.entry import Entry, State, Unknown, parents
@@ -27,7 +27,7 @@ class ChangeSet:
     """The changes of one write or of one interval: `folders` are those above the changed paths.
 
     `ended` is the end of a write; `whole` are the ids of the scans around an interval, None for a write; `skipped` are the paths
-    that the scans leave out and that changed between them, with the reasons; `unseen` are those that only one scan found.
+    that the scans leave out and that changed between them, with the reasons.
     `beside` are the names of background commands that ran at the same time.
     """
 
@@ -37,7 +37,6 @@ class ChangeSet:
     whole: tuple[str, str] | None = None
     contested: frozenset[str] = frozenset()
     skipped: Mapping[str, str] = field(default_factory=dict[str, str])
-    unseen: Collection[str] = frozenset()
     beside: frozenset[str] = frozenset()
 
 
@@ -45,7 +44,7 @@ class ChangeSet:
 class StepTotals:
     """The changes of a step: the changed paths, sorted, with their states and those of the folders above them.
 
-    `skipped` are the paths that changed without a record, `has_unseen` says that some of them appeared or disappeared.
+    `skipped` are the paths that changed without a record.
     """
 
     files: list[str]
@@ -54,7 +53,6 @@ class StepTotals:
     contested: set[str]
     whole: tuple[str, str] | None
     skipped: dict[str, str]
-    has_unseen: bool
     beside: set[str]
 
 
@@ -122,7 +120,6 @@ class StepAccumulator:
             contested & set(files),
             self._whole(),
             skipped,
-            any(change_set.unseen for change_set in self._change_sets.values()),
             {name for change_set in self._change_sets.values() for name in change_set.beside},
         )
 
@@ -156,7 +153,7 @@ class StepAccumulator:
 
     def _whole(self) -> tuple[str, str] | None:
         """Return the scans around the only change set with a change, if it is an interval."""
-        filled = [change_set for change_set in self._change_sets.values() if change_set.changes or change_set.unseen]
+        filled = [change_set for change_set in self._change_sets.values() if change_set.changes or change_set.skipped]
         return filled[0].whole if len(filled) == 1 else None
 
 

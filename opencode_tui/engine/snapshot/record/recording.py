@@ -287,7 +287,6 @@ class StepRecording:
                     whole=(base.id, after.id),
                     contested=frozenset(changes) if is_doubtful else frozenset(),
                     skipped=touched,
-                    unseen=touched.keys() & (base.manifest.skipped.keys() ^ after.manifest.skipped.keys()),
                     beside=frozenset(beside if changes else ()),
                 )
             )
@@ -399,7 +398,6 @@ class StepRecording:
             whole=(base.id, after.id),
             contested=frozenset(changes) if is_doubtful else frozenset(kept),
             skipped=touched,
-            unseen=touched.keys() & (base.manifest.skipped.keys() ^ after.manifest.skipped.keys()),
             beside=frozenset(one.name for one in self._window.background) if changes else frozenset(),
         )
         self._window.exclude((*(path for path in changes if path not in kept), *touched))

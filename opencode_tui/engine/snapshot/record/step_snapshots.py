@@ -140,7 +140,7 @@ def folders_above(changes: Mapping[str, Change], before: View, after: View) -> d
 def store_changes(opened: LockedWorktree, accumulator: StepAccumulator, writer: ObjectWriter) -> Recorded | None:
     """Store the writer's objects and the states before and after a step; return None when it changed nothing."""
     total = accumulator.total()
-    if not total.files and not total.has_unseen:
+    if not total.files and not total.skipped:
         writer.flush()
         return None
     store = opened.worktree.store

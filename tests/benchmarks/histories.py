@@ -3,6 +3,7 @@
 import multiprocessing
 import os
 import time
+import traceback
 from concurrent.futures import ProcessPoolExecutor, as_completed
 
 from hypothesis import HealthCheck, seed, settings
@@ -16,11 +17,13 @@ _PORTION = 125
 def run_histories(
     machine: type[RuleBasedStateMachine], *, count: int, steps: int, first_seed: int, after: int = 0
 ) -> None:
-    """Run so many histories of at most `steps` acts each, a portion a core at a time; raise what one shows to be wrong, shrunk.
+    """Run so many histories of at most `steps` acts each, a portion a core at a time; at the end raise what they show to be wrong.
 
+    A portion that fails prints its shortest history and does not end the others.
     `after` is the number of rounds of the benchmark before, for its progress.
     """
     started, done = time.monotonic(), 0
+    failures: list[BaseException] = []
     with ProcessPoolExecutor(os.cpu_count(), mp_context=multiprocessing.get_context("spawn")) as pool:
         jobs = {
             pool.submit(_run_portion, machine, portion, steps, first_seed + start): portion
@@ -28,13 +31,13 @@ def run_histories(
             if (portion := min(_PORTION, count - start))
         }
         for job in as_completed(jobs):
-            try:
-                job.result()
-            except BaseException:
-                pool.shutdown(wait=False, cancel_futures=True)
-                raise
+            if (error := job.exception()) is not None:
+                failures.append(error)
+                traceback.print_exception(error)
             done += jobs[job]
             report_progress(after + done, after + count)
+    if failures:
+        raise failures[0]
     print(f"{machine.__name__} {count} of {count} in {time.monotonic() - started:.0f} s", flush=True)
 
 

@@ -197,10 +197,10 @@ class OpenCodeApp(TerminalApp[Ending], inherit_bindings=False):
         self.push_screen(Overlay(content), close)
 
     def update_overlay(self, content: "ListContent") -> None:
-        """Show other choices in the open list, with the same filter."""
+        """Show other choices in the open list, with the same filter; nothing when the open list has another hint."""
         from opencode_tui.tui.dialogs.overlay import Overlay
 
-        if isinstance(self.screen, Overlay):
+        if isinstance(self.screen, Overlay) and self.screen.listing.content.hint == content.hint:
             self.screen.listing.show(content)
 
     def pop_overlay(self) -> None:

@@ -76,7 +76,7 @@ class AppApi(Protocol):
         ...
 
     def update_overlay(self, content: ListContent) -> None:
-        """Show other choices in the open list."""
+        """Show other choices in the open list, if it has the same hint."""
         ...
 
     def pop_overlay(self) -> None:

@@ -175,9 +175,9 @@ class ListActions(Struct, frozen=True):
     def table(self) -> Mapping[str, Callable[[], object]]:
         """Return the actions by id."""
         return {
-            "command_list": lambda: self.screen.do(self._commands()),
+            "command_list": self._commands,
             "help_view": self._help,
-            "model_list": lambda: self.screen.do(self._models()),
+            "model_list": self._models,
             "agent_list": self._agents,
             "theme_list": self._themes,
             "agent_cycle": lambda: self._cycle_agent(1),
@@ -191,7 +191,7 @@ class ListActions(Struct, frozen=True):
     def with_words(self) -> Mapping[str, Callable[[str], object]]:
         """Return the actions that use the words after the name of their slash command, by id."""
         return {
-            "model_list": lambda words: self.screen.do(self._models(words)),
+            "model_list": lambda words: self.screen.do(self._choose_model(words)),
             "agent_list": self._agents,
             "theme_list": self._themes,
         }
@@ -204,9 +204,13 @@ class ListActions(Struct, frozen=True):
         content = replace(content, typed=typed)
         self.app.open_overlay(content, lambda chosen: done(chosen) if chosen is not None else None)
 
-    async def _commands(self) -> None:
-        own = await self.control.client.catalog.commands()
-        choices = command_choices(self.app.keymap, self.can, own)
+    def _commands(self) -> None:
+        """Open the list at once, so that no key after it goes to the prompt; the user's commands follow when they are read."""
+        available = {action.id for action in ACTIONS if self.can(action)}
+
+        def content(own: Sequence[CommandSummary]) -> ListContent:
+            choices = command_choices(self.app.keymap, lambda action: action.id in available, own)
+            return ListContent(choices, hint="What do you want to do?", enter="run")
 
         def run(chosen: str) -> None:
             if chosen.startswith("/"):
@@ -214,7 +218,11 @@ class ListActions(Struct, frozen=True):
             else:
                 self.run(chosen)
 
-        self._open(ListContent(choices, hint="What do you want to do?", enter="run"), run)
+        async def add_own() -> None:
+            self.app.update_overlay(content(await self.control.client.catalog.commands()))
+
+        self._open(content(()), run)
+        self.screen.do(add_own())
 
     def _help(self) -> None:
         choices = help_choices(self.app.keymap)
@@ -226,8 +234,13 @@ class ListActions(Struct, frozen=True):
 
         self._open(ListContent(choices, hint="Keyboard shortcuts", enter="run"), run)
 
-    async def _models(self, typed: str = "") -> None:
+    async def _choose_model(self, typed: str) -> None:
+        """Choose the model of this name, or open the list filtered by it."""
         await self.control.choice.load_models()
+        self._models(typed)
+
+    def _models(self, typed: str = "") -> None:
+        """Open the list with the models that are known, so that no key after it goes to the prompt; read them again."""
 
         def use(chosen: str) -> None:
             ref = parse_model_ref(chosen)
@@ -256,7 +269,13 @@ class ListActions(Struct, frozen=True):
                 },
             )
 
+        async def read_again() -> None:
+            await choice.load_models()
+            self.app.update_overlay(content())
+
         self._open(content(), use, typed)
+        if not typed:
+            self.screen.do(read_again())
 
     def _agents(self, typed: str = "") -> None:
         def use(chosen: str) -> None:

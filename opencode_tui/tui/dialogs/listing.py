@@ -74,8 +74,12 @@ class Listing(Rows, can_focus=True):
         self._row = 0
         self._top = 0
         self._filter()
-        if not self.query_text:
-            self._row = next((at for at, (one, _) in enumerate(self._found) if one.is_current), 0)
+        self._row = self._first_row()
+
+    def _first_row(self) -> int:
+        """Return the row of the active choice, or the first one; that of the best match where there is a filter."""
+        at_current = (at for at, (one, _) in enumerate(self._found) if one.is_current)
+        return 0 if self.query_text else next(at_current, 0)
 
     def get_line_filters(self) -> Sequence[LineFilter]:
         """Return the filters without the one that mutes the screen under the overlay."""
@@ -95,7 +99,7 @@ class Listing(Rows, can_focus=True):
         kept = self.chosen
         self.content = content
         self._filter()
-        self._row = next((at for at, (one, _) in enumerate(self._found) if one.id == kept), 0)
+        self._row = next((at for at, (one, _) in enumerate(self._found) if one.id == kept), self._first_row())
         self.refresh(layout=True)
         self.redraw()
 

@@ -1,0 +1,34 @@
+"""Lists over the screen: they take the keys from the one that opens them on, and are filled while they are open."""
+
+from pathlib import Path
+
+import pytest
+from textual import events
+
+from tests.support.terminal.screen import screen
+
+
+@pytest.mark.parametrize(
+    ("keys", "hint"), [(("ctrl+p",), "What do you want to do?"), (("ctrl+x", "m"), "Filter models")]
+)
+async def test_letters_typed_behind_the_key_of_a_list_are_its_filter(
+    environ: dict[str, str], folder: Path, keys: tuple[str, ...], hint: str
+) -> None:
+    async with screen(environ, folder) as page:
+        for key in (*keys, *"fake"):
+            page.app.post_message(events.Key(key, key if len(key) == 1 else None))
+        await page.sees(hint)
+        await page.sees("▎  fake")
+        assert page.app.chat.prompt.editor.text == ""
+
+
+async def test_the_users_commands_join_the_open_list(environ: dict[str, str], folder: Path) -> None:
+    commands = folder / ".opencode" / "commands"
+    commands.mkdir(parents=True)
+    (commands / "deploy.md").write_text("---\ndescription: ship it\n---\nDeploy.\n")
+    async with screen(environ, folder) as page:
+        for key in ("ctrl+p", *"depl"):
+            page.app.post_message(events.Key(key, key if len(key) == 1 else None))
+        await page.sees("/deploy")
+        await page.press("enter")
+        await page.sees("▎ /deploy")

@@ -134,6 +134,7 @@ def test_a_session_of_another_project_is_opened_in_its_folder(start: Open, serve
     other.commit("begin")
     with start(str(other.path), "--prompt", "where is it?") as terminal:
         terminal.sees("It is far away.")
+        terminal.sees("Done")
         terminal.press("ctrl+x", "q")
         far = way_back(terminal)
     with start(size=(140, 36)) as terminal:
@@ -147,5 +148,6 @@ def test_a_session_of_another_project_is_opened_in_its_folder(start: Open, serve
         terminal.type("!pwd")
         terminal.press("enter")
         terminal.sees(str(other.path))
+        terminal.sees("✓ Done")
         terminal.press("ctrl+x", "q")
         assert way_back(terminal) == far

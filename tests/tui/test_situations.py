@@ -160,6 +160,7 @@ def test_a_mistake_in_a_region_is_told_in_a_line_and_the_session_goes_on(
         assert "log/opencode-tui.log" in terminal.sees("ValueError")
         terminal.type("hello\r")
         terminal.sees("Echo: hello")
+        terminal.sees("Done")
         terminal.press("ctrl+x", "q")
         assert terminal.ends() == 0
 

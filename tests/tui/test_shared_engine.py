@@ -108,7 +108,7 @@ def test_when_the_engine_ends_by_a_kill_or_by_quitting_another_terminal_replaces
             assert conversation(owner) == conversation(other)
 
             other.type(COUNT)
-            owner.sees("word5 ")
+            owner.sees("interrupt")  # words of the first count are on the screen already
             owner.press("ctrl+x", "q")
             owner.sees("1 other terminal will go on with another engine")
             owner.answer("y")

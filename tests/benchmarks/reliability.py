@@ -49,25 +49,25 @@ PARTS: dict[str, Part] = {
     "mutations": Part(
         "10,000 mutations of a store of 200 sessions: each named alone, the others listed", ("stress_damage",), 5, 120
     ),
-    "power": Part("50,000 states after a power cut: nothing that was synced is gone", ("stress_power_loss",), 30, 600),
+    "power": Part("50,000 states after a power cut: nothing that was synced is gone", ("stress_power_loss",), 30, 120),
     "trash": Part("1,000 kills between deleting and restoring: whole in one place", ("stress_trash",), 60, 900),
-    "search": Part("200 kills of a build of the index: no wrong hit", ("stress_search_kill",), 30, 300),
-    "undo-kills": Part("100 kills of a step: every path as before the turn, or named", ("stress_undo_kill",), 30, 300),
+    "search": Part("200 kills of a build of the index: no wrong hit", ("stress_search_kill",), 30, 140),
+    "undo-kills": Part("100 kills of a step: every path as before the turn, or named", ("stress_undo_kill",), 30, 200),
     "undo": Part(
-        "5,000 random histories and 300 kills of undo and redo: no byte of the user lost", ("stress_undo",), 90, 5400
+        "5,000 random histories and 300 kills of undo and redo: no byte of the user lost", ("stress_undo",), 90, 1600
     ),
     "terminals": Part(
         "two terminals with one engine: 50 turns, 30 races, 15 kills: nothing lost or doubled",
         ("stress_shared_engine",),
         90,
-        500,
+        160,
     ),
     "soak": Part("5,000 turns in one process: memory flat within 20 MB", ("stress_soak",), 60, 1800),
     "kills": Part(
         "2,000 kills of a run: nothing printed is lost, all is readable, the next run works",
         ("bench_crash", "--kills", "2000"),
         60,
-        6000,
+        3000,
     ),
 }
 

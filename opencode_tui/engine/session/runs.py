@@ -100,6 +100,10 @@ class Run:
         """Wait for the run's end and return its last assistant message; raises the run's error, RunAborted after an abort."""
         return await asyncio.shield(self._ended)
 
+    async def wait_end(self, seconds: float) -> None:
+        """Wait until the result is known, at most so long."""
+        await asyncio.wait({self._ended}, timeout=seconds)
+
     def abort(self) -> None:
         """Interrupt the run; returns at once, `answer` ends when everything is closed."""
         self._aborted = True

@@ -12,6 +12,9 @@ from opencode_tui.schema.error import BusyError, NoSuchMessageError
 from opencode_tui.schema.session.part import AnyPart
 from opencode_tui.storage.locks import Locks
 
+ABORT_WAIT_S = 5.0
+"""Seconds that a change waits for the end of an interrupted run, which takes 0.3 s unless a command resists."""
+
 
 class SessionLock(Struct, frozen=True):
     """Acquires the run lock of a session for one change, once no fork reads its records any more."""
@@ -23,12 +26,15 @@ class SessionLock(Struct, frozen=True):
 
     @asynccontextmanager
     async def hold(self, session_id: str, *, is_awaited: bool = False) -> AsyncGenerator[None]:
-        """Hold the session's run lock; waits for the cleanup of a run that has ended, and for forks that read the records.
+        """Hold the session's run lock; waits for the end of an interrupted run, for the cleanup of runs, and for forks that read.
 
         A run that starts meanwhile fails, or with `is_awaited` waits for the end of the context.
         Raises NotFoundError, StorageError, and BusyError while the session is running in this process or another.
         """
         await self.store.get(session_id)
+        run = self.runs.get(session_id)
+        if run is not None and run.is_aborted:
+            await run.wait_end(ABORT_WAIT_S)
         if self.runs.get(session_id) is not None:
             raise BusyError(f"session {session_id} is running; interrupt it first")
         await self.runs.wait_released(session_id)

@@ -44,3 +44,20 @@ async def test_an_answer_that_came_at_once_is_closed_wherever_it_is_cut(environ,
     async with opened(environ, tmp_path, *[answer] * 2) as world:
         assert await abort_at(world, number) == []
     assert read_store(find_paths(environ).storage).unfinished == []
+
+
+async def test_an_undo_directly_after_the_interruption_waits_for_the_end_of_the_run(environ, tmp_path):
+    wait = Call("bash", {"command": "sleep 20", "description": "wait"})
+    async with opened(environ, tmp_path, Answer(text="one two", calls=(wait,))) as world:
+        session = await world.new_session()
+        with world.client.events() as events:
+            turn = asyncio.create_task(world.prompt("go", session=session))
+            async for envelope in events:
+                if "sleep 20" in str(envelope.event):
+                    break
+        await world.client.prompts.abort(session.id)
+        preview = await world.client.undo.preview(session.id)
+        assert preview.scope is not None and preview.scope.requests == 1
+        assert (await world.client.undo.revert(session.id)).failed == []
+        with pytest.raises(RunAborted):
+            await turn

@@ -5,8 +5,6 @@ import json
 import os
 import signal
 import subprocess
-import time
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,15 +23,10 @@ from opencode_tui.engine.sandbox.sandbox import Sandbox
 from opencode_tui.storage.paths import Paths
 from opencode_tui.storage.task_folders import record_task
 from tests.support.provider.model_server import ModelServer
+from tests.support.world.batch import read_results, wait_until, write_tasks
 from tests.support.world.cli import CommandLine, kill_session
 from tests.support.world.in_process import Commands
 from tests.support.world.repo import Repo, content, make_repo
-
-
-@pytest.fixture
-def server() -> Iterator[ModelServer]:
-    with ModelServer() as server:
-        yield server
 
 
 @pytest.fixture
@@ -45,33 +38,8 @@ def repo(tmp_path: Path) -> Repo:
     return repo
 
 
-@pytest.fixture
-def line(repo: Repo, environ: dict[str, str], server: ModelServer) -> CommandLine:
-    return CommandLine(repo.path, environ, provider=server.config(), settings={"model": "fake/fake-model"})
-
-
-@pytest.fixture
-def commands(
-    repo: Repo, environ: dict[str, str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Commands:
-    return Commands(repo.path, environ, monkeypatch, capsys)
-
-
 def tool(name: str, **arguments: Any) -> str:
     return f"<<tool {name} {json.dumps(arguments)}>>"
-
-
-def write_tasks(folder: Path, *tasks: dict[str, Any]) -> Path:
-    path = folder / "tasks.jsonl"
-    path.write_text("".join(f"{json.dumps(task)}\n" for task in tasks))
-    return path
-
-
-def read_results(tasks: Path) -> dict[str, Any]:
-    lines = tasks.with_suffix(".results.jsonl").read_text().splitlines()
-    found = {one["id"]: one for one in map(json.loads, lines)}
-    assert len(found) == len(lines)
-    return found
 
 
 _OWN_INDEX = "git rm -q --cached a.py && git reset -q && grep hello new.txt"
@@ -143,13 +111,6 @@ async def test_a_killed_batch_leaves_no_process_and_the_next_one_no_worktree(
     assert await remove_leftovers(line.environ) >= 1
     assert list(paths.tasks.iterdir()) == []
     assert len(repo.git("worktree", "list").splitlines()) == 1
-
-
-def wait_until(is_true: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 30
-    while not is_true():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 @pytest.mark.parametrize(

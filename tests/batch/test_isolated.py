@@ -3,10 +3,7 @@
 import json
 import os
 import signal
-import time
-from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -18,15 +15,10 @@ from opencode_tui.engine.sandbox.sandbox import Sandbox
 from opencode_tui.storage.paths import Paths
 from opencode_tui.storage.task_folders import record_task
 from tests.support.provider.model_server import ModelServer
+from tests.support.world.batch import read_results, wait_until, write_tasks
 from tests.support.world.cli import CommandLine, kill_session
 from tests.support.world.in_process import Commands
 from tests.support.world.repo import Repo, content, make_repo
-
-
-@pytest.fixture
-def server() -> Iterator[ModelServer]:
-    with ModelServer() as server:
-        yield server
 
 
 @pytest.fixture
@@ -43,38 +35,8 @@ def repo(tmp_path: Path) -> Repo:
     return repo
 
 
-@pytest.fixture
-def line(repo: Repo, environ: dict[str, str], server: ModelServer) -> CommandLine:
-    return CommandLine(repo.path, environ, provider=server.config(), settings={"model": "fake/fake-model"})
-
-
-@pytest.fixture
-def commands(
-    repo: Repo, environ: dict[str, str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Commands:
-    return Commands(repo.path, environ, monkeypatch, capsys)
-
-
 def bash(command: str) -> str:
     return f"<<tool bash {json.dumps({'command': command, 'description': 'd'})}>>"
-
-
-def read_results(tasks: Path) -> dict[str, Any]:
-    lines = tasks.with_suffix(".results.jsonl").read_text().splitlines()
-    return {one["id"]: one for one in map(json.loads, lines)}
-
-
-def wait_until(is_true: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 30
-    while not is_true():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-
-
-def write_tasks(folder: Path, *tasks: dict[str, Any]) -> Path:
-    path = folder / "tasks.jsonl"
-    path.write_text("".join(f"{json.dumps(task)}\n" for task in tasks))
-    return path
 
 
 _WORK = """cd ..; rm old.txt; echo excluded | tee excluded new.txt forced.log ignored.log; printf '\\377\\n' | tee -a latin.txt

@@ -77,6 +77,12 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+def pytest_sessionfinish() -> None:
+    """Look for garbage once more, so that what it reports is heard; pytest then does it five times over all that stays."""
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture
 def environ(tmp_path: Path) -> dict[str, str]:
     """Return an environment whose folders exist for this test only."""

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from opencode_tui.config.auth import AuthStore, Credentials
 from opencode_tui.config.check.consistency import check_consistency
 from opencode_tui.config.check.one_source import SourceCheck
-from opencode_tui.config.check.types import SettingsCheck, describe_unknown, find_unknown_keys, find_unsupported
+from opencode_tui.config.check.types import describe_unknown, find_unknown_keys, find_unsupported, validate_settings
 from opencode_tui.config.flags import Flags, find_flag_faults
 from opencode_tui.config.merge import Merged, without
 from opencode_tui.config.notice import Notice, dotted
@@ -93,7 +93,6 @@ class _Loading:
         self._environ = environ
         self._worktree = find_worktree(directory)
         self._substitution = Substitution(environ=environ, home=paths.home)
-        self._check = SettingsCheck()
         self._source_check = SourceCheck(home=paths.home, directory=directory, worktree=self._worktree)
         self._merged = Merged()
         self._layers_by_source: dict[str, Layer] = {}
@@ -118,7 +117,7 @@ class _Loading:
         self._warnings += find_linked_rules(self._directory, self._worktree)
         effective, origins = self._merged.value, self._merged.present_sources()
         final = Layer(", ".join(dict.fromkeys(origins.values())) or "settings", "user", self._directory, effective)
-        settings = self._check.validate(final)
+        settings = validate_settings(final)
         themes = [source.path / "themes" for source in sources if source.kind == "folder"]
         self._warnings += check_consistency(
             settings,
@@ -233,7 +232,7 @@ class _Loading:
             visit(layer.value, layer.error)
         self._warnings += substituted.warnings
         self._layers_by_source[layer.source] = layer
-        unknown = find_unknown_keys(self._check.validate(layer, written=written))
+        unknown = find_unknown_keys(validate_settings(layer, written=written))
         self._warnings += [layer.notice(path, describe_unknown(near)) for path, near in unknown]
         self._warnings += self._source_check.check(layer, written=written)
         self._merged.add(without(layer.value, [path for path, _ in unknown]), layer.source)
@@ -250,7 +249,7 @@ class _Loading:
             try:
                 filled = replace(one, value=self._substitution.apply(one).value)
                 visit(filled.value, filled.error)
-                self._check.validate(filled, written=one.value)
+                validate_settings(filled, written=one.value)
             except ConfigError as error:
                 self._warnings.append(Notice(layer.source, "", f"the MCP server {name} is left out ({error})"))
             else:

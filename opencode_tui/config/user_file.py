@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
 
-from opencode_tui.config.check.types import SettingsCheck, describe_unknown, find_unknown_keys
+from opencode_tui.config.check.types import describe_unknown, find_unknown_keys, validate_settings
 from opencode_tui.config.flags import Flags
 from opencode_tui.config.load import LoadedConfig, load_config
 from opencode_tui.config.merge import JOINED, Merged, without
@@ -164,7 +164,7 @@ def _check(change: JsonObject, directory: Path) -> None:
     """Raise ConfigError for the first value that cannot be a setting, or key that is none."""
     layer = Layer("the change", "user", directory, change)
     visit(change, layer.error)
-    for path, near in find_unknown_keys(SettingsCheck().validate(layer)):
+    for path, near in find_unknown_keys(validate_settings(layer)):
         raise layer.error(path, describe_unknown(near))
 
 

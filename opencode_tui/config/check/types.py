@@ -50,33 +50,28 @@ _KINDS = {
 }  # fmt: skip
 
 
-class SettingsCheck:
-    """Validates settings; keeps its validators for the length of one load."""
+def validate_settings(layer: Layer, *, written: JsonObject | None = None) -> Settings:
+    """Return the typed settings of a layer; raises ConfigError for the first wrong value.
 
-    def __init__(self) -> None:
-        self._adapters: dict[str, TypeAdapter[Any]] = {}
+    `written` are the same settings before substitution, which messages may quote.
+    """
+    values: dict[str, Any] = {}
+    for key, value in layer.value.items():
+        if key in _FIELDS:
+            try:
+                values[_FIELDS[key][0]] = _validator(key).validate_python(value, strict=True)
+            except ValidationError as error:
+                path, message = _explain(error, key, value=layer.value, written=written or layer.value)
+                raise layer.error(path, message) from None
+        else:
+            values[key] = value
+    return Settings.model_construct(**values)
 
-    def validate(self, layer: Layer, *, written: JsonObject | None = None) -> Settings:
-        """Return the typed settings of a layer; raises ConfigError for the first wrong value.
 
-        `written` are the same settings before substitution, which messages may quote.
-        """
-        values: dict[str, Any] = {}
-        for key, value in layer.value.items():
-            if key in _FIELDS:
-                try:
-                    values[_FIELDS[key][0]] = self._adapter(key).validate_python(value, strict=True)
-                except ValidationError as error:
-                    path, message = _explain(error, key, value=layer.value, written=written or layer.value)
-                    raise layer.error(path, message) from None
-            else:
-                values[key] = value
-        return Settings.model_construct(**values)
-
-    def _adapter(self, key: str) -> TypeAdapter[Any]:
-        if key not in self._adapters:
-            self._adapters[key] = TypeAdapter[Any](_FIELDS[key][1].annotation or object)
-        return self._adapters[key]
+@cache
+def _validator(key: str) -> TypeAdapter[Any]:
+    """Return the validator of one of our keys; kept, as `provider` alone takes some 20 ms to build for each folder."""
+    return TypeAdapter[Any](_FIELDS[key][1].annotation or object)
 
 
 def find_unknown_keys(settings: Settings) -> list[tuple[KeyPath, str]]:

@@ -15,7 +15,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from opencode_tui.config.check.types import SettingsCheck
+from opencode_tui.config.check.types import validate_settings
 from opencode_tui.config.load import LoadedConfig
 from opencode_tui.config.merge import sources_after
 from opencode_tui.config.sources.layer import Layer
@@ -148,7 +148,7 @@ async def change_config(hooks: Hooks, config: LoadedConfig) -> LoadedConfig:
     if changed == config.effective:
         return config
     try:
-        settings = SettingsCheck().validate(Layer("plugins", "user", config.worktree, changed))
+        settings = validate_settings(Layer("plugins", "user", config.worktree, changed))
     except ConfigError as error:
         hooks.refuse("config", str(error))
         return config

@@ -186,6 +186,7 @@ async def test_a_silent_provider_is_given_up(server: ModelServer, worker: Litell
     heard = await ask(reach(server, worker, "openai", chunk_timeout_ms=300), asked("openai"))
     assert heard.error is not None
     assert (heard.error.failure.kind, heard.error.failure.retryable) == ("timeout", True)
+    assert "sent nothing in time" in str(heard.error)
 
 
 async def test_a_dead_child_can_be_tried_again_and_another_starts(server: ModelServer, worker: LitellmWorker) -> None:

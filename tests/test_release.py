@@ -18,6 +18,7 @@ import pytest
 
 from opencode_tui import __version__
 from opencode_tui.cli.main import PROGRAM, commands
+from tests.support.source.archive import extract
 from tests.support.source.shared_files import COMPLETIONS, MANUAL, SHARE, derive
 from tests.support.world.cli import PACKAGE_ROOT
 
@@ -39,7 +40,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[zipfile.ZipFile]
     """The wheel, built from the sdist, as installers do that find no wheel."""
     folder = tmp_path_factory.mktemp("release")
     with tarfile.open(build("sdist", PACKAGE_ROOT, folder / "sdist")) as sdist:
-        sdist.extractall(folder / "source", filter="data")
+        extract(sdist, folder / "source")
     [source] = (folder / "source").iterdir()
     with zipfile.ZipFile(build("wheel", source, folder / "wheel")) as archive:
         yield archive

@@ -15,6 +15,7 @@ from opencode_tui.schema.error import ConfigError
 from opencode_tui.storage.paths import find_paths
 from tests.engine.importing.conftest import Desk
 from tests.support.importing.fixtures import unpack
+from tests.support.source.archive import extract
 from tests.support.world.repo import make_repo
 
 VERSIONS = ("1.1.65", "1.2.1", "1.18.33")
@@ -200,7 +201,7 @@ def test_the_stores_are_found_in_their_usual_folders(desk: Desk):
 
 def test_a_whole_data_folder_of_another_machine_is_imported(desk: Desk, tmp_path: Path):
     with tarfile.open(ARCHIVE) as archive:
-        archive.extractall(tmp_path, filter="data")
+        extract(archive, tmp_path)
     data = tmp_path / "opencode-fixtures" / "data" / "opencode"
     report = desk.run(data, folders={"/tmp/proj": "/home/example/proj"})
     there = {path.stem for path in (data / "storage" / "session").rglob("*.json")}

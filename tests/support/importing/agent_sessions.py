@@ -7,11 +7,13 @@ commands, images, plans, queued prompts, and a way back.
 import tarfile
 from pathlib import Path
 
+from tests.support.source.archive import extract
+
 ARCHIVE = Path(__file__).parent / "data" / "agent-sessions.tar.gz"
 
 
 def unpack_sessions(target: Path) -> Path:
     """Unpack all sessions below a new folder and return it."""
     with tarfile.open(ARCHIVE) as archive:
-        archive.extractall(target, filter="data")
+        extract(archive, target)
     return target

@@ -8,7 +8,8 @@ from textual import events
 from textual.await_complete import AwaitComplete
 from textual.message import Message
 from textual.message_pump import MessagePump
-from textual.screen import Screen
+
+from opencode_tui.tui.output.display import LineScreen
 
 _log = logging.getLogger(__name__)
 
@@ -49,7 +50,7 @@ def log_path() -> str:
 T = TypeVar("T")
 
 
-class DismissOnce(Screen[T]):
+class DismissOnce(LineScreen[T]):
     """A screen that ignores a second `dismiss` while it closes."""
 
     def dismiss(self, result: T | None = None) -> AwaitComplete:

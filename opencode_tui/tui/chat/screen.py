@@ -20,7 +20,7 @@ from opencode_tui.tui.chrome.queue_rows import QueueRows
 from opencode_tui.tui.chrome.status_line import StatusLine
 from opencode_tui.tui.keymap import BY_ID, Action, Keymap
 from opencode_tui.tui.options import Ending, Place, StartOptions
-from opencode_tui.tui.output.display import LineCompositor
+from opencode_tui.tui.output.display import LineScreen
 from opencode_tui.tui.prompt.box import PromptBox
 from opencode_tui.tui.prompt.editor import Editor
 from opencode_tui.tui.screen_guards import ErrorBoundary
@@ -52,7 +52,7 @@ LEADER_DELAY_S = 0.4
 """Seconds after the leader key until the keys are listed; who knows the second key presses it earlier."""
 
 
-class ChatScreen(ErrorBoundary, Screen[None], inherit_bindings=False):
+class ChatScreen(ErrorBoundary, LineScreen[None], inherit_bindings=False):
     """The main screen; `attach` adds what the first frame does not need."""
 
     control: "SessionController | None" = None
@@ -67,7 +67,6 @@ class ChatScreen(ErrorBoundary, Screen[None], inherit_bindings=False):
 
     def __init__(self, options: StartOptions, app_api: "AppApi", clock: Callable[[], float] = time.time) -> None:
         super().__init__()
-        self._compositor = LineCompositor()
         self.options = options
         self._app_api = app_api
         self._clock = clock

@@ -1,6 +1,6 @@
 """An app that writes only changed cells to its terminal, and the compositor that draws only changed lines."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
 from rich.color import ColorSystem
@@ -68,7 +68,7 @@ class TerminalApp(App[T]):
 
 
 class LineCompositor(Compositor):
-    """Draws the lines that changed, of the widgets in front; Textual's draws all lines of all widgets between them."""
+    """Draws the rows that are seen, and of an update those that changed; Textual's draws all rows of all widgets."""
 
     _changed: frozenset[Region] | None = None
     """The regions of a partial update while it is drawn."""
@@ -83,7 +83,7 @@ class LineCompositor(Compositor):
 
     def _get_renders(self, crop: Region | None = None) -> Iterable[tuple[Region, Region, list[Strip]]]:
         if self._changed is None:
-            yield from super()._get_renders(crop)
+            yield from self._seen_renders(self.size.region if crop is None else crop)
             return
         for changed in self._changed:
             lines = Region(0, changed.y, self.size.width, changed.height)
@@ -93,3 +93,41 @@ class LineCompositor(Compositor):
                     yield region, seen, widget.render_lines(seen.translate(-region.offset))
                     if seen.contains_region(changed):
                         break
+
+    def _seen_renders(self, crop: Region) -> Iterable[tuple[Region, Region, list[Strip]]]:
+        """Draw of each widget the rows of which the widgets in front of it leave a cell free."""
+        covered = [0] * self.size.height
+        """A bit for each column of each row."""
+        for widget, (region, clip) in self.visible_widgets.items():
+            seen = region.intersection(clip).intersection(crop)
+            own = _columns(seen.x, seen.width)
+            for first, height in _runs([y for y in seen.line_range if own & ~covered[y]]):
+                rows = Region(seen.x, first, seen.width, height)
+                strips = widget.render_lines(rows.translate(-region.offset))
+                yield region, rows, strips
+                for y, strip in zip(rows.line_range, strips, strict=False):  # fewer and shorter ones leave cells free
+                    covered[y] |= _columns(seen.x, min(seen.width, strip.cell_length))
+
+
+class LineScreen(Screen[T]):
+    """A screen that is drawn by a `LineCompositor`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._compositor = LineCompositor()
+
+
+def _columns(x: int, width: int) -> int:
+    """Return the bits of these columns."""
+    return ((1 << width) - 1) << x
+
+
+def _runs(rows: Sequence[int]) -> Iterable[tuple[int, int]]:
+    """Yield the first and the number of each run of rows that follow each other."""
+    first = 0
+    for at, row in enumerate(rows):
+        if at and row != rows[at - 1] + 1:
+            yield rows[first], at - first
+            first = at
+    if rows:
+        yield rows[first], len(rows) - first

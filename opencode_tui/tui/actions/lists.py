@@ -316,10 +316,15 @@ class ListActions(Struct, frozen=True):
         mode = await self.control.cycle_approvals()
         self.screen.show_note("note", f"Approvals: {mode}", approvals_words(mode, self.control.sandbox))
 
+    async def _cycle_variant_later(self) -> None:
+        await self.control.choice.are_read.wait()
+        self._cycle_variant()
+
     def _cycle_variant(self) -> None:
         choice = self.control.choice
-        if not choice.models:
-            self.screen.show_note("note", "The models are being read", "try again in a moment")
+        if not choice.are_read.is_set():
+            self.screen.show_note("note", "The models are being read", "the variant changes then")
+            self.screen.do(self._cycle_variant_later())
             return
         names = [*choice.details.variants] if choice.details else []
         chosen = choice.cycle_variant()

@@ -223,6 +223,21 @@ async def test_the_variant_of_a_model_is_selected_again_at_the_next_start(
     assert json.loads(stored.read_text()) == {}
 
 
+async def test_variant_keys_before_the_models_are_read_count_once_they_are(
+    environ: dict[str, str], folder: Path
+) -> None:
+    async with screen(environ, folder) as page:
+        control = page.app.chat.control
+        assert control is not None
+        await control.choice.are_read.wait()
+        control.choice.are_read.clear()
+        await page.press("ctrl+t", "ctrl+t")
+        await page.sees("The models are being read")
+        assert control.choice.variant is None
+        await control.choice.load_models()
+        await page.sees("Variant: medium")
+
+
 async def test_a_stored_variant_that_the_model_no_longer_has_is_not_used(
     environ: dict[str, str], folder: Path, paths: Paths
 ) -> None:

@@ -17,6 +17,9 @@ from opencode_tui.storage.paths import Paths, find_paths
 settings.register_profile("tests", max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("tests")
 
+WAITING = ("tests/tui/test_", "tests/server/test_web_page", "tests/stories/")
+"""Beginnings of the names of tests that start the program in a terminal or a browser."""
+
 KEPT = ("PATH", "LANG", "LC_ALL", "VIRTUAL_ENV", "PYTHONPATH", "LD_LIBRARY_PATH", "TZ")
 
 
@@ -73,6 +76,20 @@ def pytest_collection(session: pytest.Session) -> None:
     for file in files[int(worker["workerid"].removeprefix("gw")) :: worker["workercount"]]:
         with contextlib.suppress(Exception):  # pytest reports it when it collects the module
             importlib.import_module(".".join(file.relative_to(root).with_suffix("").parts))
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Let one process begin with the tests of real terminals, which wait most of the time, while the others compute.
+
+    They would all run side by side at the end otherwise. Each process gets a part of the list as long as those of the others.
+    """
+    worker: dict[str, Any] = getattr(config, "workerinput", {})
+    if not worker:
+        return
+    waiting = [item for item in items if item.nodeid.startswith(WAITING)]
+    others = [item for item in items if not item.nodeid.startswith(WAITING)]
+    at = min(len(others), len(items) - len(items) // worker["workercount"])
+    items[:] = [*others[:at], *waiting, *others[at:]]
 
 
 def pytest_collection_finish() -> None:

@@ -42,6 +42,7 @@ async def test_the_status_line_names_the_keys_while_the_conversation_has_the_foc
 ) -> None:
     async with screen(environ, folder, Answer(text=LAST)) as page:
         await page.send("one")
+        await page.sees(LAST)
         await page.sees("Done")
         await page.press("ctrl+up")
         await page.sees("/ find   f fork   u undo   y copy   esc prompt")
@@ -69,6 +70,7 @@ async def test_another_key_of_the_settings_copies_the_item(
         notices = await page.world.client.settings.notices()
         assert not [one for one in notices.warnings if "keybinds" in one]
         await page.send("one")
+        await page.sees(LAST)
         await page.sees("Done")
         await page.press("ctrl+up")
         await page.sees(f"{new} copy")
@@ -83,6 +85,7 @@ async def test_the_keys_are_characters_while_one_types(environ: dict[str, str], 
     typed = "jky cour f/ "
     async with screen(environ, folder, Answer(text=LAST)) as page:
         await page.send("one")
+        await page.sees(LAST)
         await page.sees("Done")
         await page.type(f"a{typed}")
         assert page.app.chat.prompt.editor.text == f"a{typed}"

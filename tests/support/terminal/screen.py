@@ -30,8 +30,8 @@ from tests.support.world.engine import World, opened
 
 PATIENCE_S = 15.0
 STEP_S = 0.02
-FRAMES_LATE = 3
-"""After what a test waits for is shown, so many drawings at most until the conversation shows all that it knows."""
+LATE_S = 0.1
+"""A frame of the conversation and some more: so long at most it shows less than the rows around it."""
 LOOKS_AGAIN_S = 0.3
 """After so long a wait reads the screen although it was not drawn."""
 
@@ -118,10 +118,9 @@ class Page:
             if time.monotonic() > end:
                 raise AssertionError(f"{complaint}; the screen says:\n{text}")
             await self._drawn()
-        for _ in range(FRAMES_LATE):
-            if not self._is_behind:
-                break
-            await self._drawn()
+        late = time.monotonic() + LATE_S
+        while self._is_behind and time.monotonic() < late:
+            await asyncio.sleep(STEP_S / 2)
             later = self.text()
             text = later if is_so(later) else text
         return text
@@ -130,7 +129,7 @@ class Page:
     def _is_behind(self) -> bool:
         """Whether the conversation has something to draw: the rows around it do not wait for its frames."""
         view = self.app.chat.view
-        return view is not None and view._transcript.has_changes
+        return view is not None and self.app.screen is self.app.chat and view._transcript.has_changes
 
     async def _drawn(self) -> None:
         """Wait until the screen is drawn again, or LOOKS_AGAIN_S: to read it costs as much as to draw it."""

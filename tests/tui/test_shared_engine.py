@@ -14,7 +14,7 @@ from tests.support.world.cli import CommandLine
 
 ASKS = {"OPENCODE_PERMISSION": '{"edit": "ask"}'}
 EDIT = 'make it <<tool write {"filePath":"made.txt","content":"by the agent\\n"}>>\r'
-COUNT = "count <<slow 20>> <<words 3000>>\r"
+COUNT = "count <<slow 20>> <<words 9000>>\r"
 """A turn that is still running when a third terminal has opened."""
 
 

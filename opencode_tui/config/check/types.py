@@ -70,7 +70,7 @@ def validate_settings(layer: Layer, *, written: JsonObject | None = None) -> Set
 
 @cache
 def _validator(key: str) -> TypeAdapter[Any]:
-    """Return the validator of one of our keys; kept, as `provider` alone takes some 20 ms to build for each folder."""
+    """Return the validator of a top-level key; cached, because that of `provider` alone takes about 20 ms to build."""
     return TypeAdapter[Any](_FIELDS[key][1].annotation or object)
 
 

@@ -33,8 +33,8 @@ _MAX_LINE = 64 * 1024 * 1024
 _START_LIMIT_S = 60.0
 _END_LIMIT_S = 0.25
 _NO_LIMIT_S = 24 * 3600.0
-_LATER_S = 10.0
-"""How much later than we the child gives up a silent provider: its own error would be one of many kinds."""
+_CHILD_GRACE_S = 10.0
+"""Seconds by which the limit of the child for a silent provider is longer than ours, so that a timeout is reported."""
 
 # The child must not import modules from the current folder: a repository could contain its own litellm.py.
 _ENTRY = """import sys
@@ -215,7 +215,7 @@ def litellm_call(request: LlmRequest, endpoint: Endpoint) -> JsonObject:
         **openai_request.build(request),
         "num_retries": 0,
         "max_retries": 0,
-        "timeout": endpoint.chunk_timeout_ms / 1000 + _LATER_S,
+        "timeout": endpoint.chunk_timeout_ms / 1000 + _CHILD_GRACE_S,
     }
     if endpoint.base_url:
         is_anthropic = str(call["model"]).startswith("anthropic/")

@@ -317,12 +317,12 @@ class ListActions(Struct, frozen=True):
         self.screen.show_note("note", f"Approvals: {mode}", approvals_words(mode, self.control.sandbox))
 
     async def _cycle_variant_later(self) -> None:
-        await self.control.choice.are_read.wait()
+        await self.control.choice.models_read.wait()
         self._cycle_variant()
 
     def _cycle_variant(self) -> None:
         choice = self.control.choice
-        if not choice.are_read.is_set():
+        if not choice.models_read.is_set():
             self.screen.show_note("note", "The models are being read", "the variant changes then")
             self.screen.do(self._cycle_variant_later())
             return

@@ -95,7 +95,7 @@ class LineCompositor(Compositor):
                         break
 
     def _seen_renders(self, crop: Region) -> Iterable[tuple[Region, Region, list[Strip]]]:
-        """Draw of each widget the rows of which the widgets in front of it leave a cell free."""
+        """Draw the rows of each widget that the widgets in front of it do not cover completely."""
         covered = [0] * self.size.height
         """A bit for each column of each row."""
         for widget, (region, clip) in self.visible_widgets.items():
@@ -123,7 +123,7 @@ def _columns(x: int, width: int) -> int:
 
 
 def _runs(rows: Sequence[int]) -> Iterable[tuple[int, int]]:
-    """Yield the first and the number of each run of rows that follow each other."""
+    """Yield the first row and the length of each run of consecutive rows."""
     first = 0
     for at, row in enumerate(rows):
         if at and row != rows[at - 1] + 1:

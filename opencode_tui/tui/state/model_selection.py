@@ -37,7 +37,7 @@ class ModelSelection:
         """The variant last chosen for each model, by its name."""
         self._variants_file: Path | None = None
         self._storing = asyncio.Lock()
-        self.are_read = asyncio.Event()
+        self.models_read = asyncio.Event()
         """Set once the models were read."""
 
     def load_favorites(self, path: Path) -> None:
@@ -100,7 +100,7 @@ class ModelSelection:
     async def load_models(self) -> None:
         """Read the models; their limits and variants are needed only after the first frames."""
         self.models = await self._client.catalog.models()
-        self.are_read.set()
+        self.models_read.set()
 
     def follow(self, messages: Sequence[MessageWithParts]) -> None:
         """Select the agent and model that a session used last."""

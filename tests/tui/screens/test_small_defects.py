@@ -229,8 +229,8 @@ async def test_variant_keys_before_the_models_are_read_count_once_they_are(
     async with screen(environ, folder) as page:
         control = page.app.chat.control
         assert control is not None
-        await control.choice.are_read.wait()
-        control.choice.are_read.clear()
+        await control.choice.models_read.wait()
+        control.choice.models_read.clear()
         await page.press("ctrl+t", "ctrl+t")
         await page.sees("The models are being read")
         assert control.choice.variant is None

@@ -7,17 +7,25 @@ import asyncio
 import json
 import logging
 from collections.abc import AsyncIterator
-from typing import cast
+from typing import Annotated, cast
 
 from msgspec import Struct
-from pydantic import ValidationError
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
 from opencode_tui.bus import Bus
 from opencode_tui.client.remote_link import Link
 from opencode_tui.schema.error import OpencodeError
-from opencode_tui.schema.event.event import BusLagged, Event, PartGrowth, PartUpdated, SessionIdle
-from opencode_tui.schema.event.received import STRUCTURAL
-from opencode_tui.schema.event.screen_event import ScreenToastShown
+from opencode_tui.schema.event.event import (
+    BusLagged,
+    Event,
+    PartGrowth,
+    PartUpdated,
+    SessionEvent,
+    SessionIdle,
+    StructuralEvent,
+)
+from opencode_tui.schema.event.folder_event import FolderEvent
+from opencode_tui.schema.event.screen_event import ScreenEvent, ScreenToastShown
 from opencode_tui.schema.http_headers import OWN
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.session.part import AnyPart
@@ -29,6 +37,12 @@ SILENCE_S = 25.0
 
 WAITS_S = (0.2, 0.5, 1.0, 2.0, 5.0)
 """Seconds before the next try to open a lost stream; the last one repeats."""
+
+STRUCTURAL: TypeAdapter[StructuralEvent] = TypeAdapter(
+    Annotated[SessionEvent | FolderEvent | ScreenEvent, Field(discriminator="type")],
+    config=ConfigDict(defer_build=True),
+)
+"""Validates an event that a server sent, in the form `{type, **properties}`."""
 
 _OF_THE_STREAM = ("server.connected", "server.heartbeat")
 

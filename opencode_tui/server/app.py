@@ -27,7 +27,6 @@ from opencode_tui.server.routes import (
     settings,
     trash,
     tui_api,
-    worktree,
 )
 
 ROUTERS = (
@@ -41,8 +40,8 @@ ROUTERS = (
     settings.router,
     catalog.provider_router,
     catalog.agent_router,
-    project.router,
-    worktree.router,
+    project.project_router,
+    project.worktree_router,
     file.router,
     importing.router,
     catalog.extension_router,

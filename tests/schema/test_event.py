@@ -1,5 +1,5 @@
+from opencode_tui.client.remote_events import STRUCTURAL
 from opencode_tui.schema.event.event import PartGrowth, PermissionAsked, SessionStatusChanged, to_wire
-from opencode_tui.schema.event.received import STRUCTURAL
 from opencode_tui.schema.session.part import TextPart
 from opencode_tui.schema.session.session import BusyStatus
 

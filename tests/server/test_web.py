@@ -19,7 +19,7 @@ from opencode_tui.server.web import pages as pages_module
 from opencode_tui.server.web import viewers as viewers_module
 from opencode_tui.server.web.access import Access
 from opencode_tui.server.web.pages import Pages, Web
-from opencode_tui.server.web.screen_modes import ScreenModes
+from opencode_tui.server.web.viewers import ScreenModes
 from tests.support.world.server import ALLOWED, PASSWORD, HttpFace, every_route
 
 LOGIN_PATHS = {"/", "/web", "/web/login", "/web/assets/login.js", "/web/assets/login.css", "/web/assets/icon.svg"}

@@ -6,10 +6,11 @@ entry allows it), and the full texts of truncated outputs are readable unless ex
 Source: reference, section 26.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
+from opencode_tui.config.notice import describe
 from opencode_tui.engine.agent.agents import PLAN_FILES, AgentInfo, built_in_agents
 from opencode_tui.engine.permission.defaults import (
     PermissionFolders,
@@ -18,8 +19,9 @@ from opencode_tui.engine.permission.defaults import (
     tool_output_pattern,
 )
 from opencode_tui.engine.permission.ruleset import EDIT_TOOLS, evaluate, from_config, merge
-from opencode_tui.schema.error import ConfigError
-from opencode_tui.schema.model import require_model_ref
+from opencode_tui.engine.provider.catalog import Catalog
+from opencode_tui.schema.error import ConfigError, ModelNotFoundError
+from opencode_tui.schema.model import Model, describe_variants, parse_model_ref, require_model_ref
 from opencode_tui.schema.permission import Rule
 from opencode_tui.schema.record import JsonObject, json_name
 
@@ -215,3 +217,33 @@ def _with_tool_output(agent: AgentInfo, folders: PermissionFolders) -> AgentInfo
     if denied & {pattern, f"{folders.tool_output.parent}/*"}:  # of this worktree, or of all
         return agent
     return agent.changed(permission=[*agent.permission, rule("external_directory", pattern, "allow")])
+
+
+def useless_settings(
+    entries: Mapping[str, JsonObject], *, model: str | None, catalog: Catalog, sources: Mapping[str, str]
+) -> Iterator[str]:
+    """Yield a line for each setting of an agent that has no effect on its model, which is `model` if it names none.
+
+    Agents whose model is chosen at run time are not judged, nor is an unknown model, which is reported elsewhere. Blocks for
+    the table of models if an agent has such a setting.
+    """
+    for name, entry in entries.items():
+        given = [key for key in ("variant", "temperature", "top_p") if entry.get(key) is not None]
+        ref = parse_model_ref(str(entry.get("model") or model or "")) if given else None
+        if ref is None:
+            continue
+        try:
+            found = catalog.resolve(ref)
+        except ModelNotFoundError:
+            continue
+        for key in given:
+            if reason := _why_useless(key, entry[key], found):
+                path = f"agent.{name}.{key}"
+                yield describe(sources.get(path, ""), None, path, f"{ref} {reason}")
+
+
+def _why_useless(key: str, value: object, model: Model) -> str:
+    """Return why a model does not follow a setting, as the rest of a sentence; empty when it does."""
+    if key == "variant":
+        return "" if value in model.variants else describe_variants(model, str(value))
+    return "" if model.temperature else f"accepts no {key}, so it is not sent; remove it"

@@ -14,8 +14,7 @@ from opencode_tui.config.load import LoadedConfig
 from opencode_tui.config.permission import compile_wildcard
 from opencode_tui.engine.agent.agents import AgentInfo
 from opencode_tui.engine.agent.families import ModelPrompts
-from opencode_tui.engine.agent.model_settings import useless_settings
-from opencode_tui.engine.agent.registry import AgentRegistry, build_registry
+from opencode_tui.engine.agent.registry import AgentRegistry, build_registry, useless_settings
 from opencode_tui.engine.agent.rules import AgentRules
 from opencode_tui.engine.command.commands import Commands
 from opencode_tui.engine.lazy import Lazy

@@ -3,13 +3,11 @@
 Every path must be as before the turn, or be named as kept. What a file tool wrote must never be among the kept ones.
 """
 
-import os
 import random
 import sys
 import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from pathlib import Path
 
 from opencode_tui.storage.paths import find_paths
@@ -43,9 +41,7 @@ def one_kill(folder: Path, server: ModelServer, chance: random.Random) -> tuple[
     wait_for_work(repo.path / "n", chance)
     working.kill()
     kill_session(working)
-    for left in line.survivors():
-        with suppress(ProcessLookupError):  # it has ended meanwhile
-            os.kill(int(left.split()[0]), 9)
+    line.kill_survivors()
     sessions = read_store(find_paths(environ).storage).of_kind("session")
     if not sessions or not read_store(find_paths(environ).storage).of_kind("message"):
         return [], 0

@@ -47,8 +47,7 @@ def test_what_a_killed_step_wrote_with_file_tools_can_be_undone(line, project, p
     wait_for(project.path / "made.txt")
     killed.kill()
     kill_session(killed)
-    for left in line.survivors():
-        os.kill(int(left.split()[0]), 9)
+    line.kill_survivors()
     line.run(*mending)
     recorded, unseen = stored_parts(paths)
     assert (names_in(recorded), names_in(unseen), unseen.after) == ({"new.py"}, {"made.txt"}, None)

@@ -15,6 +15,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
@@ -109,6 +110,12 @@ class CommandLine:
         while (left := _marked(f"{MARKER}={self.marker}")) and time.monotonic() < deadline:
             time.sleep(0.01)
         return left
+
+    def kill_survivors(self) -> None:
+        """Kill the processes that are left."""
+        for left in self.survivors():
+            with suppress(ProcessLookupError):  # it ended meanwhile
+                os.kill(int(left.split()[0]), signal.SIGKILL)
 
 
 def kill_session(process: "subprocess.Popen[bytes]") -> None:

@@ -185,7 +185,7 @@ class ChatScreen(ErrorBoundary, LineScreen[None], inherit_bindings=False):
         title, notify = self._app_api.title_line, self._app_api.notify_terminal
         self._chrome = ChromeRefresh(self, control, panels, title, notify)
         pump = Pump(client, apply=control.apply, drained=self.refresh_chrome_soon)
-        self.run_worker(self._begin(control, pump), exit_on_error=False)
+        self.run_worker(partial(self._begin, control, pump), exit_on_error=False)
 
     async def _begin(self, control: "SessionController", pump: "Pump") -> None:
         from opencode_tui.tui.start import begin
@@ -195,7 +195,7 @@ class ChatScreen(ErrorBoundary, LineScreen[None], inherit_bindings=False):
         except Exception as error:  # noqa: BLE001 - the caller of the app reports it
             self.leave(error)
             return
-        self.run_worker(pump.run(), exit_on_error=False)
+        self.run_worker(pump.run, exit_on_error=False)
         self.refresh_chrome()
         assert self.action_table is not None
         if self._is_submitted:

@@ -138,7 +138,7 @@ def trigger(before_cursor: str, *, is_first_line: bool) -> Trigger | None:
 
 
 class Completer:
-    """Finds completions through the engine; reads commands, agents and resources each time a list opens."""
+    """Finds completions through the engine; reads commands, agents and resources once for each list that opens."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -146,6 +146,10 @@ class Completer:
         self._commands: Sequence[CommandSummary] | None = None
         self._agents: Sequence[AgentSummary] | None = None
         self._resources: Sequence[McpResource] | None = None
+
+    def forget(self) -> None:
+        """Read the names again for the next list: a folder that was trusted has more commands, a server more resources."""
+        self._commands = self._agents = self._resources = None
 
     async def find(self, wanted: Trigger) -> Sequence[Completion]:
         """Return the completions, best first."""
@@ -179,7 +183,7 @@ class Completer:
         return str(path.relative_to(self._client.directory))
 
     async def _find_commands(self, query: str) -> list[Completion]:
-        if self._commands is None or not query:  # a list that opens shows what a trusted folder has added
+        if self._commands is None:
             self._commands = await self._client.catalog.commands()
         built_in = [
             Completion(f"/{name}", f"/{name}", BY_ID[action_id].name) for name, action_id in completion_names().items()
@@ -194,7 +198,7 @@ class Completer:
         return [known[at] for at, _ in ranked(query, [one.shown[1:] for one in known])]
 
     async def _find_agents(self, query: str) -> list[Completion]:
-        if self._agents is None or not query:
+        if self._agents is None:
             self._agents = [
                 one for one in await self._client.catalog.agents() if one.mode != "primary" and not one.hidden
             ]
@@ -204,7 +208,7 @@ class Completer:
 
     async def _find_resources(self, query: str) -> list[Completion]:
         """Return resources of MCP servers, by server and address or by their names; none starts for it."""
-        if self._resources is None or not query:
+        if self._resources is None:
             self._resources = await self._client.mcp.resources()
         known = self._resources
         found = ranked(query, [f"{one.client}:{one.uri} {one.name}" for one in known])[:LIMIT]

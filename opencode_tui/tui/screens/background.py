@@ -1,6 +1,7 @@
 """The page of background commands: their list, and the growing output of one."""
 
 from collections.abc import Sequence
+from functools import partial
 
 from textual import events
 
@@ -102,7 +103,7 @@ class BackgroundScreen(PageScreen):
             self._read_now()
 
     def _stop(self) -> None:
-        self.run_worker(self._stop_one(self._shown or self.listing.chosen), group="stop", exit_on_error=False)
+        self.run_worker(partial(self._stop_one, self._shown or self.listing.chosen), group="stop", exit_on_error=False)
 
     async def _stop_one(self, name: str) -> None:
         try:
@@ -116,7 +117,7 @@ class BackgroundScreen(PageScreen):
         """Read, unless a read is under way: one of a remote engine may last longer than the time between two."""
         if not self._is_reading:
             self._is_reading = True
-            self.run_worker(self._read(), group="read", exit_on_error=False)
+            self.run_worker(self._read, group="read", exit_on_error=False)
 
     def _read_now(self) -> None:
         """Read what is there from now on: after the read that is under way, if there is one."""

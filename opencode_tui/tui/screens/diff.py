@@ -4,6 +4,7 @@ import asyncio
 from bisect import bisect_left, bisect_right
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import cast
 
@@ -225,7 +226,7 @@ class DiffScreen(ErrorBoundary, DismissOnce[None], inherit_bindings=False):
         self._at = at % len(self._diffs)
         self._show()
         if self._at not in self._read:
-            self.run_worker(self._load(self._at), exclusive=True, exit_on_error=False)
+            self.run_worker(partial(self._load, self._at), exclusive=True, exit_on_error=False)
 
     async def _load(self, at: int) -> None:
         self._read[at] = await asyncio.to_thread(_read, self._diffs[at])
@@ -297,7 +298,7 @@ class DiffScreen(ErrorBoundary, DismissOnce[None], inherit_bindings=False):
             "tab": lambda: self._open(self._at + 1),
             "shift+tab": lambda: self._open(self._at - 1),
             "u": lambda: self._arrange(is_split=not self.body.is_split),
-            "o": lambda: self.run_worker(self._edit(), exclusive=True, group="editor", exit_on_error=False),
+            "o": lambda: self.run_worker(self._edit, exclusive=True, group="editor", exit_on_error=False),
             "w": lambda: self._arrange(is_wrapped=not self.body.is_wrapped),
             "up": lambda: self.body.scroll(-1),
             "k": lambda: self.body.scroll(-1),

@@ -1,6 +1,7 @@
 """The import page: the stores of other programs, what would be imported from them, the running import, and its result."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -49,7 +50,7 @@ class ImportScreen(PageScreen):
         """Look for stores, and follow a running import."""
         self.set_interval(POLL_S, self._follow)
         self._draw()
-        self.run_worker(self._look(), group="look", exit_on_error=False)
+        self.run_worker(self._look, group="look", exit_on_error=False)
 
     def page_keys(self) -> Sequence[PageKey]:
         """Return the keys of the state that the page is in."""
@@ -137,7 +138,7 @@ class ImportScreen(PageScreen):
         self._progress = (0, 0, "")
         self._show("running")
         request = ImportRequest(stores=sorted(self._chosen), dry_run=dry_run)
-        self.run_worker(self._run(request), exclusive=True, group="import", exit_on_error=False)
+        self.run_worker(partial(self._run, request), exclusive=True, group="import", exit_on_error=False)
 
     async def _run(self, request: ImportRequest) -> None:
         try:
@@ -152,7 +153,7 @@ class ImportScreen(PageScreen):
 
     def _follow(self) -> None:
         if self._mode == "running":
-            self.run_worker(self._read_progress(), exclusive=True, group="progress", exit_on_error=False)
+            self.run_worker(self._read_progress, exclusive=True, group="progress", exit_on_error=False)
 
     async def _read_progress(self) -> None:
         progress = await self._client.imports.progress()

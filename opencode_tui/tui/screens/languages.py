@@ -1,6 +1,7 @@
 """The page of language servers: their state, root and memory, and a key that restarts one."""
 
 from collections.abc import Sequence
+from functools import partial
 
 from opencode_tui.schema.api.language import LanguageServerState
 from opencode_tui.schema.error import OpencodeError
@@ -51,10 +52,10 @@ class LanguagesScreen(PageScreen):
     def _restart(self) -> None:
         one = self._find()
         if one is not None:
-            self.run_worker(self._read(one.id), group="restart", exit_on_error=False)
+            self.run_worker(partial(self._read, one.id), group="restart", exit_on_error=False)
 
     def _follow(self) -> None:
-        self.run_worker(self._read(), exclusive=True, group="read", exit_on_error=False)
+        self.run_worker(self._read, exclusive=True, group="read", exit_on_error=False)
 
     async def _read(self, restarted: str = "") -> None:
         client = self._control.client.languages

@@ -90,7 +90,7 @@ class McpServersScreen(PageScreen):
 
     def _work(self, name: str, act: Callable[[str], Awaitable[McpServerStatus]]) -> None:
         self._working, self._error = name, ""
-        self.run_worker(self._do(name, act), group="work", exit_on_error=False)
+        self.run_worker(partial(self._do, name, act), group="work", exit_on_error=False)
         self._draw()
 
     async def _do(self, name: str, act: Callable[[str], Awaitable[McpServerStatus]]) -> None:

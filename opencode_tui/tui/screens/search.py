@@ -253,7 +253,7 @@ class SearchScreen(PageScreen):
     def _search(self) -> None:
         self._is_waiting = bool(self.typed.strip())
         self._show_head()
-        self.run_worker(self._ask(), exclusive=True, group="search", exit_on_error=False)
+        self.run_worker(self._ask, exclusive=True, group="search", exit_on_error=False)
 
     async def _ask(self) -> None:
         """Show a first answer, then a whole one, then what more is indexed."""

@@ -359,7 +359,7 @@ class SessionsScreen(PageScreen):
         self.place.typed = typed
         self._with_text = frozenset()
         self._refill(is_filtering=True)
-        self.run_worker(self._find_text(typed), exclusive=True, group="text", exit_on_error=False)
+        self.run_worker(partial(self._find_text, typed), exclusive=True, group="text", exit_on_error=False)
 
     async def _find_text(self, typed: str) -> None:
         """Add the sessions whose content has the typed words to those with such a title."""
@@ -444,7 +444,7 @@ class SessionsScreen(PageScreen):
         )
 
     def _update_costs(self) -> None:
-        self.run_worker(self._read_costs(), exclusive=True, group="costs", exit_on_error=False)
+        self.run_worker(self._read_costs, exclusive=True, group="costs", exit_on_error=False)
 
     async def _read_costs(self) -> None:
         try:

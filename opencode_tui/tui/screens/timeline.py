@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from msgspec import Struct
 from textual.strip import Strip
@@ -163,14 +164,16 @@ class TimelineScreen(PageScreen):
             PageKey("enter", "jump", lambda: self._leave("jump", chosen)),
             PageKey("r", "revert to here", lambda: self._leave("revert", chosen)),
             PageKey("f", "fork from here", lambda: self._leave("fork", chosen)),
-            PageKey("d", "diff", lambda: self.run_worker(self._diff(chosen), exclusive=True, exit_on_error=False)),
+            PageKey(
+                "d", "diff", lambda: self.run_worker(partial(self._diff, chosen), exclusive=True, exit_on_error=False)
+            ),
         )
 
     def on_page_list_moved(self) -> None:
         """Load the effects of a revert to the selected row."""
         chosen = self.listing.chosen
         if chosen and not chosen.startswith("ses_") and chosen not in self._effectss:
-            self.run_worker(self._look(chosen), exclusive=True, exit_on_error=False)
+            self.run_worker(partial(self._look, chosen), exclusive=True, exit_on_error=False)
         self.preview.redraw()
 
     def on_page_list_opened(self) -> None:

@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from textual.app import App
+from textual.events import Key
+from textual.keys import REPLACED_KEYS, _character_to_key, key_to_character
 from textual.pilot import Pilot
 from textual.strip import Strip
 
@@ -30,6 +32,9 @@ from tests.support.world.engine import World, opened
 
 PATIENCE_S = 15.0
 STEP_S = 0.02
+MOMENT_S = 0.01
+RESTLESS_S = 0.3
+"""After so long a key counts as done although the process still computes, as in a turn."""
 LATE_S = 0.1
 """A frame of the conversation and some more: so long at most it shows less than the rows around it."""
 LOOKS_AGAIN_S = 0.3
@@ -74,23 +79,46 @@ class Page:
         return None if control is None else control.session_id
 
     async def type(self, text: str) -> None:
-        """Type letters."""
+        """Type letters at once, as a terminal delivers them that was busy, and wait until the last one had its effect."""
         for letter in text:
-            await self.pilot.press(_KEYS.get(letter, letter))
+            self._deliver(_KEYS.get(letter, letter))
+        await self._rests()
 
     async def press(self, *keys: str) -> None:
-        """Press keys by name."""
-        await self.pilot.press(*keys)
+        """Press keys by name, each when the one before had its effect, and wait until the last one had it."""
+        for key in keys:
+            self._deliver(key)
+            await self._rests()
+
+    def _deliver(self, key: str) -> None:
+        """Send a key as the terminal does. `Pilot.press` also waits until the process rests, for up to 2 s."""
+        driver = self.app._driver
+        assert driver is not None
+        name = _character_to_key(key) if len(key) == 1 else key
+        letter = key if len(key) == 1 else key_to_character(REPLACED_KEYS.get(name, name))
+        event = Key(name, letter)
+        event.set_sender(self.app)
+        driver.send_message(event)
+
+    async def _rests(self) -> None:
+        """Wait until every widget did what it had been sent, and the process computed next to nothing for a moment."""
+        await self.pilot._wait_for_screen()
+        end = time.monotonic() + RESTLESS_S
+        moments = 0
+        while moments < 2 and time.monotonic() < end:
+            before = time.process_time()
+            await asyncio.sleep(MOMENT_S)
+            moments = moments + 1 if time.process_time() - before < MOMENT_S / 10 else 0
 
     async def send(self, text: str) -> None:
         """Write a prompt and send it."""
         self.app.chat.prompt.editor.put(text)
-        await self.pilot.press("enter")
+        await self.press("enter")
 
     async def answer(self, *keys: str) -> None:
         """Press keys at a question, after it has begun to listen."""
         await asyncio.sleep(0.45)
-        await self.pilot.press(*keys)
+        await self.press(*keys)
 
     def text(self) -> str:
         """Everything on the screen, a line each, without blanks at the ends."""

@@ -115,3 +115,9 @@ def environ(tmp_path: Path) -> dict[str, str]:
 def paths(environ: dict[str, str]) -> Paths:
     """Return the program's folders in that environment."""
     return find_paths(environ)
+
+
+@pytest.fixture
+def quick_retries(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a failed request be sent again after 20 ms instead of 2 s."""
+    monkeypatch.setattr("opencode_tui.engine.session.retry.FIRST_DELAY_MS", 20)

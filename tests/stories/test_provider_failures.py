@@ -25,7 +25,7 @@ def test_a_failing_provider_is_asked_again_and_the_answer_comes(line, server, pa
     assert len(server.requests) == 2
 
 
-def test_the_text_of_a_broken_answer_is_dropped_and_its_call_never_runs(line, server, project, paths):
+def test_the_text_of_a_broken_answer_is_dropped_and_its_call_never_runs(line, server, project, paths, quick_retries):
     text = "this is only half of an answer " * 3
     server.script(Answer(text=text, fault="reset", fault_after=6))
     done = line.turn("hello")

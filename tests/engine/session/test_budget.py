@@ -228,7 +228,7 @@ async def test_no_title_is_asked_for_without_room_in_a_budget(environ, tmp_path,
         assert len(world.server.titles) == titles
 
 
-async def test_an_answer_that_was_cut_off_is_counted_once(environ, tmp_path):
+async def test_an_answer_that_was_cut_off_is_counted_once(environ, tmp_path, quick_retries):
     usage = {"input_tokens": 4_000, "output_tokens": 1}
     start = {"type": "message_start", "message": {"usage": usage}}
     cut = Answer(chunks=(f"event: message_start\ndata: {json.dumps(start)}\n\n".encode(),))

@@ -114,7 +114,7 @@ async def test_reasoning_never_reaches_another_provider(environ, tmp_path, name,
     ],
     ids=["retry-after", "drop", "reset", "error in the stream", "no response", "nothing"],
 )
-async def test_a_failed_answer_is_asked_for_again(environ, tmp_path, name, broken):
+async def test_a_failed_answer_is_asked_for_again(environ, tmp_path, quick_retries, name, broken):
     async with opened(environ, tmp_path, broken, Answer(text="all of it"), has_all=True) as world:
         session = await world.new_session()
         await ask(world, session, name)

@@ -56,7 +56,7 @@ async def test_the_stored_sentence_is_the_raised_one_and_the_session_goes_on(env
         assert (await world.answer(session)).endswith("hello")
 
 
-async def test_a_web_page_with_a_good_status_is_retried_and_then_named(environ, tmp_path):
+async def test_a_web_page_with_a_good_status_is_retried_and_then_named(environ, tmp_path, quick_retries):
     async with opened(environ, tmp_path, html_page()) as world:
         session = await world.prompt("go")
         assert await world.answer(session) == "Echo: go"

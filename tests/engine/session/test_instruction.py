@@ -109,7 +109,7 @@ class Page(BaseHTTPRequestHandler):
 
 async def test_instructions_by_address_are_fetched_once_and_a_failure_is_reported():
     server = HTTPServer(("127.0.0.1", 0), Page)
-    thread = threading.Thread(target=server.serve_forever)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
     thread.start()
     base = f"http://127.0.0.1:{server.server_port}"
     remote = RemoteInstructions([f"{base}/rules", f"{base}/gone"])

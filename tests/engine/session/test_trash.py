@@ -158,7 +158,8 @@ async def test_a_change_that_waits_for_a_deletion_does_not_bring_the_record_back
         assert not list(paths.storage.glob(f"session/*/{session.id}.json"))
 
 
-async def test_the_trash_is_emptied_after_the_days_of_the_settings(environ, folder, paths):
+async def test_the_trash_is_emptied_after_the_days_of_the_settings(environ, folder, paths, monkeypatch):
+    monkeypatch.setattr("opencode_tui.engine.instance.FIRST_EMPTYING_S", 0.5)
     async with opened(environ, folder, settings={"trash": {"days": 3}}) as world:
         sessions = [await world.new_session() for _ in range(2)]
         for session in sessions:
@@ -169,7 +170,7 @@ async def test_the_trash_is_emptied_after_the_days_of_the_settings(environ, fold
         with world.client.events():
             async with asyncio.timeout(60):
                 while len(await world.client.trash.list()) > 1:
-                    await asyncio.sleep(0.2)
+                    await asyncio.sleep(0.02)
         assert [entry.session_id for entry in await world.client.trash.list()] == [sessions[1].id]
 
 

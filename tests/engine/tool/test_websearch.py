@@ -51,7 +51,7 @@ class Search(BaseHTTPRequestHandler):
 def url() -> Iterator[str]:
     Search.seen.clear()
     server = ThreadingHTTPServer(("127.0.0.1", 0), Search)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
     yield f"http://127.0.0.1:{server.server_port}/search"
     server.shutdown()
     server.server_close()

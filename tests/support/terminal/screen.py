@@ -21,6 +21,7 @@ from textual.strip import Strip
 
 from opencode_tui.tui import preload
 from opencode_tui.tui.app import OpenCodeApp
+from opencode_tui.tui.dialogs.panel import Panel
 from opencode_tui.tui.options import Ending, StartOptions
 from opencode_tui.tui.theme.built_in import built_in
 from opencode_tui.tui.theme.glyphs import glyphs_for
@@ -117,7 +118,8 @@ class Page:
 
     async def answer(self, *keys: str) -> None:
         """Press keys at a question, after it has begun to listen."""
-        await asyncio.sleep(0.45)
+        while isinstance(panel := self.app.focused, Panel) and panel.is_guarded:
+            await asyncio.sleep(MOMENT_S)
         await self.press(*keys)
 
     def text(self) -> str:

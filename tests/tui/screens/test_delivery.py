@@ -70,7 +70,7 @@ async def test_an_interrupted_turn_gives_queued_messages_back(environ: dict[str,
 
 async def test_a_queued_message_is_edited_and_many_are_counted(environ: dict[str, str], folder: Path) -> None:
     async with screen(environ, folder, settings={"tui": {"delivery": "queue"}}) as page:
-        await start_turn(page, "<<words 60>> <<slow 1000>>")
+        await start_turn(page, "<<words 900>> <<slow 30>>")
         for number in range(5):
             await page.send(f"message {number}")
         text = await page.sees("and 2 more")

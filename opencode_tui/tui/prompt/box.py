@@ -194,7 +194,7 @@ class PromptBox(ErrorBoundary, Horizontal):
         wanted = None if not is_typed else trigger(self.editor.before_cursor, is_first_line=line == 0)
         self._asked = wanted
         if wanted is None:
-            self._completer.forget()
+            self._completer.reset()
             self.completions.show(())
             return
         found = await self._completer.find(wanted)

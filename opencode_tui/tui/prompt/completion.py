@@ -147,7 +147,7 @@ class Completer:
         self._agents: Sequence[AgentSummary] | None = None
         self._resources: Sequence[McpResource] | None = None
 
-    def forget(self) -> None:
+    def reset(self) -> None:
         """Read the names again for the next list: a folder that was trusted has more commands, a server more resources."""
         self._commands = self._agents = self._resources = None
 

@@ -4,7 +4,9 @@ import compileall
 import contextlib
 import gc
 import importlib
+import itertools
 import os
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+from opencode_tui.acp.library import load_library
 from opencode_tui.storage.paths import Paths, find_paths
 
 settings.register_profile("tests", max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -19,6 +22,8 @@ settings.load_profile("tests")
 
 WAITING = ("tests/tui/test_", "tests/server/test_web_page", "tests/stories/")
 """Beginnings of the names of tests that start the program in a terminal or a browser."""
+
+_numbers = itertools.count()
 
 KEPT = ("PATH", "LANG", "LC_ALL", "VIRTUAL_ENV", "PYTHONPATH", "LD_LIBRARY_PATH", "TZ")
 
@@ -66,11 +71,15 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection(session: pytest.Session) -> None:
-    """Import a share of the modules first: their assertions are compiled once, and not in each process again."""
+    """Import a share of the modules first: their assertions are compiled once, and not in each process again.
+
+    The library of `acp` is imported as the program does it, which takes a third of the time.
+    """
     worker: dict[str, Any] = getattr(session.config, "workerinput", {})
     if not worker:
         return
     sys.dont_write_bytecode = False
+    load_library()
     root = session.config.rootpath
     files = sorted(file for given in session.config.args for file in (root / given).rglob("test_*.py"))
     for file in files[int(worker["workerid"].removeprefix("gw")) :: worker["workercount"]]:
@@ -101,6 +110,13 @@ def pytest_sessionfinish() -> None:
     """Look for garbage once more, so that what it reports is heard; pytest then does it five times over all that stays."""
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture
+def tmp_path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return an empty folder. pytest's own fixture reads the names of all earlier folders for each test, to find a free number."""
+    name = re.sub(r"\W", "_", str(request.node.name))[:30]
+    return tmp_path_factory.mktemp(f"{name}{next(_numbers)}", numbered=False)
 
 
 @pytest.fixture

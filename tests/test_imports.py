@@ -7,9 +7,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import click
 import pytest
 
 import opencode_tui
+from opencode_tui.cli.main import DEFAULT_COMMAND, commands
 from opencode_tui.engine.project.discover import discover
 from opencode_tui.storage.paths import find_paths
 from tests.support.world.repo import make_repo
@@ -72,6 +74,16 @@ def test_help_and_version_load_nothing_heavy(tmp_path: Path, environ: dict[str, 
     heavy = set(HEAVY) - ({"pydantic"} if arguments[0] in ("auth", "run") else set[str]())
     names, _, _ = loaded_after(code, tmp_path, environ)
     assert names & heavy == set()
+
+
+def test_the_help_of_a_command_loads_no_server_no_screen_and_no_client(tmp_path: Path, environ: dict[str, str]) -> None:
+    names = [name for name in commands.list_commands(click.Context(commands)) if name != DEFAULT_COMMAND]
+    code = f"from opencode_tui.cli.main import run_command_line as run; assert not any(run([name, '--help']) for name in {names!r})"
+    loaded, _, stdout = loaded_after(code, tmp_path, environ)
+    assert stdout.count("Usage: ") > 20  # `plugin` shows its page
+    assert (
+        loaded & {"fastapi", "uvicorn", "textual", "litellm", "acp", "distributed", "httpx", "git", "psutil"} == set()
+    )
 
 
 def test_the_list_of_commands_loads_no_library_for_values(tmp_path: Path, environ: dict[str, str]) -> None:

@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import click
 
@@ -10,11 +11,13 @@ from opencode_tui.cli.engine_access import with_client
 from opencode_tui.cli.style import style_of
 from opencode_tui.cli.table import render_table
 from opencode_tui.cli.terminal import print_json, print_result, say
-from opencode_tui.client.local import LocalClient
 from opencode_tui.schema.api.project import Places
 from opencode_tui.schema.permission import Action, PermissionReport, PermissionRules, Rule, Verdict
 from opencode_tui.text.permission import short_source
 from opencode_tui.text.safe_text import make_safe
+
+if TYPE_CHECKING:
+    from opencode_tui.client.local import LocalClient
 
 _ACTIONS = click.Choice(["allow", "ask", "deny"])
 
@@ -77,7 +80,7 @@ _WORDS: dict[Action, str] = {"allow": "allowed", "ask": "needs approval", "deny"
 def _list_rules(*, agent: str | None, style: str) -> None:
     """Print the rules in order and the grants."""
 
-    async def work(client: LocalClient) -> tuple[PermissionRules, Places]:
+    async def work(client: "LocalClient") -> tuple[PermissionRules, Places]:
         return await client.rules.list(agent), await client.project.places()
 
     found, places = with_client(work)
@@ -98,7 +101,7 @@ def _list_rules(*, agent: str | None, style: str) -> None:
 def _explain(name: str, subject: str, *, agent: str | None, style: str) -> None:
     """Print the decision for a call and its verdicts."""
 
-    async def work(client: LocalClient) -> tuple[PermissionReport, Places]:
+    async def work(client: "LocalClient") -> tuple[PermissionReport, Places]:
         return await client.rules.explain(name, subject, agent=agent), await client.project.places()
 
     report, places = with_client(work)
@@ -112,7 +115,7 @@ def _try_rule(name: str, pattern: str, action: str, subject: str, *, agent: str 
     """Print what a rule would change."""
     rule = Rule.model_validate({"permission": name, "pattern": pattern, "action": action})
 
-    async def work(client: LocalClient) -> tuple[PermissionReport, PermissionReport, Places]:
+    async def work(client: "LocalClient") -> tuple[PermissionReport, PermissionReport, Places]:
         now = await client.rules.explain(name, subject, agent=agent)
         then = await client.rules.explain(name, subject, agent=agent, extra=[rule])
         return now, then, await client.project.places()
@@ -126,7 +129,7 @@ def _try_rule(name: str, pattern: str, action: str, subject: str, *, agent: str 
 def _revoke(name: str, pattern: str | None, *, dry_run: bool) -> int:
     """Delete grants; return 1 if there were none."""
 
-    async def work(client: LocalClient) -> Sequence[Rule]:
+    async def work(client: "LocalClient") -> Sequence[Rule]:
         return await (client.rules.grants(name, pattern) if dry_run else client.rules.revoke(name, pattern))
 
     found = with_client(work)

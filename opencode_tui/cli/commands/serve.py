@@ -5,6 +5,7 @@ import os
 import secrets
 import signal
 import sys
+from typing import TYPE_CHECKING
 
 import click
 
@@ -13,11 +14,12 @@ from opencode_tui.cli.errors import DONE, INTERRUPTED
 from opencode_tui.cli.log import adopt_log, start_log
 from opencode_tui.cli.main import GlobalOptions
 from opencode_tui.cli.terminal import print_result, say
-from opencode_tui.client.local import LocalClients, open_clients
 from opencode_tui.schema.http_headers import DEFAULT_USERNAME
 from opencode_tui.server.address import Listening
-from opencode_tui.server.guard import Credentials
-from opencode_tui.server.serving import open_socket, serving
+
+if TYPE_CHECKING:
+    from opencode_tui.client.local import LocalClients
+    from opencode_tui.server.guard import Credentials
 
 HOSTNAME = "127.0.0.1"
 PORT = 4096
@@ -38,7 +40,7 @@ def serve(global_options: GlobalOptions, /, hostname: str | None, port: int | No
     Every request needs the password (basic authorization with user opencode, or bearer). Ctrl+C shuts down cleanly.
     """
     from opencode_tui.cli.environment import load_settings  # not for the help
-    from opencode_tui.server.address import Listening, check_reach
+    from opencode_tui.server.address import check_reach
 
     environment = read_server_environment(password_file)
     settings = load_settings(environment).settings.server
@@ -79,6 +81,9 @@ _EXIT_CODES = {signal.SIGINT: INTERRUPTED, signal.SIGTERM: DONE, signal.SIGHUP: 
 
 
 async def _serve(environment: Environment, listening: Listening, *, has_terminals: bool) -> int:
+    from opencode_tui.client.local import open_clients  # not for the help
+    from opencode_tui.server.serving import open_socket, serving
+
     ended = end_on_signals()
     async with open_clients(environment.environ, environment.directory) as clients:
         await report_notices(clients)
@@ -110,15 +115,17 @@ def end_on_signals() -> "asyncio.Future[int]":
     return ended
 
 
-async def report_notices(clients: LocalClients) -> None:
+async def report_notices(clients: "LocalClients") -> None:
     """Write the warnings about the settings to stderr; invalid settings raise before anything listens."""
     notices = await (await clients.at()).settings.notices()
     for line in [*notices.warnings, *notices.ignored]:
         say(line)
 
 
-def make_credentials(environment: Environment) -> Credentials:
+def make_credentials(environment: Environment) -> "Credentials":
     """Return the configured password, else a random one, which is printed to stderr once."""
+    from opencode_tui.server.guard import Credentials  # not for the help
+
     username = environment.environ.get("OPENCODE_SERVER_USERNAME", "").strip() or DEFAULT_USERNAME
     password = environment.flags.server_password
     if password is None:

@@ -21,9 +21,7 @@ from opencode_tui.cli.commands.serve import (
 from opencode_tui.cli.environment import Environment, load_settings
 from opencode_tui.cli.main import GlobalOptions
 from opencode_tui.cli.terminal import print_result, say
-from opencode_tui.client.local import open_clients
 from opencode_tui.server.address import Address, Listening, is_loopback
-from opencode_tui.server.serving import open_socket, serving
 
 if TYPE_CHECKING:
     from opencode_tui.server.web.access import Access
@@ -67,6 +65,8 @@ def web(
 
 
 async def _serve(environment: Environment, listening: Listening, *, has_terminals: bool, is_opened: bool) -> int:
+    from opencode_tui.client.local import open_clients  # not for the help
+    from opencode_tui.server.serving import open_socket, serving
     from opencode_tui.server.web.access import Access
     from opencode_tui.server.web.pages import Web
 

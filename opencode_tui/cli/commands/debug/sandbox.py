@@ -3,14 +3,17 @@
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from opencode_tui.cli.engine_access import with_client
 from opencode_tui.cli.terminal import print_json, say
-from opencode_tui.client.local import ConfinedRun, LocalClient
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.text.safe_text import make_safe
+
+if TYPE_CHECKING:
+    from opencode_tui.client.local import ConfinedRun, LocalClient
 
 _TIMED_OUT, _NOT_STARTED = 124, 127
 """The exit codes after a timeout, and of a program that cannot be started. Source: timeout(1), sh(1)."""
@@ -40,11 +43,11 @@ def sandbox(command: tuple[str, ...], read_only: bool, timeout_s: int) -> int:
     return _TIMED_OUT if ended.exit_code is None else ended.exit_code
 
 
-async def _status(client: LocalClient) -> JsonObject:
+async def _status(client: "LocalClient") -> JsonObject:
     return (await client.settings.sandbox()).to_dict()
 
 
-async def _run(client: LocalClient, command: Sequence[str], *, is_read_only: bool, timeout_s: int) -> ConfinedRun:
+async def _run(client: "LocalClient", command: Sequence[str], *, is_read_only: bool, timeout_s: int) -> "ConfinedRun":
     def feed(data: bytes) -> None:
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()

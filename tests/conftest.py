@@ -7,6 +7,7 @@ import importlib
 import itertools
 import os
 import re
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from opencode_tui.acp.library import load_library
+from opencode_tui.engine.provider.model_table import ModelTable
+from opencode_tui.engine.sandbox.tier import choose
 from opencode_tui.storage.paths import Paths, find_paths
 
 settings.register_profile("tests", max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -119,12 +122,26 @@ def tmp_path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
     return tmp_path_factory.mktemp(f"{name}{next(_numbers)}", numbered=False)
 
 
+@pytest.fixture(scope="session")
+def machine_facts(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with what a first start of the program finds out about a machine, and the next ones read."""
+    cache = tmp_path_factory.mktemp("machine")
+    choose("auto", os.environ, cache)
+    ModelTable(cache=cache).provider_ids()
+    return cache
+
+
 @pytest.fixture
-def environ(tmp_path: Path) -> dict[str, str]:
-    """Return an environment whose folders exist for this test only."""
+def environ(tmp_path: Path, machine_facts: Path) -> dict[str, str]:
+    """Return an environment whose folders exist for this test only; the program was started in it before."""
     home = tmp_path / "home"
     home.mkdir()
-    return isolated_environment(home)
+    environ = isolated_environment(home)
+    cache = find_paths(environ).cache
+    cache.mkdir(parents=True)
+    for file in machine_facts.iterdir():
+        shutil.copyfile(file, cache / file.name)
+    return environ
 
 
 @pytest.fixture

@@ -1,8 +1,7 @@
 """Scripts that try to get out of a tier, and what they reached; run by `test_hostile_scripts.py` inside an outer guard.
 
-`python -m tests.engine.sandbox.hostile TIER FOLDER PART PARTS` prints a JSON object: the name of each script with what it reached,
-which is nothing when the tier held it; of PARTS scripts one runs, from number PART on. Of `SHARED_PROC` only the scripts that look
-for other processes run.
+`python -m tests.engine.sandbox.hostile TIER FOLDER` prints a JSON object: the name of each script with what it reached, which is
+nothing when the tier held it. Of `SHARED_PROC` only the scripts that look for other processes run.
 """
 
 import ctypes
@@ -446,6 +445,4 @@ if __name__ == "__main__":
     about_processes = {
         name: text for name, text in SCRIPTS.items() if re.search(r"/proc|victim|parent|kill|unshare", text)
     }
-    tier, base, part, parts = sys.argv[1], Path(sys.argv[2]), *map(int, sys.argv[3:])
-    chosen = about_processes if tier == SHARED_PROC else SCRIPTS
-    run_all(lambda: World(tier, base), dict(list(chosen.items())[part::parts]))
+    run_all(lambda: World(sys.argv[1], Path(sys.argv[2])), about_processes if sys.argv[1] == SHARED_PROC else SCRIPTS)

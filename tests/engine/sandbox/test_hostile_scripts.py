@@ -5,7 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -39,17 +39,8 @@ NOT_HELD = {
 """What a tier cannot hold, as `doctor` and the README say: no more and no less."""
 
 
-PARTS = 3
-"""So many processes run the scripts of a tier side by side: most of them wait."""
-
-
-def _run_all(tier: str, base: Path) -> dict[str, list[str]]:
-    with ThreadPoolExecutor(PARTS) as pool:
-        parts = pool.map(lambda part: _run_part(tier, f"{base}-{part}", part), range(PARTS))
-        return {name: reached for one in parts for name, reached in one.items()}
-
-
-def _run_part(tier: str, base: str, part: int) -> dict[str, list[str]]:
+@cache
+def _run_all(tier: str, base: str) -> dict[str, list[str]]:
     guard = shutil.which("bwrap")
     if guard is None:
         pytest.skip("the outer guard needs bubblewrap")
@@ -57,7 +48,7 @@ def _run_part(tier: str, base: str, part: int) -> dict[str, list[str]]:
     proc = ["--proc", "/proc", "--unshare-pid"] if os.geteuid() == 0 else ["--bind", "/proc", "/proc"]
     command = [guard, "--ro-bind", "/", "/", "--dev", "/dev", *proc, "--tmpfs", "/dev/shm", "--bind", base, base]
     command += ["--unshare-net", "--unshare-uts", "--unshare-ipc", "--die-with-parent", "--new-session"]
-    command += ["--", sys.executable, "-m", "tests.engine.sandbox.hostile", tier, base, str(part), str(PARTS)]
+    command += ["--", sys.executable, "-m", "tests.engine.sandbox.hostile", tier, base]
     done = subprocess.run(
         command, cwd=Path(__file__).parents[3], capture_output=True, text=True, timeout=110, check=False
     )
@@ -67,7 +58,7 @@ def _run_part(tier: str, base: str, part: int) -> dict[str, list[str]]:
 
 def test_without_a_proc_of_its_own_bubblewrap_holds_what_looks_for_other_processes(tmp_path: Path) -> None:
     require("bubblewrap", tmp_path)
-    reached = _run_all(SHARED_PROC, tmp_path / "guarded")
+    reached = _run_all(SHARED_PROC, str(tmp_path / "guarded"))
     assert len(reached) >= 15
     assert {name: what for name, what in reached.items() if what} == {}
 
@@ -75,7 +66,7 @@ def test_without_a_proc_of_its_own_bubblewrap_holds_what_looks_for_other_process
 @pytest.mark.parametrize("tier", ["bubblewrap", "landlock"])
 def test_a_tier_holds_all_scripts_but_those_that_are_named(tier, tmp_path: Path) -> None:
     require(tier, tmp_path)
-    reached = _run_all(tier, tmp_path / "guarded")
+    reached = _run_all(tier, str(tmp_path / "guarded"))
     assert len(reached) == len(SCRIPTS) >= 60
     assert {name: what for name, what in reached.items() if what and name not in NOT_HELD[tier]} == {}
     assert {name for name, what in reached.items() if what} == NOT_HELD[tier]

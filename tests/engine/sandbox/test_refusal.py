@@ -1,12 +1,13 @@
 """Real programs that the sandbox refuses are recognized in each tier; ordinary failures are not."""
 
 import shutil
+from pathlib import Path
 
 import pytest
 
 from opencode_tui.engine.sandbox.refusal import find_refusal
 from tests.engine.sandbox.confined import Confined
-from tests.support.world.repo import run_git
+from tests.support.world.repo import make_repo
 
 REFUSED = {
     "cat": "cat {outside}/secret",
@@ -82,8 +83,16 @@ ORDINARY = {
 }
 
 
+@pytest.fixture(scope="module")
+def git_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the git folder of a repository with a commit."""
+    repo = make_repo(tmp_path_factory.mktemp("repository"))
+    repo.commit("first")
+    return repo.path / ".git"
+
+
 @pytest.fixture
-def world(confined: Confined) -> Confined:
+def world(confined: Confined, git_folder: Path) -> Confined:
     """Return a project with a few files, and a folder outside with others."""
     (confined.project / "a.txt").write_text("a\n")
     (confined.project / "test_a.py").write_text(
@@ -91,9 +100,7 @@ def world(confined: Confined) -> Confined:
     )
     (confined.outside / "secret").write_text("a\n")
     for folder in (confined.project, confined.outside / "repository"):
-        folder.mkdir(exist_ok=True)
-        run_git(folder, "init", "-q")
-        run_git(folder, "commit", "-q", "--allow-empty", "-m", "first")
+        shutil.copytree(git_folder, folder / ".git")
     git = confined.project / ".git"
     confined.limit(read_only=(git / "config", git / "hooks"))
     return confined

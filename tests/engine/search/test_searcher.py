@@ -243,7 +243,7 @@ def test_a_store_without_anything(store: SearchStore):
 
 def test_a_cache_folder_that_cannot_be_used_is_reported(store: SearchStore):
     write_two(store)
-    store.paths.cache.parent.mkdir(parents=True, exist_ok=True)
+    shutil.rmtree(store.paths.cache)
     store.paths.cache.write_text("a file")
     result = store.search("retry")
     assert result.groups == [] and not result.is_complete

@@ -21,7 +21,7 @@ from textual.strip import Strip
 
 from opencode_tui.tui import preload
 from opencode_tui.tui.app import OpenCodeApp
-from opencode_tui.tui.dialogs.panel import Panel
+from opencode_tui.tui.dialogs.panel import OPENING_MS, Panel
 from opencode_tui.tui.options import Ending, StartOptions
 from opencode_tui.tui.theme.built_in import built_in
 from opencode_tui.tui.theme.glyphs import glyphs_for
@@ -118,6 +118,7 @@ class Page:
 
     async def answer(self, *keys: str) -> None:
         """Press keys at a question, after it has begun to listen."""
+        await asyncio.sleep(OPENING_MS / 1000 + 2 * STEP_S)
         while isinstance(panel := self.app.focused, Panel) and panel.is_guarded:
             await asyncio.sleep(MOMENT_S)
         await self.press(*keys)

@@ -14,6 +14,9 @@ _IDENTITY = {
     "GIT_COMMITTER_EMAIL": "test@example.com",
     "GIT_CONFIG_NOSYSTEM": "1",
     "GIT_CONFIG_GLOBAL": os.devnull,
+    "GIT_CONFIG_COUNT": "1",
+    "GIT_CONFIG_KEY_0": "maintenance.auto",  # a process for each commit, which has nothing to do
+    "GIT_CONFIG_VALUE_0": "false",
 }
 
 

@@ -138,9 +138,9 @@ def environ(tmp_path: Path, machine_facts: Path) -> dict[str, str]:
     home.mkdir()
     environ = isolated_environment(home)
     cache = find_paths(environ).cache
-    cache.mkdir(parents=True)
+    cache.mkdir(parents=True, mode=0o700)
     for file in machine_facts.iterdir():
-        shutil.copyfile(file, cache / file.name)
+        shutil.copy(file, cache / file.name)  # with its rights
     return environ
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator
+from contextlib import suppress
 
 import httpx
 import psutil
@@ -225,6 +226,13 @@ async def test_behind_a_proxy_its_name_and_origin_are_those_of_the_settings(face
     assert bare.status_code == 403
 
 
+def is_tui(process: psutil.Process) -> bool:
+    """Return whether a child is the TUI: beside it the engine may just start or end a git."""
+    with suppress(psutil.Error):
+        return "opencode_tui" in process.cmdline()
+    return False
+
+
 async def test_a_socket_needs_an_unused_ticket_of_its_login_and_the_origin_and_viewers_are_few(
     face: HttpFace, clock: Clock, monkeypatch, caplog
 ) -> None:
@@ -256,8 +264,7 @@ async def test_a_socket_needs_an_unused_ticket_of_its_login_and_the_origin_and_v
                     pass
             assert refused.value.response.status_code == 401
             await until(socket, b"sandbox")
-            # Beside the TUI the engine may just start a git.
-            [tui] = [one for one in set(psutil.Process().children()) - children if "opencode_tui" in one.cmdline()]
+            [tui] = [one for one in set(psutil.Process().children()) - children if is_tui(one)]
             async with joined(face.address.url, http, await ticket_for(http, key)) as second:
                 with pytest.raises(ConnectionClosed):
                     await until(second, b"nothing like this")

@@ -23,8 +23,11 @@ from opencode_tui.storage.paths import Paths, find_paths
 settings.register_profile("tests", max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("tests")
 
-WAITING = ("tests/tui/test_", "tests/server/test_web_page", "tests/stories/")
-"""Beginnings of the names of tests that start the program in a terminal or a browser."""
+WAITING = (
+    ("tests/tui/screens/", "tests/tui/dialogs/", "tests/engine/mcp/"),
+    ("tests/tui/test_", "tests/server/test_web_page", "tests/stories/"),
+)
+"""Beginnings of the names of tests that wait much: for a screen or a server of their process, and for the program in a terminal."""
 
 _numbers = itertools.count()
 
@@ -91,17 +94,22 @@ def pytest_collection(session: pytest.Session) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Let one process begin with the tests of real terminals, which wait most of the time, while the others compute.
+    """Let two processes begin with the tests that wait much, while the others compute.
 
     They would all run side by side at the end otherwise. Each process gets a part of the list as long as those of the others.
     """
     worker: dict[str, Any] = getattr(config, "workerinput", {})
     if not worker:
         return
-    waiting = [item for item in items if item.nodeid.startswith(WAITING)]
-    others = [item for item in items if not item.nodeid.startswith(WAITING)]
-    at = min(len(others), len(items) - len(items) // worker["workercount"])
-    items[:] = [*others[:at], *waiting, *others[at:]]
+    share = len(items) // worker["workercount"]
+    groups = [[item for item in items if item.nodeid.startswith(names)] for names in WAITING]
+    others = [item for item in items if not item.nodeid.startswith(sum(WAITING, ()))]
+    found: list[pytest.Item] = []
+    for number, group in enumerate(groups):
+        before = max(0, len(items) - (len(groups) - number) * share - len(found))
+        found += [*others[:before], *group]
+        del others[:before]
+    items[:] = [*found, *others]
 
 
 def pytest_collection_finish() -> None:

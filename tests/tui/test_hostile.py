@@ -1,4 +1,4 @@
-"""Nothing strange reaches the terminal: 30 texts that would steer it, through every source of text that the screen has.
+"""Nothing strange reaches the terminal: 60 texts that would steer it, through every source of text that the screen has.
 
 `python -m tests.benchmarks stress_hostile` has 500 of them, each where it takes a turn of its own too.
 """
@@ -14,8 +14,8 @@ from tests.support.hostile.strings import foreign, hostile_strings
 from tests.support.hostile.terminal import HostileTerminal
 from tests.support.hostile.world import SIZE, Texts, hostile_world, steers
 
-ALL = hostile_strings(30)
-FEW = 6
+ALL = hostile_strings(60)
+FEW = 8
 """So many where each takes a turn of its own."""
 
 TOGETHER = (
@@ -28,7 +28,7 @@ TOGETHER = (
 
 
 @pytest.mark.parametrize("names", TOGETHER, ids="-".join)
-def test_hostile_texts_leave_only_the_drivers_own_sequences(
+def test_60_hostile_texts_leave_only_the_drivers_own_sequences(
     names: tuple[str, ...], tmp_path: Path, environ: dict[str, str]
 ) -> None:
     with hostile_world(tmp_path, environ, Texts(ALL, FEW)) as world:
@@ -52,7 +52,7 @@ def test_a_server_passes_hostile_texts_on_and_none_of_them_steers_the_terminal(
 
 @pytest.mark.parametrize("status", [200, 404, 500])
 def test_what_is_no_server_of_ours_steers_no_terminal(status: int, tmp_path: Path, environ: dict[str, str]) -> None:
-    body = json.dumps({"name": ALL[20], "data": {"message": " ".join(ALL)}, "error": ALL[-1]}).encode()
+    body = json.dumps({"name": ALL[20], "data": {"message": " ".join(ALL)}, "error": ALL[30]}).encode()
     arguments = ["-m", "opencode_tui", "attach", "--password", "x"]
     with answering(status, body) as address:
         terminal = HostileTerminal([*arguments, address], folder=tmp_path, environ=environ, size=SIZE)
@@ -72,7 +72,7 @@ def test_a_leak_would_be_seen(leak: str) -> None:
     assert foreign(f"\x1b[1;2H\x1b[31mfine{leak}fine\r\n".encode(), size=SIZE)
 
 
-@pytest.mark.parametrize(("count", "steering"), [(30, 25), (500, 440)])
+@pytest.mark.parametrize(("count", "steering"), [(60, 50), (500, 440)])
 def test_the_texts_are_all_different_and_nearly_all_would_steer(count: int, steering: int) -> None:
     texts = hostile_strings(count)
     assert len(set(texts)) == count

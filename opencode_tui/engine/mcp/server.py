@@ -13,6 +13,7 @@ import shutil
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 from contextvars import ContextVar
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -324,6 +325,9 @@ class McpServer:
             self._opening = asyncio.get_running_loop().create_future()
             self._opening.add_done_callback(_consume)
             self._task = asyncio.create_task(self._run(self._opening), name=f"MCP server {self.name}")
+            self._task.add_done_callback(
+                partial(self._end_opening, self._opening)
+            )  # also of one that never began to run
         return await asyncio.shield(self._opening)
 
     async def _run(self, opening: asyncio.Future[_Live]) -> None:
@@ -356,11 +360,15 @@ class McpServer:
         except Exception as error:  # noqa: BLE001 - whatever a server or the SDK does, only this server fails
             await self._record_failure(error, opening)
         finally:
-            self._opening = self._opening if self._opening is not opening else None
-            if not opening.done():
-                opening.set_exception(McpStopped(f"the MCP server {self.name} was stopped"))
+            self._end_opening(opening)
             if is_lost:
                 self._back_off("it ended unexpectedly")
+
+    def _end_opening(self, opening: asyncio.Future[_Live], *_: object) -> None:
+        """Let the next call start it again, and fail those that wait for this start."""
+        self._opening = self._opening if self._opening is not opening else None
+        if not opening.done():
+            opening.set_exception(McpStopped(f"the MCP server {self.name} was stopped"))
 
     async def _open(self, stack: AsyncExitStack) -> "Connection":
         sdk = await asyncio.to_thread(importlib.import_module, "opencode_tui.engine.mcp.sdk")

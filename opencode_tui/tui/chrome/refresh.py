@@ -301,7 +301,10 @@ class ChromeRefresh:
         screen.set_interval(IDLE_S, self.refresh)
 
     def show_note(self, note: Activity | None) -> None:
-        """Show a message in the activity line until the next key or run; None removes it."""
+        """Show a message in the activity line until the next key or run; None removes it.
+
+        While the session works, only what failed stays longer than it takes to read it: the line says how to interrupt.
+        """
         if note != self._note:
             self._note, self._noted_at = note, self._control.now()
             self.refresh()
@@ -336,6 +339,8 @@ class ChromeRefresh:
         if not screen.is_mounted:
             return
         self._follow_run(now)
+        if control.is_busy and self._note is not None and self._note.kind != "failed":
+            self._note = self._note if now < self._noted_at + READABLE_MS else None
         self._panels.sync()
         self._notifier.follow(len(control.questions()))
         self._title.show(control.facts.title if control.facts is not None else "", self._state_sign())

@@ -164,6 +164,18 @@ async def test_a_server_that_is_stopped_while_it_waits_to_start_again_stays_stop
         await server.start()
 
 
+async def test_a_server_that_is_stopped_before_its_start_began_lets_nobody_wait(world: World) -> None:
+    async with world.servers(one={}) as servers, asyncio.timeout(20):
+        server = servers.get("one")
+        starting = asyncio.create_task(server.start())
+        await asyncio.sleep(0)  # the start is a task that has not begun
+        assert server._opening is not None
+        await servers.disconnect("one")
+        with pytest.raises(McpError, match="was stopped"):
+            await starting
+        assert (server.state, server._opening) == ("disabled", None)
+
+
 async def test_the_start_of_a_server_is_no_part_of_the_time_for_its_answer(world: World) -> None:
     async with world.servers(one={"START_S": "0.4"}, timeout=300) as servers:
         assert text(await servers.call("one", "echo", {"text": "hello"})) == "hello"

@@ -4,6 +4,8 @@ import asyncio
 import json
 from pathlib import Path
 
+import pytest
+
 from opencode_tui.storage.paths import Paths
 from tests.support.provider.model_script import Answer, Call
 from tests.support.terminal.screen import Page, screen
@@ -261,3 +263,19 @@ async def test_an_error_of_an_edit_is_for_the_user_and_not_for_the_model(environ
         await page.sees("I see.")
         text = await page.sees("No such file. Nothing was changed.")
         assert "oldString" not in text and "parser.py" in text
+
+
+async def test_a_message_during_a_turn_gives_way_to_how_to_interrupt_it_but_a_failure_stays(
+    environ: dict[str, str], folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("opencode_tui.tui.chrome.refresh.READABLE_MS", 100)
+    async with screen(environ, folder) as page:
+        await page.send("<<words 900>> <<slow 30>>")
+        await page.sees("interrupt")
+        page.app.chat.show_note("note", "Shared live with another terminal.")
+        assert "interrupt" not in await page.sees("Shared live")
+        await page.sees("esc interrupt")
+        page.app.chat.show_note("failed", "It could not be done")
+        await page.sees("It could not be done")
+        await asyncio.sleep(1.5)  # longer than a second: the line is drawn again meanwhile
+        assert "It could not be done" in page.text()

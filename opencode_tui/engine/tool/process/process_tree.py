@@ -13,7 +13,7 @@ import signal
 import stat
 import sys
 import time
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Sequence
 from contextlib import suppress
 
 import psutil
@@ -40,6 +40,7 @@ class ProcessTree:
         self._older = frozenset(psutil.pids())
         self._known: set[psutil.Process] = set()
         self._dead: set[psutil.Process] = set()
+        self._named: set[psutil.Process] = set()
 
     def set_shell(self, pid: int) -> None:
         """Name the started process, which leads its own session and process group."""
@@ -111,21 +112,30 @@ class ProcessTree:
     def end(self, *, patience_s: float, grace_s: float) -> list[str]:
         """End all that live: TERM when the patience is over, KILL after the grace. Returns the command lines of those."""
         alive = self._wait(patience_s)
-        names = [_name(process) for process in alive]
+        names = self._names_of(alive)
         if alive:
             _send(alive, signal.SIGTERM)
             self._kill(self._wait(grace_s))
         return names
 
     def end_holders(self, pipe: int) -> list[str]:
-        """Kill the processes that hold the pipe of this descriptor open and return their command lines; only on Linux."""
+        """Kill the processes that hold the pipe of this descriptor open and return their command lines; only on Linux.
+
+        One that was ended before, but takes its time to die, is not named again.
+        """
         if sys.platform != "linux":
             return []
         identity = f"pipe:[{os.fstat(pipe).st_ino}]"
         holders = [process for process in self._hidden() if _holds(process.pid, identity)]
-        names = [_name(process) for process in holders]
+        names = self._names_of(holders)
         _send(holders, signal.SIGKILL)
         return names
+
+    def _names_of(self, processes: Sequence[psutil.Process]) -> list[str]:
+        """Return the command lines of those that were not named yet."""
+        new = [process for process in processes if process not in self._named]
+        self._named.update(new)
+        return [_name(process) for process in new]
 
     def files_open_for_writing(self) -> frozenset[tuple[int, int]]:
         """Return device and inode of the regular files that the members can write through an open descriptor; only on Linux."""

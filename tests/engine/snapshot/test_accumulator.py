@@ -1,5 +1,6 @@
 import math
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -56,6 +57,23 @@ def test_a_path_that_a_command_changed_too_goes_back_to_before_both():
     tally.add_commands(ChangeSet({"x": (A, C)}, whole=WHOLE), {"x": (A, C)}, STRETCH)
     total = tally.total()
     assert (total.before, total.after, total.contested) == ({"x": A}, {"x": C}, set())
+
+
+@pytest.mark.parametrize("old", [None, A])
+@pytest.mark.parametrize("new", [None, C])
+def test_a_path_that_the_scan_met_already_written_goes_back_to_before_the_write(old, new):
+    tally = written("x", old, B)
+    tally.add_commands(ChangeSet({"x": (B, new), "y": (None, D)}, whole=WHOLE), {"x": (B, new)}, STRETCH)
+    total = tally.total()
+    files = ["x", "y"] if old != new else ["y"]
+    assert (total.files, total.contested, total.before.get("x")) == (files, set(), old)
+    assert total.after.get("x") == new and total.whole is None
+
+
+def test_of_two_writes_the_scan_met_the_first():
+    tally = written("x", B, C, tally=written("x", A, B))
+    tally.add_commands(ChangeSet({"x": (B, D)}, whole=WHOLE), {"x": (B, D)}, STRETCH)
+    assert (tally.total().before, tally.total().after, tally.total().contested) == ({"x": A}, {"x": D}, set())
 
 
 def test_a_command_that_takes_a_write_back_leaves_no_change():

@@ -85,8 +85,13 @@ class StepAccumulator:
     def add_commands(self, found: ChangeSet, seen: Mapping[str, Change], interval: Interval) -> None:
         """Add the changes between the scans around an interval; `seen` are both states of the paths that the step wrote."""
         foreign = {path for path, change in seen.items() if not self._explains(path, change, interval)}
+        done = self._done_before({path: seen[path][0] for path in foreign}, interval)
         for number, change_set in self._writes(interval.begun):
-            left = {path: change for path, change in change_set.changes.items() if path not in foreign}
+            left = {
+                path: change
+                for path, change in change_set.changes.items()
+                if path not in foreign or number <= done.get(path, 0)
+            }
             self._change_sets[number] = replace(change_set, changes=left)
         own = seen.keys() - foreign
         changes = {path: change for path, change in found.changes.items() if path not in own}
@@ -125,6 +130,16 @@ class StepAccumulator:
 
     def _writes(self, since: float) -> list[tuple[int, ChangeSet]]:
         return [item for item in self._change_sets.items() if item[1].whole is None and item[1].ended >= since]
+
+    def _done_before(self, states: Mapping[str, State], interval: Interval) -> dict[str, int]:
+        """Return the number of the last write of each path whose result the scan before an interval saw: what it wrote is no
+        change of a command, although the write was not reported as done when the scan began."""
+        return {
+            path: number
+            for number, change_set in self._writes(interval.begun)
+            for path, (_, new) in change_set.changes.items()
+            if path in states and states[path] == new
+        }
 
     def _explains(self, path: str, change: Change, interval: Interval) -> bool:
         """Return whether the step's writes alone explain the difference between the two scans."""

@@ -26,6 +26,8 @@ from opencode_tui.server.serving import open_socket, serving
 from opencode_tui.server.web.pages import Web
 
 PASSWORD = "correct horse"
+_REUSE_S = 2.0
+"""Seconds for which a connection is used again: the server closes idle ones after 5."""
 ALLOWED = "https://allowed.example"
 MODEL = {"providerID": "fake", "modelID": "fake-model"}
 
@@ -105,8 +107,9 @@ async def served(
             clients, open_socket(listening), listening=listening, credentials=credentials, terminals=terminals, web=web
         ) as address:
             auth = httpx.BasicAuth(credentials.username, PASSWORD)
+            limits = httpx.Limits(keepalive_expiry=_REUSE_S)
             async with httpx.AsyncClient(
-                base_url=address.url, auth=auth, verify=False, trust_env=False, timeout=20
+                base_url=address.url, auth=auth, verify=False, trust_env=False, timeout=20, limits=limits
             ) as http:
                 yield HttpFace(address, http, clients)
 

@@ -126,7 +126,7 @@ def pytest_sessionfinish() -> None:
 @pytest.fixture
 def tmp_path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return an empty folder. pytest's own fixture reads the names of all earlier folders for each test, to find a free number."""
-    name = re.sub(r"\W", "_", str(request.node.name))[:30]
+    name = re.sub(r"\W", "_", str(request.node.name))[:26]  # with a number as long as that of pytest
     return tmp_path_factory.mktemp(f"{name}{next(_numbers)}", numbered=False)
 
 

@@ -70,6 +70,13 @@ def test_a_path_that_the_scan_met_already_written_goes_back_to_before_the_write(
     assert total.after.get("x") == new and total.whole is None
 
 
+def test_a_write_that_brings_back_what_the_scan_met_is_one_of_the_changes_after_it():
+    tally = StepAccumulator()
+    tally.end(tally.add(ChangeSet({"x": (B, A)}, begun=12)), 15)  # a command had changed A to B
+    tally.add_commands(ChangeSet({"x": (A, C)}, whole=WHOLE), {"x": (A, C)}, STRETCH)
+    assert (tally.total().before, tally.total().after, tally.total().contested) == ({"x": A}, {"x": C}, set())
+
+
 def test_of_two_writes_the_scan_met_the_first():
     tally = written("x", B, C, tally=written("x", A, B))
     tally.add_commands(ChangeSet({"x": (B, D)}, whole=WHOLE), {"x": (B, D)}, STRETCH)

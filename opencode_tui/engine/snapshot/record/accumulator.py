@@ -26,13 +26,14 @@ class Interval:
 class ChangeSet:
     """The changes of one write or of one interval: `folders` are those above the changed paths.
 
-    `ended` is the end of a write; `whole` are the ids of the scans around an interval, None for a write; `skipped` are the paths
-    that the scans leave out and that changed between them, with the reasons.
+    `begun` and `ended` are the times at which a write was recorded and done; `whole` are the ids of the scans around an interval,
+    None for a write; `skipped` are the paths that the scans leave out and that changed between them, with the reasons.
     `beside` are the names of background commands that ran at the same time.
     """
 
     changes: Mapping[str, Change]
     folders: Mapping[str, Change] = field(default_factory=dict[str, Change])
+    begun: float = -math.inf
     ended: float = math.inf
     whole: tuple[str, str] | None = None
     contested: frozenset[str] = frozenset()
@@ -132,13 +133,15 @@ class StepAccumulator:
         return [item for item in self._change_sets.items() if item[1].whole is None and item[1].ended >= since]
 
     def _done_before(self, states: Mapping[str, State], interval: Interval) -> dict[str, int]:
-        """Return the number of the last write of each path whose result the scan before an interval saw: what it wrote is no
-        change of a command, although the write was not reported as done when the scan began."""
+        """Return the number of the last write of each path that happened before the scan at the start of an interval.
+
+        `states` are those of the scan. Such a write was recorded before the scan and reported as done after it.
+        """
         return {
             path: number
             for number, change_set in self._writes(interval.begun)
             for path, (_, new) in change_set.changes.items()
-            if path in states and states[path] == new
+            if change_set.begun <= interval.begun and path in states and states[path] == new
         }
 
     def _explains(self, path: str, change: Change, interval: Interval) -> bool:

@@ -1,5 +1,6 @@
 """The changes of a step as stored snapshots: the states of the changed paths before and after it."""
 
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -128,7 +129,7 @@ def observe_writes(tree: Worktree, writes: Sequence[Write], made: Iterable[Path]
     for folder in {above for path in changes for above in parents(path)}:
         state = tree.observe_path(folder).state
         folders[folder] = (None if folder in new else state, state)
-    return ChangeSet(changes, folders), writer
+    return ChangeSet(changes, folders, begun=time.monotonic()), writer
 
 
 def folders_above(changes: Mapping[str, Change], before: View, after: View) -> dict[str, Change]:

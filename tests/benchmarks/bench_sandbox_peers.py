@@ -30,9 +30,11 @@ class Peer(Confined):
 
     program: str = ""
 
-    def run(self, text: str, *, timeout_ms: int = 20_000, cancel_after_s: float | None = None) -> tuple[Ended, str]:
+    def run(
+        self, text: str, *, timeout_ms: int = 20_000, cancel_after_s: float | None = None, cancel_at: bytes = b""
+    ) -> tuple[Ended, str]:
         """Run a command line to its end and return how it ended, and its output."""
-        assert cancel_after_s is None
+        assert cancel_after_s is None and not cancel_at
         done = subprocess.run(
             self._words(text), cwd=self.project, env=self._environ(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT, timeout=timeout_ms / 1000, check=False,

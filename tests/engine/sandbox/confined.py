@@ -51,17 +51,25 @@ class Confined:
         """Change the policy."""
         self.policy = replace(self.policy, **changes)
 
-    def run(self, text: str, *, timeout_ms: int = 20_000, cancel_after_s: float | None = None) -> tuple[Ended, str]:
-        """Run a command line to its end and return how it ended, and its output."""
+    def run(
+        self, text: str, *, timeout_ms: int = 20_000, cancel_after_s: float | None = None, cancel_at: bytes = b""
+    ) -> tuple[Ended, str]:
+        """Run a command line to its end and return how it ended, and its output; `cancel_at` is output that cancels it."""
         launch = plan_launch(self.tier, self.policy, ("/bin/bash", "-c", "--", text), self.project)
         command = Command(text, self.project, self.policy.environ, timeout_ms, "/bin/bash", launch)
         pieces: list[bytes] = []
         cancel, cancel_end = os.pipe()
         timer = threading.Timer(cancel_after_s or 0, lambda: os.write(cancel_end, b"!"))
+
+        def feed(data: bytes) -> None:
+            pieces.append(data)
+            if cancel_at and cancel_at in data:
+                os.write(cancel_end, b"!")
+
         try:
             if cancel_after_s is not None:
                 timer.start()
-            ended = ShellProcess(command, pieces.append, cancel=cancel).run()
+            ended = ShellProcess(command, feed, cancel=cancel).run()
         finally:
             timer.cancel()
             os.close(cancel)

@@ -27,7 +27,7 @@ WAITING = (
     ("tests/tui/screens/", "tests/tui/dialogs/", "tests/engine/mcp/"),
     ("tests/tui/test_", "tests/server/test_web_page", "tests/stories/"),
 )
-"""Beginnings of the names of tests that wait much: for a screen or a server of their process, and for the program in a terminal."""
+"""Prefixes of the tests that mostly wait: for a screen or a server in their process, and for the program in a terminal."""
 
 _numbers = itertools.count()
 
@@ -94,9 +94,9 @@ def pytest_collection(session: pytest.Session) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Let two processes begin with the tests that wait much, while the others compute.
+    """Let two processes begin with the tests that mostly wait, while the others compute.
 
-    They would all run side by side at the end otherwise. Each process gets a part of the list as long as those of the others.
+    Otherwise these would all run at the end. Each process gets an equal part of the list.
     """
     worker: dict[str, Any] = getattr(config, "workerinput", {})
     if not worker:
@@ -131,23 +131,23 @@ def tmp_path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
 
 
 @pytest.fixture(scope="session")
-def machine_facts(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder with what a first start of the program finds out about a machine, and the next ones read."""
-    cache = tmp_path_factory.mktemp("machine")
+def warm_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a cache folder as the first start of the program leaves it: the sandbox that works and the table of models."""
+    cache = tmp_path_factory.mktemp("cache")
     choose("auto", os.environ, cache)
     ModelTable(cache=cache).provider_ids()
     return cache
 
 
 @pytest.fixture
-def environ(tmp_path: Path, machine_facts: Path) -> dict[str, str]:
-    """Return an environment whose folders exist for this test only; the program was started in it before."""
+def environ(tmp_path: Path, warm_cache: Path) -> dict[str, str]:
+    """Return an environment with folders of its own for each test; its cache is that of a second start."""
     home = tmp_path / "home"
     home.mkdir()
     environ = isolated_environment(home)
     cache = find_paths(environ).cache
     cache.mkdir(parents=True, mode=0o700)
-    for file in machine_facts.iterdir():
+    for file in warm_cache.iterdir():
         shutil.copy(file, cache / file.name)  # with its rights
     return environ
 

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from opencode_tui.cli.environment import Environment
+from opencode_tui.cli.environment import Environment, load_settings, read_environment
 from opencode_tui.cli.errors import DONE, INTERRUPTED
 from opencode_tui.cli.log import adopt_log, start_log
 from opencode_tui.cli.main import GlobalOptions
 from opencode_tui.cli.terminal import print_result, say
 from opencode_tui.schema.http_headers import DEFAULT_USERNAME
-from opencode_tui.server.address import Listening
+from opencode_tui.server.address import Listening, check_reach
 
 if TYPE_CHECKING:
     from opencode_tui.client.local import LocalClients
@@ -39,9 +39,6 @@ def serve(global_options: GlobalOptions, /, hostname: str | None, port: int | No
 
     Every request needs the password (basic authorization with user opencode, or bearer). Ctrl+C shuts down cleanly.
     """
-    from opencode_tui.cli.environment import load_settings  # not for the help
-    from opencode_tui.server.address import check_reach
-
     environment = read_server_environment(password_file)
     settings = load_settings(environment).settings.server
     listening = Listening(
@@ -60,8 +57,7 @@ def read_server_environment(password_file: str | None) -> Environment:
 
     Raises ConfigError for a file that is not good for a password.
     """
-    from opencode_tui.cli.environment import read_environment  # not for the help
-    from opencode_tui.config import own_process
+    from opencode_tui.config import own_process  # not for the help
 
     password = own_process.read_password(password_file)
     own_process.hide_memory()

@@ -325,9 +325,8 @@ class McpServer:
             self._opening = asyncio.get_running_loop().create_future()
             self._opening.add_done_callback(_consume)
             self._task = asyncio.create_task(self._run(self._opening), name=f"MCP server {self.name}")
-            self._task.add_done_callback(
-                partial(self._end_opening, self._opening)
-            )  # also of one that never began to run
+            # A task that is canceled before its first step runs none of its code.
+            self._task.add_done_callback(partial(self._end_opening, self._opening))
         return await asyncio.shield(self._opening)
 
     async def _run(self, opening: asyncio.Future[_Live]) -> None:

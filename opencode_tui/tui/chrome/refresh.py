@@ -303,7 +303,7 @@ class ChromeRefresh:
     def show_note(self, note: Activity | None) -> None:
         """Show a message in the activity line until the next key or run; None removes it.
 
-        While the session works, only what failed stays longer than it takes to read it: the line says how to interrupt.
+        During a run the activity replaces it after 3 s, except for a failure.
         """
         if note != self._note:
             self._note, self._noted_at = note, self._control.now()
@@ -339,8 +339,8 @@ class ChromeRefresh:
         if not screen.is_mounted:
             return
         self._follow_run(now)
-        if control.is_busy and self._note is not None and self._note.kind != "failed":
-            self._note = self._note if now < self._noted_at + READABLE_MS else None
+        if control.is_busy and now >= self._noted_at + READABLE_MS and not self._is_failure:
+            self._note = None
         self._panels.sync()
         self._notifier.follow(len(control.questions()))
         self._title.show(control.facts.title if control.facts is not None else "", self._state_sign())
@@ -363,6 +363,10 @@ class ChromeRefresh:
             screen.do(self._read_languages())
         if control.is_busy and self._timer is None:
             self._timer = screen.set_timer(1, self.refresh)
+
+    @property
+    def _is_failure(self) -> bool:
+        return self._note is not None and self._note.kind == "failed"
 
     async def _read_languages(self) -> None:
         await self._control.read_languages()

@@ -148,7 +148,7 @@ class Completer:
         self._resources: Sequence[McpResource] | None = None
 
     def reset(self) -> None:
-        """Read the names again for the next list: a folder that was trusted has more commands, a server more resources."""
+        """Make the next list read the names again: trust in the folder adds commands, an MCP server adds resources."""
         self._commands = self._agents = self._resources = None
 
     async def find(self, wanted: Trigger) -> Sequence[Completion]:

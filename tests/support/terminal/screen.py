@@ -33,9 +33,10 @@ from tests.support.world.engine import World, opened
 
 PATIENCE_S = 15.0
 STEP_S = 0.02
-MOMENT_S = 0.01
-RESTLESS_S = 0.3
-"""After so long a key counts as done although the process still computes, as in a turn."""
+IDLE_S = 0.01
+"""The process is idle when it uses less than a tenth of so many seconds."""
+SETTLE_LIMIT_S = 0.3
+"""The longest wait for an idle process: during a turn it is never idle."""
 LATE_S = 0.1
 """A frame of the conversation and some more: so long at most it shows less than the rows around it."""
 LOOKS_AGAIN_S = 0.3
@@ -80,19 +81,19 @@ class Page:
         return None if control is None else control.session_id
 
     async def type(self, text: str) -> None:
-        """Type letters at once, as a terminal delivers them that was busy, and wait until the last one had its effect."""
+        """Type letters without a pause, as a terminal delivers them after a delay, and wait for their effect."""
         for letter in text:
             self._deliver(_KEYS.get(letter, letter))
-        await self._rests()
+        await self._settle()
 
     async def press(self, *keys: str) -> None:
-        """Press keys by name, each when the one before had its effect, and wait until the last one had it."""
+        """Press keys by name; wait for the effect of each."""
         for key in keys:
             self._deliver(key)
-            await self._rests()
+            await self._settle()
 
     def _deliver(self, key: str) -> None:
-        """Send a key as the terminal does. `Pilot.press` also waits until the process rests, for up to 2 s."""
+        """Send a key as the terminal does; `Pilot.press` would also wait for an idle process, up to 2 s."""
         driver = self.app._driver
         assert driver is not None
         name = _character_to_key(key) if len(key) == 1 else key
@@ -101,15 +102,15 @@ class Page:
         event.set_sender(self.app)
         driver.send_message(event)
 
-    async def _rests(self) -> None:
-        """Wait until every widget did what it had been sent, and the process computed next to nothing for a moment."""
+    async def _settle(self) -> None:
+        """Wait until all widgets have handled their messages, and then for two idle periods of the process."""
         await self.pilot._wait_for_screen()
-        end = time.monotonic() + RESTLESS_S
-        moments = 0
-        while moments < 2 and time.monotonic() < end:
+        end = time.monotonic() + SETTLE_LIMIT_S
+        quiet = 0
+        while quiet < 2 and time.monotonic() < end:
             before = time.process_time()
-            await asyncio.sleep(MOMENT_S)
-            moments = moments + 1 if time.process_time() - before < MOMENT_S / 10 else 0
+            await asyncio.sleep(IDLE_S)
+            quiet = quiet + 1 if time.process_time() - before < IDLE_S / 10 else 0
 
     async def send(self, text: str) -> None:
         """Write a prompt and send it."""
@@ -120,7 +121,7 @@ class Page:
         """Press keys at a question, after it has begun to listen."""
         await asyncio.sleep(OPENING_MS / 1000 + 2 * STEP_S)
         while isinstance(panel := self.app.focused, Panel) and panel.is_guarded:
-            await asyncio.sleep(MOMENT_S)
+            await asyncio.sleep(IDLE_S)
         await self.press(*keys)
 
     def text(self) -> str:

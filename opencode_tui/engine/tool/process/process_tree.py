@@ -121,7 +121,7 @@ class ProcessTree:
     def end_holders(self, pipe: int) -> list[str]:
         """Kill the processes that hold the pipe of this descriptor open and return their command lines; only on Linux.
 
-        One that was ended before, but takes its time to die, is not named again.
+        A process that was killed before and still exists is killed again, but not returned again.
         """
         if sys.platform != "linux":
             return []

@@ -9,7 +9,7 @@ import pytest
 
 from opencode_tui.engine.sandbox.launch import plan_launch
 from tests.engine.sandbox.confined import Confined
-from tests.support.shell.bench import survivors
+from tests.support.shell.bench import new_token, survivors
 
 WAYS: dict[str, dict[str, Any]] = {"timeout": {"timeout_ms": 1_500}, "cancel": {"cancel_at": b"ready"}}
 
@@ -36,33 +36,37 @@ def test_exit_codes_and_outputs_are_those_of_the_shell(confined: Confined, text:
 
 
 def test_what_the_shell_left_running_is_named_and_ended(confined: Confined) -> None:
-    text = "sleep 61.5 & setsid sleep 62.5 & env -i setsid sleep 63.5 >/dev/null 2>&1 & sleep 0.1; exit 4"
+    names = [f"sleep {new_token()}" for _ in range(3)]
+    text = f"{names[0]} & setsid {names[1]} & env -i setsid {names[2]} >/dev/null 2>&1 & sleep 0.1; exit 4"
     ended, _ = confined.run(text)
     assert ended.exit_code == 4
-    assert sorted(ended.leftovers) == ["sleep 61.5", "sleep 62.5", "sleep 63.5"]
-    assert not [line for name in ("61.5", "62.5", "63.5") for line in survivors(f"sleep {name}")]
+    assert sorted(ended.leftovers) == names
+    assert [survivors(name) for name in names] == [[], [], []]
 
 
 @pytest.mark.parametrize("way", WAYS)
 def test_a_command_gets_its_grace_before_it_is_killed(confined: Confined, way: str) -> None:
-    text = "trap 'echo cleaned up; exit 1' TERM; setsid sleep 64.5 & echo ready; while :; do sleep 0.02; done"
+    token = new_token()
+    text = f"trap 'echo cleaned up; exit 1' TERM; setsid sleep {token} & echo ready; while :; do sleep 0.02; done"
     ended, output = confined.run(text, **WAYS[way])
     assert (ended.reason, ended.exit_code) == (way, None)
     lines = output.splitlines()  # between them bash may name the sleep that it waited for
     assert (lines[0], lines[-1]) == ("ready", "cleaned up")
-    assert survivors("sleep 64.5") == []
+    assert survivors(token) == []
 
 
 def test_a_command_that_ignores_the_signal_is_killed(confined: Confined) -> None:
-    ended, output = confined.run("trap '' TERM; sleep 65.5; echo survived", cancel_after_s=0.3)
-    assert (ended.reason, output) == ("cancel", "")
-    assert survivors("sleep 65.5") == []
+    token = new_token()
+    ended, output = confined.run(f"trap '' TERM; echo ready; sleep {token}; echo survived", cancel_at=b"ready")
+    assert (ended.reason, output) == ("cancel", "ready\n")
+    assert survivors(token) == []
 
 
 def test_a_cancel_while_the_namespace_is_prepared_ends_the_command(confined: Confined) -> None:
+    token = new_token()
     for delay_s in (0.0, 0.001, 0.002, 0.004, 0.006, 0.008):
-        assert confined.run("sleep 66.5", cancel_after_s=delay_s)[0].reason == "cancel"
-    assert survivors("sleep 66.5") == []
+        assert confined.run(f"sleep {token}", cancel_after_s=delay_s)[0].reason == "cancel"
+    assert survivors(token) == []
 
 
 @pytest.mark.parametrize("network", ["none", "proxy"])
@@ -72,9 +76,10 @@ def test_a_program_that_was_killed_before_the_namespace_was_ready_leaves_nothing
     if network == "proxy":
         bubblewrap.limit(proxy=tmp_path / "socket", network="none")
         (tmp_path / "socket").touch()
+    token = new_token()
     held, end = os.pipe()
     os.close(end)  # as the kernel does it
-    argv = ["/bin/sh", "-c", "setsid sleep 67.5 & sleep 67.5"]
+    argv = ["/bin/sh", "-c", f"setsid sleep {token} & sleep {token}"]
     launch = plan_launch("bubblewrap", bubblewrap.policy, argv, bubblewrap.project)
     filter_end, full = os.pipe()
     os.write(full, launch.filter)
@@ -92,7 +97,7 @@ def test_a_program_that_was_killed_before_the_namespace_was_ready_leaves_nothing
     finally:
         os.close(held)
         os.close(filter_end)
-    assert survivors("sleep 67.5") == []
+    assert survivors(token) == []
 
 
 def test_a_failing_start_says_why(bubblewrap: Confined) -> None:

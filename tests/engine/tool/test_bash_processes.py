@@ -1,7 +1,6 @@
 """What is left of a command: reliability.md, R15. How long its end takes is measured in bench_bash."""
 
 import asyncio
-import itertools
 import os
 import sys
 import threading
@@ -10,12 +9,10 @@ from pathlib import Path
 import pytest
 
 from opencode_tui.engine.tool.process import process
-from tests.support.shell.bench import ShellBench, survivors, until_running
+from tests.support.shell.bench import ShellBench, new_token, survivors, until_running
 from tests.support.shell.process_trees import TREES
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc for survivors")
-
-_numbers = itertools.count(1)
 
 
 @pytest.fixture
@@ -27,8 +24,7 @@ def shell(tmp_path: Path, environ: dict[str, str]) -> ShellBench:
 
 @pytest.fixture
 def token() -> str:
-    """A number of seconds that nobody else sleeps."""
-    return f"4{os.getpid()}.{next(_numbers):03}"
+    return new_token()
 
 
 @pytest.mark.parametrize("name", [name for place, name in enumerate(TREES) if place % 2 == 0 or place < 4])

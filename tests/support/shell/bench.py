@@ -1,6 +1,7 @@
 """A place to run shell commands in with the real tool, and a look at what they leave running."""
 
 import asyncio
+import itertools
 import os
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
@@ -12,6 +13,8 @@ from msgspec.structs import replace
 from opencode_tui.engine.tool.builtin.bash import BashTool, ShellEnvironment
 from opencode_tui.engine.tool.tool import ToolContext, ToolResult
 from tests.support.world.tools import Workbench
+
+_numbers = itertools.count(1)
 
 
 @dataclass
@@ -53,6 +56,11 @@ class ShellBench(Workbench):
         path = self.folder.parent / f"tool_{len(self.full_texts)}"
         self.full_texts.append(path)
         return path
+
+
+def new_token() -> str:
+    """Return a number of seconds that no other command of the tests sleeps."""
+    return f"4{os.getpid()}.{next(_numbers):03}"
 
 
 def survivors(token: str) -> list[str]:

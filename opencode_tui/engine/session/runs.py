@@ -139,16 +139,16 @@ class Run:
             await self._close(error, publisher)
 
     def resolve(self) -> None:
-        """Set the result for all waiters."""
-        if self._ended.done() or self._body is None:
+        """Set the result for all waiters; a body that never began or has not ended yet counts as interrupted."""
+        if self._ended.done():
             return
         error = _failure(self._body)
-        if error is None:
-            self._ended.set_result(self._body.result())
-        elif isinstance(error, asyncio.CancelledError):
+        if isinstance(error, asyncio.CancelledError):
             self._ended.set_exception(RunAborted(f"session {self.session_id} was interrupted"))
-        else:
+        elif error is not None:
             self._ended.set_exception(error)
+        elif self._body is not None:
+            self._ended.set_result(self._body.result())
 
     def fail(self, error: BaseException) -> None:
         """End a run that could not start."""
@@ -303,8 +303,10 @@ async def _as_coroutine(body: Body, run: Run) -> MessageWithParts:
     return await body(run)
 
 
-def _failure(body: "asyncio.Task[MessageWithParts]") -> BaseException | None:
-    return asyncio.CancelledError() if body.cancelled() else body.exception()
+def _failure(body: "asyncio.Task[MessageWithParts] | None") -> BaseException | None:
+    if body is None or not body.done() or body.cancelled():
+        return asyncio.CancelledError()
+    return body.exception()
 
 
 def _retrieve(future: "asyncio.Future[MessageWithParts]") -> None:

@@ -7,7 +7,7 @@ from opencode_tui.bus import Bus
 from opencode_tui.engine.permission.policy import AskPerson
 from opencode_tui.engine.session.records.fork_copy import ForkQueue
 from opencode_tui.engine.session.records.store import Publisher, SessionStore
-from opencode_tui.engine.session.runs import RunRegistry, SessionStatuses
+from opencode_tui.engine.session.runs import Run, RunRegistry, SessionStatuses
 from opencode_tui.schema.error import BusyError, ProviderError, RunAborted
 from opencode_tui.storage.locks import Locks
 from opencode_tui.storage.session_index import SessionIndex
@@ -123,6 +123,32 @@ async def test_closing_ends_every_run(paths):
         for run in started:
             with pytest.raises(RunAborted):
                 await run.answer()
+
+
+async def test_closing_answers_also_for_a_run_that_needs_longer_to_end(paths):
+    async with registry(paths) as (runs, _):
+        begun, gate = asyncio.Event(), asyncio.Event()
+
+        async def body(_run):
+            begun.set()
+            try:
+                await asyncio.sleep(60)
+            finally:
+                await gate.wait()
+
+        run = start(runs, body)
+        await begun.wait()
+        await runs.close(grace_ms=10)
+        with pytest.raises(RunAborted):
+            await run.answer()
+        gate.set()
+
+
+async def test_a_run_that_never_began_is_answered_as_interrupted():
+    run = Run("ses_1", AskPerson())
+    run.resolve()
+    with pytest.raises(RunAborted):
+        await run.answer()
 
 
 async def test_the_next_run_can_start_as_soon_as_an_answer_is_there(paths):

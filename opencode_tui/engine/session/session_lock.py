@@ -1,7 +1,7 @@
 """The lock for a change by the user, while the session is not running."""
 
 from collections.abc import AsyncGenerator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from contextlib import asynccontextmanager, nullcontext
 
 from msgspec import Struct
 
@@ -31,7 +31,7 @@ class SessionLock(Struct, frozen=True):
         A run that starts meanwhile fails, or with `is_awaited` waits for the end of the context.
         Raises NotFoundError, StorageError, and BusyError while the session is running in this process or another.
         """
-        await self.store.get(session_id)
+        info = await self.store.get(session_id)
         run = self.runs.get(session_id)
         if run is not None and run.is_aborted:
             await run.wait_end(ABORT_WAIT_S)
@@ -43,14 +43,16 @@ class SessionLock(Struct, frozen=True):
             self.store.drop(session_id)
         with self.runs.awaited(session_id) if is_awaited else nullcontext():
             try:
-                async with self.wait_for_forks(session_id):
+                async with self.copies.no_new_forks(info):
                     yield
             finally:
                 lock.release()
 
-    def wait_for_forks(self, session_id: str) -> AbstractAsyncContextManager[None]:
+    @asynccontextmanager
+    async def wait_for_forks(self, session_id: str) -> AsyncGenerator[None]:
         """Wait for forks that still read the records; no new one begins inside the context. Needs the run lock."""
-        return self.copies.no_new_forks(session_id)
+        async with self.copies.no_new_forks(await self.store.get(session_id)):
+            yield
 
 
 class PartEdits(Struct, frozen=True):

@@ -66,7 +66,7 @@ class SessionTrash(Struct, frozen=True):
         async with AsyncExitStack() as held:
             await held.enter_async_context(self._run_locks([info.id for info in family]))
             for info in family:
-                await held.enter_async_context(self.copies.no_new_forks(info.id))
+                await held.enter_async_context(self.copies.no_new_forks(info))
             for info in family:
                 await held.enter_async_context(self.locks.session_write(info.id))
             now = await self.sessions.family(await self.sessions.get(session_id))

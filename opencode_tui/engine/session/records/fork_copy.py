@@ -24,7 +24,7 @@ from opencode_tui.storage.pending_copies import PendingCopies
 from opencode_tui.storage.storage import Storage
 
 GIVE_UP_WAIT_MS = 600_000
-"""Seconds that the deletion of a fork waits for another process that copies it."""
+"""Milliseconds that the deletion of a fork waits for another process that copies it."""
 
 _logger = logging.getLogger(__name__)
 
@@ -61,13 +61,15 @@ class ForkQueue:
         Await it directly before the records are changed, under the run lock. Copies what is missing. Raises
         StorageError when that fails: then nothing may be changed.
         """
-        async with self.no_new_forks(session_id):
+        if await self._source_of(session_id) is not None:
+            await self._finish(session_id)
+        async with self._held(session_id):
             pass
 
     async def store_ends(self, session_id: str) -> None:
         """Store the last message of forks that copy everything; a run does this before it adds the first message.
 
-        Raises StorageError. Usually costs one `stat` of a folder that does not exist.
+        Raises StorageError. Usually it only reads one small file.
         """
         forks = self._pending.of(session_id)
         if forks:
@@ -76,11 +78,12 @@ class ForkQueue:
                     await self._copying.fix_end(fork_id)
 
     @asynccontextmanager
-    async def no_new_forks(self, session_id: str) -> AsyncGenerator[None]:
+    async def no_new_forks(self, info: SessionInfo) -> AsyncGenerator[None]:
         """Wait as `wait_until_copied` does; no fork of the session starts inside the context. It cannot be nested."""
-        if await self._source_of(session_id) is not None:
-            await self._finish(session_id)
-        async with self._held(session_id):
+        origin = fork_origin(info)
+        if origin is not None and origin.copying is not None:
+            await self._finish(info.id)
+        async with self._held(info.id):
             yield
 
     @asynccontextmanager
@@ -115,7 +118,7 @@ class ForkQueue:
     @asynccontextmanager
     async def _held(self, session_id: str) -> AsyncGenerator[None]:
         async with self._locks.session_fork(session_id):
-            for fork_id in await asyncio.to_thread(self._pending.of, session_id):
+            for fork_id in self._pending.of(session_id):
                 await self._finish(fork_id)
                 self._pending.remove(session_id, fork_id)
             yield
@@ -159,7 +162,7 @@ _BATCH = 8
 """Messages copied between two checks for cancellation; the writes of a run wait for at most one batch."""
 
 COPY_WAIT_MS = 600_000
-"""Seconds to wait for another process that copies the same fork."""
+"""Milliseconds to wait for another process that copies the same fork."""
 
 
 class ForkCopying(Struct, frozen=True):

@@ -80,7 +80,7 @@ class Cleanup(Struct, frozen=True):
                 async with self.copies.abandoning_copy(child_id):
                     await self.store.remove(child_id)
                 return
-            async with self.copies.no_new_forks(child_id):
+            async with self.copies.no_new_forks(await self.store.get(child_id)):
                 await self.store.open(child_id)
                 for message_id in reversed(conversation):
                     if message_id in done:

@@ -35,7 +35,7 @@ from opencode_tui.schema.session.session import (
 from opencode_tui.storage.locks import Locks
 
 PATIENCE_MS = 3_000
-"""Seconds that a fork waits for an ended run that still records what its last step changed."""
+"""Milliseconds that a fork waits for an ended run that still records what its last step changed."""
 
 _NUMBERED = re.compile(r"(.*) \(fork #(\d{1,9})\)", re.DOTALL)
 

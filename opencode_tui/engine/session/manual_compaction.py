@@ -19,7 +19,7 @@ from opencode_tui.engine.session.runs import Run, RunRegistry
 from opencode_tui.engine.session.subagent import Prompter
 from opencode_tui.engine.session.tokens.estimate import TokenEstimator
 from opencode_tui.schema.api.context import CompactionReport, CompactSession
-from opencode_tui.schema.error import BusyError, SessionError
+from opencode_tui.schema.error import SessionError
 from opencode_tui.schema.model import Model
 from opencode_tui.schema.session.history import MessageWithParts, with_parts
 from opencode_tui.schema.session.message import AssistantMessage
@@ -47,8 +47,7 @@ class ManualCompaction(Struct, frozen=True):
         """
         if wish.dry_run:
             return await self._look(session_id, wish)
-        if self.runs.get(session_id) is not None:
-            raise BusyError(f"session {session_id} is running; interrupt it first, or wait until it ends")
+        await self.runs.ensure_idle(session_id)
         reports: list[CompactionReport] = []
 
         async def body(run: Run) -> MessageWithParts:

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from opencode_tui.engine.permission.policy import Policy
 from opencode_tui.engine.session.records.fork_copy import ForkQueue
 from opencode_tui.engine.session.records.store import Publisher, SessionStore
-from opencode_tui.schema.error import OpencodeError, RunAborted
+from opencode_tui.schema.error import BusyError, OpencodeError, RunAborted
 from opencode_tui.schema.event.event import Event, SessionFailed, SessionIdle, SessionStatusChanged
 from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.session import AnyStatus, BusyStatus, IdleStatus
@@ -63,6 +63,9 @@ Finalizer = Callable[[StoredError], Awaitable[Cleanup | None]]
 
 CLEANUP_GRACE_MS = 3_000
 """Milliseconds for the cleanup when the program ends; undo would not know what interrupted commands changed otherwise."""
+
+ABORT_WAIT_S = 5.0
+"""Seconds that a change of a session waits for the end of an interrupted run, which takes 0.3 s unless a command resists."""
 
 AFTER_RUN_WAIT_MS = 50
 """Milliseconds that the end of a run waits for its after_run, so that requests right after the response see its result."""
@@ -201,6 +204,14 @@ class RunRegistry:
         self._supervisors[task] = run
         task.add_done_callback(self._supervisors.pop)
         return run
+
+    async def ensure_idle(self, session_id: str) -> None:
+        """Wait for the end of an interrupted run, at most `ABORT_WAIT_S`. Raises BusyError while a run continues."""
+        run = self._runs.get(session_id)
+        if run is not None and run.is_aborted:
+            await run.wait_end(ABORT_WAIT_S)
+        if session_id in self._runs:
+            raise BusyError(f"session {session_id} is running; interrupt it first")
 
     async def wait_released(self, session_id: str) -> None:
         """Wait until earlier runs of the session have finished their cleanup; its lock is free then, unless another runs.

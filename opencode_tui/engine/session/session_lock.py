@@ -8,12 +8,9 @@ from msgspec import Struct
 from opencode_tui.engine.session.records.fork_copy import ForkQueue
 from opencode_tui.engine.session.records.store import SessionStore
 from opencode_tui.engine.session.runs import RunRegistry
-from opencode_tui.schema.error import BusyError, NoSuchMessageError
+from opencode_tui.schema.error import NoSuchMessageError
 from opencode_tui.schema.session.part import AnyPart
 from opencode_tui.storage.locks import Locks
-
-ABORT_WAIT_S = 5.0
-"""Seconds that a change waits for the end of an interrupted run, which takes 0.3 s unless a command resists."""
 
 
 class SessionLock(Struct, frozen=True):
@@ -32,11 +29,7 @@ class SessionLock(Struct, frozen=True):
         Raises NotFoundError, StorageError, and BusyError while the session is running in this process or another.
         """
         info = await self.store.get(session_id)
-        run = self.runs.get(session_id)
-        if run is not None and run.is_aborted:
-            await run.wait_end(ABORT_WAIT_S)
-        if self.runs.get(session_id) is not None:
-            raise BusyError(f"session {session_id} is running; interrupt it first")
+        await self.runs.ensure_idle(session_id)
         await self.runs.wait_released(session_id)
         lock = self.locks.session_run(session_id)
         if lock.try_acquire().was_elsewhere:

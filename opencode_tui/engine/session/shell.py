@@ -18,7 +18,6 @@ from opencode_tui.engine.session.runs import Run, RunRegistry
 from opencode_tui.engine.session.step.processor import StepProcessor, StepServices
 from opencode_tui.engine.session.step.tool_calls import CallScope
 from opencode_tui.schema.api.request import PromptInput, ShellInput, TextInput
-from opencode_tui.schema.error import BusyError
 from opencode_tui.schema.permission import Rule
 from opencode_tui.schema.session.history import MessageWithParts, with_parts
 from opencode_tui.schema.session.message import AssistantMessage, MessagePath, MessageTime, UserMessage
@@ -53,8 +52,7 @@ class SessionShell(Struct, frozen=True):
             parts=[TextInput(text=REQUEST_TEXT, synthetic=True)],
         )
         target = await self.users.address(session_id, prompt)
-        if self.runs.get(session_id) is not None:
-            raise BusyError(f"session {session_id} is running; interrupt it first")
+        await self.runs.ensure_idle(session_id)
 
         async def body(run: Run) -> MessageWithParts:
             await self.maintenance.prepare(session_id)

@@ -59,8 +59,8 @@ class SessionTrash(Struct, frozen=True):
         Raises NotFoundError, BusyError while one of them is running, StorageError: then nothing is deleted.
         """
         family = await self.sessions.family(await self.sessions.get(session_id))
-        if any(self.runs.get(info.id) is not None for info in family):
-            raise BusyError(f"session {session_id} is running; interrupt it first")
+        for info in family:
+            await self.runs.ensure_idle(info.id)
         if self.background.made is not None:
             await self.background.made.end([info.id for info in family])
         async with AsyncExitStack() as held:
@@ -123,8 +123,7 @@ class SessionTrash(Struct, frozen=True):
     async def _run_locks(self, session_ids: Sequence[str]) -> AsyncGenerator[None]:
         async with AsyncExitStack() as held:
             for session_id in session_ids:
-                if self.runs.get(session_id) is not None:
-                    raise BusyError(f"session {session_id} is running; interrupt it first")
+                await self.runs.ensure_idle(session_id)
                 await self.runs.wait_released(session_id)
                 lock = self.locks.session_run(session_id)
                 if lock.try_acquire().was_elsewhere:

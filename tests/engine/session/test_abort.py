@@ -1,9 +1,14 @@
 import asyncio
+from contextlib import asynccontextmanager
 
 import pytest
 
 from opencode_tui.engine.session.maintenance import is_unfinished
+from opencode_tui.schema.api.context import CompactSession
+from opencode_tui.schema.api.request import ShellInput
 from opencode_tui.schema.error import RunAborted
+from opencode_tui.schema.session.part import ToolPart
+from opencode_tui.schema.session.tool_state import ToolStateCompleted
 from opencode_tui.storage.paths import find_paths
 from tests.support.faults.abort import abort_after, open_aborting
 from tests.support.provider.model_script import Answer, Call
@@ -46,9 +51,11 @@ async def test_an_answer_that_came_at_once_is_closed_wherever_it_is_cut(environ,
     assert read_store(find_paths(environ).storage).unfinished == []
 
 
-async def test_an_undo_directly_after_the_interruption_waits_for_the_end_of_the_run(environ, tmp_path):
+@asynccontextmanager
+async def interrupted(environ, folder, answer=None):
+    """Open a world whose session was just interrupted: its run has not ended yet."""
     wait = Call("bash", {"command": "sleep 20", "description": "wait"})
-    async with opened(environ, tmp_path, Answer(text="one two", calls=(wait,))) as world:
+    async with opened(environ, folder, Answer(text="one two", calls=(wait,)), *([answer] if answer else ())) as world:
         session = await world.new_session()
         with world.client.events() as events:
             turn = asyncio.create_task(world.prompt("go", session=session))
@@ -56,8 +63,33 @@ async def test_an_undo_directly_after_the_interruption_waits_for_the_end_of_the_
                 if "sleep 20" in str(envelope.event):
                     break
         await world.client.prompts.abort(session.id)
+        yield world, session
+        with pytest.raises(RunAborted):
+            await turn
+
+
+async def test_an_undo_directly_after_the_interruption_waits_for_the_end_of_the_run(environ, tmp_path):
+    async with interrupted(environ, tmp_path) as (world, session):
         preview = await world.client.undo.preview(session.id)
         assert preview.scope is not None and preview.scope.requests == 1
         assert (await world.client.undo.revert(session.id)).failed == []
-        with pytest.raises(RunAborted):
-            await turn
+
+
+async def test_a_shell_command_directly_after_the_interruption_waits_for_the_end_of_the_run(environ, tmp_path):
+    async with interrupted(environ, tmp_path) as (world, session):
+        given = ShellInput(agent="build", command="echo again")
+        message = await world.client.prompts.shell(session.id, given)
+        states = [part.state for part in message.parts if isinstance(part, ToolPart)]
+        assert [state.output for state in states if isinstance(state, ToolStateCompleted)] == ["again\n"]
+
+
+async def test_a_compaction_directly_after_the_interruption_waits_for_the_end_of_the_run(environ, tmp_path):
+    async with interrupted(environ, tmp_path, Answer(text="what was said")) as (world, session):
+        report = await world.client.context.compact(session.id, CompactSession())
+        assert report.summary == "what was said"
+
+
+async def test_a_deletion_directly_after_the_interruption_waits_for_the_end_of_the_run(environ, tmp_path):
+    async with interrupted(environ, tmp_path) as (world, session):
+        await world.client.sessions.remove(session.id)
+        assert [one.session_ids for one in await world.client.trash.list()] == [[session.id]]

@@ -201,7 +201,7 @@ class OpenCodeApp(TerminalApp[Ending], inherit_bindings=False):
         from opencode_tui.tui.dialogs.overlay import Overlay
 
         if isinstance(self.screen, Overlay) and self.screen.listing.content.hint == content.hint:
-            self.screen.listing.show(content)
+            self.screen.fill(content)
 
     def pop_overlay(self) -> None:
         """Close the overlay without a choice."""

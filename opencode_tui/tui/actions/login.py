@@ -1,6 +1,7 @@
 """The action that stores the API key of a provider."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from msgspec import Struct
 
@@ -26,18 +27,25 @@ class LoginActions(Struct, frozen=True):
 
     def table(self) -> Mapping[str, Callable[[], object]]:
         """Return the actions by id."""
-        return {"login_view": lambda: self.screen.do(self._choose())}
+        return {"login_view": self._choose}
 
-    async def _choose(self) -> None:
-        catalog = self.control.client.catalog
-        ready = {one.id for one in await catalog.providers(only_ready=True)}
-        choices = provider_choices([one for one in await catalog.providers() if one.id != "demo"], ready)
+    def _choose(self) -> None:
+        """Open the list, so that no key after it goes to the prompt, and fill it when the providers are read."""
 
         def done(chosen: str | None) -> None:
             if chosen is not None:
                 self._ask_key(chosen)
 
-        self.app.open_overlay(ListContent(choices, hint="Connect a provider", enter="enter key"), done)
+        content = ListContent((), hint="Connect a provider", enter="enter key", is_reading=True)
+
+        async def fill() -> None:
+            catalog = self.control.client.catalog
+            ready = {one.id for one in await catalog.providers(only_ready=True)}
+            choices = provider_choices([one for one in await catalog.providers() if one.id != "demo"], ready)
+            self.app.update_overlay(replace(content, choices=choices, is_reading=False))
+
+        self.app.open_overlay(content, done)
+        self.screen.do(fill())
 
     def _ask_key(self, provider_id: str) -> None:
         def done(key: str) -> None:

@@ -55,6 +55,8 @@ class ListContent:
     """Whether a sign marks the active choice."""
     preview: Callable[[str], Sequence[str]] | None = None
     """Returns the first lines, safe ones, of what the row's ID means; they are shown under the choices."""
+    is_reading: bool = False
+    """Whether the choices are still being read."""
 
 
 class _Plain(Protocol):
@@ -166,7 +168,8 @@ class Listing(Rows, can_focus=True):
         self._top = max(0, min(self._top, len(lines) - room))
         shown = [self._strip(index, words, width) for index, words in lines[self._top : self._top + room]]
         if not lines:
-            shown = [row(width, [("   No matches", palette.style("muted", self.area))], fill=fill)]
+            words = f"   Reading{self.look.glyphs.ellipsis}" if self.content.is_reading else "   No matches"
+            shown = [row(width, [(words, palette.style("muted", self.area))], fill=fill)]
         if preview:
             shown += [empty] * (room - len(shown))
         rows = [empty, self._filter_row(width), empty, *shown, *preview, empty, *keys]

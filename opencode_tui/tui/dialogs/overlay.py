@@ -19,6 +19,7 @@ class Overlay(ErrorBoundary, DismissOnce[str | None], ModalScreen[str | None], i
     def __init__(self, content: ListContent) -> None:
         super().__init__()
         self.listing = Listing(content)
+        self._is_awaited = False
 
     def compose(self) -> ComposeResult:
         """Yield the list."""
@@ -31,9 +32,16 @@ class Overlay(ErrorBoundary, DismissOnce[str | None], ModalScreen[str | None], i
             self.listing.styles.border = ("ascii" if look.glyphs is ASCII else "solid", "ansi_default")
         self.listing.focus()
 
+    def fill(self, content: ListContent) -> None:
+        """Show other choices with the same filter; an enter that came before them chooses the best match."""
+        self.listing.show(content)
+        if self._is_awaited and not content.is_reading and self.listing.chosen is not None:
+            self.dismiss(self.listing.chosen)
+
     def on_key(self, event: events.Key) -> None:
         """Filter, move, choose, close."""
         event.stop()
+        self._is_awaited = event.key == "enter" and self.listing.content.is_reading and self.listing.query_text != ""
         moves = {
             "up": -1,
             "down": 1,

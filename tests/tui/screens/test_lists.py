@@ -20,6 +20,17 @@ async def test_letters_typed_behind_the_key_of_a_list_are_its_filter(
         assert page.app.chat.prompt.editor.text == ""
 
 
+@pytest.mark.parametrize(("keys", "seen"), [((), "OpenRouter"), (("enter",), "API key for openrouter")])
+async def test_letters_typed_behind_login_filter_the_providers_that_are_read_meanwhile(
+    environ: dict[str, str], folder: Path, keys: tuple[str, ...], seen: str
+) -> None:
+    async with screen(environ, folder) as page:
+        for key in (*"/login", "enter", *"openr", *keys):
+            page.app.post_message(events.Key(key, key if len(key) == 1 else None))
+        await page.sees(seen)
+        assert page.app.chat.prompt.editor.text == ""
+
+
 async def test_the_users_commands_join_the_open_list(environ: dict[str, str], folder: Path) -> None:
     commands = folder / ".opencode" / "commands"
     commands.mkdir(parents=True)

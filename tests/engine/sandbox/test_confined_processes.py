@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from opencode_tui.engine.sandbox.launch import plan_launch
+from opencode_tui.engine.tool.process import process
 from tests.engine.sandbox.confined import Confined
 from tests.support.shell.bench import new_token, survivors
 
@@ -29,7 +30,10 @@ WAYS: dict[str, dict[str, Any]] = {"timeout": {"timeout_ms": 1_500}, "cancel": {
         ("echo copied > >(sleep 0.03; cat)", 0, "copied\n"),
     ],
 )
-def test_exit_codes_and_outputs_are_those_of_the_shell(confined: Confined, text: str, code: int, output: str) -> None:
+def test_exit_codes_and_outputs_are_those_of_the_shell(
+    confined: Confined, monkeypatch: pytest.MonkeyPatch, text: str, code: int, output: str
+) -> None:
+    monkeypatch.setattr(process, "FINISH_S", 5.0)  # for a busy machine
     ended, printed = confined.run(text)
     assert (ended.reason, ended.exit_code, ended.leftovers) == ("exit", code, ())
     assert printed == output
@@ -45,7 +49,10 @@ def test_what_the_shell_left_running_is_named_and_ended(confined: Confined) -> N
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_a_command_gets_its_grace_before_it_is_killed(confined: Confined, way: str) -> None:
+def test_a_command_gets_its_grace_before_it_is_killed(
+    confined: Confined, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    monkeypatch.setattr(process, "CANCEL_GRACE_S", 5.0)  # for a busy machine
     token = new_token()
     text = f"trap 'echo cleaned up; exit 1' TERM; setsid sleep {token} & echo ready; while :; do sleep 0.02; done"
     ended, output = confined.run(text, **WAYS[way])

@@ -19,7 +19,7 @@ from opencode_tui.engine.tool.process.process import Command, find_shell
 from opencode_tui.engine.tool.process.running_command import CommandOutput, RunningCommand
 from tests.benchmarks.comparison import Figure, median_ms, report
 from tests.conftest import isolated_environment
-from tests.support.shell.bench import ShellBench, survivors, until_running
+from tests.support.shell.bench import ShellBench, running, until_running
 from tests.support.shell.process_trees import TREES
 
 PRINTS_300_MB = "head -c 300000000 /dev/zero | fold -w 100"
@@ -138,7 +138,7 @@ async def trees(shell: ShellBench) -> Trees:
         await to_its_end(shell, command.format(n=tokens[0]), result)
         await to_a_timeout(shell, command.format(n=tokens[1]), tokens[1], result)
         await to_a_cancel(shell, command.format(n=tokens[2]), tokens[2], result)
-        result.survivors += sum(len(survivors(token)) for token in tokens)
+        result.survivors += sum(len(running(token)) for token in tokens)
     return result
 
 

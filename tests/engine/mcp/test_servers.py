@@ -4,6 +4,7 @@ import os
 import signal
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -106,7 +107,13 @@ async def test_closing_kills_frozen_servers_and_what_they_started(world: World) 
         await servers.close()
         assert time.monotonic() - began < 5
         await starting
-    assert [pid for pid in pids if psutil.pid_exists(pid) and psutil.Process(pid).status() != "zombie"] == []
+    await until(lambda: all(has_ended(pid) for pid in pids))
+
+
+def has_ended(pid: int) -> bool:
+    with suppress(psutil.NoSuchProcess):
+        return psutil.Process(pid).status() == "zombie"
+    return True
 
 
 async def test_a_server_gets_no_keys_of_ours(world: World) -> None:

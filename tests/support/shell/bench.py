@@ -3,6 +3,7 @@
 import asyncio
 import itertools
 import os
+import time
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -63,8 +64,16 @@ def new_token() -> str:
     return f"4{os.getpid()}.{next(_numbers):03}"
 
 
-def survivors(token: str) -> list[str]:
-    """Return the command lines of live processes that hold a text."""
+def survivors(token: str, *, grace_s: float = 1.0) -> list[str]:
+    """Return the command lines of live processes that hold a text; on a busy machine a killed one needs some time to end."""
+    deadline = time.monotonic() + grace_s
+    while (found := running(token)) and time.monotonic() < deadline:
+        time.sleep(0.005)
+    return found
+
+
+def running(token: str) -> list[str]:
+    """Return the command lines of the processes that hold a text and live now."""
     found: list[str] = []
     for name in os.listdir("/proc"):
         if name.isdecimal() and int(name) != os.getpid():
@@ -77,7 +86,7 @@ def survivors(token: str) -> list[str]:
 async def until_running(token: str, count: int = 1) -> None:
     """Wait until so many processes hold a text in their command line; fails after 5 s."""
     async with asyncio.timeout(5):
-        while len(survivors(token)) < count:
+        while len(running(token)) < count:
             await asyncio.sleep(0.005)
 
 

@@ -92,6 +92,8 @@ class Chromium:
         while True:
             answer = self.read()
             if answer.get("id") == number:
+                if "navigated" in answer.get("error", {}).get("message", ""):
+                    raise Navigated
                 assert "error" not in answer, answer
                 return answer["result"]
 
@@ -107,6 +109,10 @@ class Chromium:
         if page is not None and "method" in message:
             page.see(message["method"], message["params"])
         return message
+
+
+class Navigated(Exception):
+    """The page went to another address before it answered."""
 
 
 @dataclass
@@ -150,10 +156,17 @@ class Page:
     def wait(self, is_done: Callable[[], bool], seconds: float = 30) -> None:
         """Read what happens until something is so."""
         end = time.monotonic() + seconds
-        while not is_done():
+        while not self._holds(is_done):
             assert time.monotonic() < end, f"still not so; {self.requests} {self.reports}"
-            self.value("1")
             time.sleep(0.02)
+
+    def _holds(self, is_done: Callable[[], bool]) -> bool:
+        """Return whether something is so after reading what has happened; not while the page changes to another address."""
+        try:
+            self.value("1")
+            return is_done()
+        except Navigated:
+            return False
 
     def picture(self, path: Path) -> None:
         """Write a picture of what is seen."""

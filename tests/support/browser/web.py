@@ -10,11 +10,11 @@ import json
 import subprocess
 import time
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
-from tests.support.browser.chromium import Chromium, Page
+from tests.support.browser.chromium import Chromium, Navigated, Page
 from tests.support.world.cli import CommandLine, kill_session
 
 PASSWORD = "correct horse 77"
@@ -92,7 +92,8 @@ class WebServer:
         page.wait(lambda: page.value(ready))
         if page.value("document.getElementById('password') !== null"):
             script = f"password.value = {json.dumps(PASSWORD)}; document.querySelector('button').click()"
-            page.value(script)
+            with suppress(Navigated):
+                page.value(script)
             page.wait(lambda: page.value("document.querySelector('.xterm-rows') !== null"))
         return Screen(page)
 

@@ -1,3 +1,4 @@
+import itertools
 import os
 import shutil
 import subprocess
@@ -73,6 +74,11 @@ def test_linked_worktree_and_sub_folder_share_the_id(tmp_path: Path, paths: Path
 def test_smaller_root_that_appears_later_changes_nothing(tmp_path: Path, paths: Paths) -> None:
     repo = make_repo(tmp_path / "r")
     root = repo.commit()
+    for number in itertools.count():
+        if root > "8":  # every second root is smaller then
+            break
+        repo.git("commit", "-q", "--amend", "--allow-empty", "-m", str(number))
+        root = repo.git("rev-parse", "HEAD")
     discover(repo.path, paths=paths, environ=os.environ)
     while min(root, repo.orphan(f"branch{len(repo.git('branch'))}")) == root:
         pass

@@ -23,10 +23,15 @@ def load() -> None:
 
 
 def warm() -> None:
-    """Prepare the markdown parser and the syntax colors, which take some tenths of a second. Blocks as `load` does."""
+    """Prepare the markdown parser, the wrapping of wide letters and the syntax colors. Takes some tenths of a second.
+
+    Blocks as `load` does.
+    """
+    from opencode_tui.text.cells import join_lines, wrap
     from opencode_tui.tui.conversation.code import color_lines  # not before the first frame
     from opencode_tui.tui.conversation.render import parse_inline
 
     parse_inline("*a* `b`")
+    join_lines(*wrap("字 字", 2))
     for language in _LANGUAGES:
         color_lines(["a = 1  # b"], language)

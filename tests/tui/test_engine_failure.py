@@ -46,6 +46,22 @@ async def test_the_screen_says_that_the_engine_failed_and_stays(environ: dict[st
         await work_on()
 
 
+async def test_a_list_that_cannot_be_read_says_so(environ: dict[str, str], tmp_path: Path) -> None:
+    (tmp_path / "failing.py").write_text(FAILING)
+
+    async def work_on() -> None:
+        async with screen(environ, tmp_path, settings={"plugin": [str(tmp_path / "failing.py")]}) as page:
+            await page.send("hello")
+            await page.sees("the engine failed (SystemExit: 3)")
+            await page.send("/login")
+            await page.sees("The providers cannot be read")
+            await page.press("escape")
+            await page.sees_no_more("The providers cannot be read")
+
+    with pytest.raises(OpencodeError, match="the engine failed"):
+        await work_on()
+
+
 async def test_keys_are_drawn_while_the_engine_does_not_respond(environ: dict[str, str], tmp_path: Path) -> None:
     (tmp_path / "busy.py").write_text(BUSY)
     settings = {"plugin": [str(tmp_path / "busy.py")]}

@@ -40,9 +40,13 @@ class LoginActions(Struct, frozen=True):
 
         async def fill() -> None:
             catalog = self.control.client.catalog
-            ready = {one.id for one in await catalog.providers(only_ready=True)}
-            choices = provider_choices([one for one in await catalog.providers() if one.id != "demo"], ready)
-            self.app.update_overlay(replace(content, choices=choices, is_reading=False))
+            read = replace(content, is_reading=False, problem="The providers cannot be read")
+            try:
+                ready = {one.id for one in await catalog.providers(only_ready=True)}
+                choices = provider_choices([one for one in await catalog.providers() if one.id != "demo"], ready)
+                read = replace(read, choices=choices, problem="")
+            finally:
+                self.app.update_overlay(read)
 
         self.app.open_overlay(content, done)
         self.screen.do(fill())

@@ -57,6 +57,8 @@ class ListContent:
     """Returns the first lines, safe ones, of what the row's ID means; they are shown under the choices."""
     is_reading: bool = False
     """Whether the choices are still being read."""
+    problem: str = ""
+    """Why there are no choices; shown instead of "No matches"."""
 
 
 class _Plain(Protocol):
@@ -168,7 +170,8 @@ class Listing(Rows, can_focus=True):
         self._top = max(0, min(self._top, len(lines) - room))
         shown = [self._strip(index, words, width) for index, words in lines[self._top : self._top + room]]
         if not lines:
-            words = f"   Reading{self.look.glyphs.ellipsis}" if self.content.is_reading else "   No matches"
+            none = self.content.problem or "No matches"
+            words = f"   Reading{self.look.glyphs.ellipsis}" if self.content.is_reading else f"   {none}"
             shown = [row(width, [(words, palette.style("muted", self.area))], fill=fill)]
         if preview:
             shown += [empty] * (room - len(shown))

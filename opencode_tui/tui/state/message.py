@@ -231,15 +231,17 @@ class MessageView:
                 if part.synthetic:
                     return None
                 item = TextItem(part.id, self.info.id)
+                self._renew_text(item, part)
             case ReasoningPart():
                 item = ThoughtItem(part.id, self.info.id)
+                self._renew_text(item, part)
             case ToolPart():
                 item = ToolItem(part.id, self.info.id, part=part, is_own=self._is_own)
+                self._renew_tool(item, part)
             case RetryPart():
                 return self._retried(part)
             case _:
                 return None
-        self._renew(item, part)
         at = len(self.items) - (self._end is not None)
         self.items.insert(at, item)
         return item
@@ -254,16 +256,22 @@ class MessageView:
 
     def _renew(self, item: AnyItem, part: AnyPart) -> None:
         if isinstance(item, GrowingItem) and isinstance(part, TextPart | ReasoningPart):
-            is_closed = part.time is None or part.time.end is not None or self.info.time.completed is not None  # pyright: ignore[reportAttributeAccessIssue] - only an answer has such parts
-            item.apply_stored_text(part.text, is_closed=is_closed)
-            if isinstance(item, ThoughtItem) and part.time is not None:
-                item.started, item.ended = part.time.start, part.time.end
+            self._renew_text(item, part)
         elif isinstance(item, ToolItem) and isinstance(part, ToolPart):
-            item.part = part
-            if isinstance(self._end, StopItem) and is_interrupted(part.state):
-                self._end.is_in_call = True
+            self._renew_tool(item, part)
         elif isinstance(item, RetryItem) and isinstance(part, RetryPart):
             item.attempts = [part if one.id == part.id else one for one in item.attempts]
+
+    def _renew_text(self, item: GrowingItem, part: TextPart | ReasoningPart) -> None:
+        is_closed = part.time is None or part.time.end is not None or self.info.time.completed is not None  # pyright: ignore[reportAttributeAccessIssue] - only an answer has such parts
+        item.apply_stored_text(part.text, is_closed=is_closed)
+        if isinstance(item, ThoughtItem) and part.time is not None:
+            item.started, item.ended = part.time.start, part.time.end
+
+    def _renew_tool(self, item: ToolItem, part: ToolPart) -> None:
+        item.part = part
+        if isinstance(self._end, StopItem) and is_interrupted(part.state):
+            self._end.is_in_call = True
 
     def _account(self) -> list[AnyItem]:
         """Apply the step's record to the turn: cost, time, failure."""

@@ -29,7 +29,7 @@ from opencode_tui.config.sources.locations import (
     list_administrator_sources,
     list_sources,
 )
-from opencode_tui.config.sources.migrate import migrate
+from opencode_tui.config.sources.migrate import migrate, overridden
 from opencode_tui.config.sources.substitute import Substitution
 from opencode_tui.config.trust.gate import Gated, RepositoryFolder, is_loosening
 from opencode_tui.config.trust.review import ReviewItem, review_extensions, review_settings
@@ -219,6 +219,10 @@ class _Loading:
     def _add(self, layer: Layer) -> None:
         """Check one layer and merge it over the earlier ones."""
         self._warnings += [*layer.warnings, *self._shadowing(layer)]
+        self._warnings += [
+            layer.notice(path, f"a former name; {name} is set too and wins, so remove this")
+            for path, name in overridden(layer.value)
+        ]
         layer = replace(layer, value=migrate(layer.value))
         if layer.origin == "repository":
             layer = self._gate(layer)

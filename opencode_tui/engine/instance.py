@@ -57,6 +57,8 @@ class Instance(Struct, frozen=True):
 
     async def expand(self, text: str) -> list[PromptPart]:
         """Return the parts of a prompt's text: the text, and the referenced files and agents."""
+        if "@" not in text:
+            return expand_prompt(text, self.folder.references)  # looks nothing up
         return await asyncio.to_thread(expand_prompt, text, self.folder.references)
 
     async def run_confined(

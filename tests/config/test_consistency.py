@@ -4,6 +4,10 @@ from typing import Any
 
 import pytest
 
+from opencode_tui.config.check.consistency import KNOWN_FORMATTERS, KNOWN_LANGUAGE_SERVERS, KNOWN_PROVIDERS
+from opencode_tui.engine.format.known_formatters import KNOWN as FORMATTERS
+from opencode_tui.engine.lsp.known_servers import KNOWN as LANGUAGE_SERVERS
+from opencode_tui.engine.provider.known_provider import KNOWN as PROVIDERS
 from opencode_tui.schema.error import ConfigError
 from tests.support.world.settings import SettingsWorld
 
@@ -82,3 +86,87 @@ def test_names_of_actions_and_tools_are_compared_with_the_known_ones(world: Sett
         "unknown action (ignored), did you mean 'session_new'?",
         "no tool of this name, did you mean 'bash'?",
     ]
+
+
+def test_the_known_names_are_those_of_the_engine() -> None:
+    assert {name for one in PROVIDERS for name in (one.id, *one.tables)} | {"demo"} == KNOWN_PROVIDERS
+    assert {one.name for one in FORMATTERS} == KNOWN_FORMATTERS
+    assert {one.id for one in LANGUAGE_SERVERS} == KNOWN_LANGUAGE_SERVERS
+
+
+@pytest.mark.parametrize(
+    ("section", "name", "entry", "expected"),
+    [
+        ("formatter", "mine", {"extensions": [".py"]}, "never runs: it has no command"),
+        ("formatter", "mine", {"command": ["cat"]}, "never runs: it has no extensions"),
+        ("formatter", "mine", {"command": ["cat"], "extensions": []}, "never runs: it has no extensions"),
+        ("formatter", "prettierr", {}, "never runs: it has no command and no extensions, did you mean 'prettier'?"),
+        ("formatter", "prettier", {"extensions": [".py"]}, ""),
+        ("formatter", "mine", {"command": ["cat"], "extensions": ["py"]}, ""),
+        ("formatter", "mine", {"disabled": True}, ""),
+        ("lsp", "mine", {"command": ["server"]}, "never runs: it has no extensions"),
+        ("lsp", "pyrigt", {"extensions": [".py"]}, "never runs: it has no command, did you mean 'pyright'?"),
+        ("lsp", "pyright", {"initialization": {}}, ""),
+        ("lsp", "pyrigt", {"disabled": True}, ""),
+        ("mcp", "mine", {"type": "local", "command": ["no-such-program"]}, "no program 'no-such-program' on PATH"),
+        ("mcp", "mine", {"type": "local", "command": ["no-such-program"], "enabled": False}, ""),
+        ("mcp", "mine", {"type": "local", "command": ["one"], "environment": {"PATH": "/opt/one"}}, ""),
+        ("mcp", "mine", {"type": "local", "command": ["./bin/no-such-program"]}, ""),
+        ("mcp", "mine", {"type": "local", "command": ["sh"]}, ""),
+    ],
+)
+def test_a_program_that_cannot_start_is_named(
+    world: SettingsWorld, section: str, name: str, entry: Any, expected: str
+) -> None:
+    world.person({section: {name: entry}})
+    messages = [notice.message for notice in world.load().warnings]
+    assert len(messages) == (1 if expected else 0)
+    assert expected in "".join(messages)
+
+
+@pytest.mark.parametrize(
+    ("settings", "key", "message"),
+    [
+        ({"model": "antropic/claude-x"}, "model", "no provider 'antropic', did you mean 'anthropic'?"),
+        ({"small_model": "opnai/gpt-5"}, "small_model", "no provider 'opnai', did you mean 'openai'?"),
+        (
+            {"agent": {"a": {"prompt": "p", "model": "Anthropic/x"}}},
+            "agent.a.model",
+            "no provider 'Anthropic', did you mean 'anthropic'?",
+        ),
+        (
+            {"disabled_providers": ["openai", "deepsek"]},
+            "disabled_providers[1]",
+            "no provider of this name, did you mean 'deepseek'?",
+        ),
+        (
+            {"enabled_providers": ["mistrall"]},
+            "enabled_providers[0]",
+            "no provider of this name, did you mean 'mistral'?",
+        ),
+        (
+            {"provider": {"opnrouter": {"options": {"timeout": 5000}}}},
+            "provider.opnrouter",
+            "no provider of this name, did you mean 'openrouter'?",
+        ),
+        ({"model": "perplexity/sonar"}, "", ""),
+        ({"model": "demo/tour"}, "", ""),
+        (
+            {
+                "model": "opnai/m",
+                "provider": {
+                    "opnai": {
+                        "options": {"baseURL": "http://127.0.0.1:9/v1"},
+                        "models": {"m": {"limit": {"context": 9000, "output": 100}}},
+                    }
+                },
+            },
+            "",
+            "",
+        ),
+    ],
+)
+def test_a_misspelled_provider_is_named(world: SettingsWorld, settings: Any, key: str, message: str) -> None:
+    world.person(settings)
+    found = [(notice.key, notice.message) for notice in world.load().warnings]
+    assert found == ([(key, message)] if key else [])

@@ -191,7 +191,7 @@ def test_a_wrong_file_of_mcp_servers_is_a_warning(world: SettingsWorld, content:
 
 
 def test_one_wrong_server_costs_no_other(world: SettingsWorld) -> None:
-    right = {"local": {"command": "x"}, "remote": {"url": "https://example.com/mcp"}}
+    right = {"local": {"command": "sh"}, "remote": {"url": "https://example.com/mcp"}}
     wrong = {
         "url": {"url": "nowhere"},
         "words": {"command": ""},

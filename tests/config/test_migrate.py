@@ -2,7 +2,7 @@
 
 import pytest
 
-from opencode_tui.config.sources.migrate import migrate
+from opencode_tui.config.sources.migrate import migrate, overridden
 
 
 @pytest.mark.parametrize(
@@ -33,3 +33,35 @@ def test_former_names_become_those_of_today(former: dict[str, object], present: 
 )
 def test_what_has_the_wrong_type_stays_for_the_validation(wrong: dict[str, object]) -> None:
     assert migrate(wrong) == wrong
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({"autoshare": True, "share": "disabled"}, {("autoshare",): "share"}),
+        ({"autoshare": False, "share": "auto"}, {("autoshare",): "share"}),
+        ({"autoshare": True, "share": "auto"}, {}),
+        ({"autoshare": True, "share": True}, {}),
+        ({"autoshare": True}, {}),
+        ({"tools": {"bash": True}, "permission": {"bash": "deny"}}, {("tools", "bash"): "permission.bash"}),
+        ({"tools": {"write": False}, "permission": {"edit": "allow"}}, {("tools", "write"): "permission.edit"}),
+        ({"tools": {"bash": False}, "permission": {"bash": "deny"}}, {}),
+        ({"tools": {"bash": False}, "permission": {"bash": {"git *": "allow"}}}, {}),
+        ({"tools": {"bash": False}, "permission": "ask"}, {}),
+        ({"agent": {"a": {"maxSteps": 3, "steps": 4}}}, {("agent", "a", "maxSteps"): "agent.a.steps"}),
+        ({"agent": {"a": {"maxSteps": 3, "steps": 3}}}, {}),
+        (
+            {"agent": {"a": {"tools": {"bash": True}, "permission": {"bash": "ask"}}}},
+            {("agent", "a", "tools", "bash"): "agent.a.permission.bash"},
+        ),
+        (
+            {"mode": {"b": {"temperature": 1, "prompt": "p"}}, "agent": {"b": {"temperature": 0.5, "prompt": "p"}}},
+            {("mode", "b", "temperature"): "agent.b.temperature"},
+        ),
+        ({"mode": 5, "agent": [1], "tools": "x", "permission": None, "share": 3, "autoshare": "yes"}, {}),
+    ],
+)
+def test_a_former_name_beside_the_current_one_is_found_where_they_differ(
+    settings: dict[str, object], expected: dict[tuple[str, ...], str]
+) -> None:
+    assert dict(overridden(settings)) == expected

@@ -14,7 +14,7 @@ from opencode_tui.config.flags import DEFAULT_OUTPUT_TOKEN_MAX
 from opencode_tui.config.notice import Notice
 from opencode_tui.config.permission import PERMISSIONS
 from opencode_tui.config.settings.provider import LimitSettings, ProviderSettings
-from opencode_tui.config.settings.settings import Settings
+from opencode_tui.config.settings.settings import McpLocalSettings, Settings
 from opencode_tui.config.sources.jsonc import KeyPath
 from opencode_tui.config.sources.layer import Origins
 
@@ -23,6 +23,29 @@ _BUILT_IN_AGENTS = {
     "compaction": "primary", "title": "primary", "summary": "primary",
 }  # fmt: skip
 """Mode by name. Source: reference, section 26."""
+
+KNOWN_FORMATTERS = {
+    "air", "biome", "clang-format", "dart", "gleam", "gofmt", "htmlbeautifier", "ktlint", "latexindent", "mix", "nixfmt",
+    "ocamlformat", "ormolu", "oxfmt", "pint", "prettier", "rubocop", "ruff", "rustfmt", "shfmt", "standardrb", "terraform",
+    "uv", "zig",
+}  # fmt: skip
+KNOWN_LANGUAGE_SERVERS = {
+    "basedpyright", "clangd", "dart", "deno", "elixir-ls", "gopls", "jdtls", "kotlin-ls", "lua-ls", "php intelephense",
+    "pylsp", "pyrefly", "pyright", "ruby-lsp", "ruff", "rust", "sourcekit-lsp", "svelte", "terraform", "ty", "typescript",
+    "typescript-go", "vue", "zls",
+}  # fmt: skip
+"""The names that need no command in the settings; the engine has the same (tests/config/test_consistency.py)."""
+
+KNOWN_PROVIDERS = {
+    "amazon-bedrock", "anthropic", "azure", "bedrock", "bedrock_converse", "cerebras", "deepseek", "demo", "fireworks-ai",
+    "fireworks_ai", "gemini", "github-copilot", "github_copilot", "google", "google-vertex", "groq", "huggingface", "lmstudio",
+    "mistral", "moonshot", "moonshotai", "nvidia", "nvidia_nim", "ollama", "openai", "openrouter", "together_ai", "togetherai",
+    "vertex_ai", "xai", "zai",
+}  # fmt: skip
+"""The providers that need no address, and the demo. More are in the table of models, so an unknown name alone is no mistake."""
+
+_TYPO = 0.8
+"""How similar (difflib) a name must be to a known provider's to be taken for a mistake."""
 
 
 def check_consistency(
@@ -40,6 +63,7 @@ def check_consistency(
         *_check_server(settings, origins, has_password=has_password),
         *_check_share(settings, origins),
         *_check_program(settings, origins),
+        *_check_tools(settings, origins),
     ]
 
 
@@ -82,6 +106,31 @@ def _check_program(settings: Settings, origins: Origins) -> Iterator[Notice]:
         yield origins.notice(("shell",), "commands run in bash, by whose grammar permissions are decided (ignored)")
     elif shell is not None and os.sep in shell and (not os.path.isabs(shell) or shutil.which(shell) is None):
         yield origins.notice(("shell",), "not the absolute path of a program; the bash on PATH is used")
+
+
+def _check_tools(settings: Settings, origins: Origins) -> Iterator[Notice]:
+    """Yield a warning for each formatter and language and MCP server that cannot start."""
+    formatters = settings.formatter if isinstance(settings.formatter, dict) else {}
+    servers = settings.lsp if isinstance(settings.lsp, dict) else {}
+    entries = [
+        *(("formatter", name, one, KNOWN_FORMATTERS) for name, one in formatters.items()),
+        *(("lsp", name, one, KNOWN_LANGUAGE_SERVERS) for name, one in servers.items()),
+    ]
+    for section, name, entry, known in entries:
+        if entry.disabled or name in known or (entry.command and entry.extensions):
+            continue
+        missing = " and no ".join(key for key in ("command", "extensions") if not getattr(entry, key))
+        guess = "" if entry.command else _did_you_mean(name, known)
+        yield origins.notice((section, name), f"never runs: it has no {missing}{guess}")
+    for name, server in (settings.mcp or {}).items():
+        if not isinstance(server, McpLocalSettings) or server.enabled is False or "PATH" in (server.environment or {}):
+            continue
+        program = server.command[0]
+        if os.sep not in program and shutil.which(program) is None:
+            shown = origins.quote(("mcp",), program)
+            yield origins.notice(
+                ("mcp", name, "command"), f"no program {shown} on PATH; install it or correct the name"
+            )
 
 
 def _check_theme(settings: Settings, origins: Origins, folders: Sequence[Path]) -> Iterator[Notice]:
@@ -201,6 +250,9 @@ def check_providers(settings: Settings, origins: Origins) -> Iterator[Notice]:
         path: KeyPath = ("provider", provider_id)
         yield from _check_lists(provider, path, origins)
         yield from _check_options(provider, path, origins)
+        is_named_only = not provider.models and provider.id is None and not _has_own_address(provider)
+        if is_named_only and (near := _similar_provider(provider_id)):
+            yield origins.notice(path, f"no provider of this name, did you mean {near!r}?")
         for model_id, model in (provider.models or {}).items():
             if (model.limit is None and _has_own_address(provider)) or (model.limit and not model.limit.context):
                 message = (
@@ -224,6 +276,10 @@ def _check_switches(settings: Settings, origins: Origins) -> Iterator[Notice]:
                 ("enabled_providers",),
                 f"{origins.quote(('enabled_providers',), name)} is in disabled_providers too and is disabled",
             )
+    for key, names in (("enabled_providers", enabled), ("disabled_providers", disabled)):
+        for index, name in enumerate(names or []):
+            if near := _misspelled_provider(settings, name):
+                yield origins.notice((key, index), f"no provider of this name, did you mean {near!r}?")
     if enabled is not None and not set(enabled) - set(disabled):
         yield origins.notice(("enabled_providers",), "no provider is left; add one, or remove the key")
 
@@ -317,7 +373,8 @@ def _model_fault(settings: Settings, provider_id: str, model_id: str) -> str:
         return f"the provider {provider_id!r} is not in enabled_providers"
     provider = (settings.provider or {}).get(provider_id)
     if provider is None:
-        return ""
+        near = _misspelled_provider(settings, provider_id)
+        return f"no provider {provider_id!r}, did you mean {near!r}?" if near else ""
     if model_id in (provider.blacklist or []):
         return f"the model {model_id!r} is in the blacklist of {provider_id}"
     if provider.whitelist is not None and model_id not in provider.whitelist:
@@ -327,6 +384,20 @@ def _model_fault(settings: Settings, provider_id: str, model_id: str) -> str:
             f"provider.{provider_id}.models has no {model_id!r}; add it, or choose one of {', '.join(provider.models)}"
         )
     return ""
+
+
+def _misspelled_provider(settings: Settings, name: str) -> str:
+    """Return the known provider that an unknown one probably stands for; empty when there is none."""
+    return "" if name in (settings.provider or {}) else _similar_provider(name)
+
+
+def _similar_provider(name: str) -> str:
+    if name in KNOWN_PROVIDERS:
+        return ""
+    import difflib  # only for a name that is not known
+
+    found = difflib.get_close_matches(name.lower(), sorted(KNOWN_PROVIDERS), 1, _TYPO)
+    return found[0] if found else ""
 
 
 def _has_own_address(provider: ProviderSettings) -> bool:

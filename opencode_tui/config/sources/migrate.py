@@ -5,9 +5,11 @@
 A value of the wrong type is left unchanged; the validation reports it. Source: reference, section 31.
 """
 
+from collections.abc import Iterator
 from typing import Any, cast
 
 from opencode_tui.config import permission
+from opencode_tui.config.sources.jsonc import KeyPath
 from opencode_tui.schema.record import JsonObject
 
 _EDITING_TOOLS = ("write", "edit", "patch", "multiedit")
@@ -33,6 +35,39 @@ def migrate(value: JsonObject) -> JsonObject:
         agents = cast("JsonObject", result["agent"])
         result["agent"] = {name: _migrate_agent(agent) for name, agent in agents.items()}
     return result
+
+
+def overridden(value: JsonObject) -> Iterator[tuple[KeyPath, str]]:
+    """Yield each former name whose current name has another value in the same source, with the current key, which wins."""
+    share, autoshare = value.get("share"), value.get("autoshare")
+    if isinstance(autoshare, bool) and share is not None and (share in ("auto", True)) != autoshare:
+        yield ("autoshare",), "share"
+    yield from _overridden_tools(value, ())
+    agents, modes = _as_map(value.get("agent")), _as_map(value.get("mode"))
+    for section, entries in (("agent", agents), ("mode", modes)):
+        for name, entry in entries.items():
+            one = _as_map(entry)
+            yield from _overridden_tools(one, (section, name))
+            if one.get("steps", one.get("maxSteps")) != one.get("maxSteps", one.get("steps")):
+                yield (section, name, "maxSteps"), f"{section}.{name}.steps"
+    for name, entry in modes.items():
+        later = _as_map(agents.get(name))
+        for key, given in _as_map(entry).items():
+            if key in later and later[key] != given:
+                yield ("mode", name, key), f"agent.{name}.{key}"
+
+
+def _overridden_tools(value: JsonObject, path: KeyPath) -> Iterator[tuple[KeyPath, str]]:
+    own = _as_map(value.get("permission"))
+    for tool, is_on in _as_map(value.get("tools")).items():
+        name = "edit" if tool in _EDITING_TOOLS else tool
+        action = own.get(name)
+        if isinstance(is_on, bool) and isinstance(action, str) and action != ("allow" if is_on else "deny"):
+            yield (*path, "tools", tool), ".".join(str(part) for part in (*path, "permission", name))
+
+
+def _as_map(value: Any) -> JsonObject:
+    return cast("JsonObject", value) if isinstance(value, dict) else {}
 
 
 def _overlay(earlier: Any, later: Any) -> Any:

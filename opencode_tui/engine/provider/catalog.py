@@ -81,6 +81,11 @@ class Catalog(Struct, frozen=True):
         demo = ProviderSummary(id=DEMO.provider_id, name="Demo", is_ready=True, default_model=DEMO.model_id)
         return [*found, demo]
 
+    def without_address(self) -> list[str]:
+        """Return the enabled providers of the settings that no request can reach. Blocks for the table in case of doubt."""
+        given = (self._provider(provider_id) for provider_id in self.settings.provider)
+        return [provider.id for provider in given if provider is not None and not provider.has_address]
+
     def is_ready(self, provider_id: str) -> bool:
         """Return whether a provider is usable: it has a key, or it needs none and the settings define it."""
         provider = self._provider(provider_id)

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from msgspec import Struct, field
 
 from opencode_tui.engine.provider.decode.response import as_list, as_object, as_text
-from opencode_tui.engine.provider.error.plain import missing_key
+from opencode_tui.engine.provider.error.plain import missing_address, missing_key
 from opencode_tui.engine.provider.known_provider import KnownProvider, find_known
 from opencode_tui.engine.provider.model_facts import with_facts
 from opencode_tui.engine.provider.model_table import ListedModel, ModelTable
@@ -90,8 +90,9 @@ class Provider:
 
     @property
     def is_ready(self) -> bool:
-        """Whether it is usable: it has a key, or an address in the settings that is not known to need one."""
-        return bool(self._key() or self._has_own_credentials() or (self._given and not self._needs_key()))
+        """Whether it is usable: it can be reached, and has a key or is in the settings and not known to need one."""
+        has_access = self._key() or self._has_own_credentials() or (self._given and not self._needs_key())
+        return bool(has_access) and self.has_address
 
     def summary(self) -> ProviderSummary:
         """Return a summary without the key."""
@@ -143,7 +144,9 @@ class Provider:
         return next((name for name in known_ids if (model := self.model(name)) and model.tool_call), None)
 
     def endpoint(self) -> Endpoint:
-        """Return its URL and credentials. Raises AuthError when a required key is missing."""
+        """Return its URL and credentials. Raises AuthError when a required key is missing, ProviderError without an address."""
+        if not self.has_address:
+            raise missing_address(self.id)
         key = self._key()
         if key is None and self._needs_key() and not self._has_own_credentials():
             raise missing_key(self.id, next(iter(self._variables()), None))
@@ -164,6 +167,14 @@ class Provider:
         """The URL of the settings, else the built-in one of the provider or of its package."""
         known = self._known or find_known(_PACKAGE_PROVIDERS.get(_without_version(as_text(self._given.get("npm"))), ""))
         return self._own_address() or (known.base_url if known else None)
+
+    @property
+    def has_address(self) -> bool:
+        """Whether requests can reach it: by an address, or because litellm knows the provider."""
+        package = _without_version(as_text(self._given.get("npm")))
+        if self._known is not None or package in _LITELLM_PREFIXES or self.base_url is not None:
+            return True
+        return self.id in self._table.provider_ids()
 
     def _own_address(self) -> str:
         return as_text(self._options.get("baseURL")) or as_text(self._given.get("api"))

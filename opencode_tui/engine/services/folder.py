@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from opencode_tui.config.auth import AuthStore
 from opencode_tui.config.load import LoadedConfig
+from opencode_tui.config.notice import describe
 from opencode_tui.config.permission import compile_wildcard
 from opencode_tui.engine.agent.agents import AgentInfo
 from opencode_tui.engine.agent.families import ModelPrompts
@@ -198,7 +199,13 @@ class FolderServices:
         config = self.config
         entries: Mapping[str, JsonObject] = config.effective.get("agent") or {}
         useless = useless_settings(entries, model=config.settings.model, catalog=self.catalog, sources=config.sources)
-        return [*useless, *self.prompts.problems()]
+        return [*useless, *self._addresses(), *self.prompts.problems()]
+
+    def _addresses(self) -> Iterator[str]:
+        for provider_id in self.catalog.without_address():
+            path = f"provider.{provider_id}"
+            source = next((one for key, one in self.config.sources.items() if key.startswith(f"{path}.")), "")
+            yield describe(source, None, path, "no address is known; set options.baseURL")
 
     @cached_property
     def references(self) -> ReferenceScope:

@@ -8,7 +8,7 @@ import pytest
 from opencode_tui.engine.provider.catalog import DEMO, Catalog, CatalogSettings, DefaultModel
 from opencode_tui.engine.provider.model_table import ModelTable
 from opencode_tui.engine.provider.provider import ENVIRONMENT_PROXY, Endpoint
-from opencode_tui.schema.error import AuthError, ModelNotFoundError
+from opencode_tui.schema.error import AuthError, ModelNotFoundError, ProviderError
 from opencode_tui.schema.model import Cost, Limit, ModelRef, parse_model_ref
 from tests.support.provider.model_server import provider_config
 
@@ -148,7 +148,6 @@ def test_the_adapter_follows_from_the_model_too(own: dict[str, Any], model: str,
         ("@ai-sdk/google", "https://generativelanguage.googleapis.com/v1beta"),
         ("@ai-sdk/openai", "https://api.openai.com/v1"),
         ("@ai-sdk/anthropic@2.0.0", "https://api.anthropic.com/v1"),
-        ("@ai-sdk/openai-compatible", ""),
     ],
 )
 def test_a_package_without_an_address_goes_to_its_provider(package: str, address: str) -> None:
@@ -219,6 +218,32 @@ def test_a_missing_key_is_reported_before_anything_is_sent() -> None:
     for provider, name in (("openai", "Authorization"), ("openai", "api-key"), ("google", "X-Goog-Api-Key")):
         own = {provider: {"options": {"headers": {name: "x"}}}}
         assert catalog(provider=own).endpoint(provider).api_key is None
+
+
+@pytest.mark.parametrize(
+    ("provider", "given", "is_reached"),
+    [
+        ("mine", {"npm": "@ai-sdk/openai-compatible", "models": {"m": {}}}, False),
+        ("mine", {"models": {"m": {}}, "options": {"apiKey": "k"}}, False),
+        ("mine", {"npm": "@ai-sdk/openai-compatible", "api": "http://h/v1", "models": {"m": {}}}, True),
+        ("mine", {"npm": "@ai-sdk/anthropic", "models": {"m": {}}, "options": {"apiKey": "k"}}, True),
+        ("groq", {"npm": "@ai-sdk/openai-compatible", "models": {"m": {}}, "options": {"apiKey": "k"}}, True),
+        ("mine", {"id": "groq", "models": {"m": {}}, "options": {"apiKey": "k"}}, True),
+        ("perplexity", {"models": {"m": {}}, "options": {"apiKey": "k"}}, True),
+    ],
+)
+def test_a_provider_without_an_address_is_named_and_never_chosen(
+    provider: str, given: dict[str, Any], *, is_reached: bool
+) -> None:
+    made = catalog(provider={provider: given})
+    assert made.without_address() == ([] if is_reached else [provider])
+    assert made.is_ready(provider) is is_reached
+    if is_reached:
+        assert made.endpoint(provider).provider_id == provider
+        return
+    assert made.choose_default().source == "demo"
+    with pytest.raises(ProviderError, match=r"no address is known; fix: set provider\.mine\.options\.baseURL"):
+        made.endpoint(provider)
 
 
 def test_times_and_proxies_are_read_as_opencode_writes_them() -> None:

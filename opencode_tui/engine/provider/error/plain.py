@@ -61,6 +61,11 @@ def missing_key(provider_id: str, variable: str | None = None) -> AuthError:
     return AuthError(text, provider_id=provider_id, failure=Failure(kind="auth"))
 
 
+def missing_address(provider_id: str) -> ProviderError:
+    """Return the error for a provider that only the settings know, without an address there."""
+    return _plain(provider_id, "no address is known", kind="no_address", is_retryable=False)
+
+
 def _plain(provider_id: str, detail: str, *, kind: str, is_retryable: bool) -> ProviderError:
     failure = Failure(kind=kind, retryable=is_retryable)
     text = with_remedy(f"{provider_id}: {detail}", remedy_for(kind, provider_id))

@@ -58,6 +58,7 @@ ADVICE: dict[str, Advice] = {
     "network": Advice(
         "the provider cannot be reached", "check the network, any proxy, and provider.{p}.options.baseURL"
     ),
+    "no_address": Advice("no address is known", "set provider.{p}.options.baseURL"),
     "overflow": Advice(
         "the request is too large",
         "run /compact, or switch to a model with a larger context (/models, or -m)",

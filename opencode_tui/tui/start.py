@@ -87,6 +87,7 @@ async def _prepare_prompt(screen: ChatApi, control: SessionController, state: Pa
     box.history.load(earlier or (EXAMPLES if is_demo else ()))
     box.keep_history(path)
     screen.start_completions(control)
+    await box.read_commands()
     if is_demo and not earlier:
         box.has_examples = True
     box.editor.refresh()

@@ -22,6 +22,12 @@ def test_a_command_is_told_from_a_path_and_from_prose(text: str, found: tuple[st
     assert parse(text) == found
 
 
+def test_only_a_known_command_has_slashes_in_its_name() -> None:
+    known = {"docs/api", "usr"}
+    assert parse("/docs/api all", known) == ("docs/api", "all")
+    assert parse("/usr/bin is missing", known) is None
+
+
 def test_every_name_stands_for_a_known_act() -> None:
     assert set(SLASH.values()) <= set(BY_ID)
 

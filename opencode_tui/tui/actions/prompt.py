@@ -89,7 +89,7 @@ class PromptActions:
         self._screen.do(box.remember(draft.whole))
         self._screen.clear_note()
         command = parse(draft.text)
-        if command is not None and command[0] in SLASH:
+        if command is not None and command[0] in SLASH and command[0] not in box.own_commands:
             self._run_built_in(draft, *command)
             return
         if is_rule(draft.text) and self._control.is_alone:
@@ -127,12 +127,15 @@ class PromptActions:
         if draft.text.startswith("!"):
             await self._control.shell(draft.text[1:].strip(), stored=stored)
             return
-        command = parse(draft.text)
+        if not draft.text.startswith("/"):
+            await self._control.send(draft.whole, draft.parts(), stored=stored)
+            return
+        known = {one.name for one in await self._control.client.catalog.commands()}
+        command = parse(draft.text, known)
         if command is None:
             await self._control.send(draft.whole, draft.parts(), stored=stored)
             return
         name, arguments = command
-        known = {one.name for one in await self._control.client.catalog.commands()}
         if name not in known:
             raise OpencodeError(f"Unknown command /{name}. Press ctrl+p to see all commands.")
         await self._control.command(name, arguments, stored=stored)

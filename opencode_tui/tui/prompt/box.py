@@ -1,7 +1,7 @@
 """The prompt: a bar and the editor on a background, with attachments and history."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -172,6 +172,16 @@ class PromptBox(ErrorBoundary, Horizontal):
         self.completions = completions
         self._completer = Completer(client)
         completions.place(above=self.size.height + BELOW)
+
+    @property
+    def own_commands(self) -> Set[str]:
+        """The names of the user's and the project's commands; each replaces a built-in one of the same name."""
+        return self._completer.own_commands if self._completer is not None else frozenset()
+
+    async def read_commands(self) -> None:
+        """Read the names of the commands, after `complete_with`."""
+        if self._completer is not None:
+            await self._completer.read_commands()
 
     @property
     def completing(self) -> bool:

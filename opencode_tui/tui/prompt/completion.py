@@ -6,7 +6,7 @@ import os
 import re
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, cast
@@ -144,6 +144,8 @@ class Completer:
         self._client = client
         self._files = FileNames(client)
         self._commands: Sequence[CommandSummary] | None = None
+        self.own_commands: Set[str] = frozenset()
+        """The names of the user's and the project's commands when they were last read."""
         self._agents: Sequence[AgentSummary] | None = None
         self._resources: Sequence[McpResource] | None = None
 
@@ -182,17 +184,25 @@ class Completer:
             return None
         return str(path.relative_to(self._client.directory))
 
-    async def _find_commands(self, query: str) -> list[Completion]:
+    async def read_commands(self) -> Sequence[CommandSummary]:
+        """Read the commands, unless the list that is open has read them."""
         if self._commands is None:
             self._commands = await self._client.catalog.commands()
+            self.own_commands = {one.name for one in self._commands if one.source == "command"}
+        return self._commands
+
+    async def _find_commands(self, query: str) -> list[Completion]:
+        commands = await self.read_commands()
         built_in = [
-            Completion(f"/{name}", f"/{name}", BY_ID[action_id].name) for name, action_id in completion_names().items()
+            Completion(f"/{name}", f"/{name}", BY_ID[action_id].name)
+            for name, action_id in completion_names().items()
+            if name not in self.own_commands
         ]
         own = [
             Completion(
                 f"/{one.name} ", screen_line(f"/{one.name}"), screen_line(" ".join((one.description or "").split()))
             )
-            for one in self._commands
+            for one in commands
         ]
         known = [*own, *built_in]
         return [known[at] for at, _ in ranked(query, [one.shown[1:] for one in known])]

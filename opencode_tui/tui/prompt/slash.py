@@ -1,6 +1,6 @@
 """The built-in slash commands: names of actions that also have keys."""
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 
 SLASH: Mapping[str, str] = {
     "new": "session_new",
@@ -72,12 +72,15 @@ def completion_names() -> Mapping[str, str]:
     return {name: action_id for action_id, name in first.items()}
 
 
-def parse(text: str) -> tuple[str, str] | None:
-    """Return the name and the arguments of a command; None for any other text, such as the path `/usr/bin`."""
+def parse(text: str, known: Container[str] = ()) -> tuple[str, str] | None:
+    """Return the name and the arguments of a command; None for any other text, such as the path `/usr/bin`.
+
+    Only a `known` name may have slashes, as those of commands in subfolders have.
+    """
     if not text.startswith("/"):
         return None
     name, _, rest = text[1:].partition(" ")
     name, newline, more = name.partition("\n")
-    if not name or "/" in name:
+    if not name or ("/" in name and name not in known):
         return None
     return name, (more + " " + rest if newline else rest).strip()

@@ -31,6 +31,38 @@ async def test_a_sent_message_and_its_answer_are_visible_also_after_scrolling_up
         await page.sees("Echo: what now")
 
 
+async def test_a_command_of_the_user_replaces_a_built_in_one_of_its_name(environ: dict[str, str], folder: Path) -> None:
+    settings = {
+        "command": {
+            "status": {"description": "of the release", "template": "status of $ARGUMENTS"},
+            "docs/api": {"template": "describe $ARGUMENTS"},
+        }
+    }
+    async with screen(environ, folder, settings=settings) as page:
+        await page.type("/stat")
+        shown = await page.sees("of the release")
+        assert len([row for row in shown.splitlines() if "/status" in row]) == 1
+        await page.type("us 1.2")
+        await page.press("enter")
+        await page.sees("Echo: status of 1.2")
+        await page.send("/docs/api parser")
+        await page.sees("Echo: describe parser")
+        await page.send("/usr/bin is missing")
+        await page.sees("Echo: /usr/bin is missing")
+
+
+async def test_a_skill_does_not_replace_a_built_in_command(environ: dict[str, str], folder: Path) -> None:
+    skill = Path(environ["XDG_CONFIG_HOME"]) / "opencode-tui" / "skills" / "status" / "SKILL.md"
+    skill.parent.mkdir(parents=True)
+    skill.write_text("---\nname: status\ndescription: of the release\n---\nRead it.")
+    async with screen(environ, folder) as page:
+        names = [one.name for one in await page.world.client.catalog.commands()]
+        assert "status" in names
+        await page.send("/status")
+        await page.sees_no_more("/status")
+        assert page.world.server.requests == []
+
+
 async def test_up_goes_on_past_an_earlier_slash_command(environ: dict[str, str], folder: Path) -> None:
     async with screen(environ, folder) as page:
         await page.send("first words")

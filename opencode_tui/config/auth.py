@@ -59,7 +59,24 @@ class Credentials(Struct, frozen=True):
         """Return the API key of a provider, None without one."""
         entry = self.entries.get(provider_id, {})
         key = entry.get("key")
-        return key if entry.get("type") == "api" and isinstance(key, str) and key else None
+        return key if entry.get("type") == "api" and isinstance(key, str) and key.strip() else None
+
+    def faults(self) -> list[str]:
+        """Return a line for each entry that is not used, with the remedy; none contains a key."""
+        found: list[str] = []
+        for name, entry in sorted(self.entries.items()):
+            kind = entry.get("type")
+            login = f"run `opencode-tui auth login {name}`"
+            if kind == "api":
+                found += [f"{name}: no key is stored; {login}"] if self.key(name) is None else []
+            elif kind == "wellknown":
+                is_whole = all(isinstance(entry.get(part), str) and entry[part] for part in ("key", "token"))
+                found += [] if is_whole else [f"{name}: no token is stored; {login}"]
+            elif kind == "oauth":
+                found.append(f"{name}: not used, because this program needs an API key; {login}")
+            else:
+                found.append(f"{name}: not used, because {kind!r} is not a kind of credentials; {login}")
+        return found
 
     def tokens(self) -> dict[str, str]:
         """Return the tokens for settings of servers (`auth login URL`), by the names of their variables."""

@@ -85,6 +85,30 @@ def test_an_unsafe_mode_is_repaired_and_reported(line: Commands) -> None:
     assert auth_file(line).stat().st_mode & 0o777 == 0o600
 
 
+def test_an_entry_that_is_not_used_is_named(line: Commands) -> None:
+    entries = {
+        "anthropic": {"type": "oauth", "access": "canary", "refresh": "canary"},
+        "blank": {"type": "api", "key": "  "},
+        "groq": {"type": "api", "key": "canary"},
+        "https://set.example": {"type": "wellknown", "key": "TOKEN"},
+        "https://whole.example": {"type": "wellknown", "key": "TOKEN", "token": "canary"},
+        "none": {"type": "api"},
+        "odd": {"type": "canary2", "key": "canary"},
+        "plain": {},
+    }
+    auth_file(line).parent.mkdir(parents=True)
+    auth_file(line).write_text(json.dumps(entries))
+    auth_file(line).chmod(0o600)
+    done = line.run("auth", "list")
+    assert [row.split()[0] for row in done.stdout.splitlines()] == sorted(entries)
+    named = [row.removeprefix("opencode-tui: ").partition(": ")[0] for row in done.stderr.splitlines()]
+    assert named == ["anthropic", "blank", "https://set.example", "none", "odd", "plain"]
+    assert "needs an API key; run `opencode-tui auth login anthropic`" in done.stderr
+    assert "canary " not in done.stdout + done.stderr + " "
+    (row,) = [row for row in line.run("doctor").stdout.splitlines() if "keys" in row.split()[:2]]
+    assert row.startswith("!")
+
+
 def _no_room() -> None:
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))

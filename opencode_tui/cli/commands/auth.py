@@ -32,6 +32,8 @@ def list_credentials() -> None:
         say(stored.corrected)
     for provider_id, entry in sorted(stored.entries.items()):
         print_result(f"{provider_id}  {entry.get('type', 'unknown')}")
+    for fault in stored.faults():
+        say(fault)
     if not stored.entries:
         say("no keys stored; add one with `opencode-tui auth login PROVIDER`")
 

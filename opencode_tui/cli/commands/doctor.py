@@ -147,7 +147,9 @@ def check_keys(paths: Paths) -> Check:
     except ConfigError as error:
         return Check("keys", "error", str(error))
     names = ", ".join(sorted(stored.entries)) or "none stored"
-    return Check("keys", "ok", names, [("ok", f"repaired: {stored.corrected}")] if stored.corrected else [])
+    details: list[tuple[Level, str]] = [("ok", f"repaired: {stored.corrected}")] if stored.corrected else []
+    details.extend(("warning", fault) for fault in stored.faults())
+    return Check("keys", worst(level for level, _ in details), names, details)
 
 
 def check_git() -> Check:

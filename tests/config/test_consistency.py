@@ -170,3 +170,59 @@ def test_a_misspelled_provider_is_named(world: SettingsWorld, settings: Any, key
     world.person(settings)
     found = [(notice.key, notice.message) for notice in world.load().warnings]
     assert found == ([(key, message)] if key else [])
+
+
+_LOCAL = {"baseURL": "http://127.0.0.1:9/v1"}
+_SIZED = {"m": {"limit": {"context": 9000, "output": 100}}}
+
+
+@pytest.mark.parametrize(
+    ("settings", "key", "message"),
+    [
+        ({"permission": {"bash": {"rm * ": "deny"}}}, "permission.bash.rm * ", "starts or ends with a space"),
+        ({"permission": {"bash": {" rm": "deny"}}}, "permission.bash. rm", "starts or ends with a space"),
+        ({"permission": {"bash": {"rm *": "deny"}, "edit": {"a ": "deny"}}}, "", ""),
+        (
+            {"permission": {"external_directory": {"../x/*": "allow"}}},
+            "permission.external_directory.../x/*",
+            "start it with / or ~/",
+        ),
+        ({"permission": {"external_directory": {"~/x/*": "allow", "/y/*": "allow", "$HOME/z": "allow"}}}, "", ""),
+        ({"permission": {"task": {"explor": "deny"}}}, "permission.task.explor", "did you mean 'explore'?"),
+        (
+            {"agent": {"a": {"prompt": "p", "permission": {"task": {"nobody": "deny"}}}}},
+            "agent.a.permission.task.nobody",
+            "no agent of this name",
+        ),
+        (
+            {"agent": {"mine": {"prompt": "p"}}, "permission": {"task": {"*": "ask", "mine": "allow", "gen*": "deny"}}},
+            "",
+            "",
+        ),
+        ({"limits": {"cost": {"session": 10, "day": 1.5}}}, "limits.cost.session", "limits.cost.day is 1.5"),
+        ({"limits": {"cost": {"session": 1, "day": 1}}}, "", ""),
+        (
+            {"experimental": {"sandbox": {"network": "off", "hosts": ["a.example"]}}},
+            "experimental.sandbox.hosts",
+            'has no effect with network "off"',
+        ),
+        ({"experimental": {"sandbox": {"hosts": ["a.example"]}}}, "", ""),
+        (
+            {"provider": {"mine": {"options": {**_LOCAL, "proxy": "nonsense"}, "models": _SIZED}}},
+            "provider.mine.options.proxy",
+            "begins with http:// or https://",
+        ),
+        (
+            {"provider": {"mine": {"options": {**_LOCAL, "proxy": "socks5://h:1"}, "models": _SIZED}}},
+            "provider.mine.options.proxy",
+            "begins with http:// or https://",
+        ),
+        ({"provider": {"mine": {"options": {**_LOCAL, "proxy": "http://h:3128"}, "models": _SIZED}}}, "", ""),
+        ({"provider": {"mine": {"options": {**_LOCAL, "proxy": True}, "models": _SIZED}}}, "", ""),
+    ],
+)
+def test_a_value_that_can_have_no_effect_is_named(world: SettingsWorld, settings: Any, key: str, message: str) -> None:
+    world.person(settings)
+    found = world.load().warnings
+    assert [notice.key for notice in found] == ([key] if key else [])
+    assert message in "".join(notice.message for notice in found)

@@ -6,8 +6,9 @@ exist, is a warning, because another file may add it; only the lack of a usable 
 
 import os
 import shutil
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from pathlib import Path
+from typing import cast
 from urllib.parse import urlsplit
 
 from opencode_tui.config.flags import DEFAULT_OUTPUT_TOKEN_MAX
@@ -57,13 +58,14 @@ def check_consistency(
         *_check_theme(settings, origins, theme_folders),
         *_check_keybinds(settings, origins),
         *check_providers(settings, origins),
-        *_check_permissions(settings, origins),
+        *_check_permissions(settings, origins, agents),
         *_check_commands(settings, origins, agents),
         *_check_names(settings, origins),
         *_check_server(settings, origins, has_password=has_password),
         *_check_share(settings, origins),
         *_check_program(settings, origins),
         *_check_tools(settings, origins),
+        *_check_limits(settings, origins),
     ]
 
 
@@ -172,18 +174,43 @@ def _theme_file_fault(path: Path) -> str:
     return "" if isinstance(value, dict) else "expected an object"
 
 
-def _check_permissions(settings: Settings, origins: Origins) -> Iterator[Notice]:
-    maps: list[tuple[KeyPath, Iterable[str]]] = [(("permission",), settings.permission or ())]
-    maps += [(("agent", name, "permission"), agent.permission or ()) for name, agent in (settings.agent or {}).items()]
+def _check_permissions(settings: Settings, origins: Origins, agents: Set[str]) -> Iterator[Notice]:
+    maps: list[tuple[KeyPath, Mapping[str, object]]] = [(("permission",), settings.permission or {})]
+    maps += [(("agent", name, "permission"), agent.permission or {}) for name, agent in (settings.agent or {}).items()]
     for path, tools in maps:
-        for tool in tools:
+        for tool, patterns in tools.items():
             if not _is_tool(tool):
                 yield origins.notice((*path, tool), f"no tool of this name{_did_you_mean(tool, PERMISSIONS)}")
+            for pattern in cast("Mapping[str, object]", patterns) if isinstance(patterns, dict) else ():
+                if fault := _pattern_fault(tool, pattern, agents):
+                    yield origins.notice((*path, tool, pattern), fault)
     experimental = settings.experimental
     for tool in (experimental.primary_tools if experimental else None) or ():
         if not _is_tool(tool):
             message = f"no tool {origins.quote(('experimental',), tool)}{_did_you_mean(tool, PERMISSIONS)}"
             yield origins.notice(("experimental", "primary_tools"), message)
+
+
+def _pattern_fault(tool: str, pattern: str, agents: Set[str]) -> str:
+    """Return why a pattern of a rule never matches; empty when it can."""
+    if tool == "bash" and pattern != pattern.strip() and pattern.strip():
+        return "never matches: no command starts or ends with a space; remove it"
+    is_path = pattern.startswith(("/", "~", "$HOME", "*", "?")) or os.name == "nt"
+    if tool == "external_directory" and pattern and not is_path:
+        return "never matches: the paths are absolute; start it with / or ~/"
+    if tool == "task" and pattern and not any(sign in pattern for sign in "*?") and pattern not in agents:
+        return f"no agent of this name{_did_you_mean(pattern, agents)}"
+    return ""
+
+
+def _check_limits(settings: Settings, origins: Origins) -> Iterator[Notice]:
+    cost = settings.limits.cost if settings.limits else None
+    if cost is not None and cost.session is not None and cost.day is not None and cost.session > cost.day:
+        yield origins.notice(("limits", "cost", "session"), f"is never reached: limits.cost.day is {cost.day:g}")
+    sandbox = settings.experimental.sandbox if settings.experimental else None
+    if sandbox is not None and sandbox.hosts and sandbox.network in ("off", "on"):
+        message = f'has no effect with network "{sandbox.network}"; set it to "hosts", or remove the list'
+        yield origins.notice(("experimental", "sandbox", "hosts"), message)
 
 
 def _is_tool(name: str) -> bool:
@@ -307,6 +334,9 @@ def _check_options(provider: ProviderSettings, path: KeyPath, origins: Origins) 
     for key, value in (("timeout", options.timeout), ("chunkTimeout", options.chunkTimeout)):
         if value and value < _SHORT_MS:
             yield origins.notice((*here, key), f"is in milliseconds: {value} ms = {value / 1000:g} s")
+    proxy = (options.model_extra or {}).get("proxy")
+    if proxy is not None and not isinstance(proxy, bool) and not _is_address(proxy):
+        yield origins.notice((*here, "proxy"), "expected true, or an address that begins with http:// or https://")
     if options.timeout and options.chunkTimeout and options.chunkTimeout > options.timeout:
         yield origins.notice((*here, "chunkTimeout"), "is longer than timeout and has no effect; make it shorter")
     if options.apiKey is not None and options.apiKey.startswith("$"):
@@ -325,6 +355,10 @@ def _check_address(
         yield origins.notice(path, "ends with a path that requests append; remove it")
     if is_base and (parts.query or parts.fragment):
         yield origins.notice(path, "has a query or fragment, and requests append their path to it; remove it")
+
+
+def _is_address(value: object) -> bool:
+    return isinstance(value, str) and value.startswith(("http://", "https://")) and bool(urlsplit(value).hostname)
 
 
 def is_loopback(host: str) -> bool:

@@ -29,7 +29,7 @@ from opencode_tui.tui.theme.palette import Depth, Palette
 if TYPE_CHECKING:
     from opencode_tui.client.client import Client
     from opencode_tui.tui.dialogs.listing import ListContent
-    from opencode_tui.tui.dialogs.overlay import Flatten
+    from opencode_tui.tui.dialogs.overlay import Flatten, Overlay
     from opencode_tui.tui.terminal_input import BackgroundDetected
     from opencode_tui.tui.theme.themes import Themes
 
@@ -220,7 +220,16 @@ class OpenCodeApp(TerminalApp[Ending], inherit_bindings=False):
                 self.app_focus = True  # focuses the widget again that the key is for
             if isinstance(event, events.Key) and await self._handle_key(event):
                 return
+            if isinstance(event, events.Paste) and (overlay := self._open_overlay()) is not None:
+                overlay.expect()
         await super().on_event(event)
+
+    def _open_overlay(self) -> "Overlay | None":
+        if self._flatten is None:
+            return None
+        from opencode_tui.tui.dialogs.overlay import Overlay
+
+        return self.screen if isinstance(self.screen, Overlay) else None
 
     def begin_keys(self) -> None:
         """Deliver the queued keys, and all later ones at once."""
@@ -240,9 +249,12 @@ class OpenCodeApp(TerminalApp[Ending], inherit_bindings=False):
             await editor.written()
         if self.copy_selection(event.key):
             return True
-        if not isinstance(screen, ChatScreen):
+        overlay = self._open_overlay()
+        if overlay is None and not isinstance(screen, ChatScreen):
             return False
         try:
+            if not isinstance(screen, ChatScreen):
+                return overlay is not None and overlay.take(event)
             screen.begin_key(event)  # again: a question may have appeared while the editor was written
             screen.on_any_key(event.key, is_printable=event.is_printable)
             is_priority = not self.router.is_led and screen.handle_priority_key(event.key, event.character)
@@ -254,7 +266,8 @@ class OpenCodeApp(TerminalApp[Ending], inherit_bindings=False):
             self.show_failure(error)
             return True
         finally:
-            screen.end_key()
+            if isinstance(screen, ChatScreen):
+                screen.end_key()
 
     def on_text_selected(self) -> None:
         """Copy the text that the mouse selected, as terminals do."""

@@ -20,6 +20,8 @@ class Overlay(ErrorBoundary, DismissOnce[str | None], ModalScreen[str | None], i
         super().__init__()
         self.listing = Listing(content)
         self._is_awaited = False
+        self._queued = 0
+        """Keys and pastes that were forwarded and are not handled yet."""
 
     def compose(self) -> ComposeResult:
         """Yield the list."""
@@ -38,9 +40,29 @@ class Overlay(ErrorBoundary, DismissOnce[str | None], ModalScreen[str | None], i
         if self._is_awaited and not content.is_reading and self.listing.chosen is not None:
             self.dismiss(self.listing.chosen)
 
+    def take(self, event: events.Key) -> bool:
+        """Handle a key at once unless it must wait for what was forwarded; return whether it was handled.
+
+        In the queue of this screen the keys after an escape would be for the closed list, and lost.
+        """
+        is_choice = event.key == "enter" or event.key in self.listing.content.extra
+        if is_choice or self._queued or not self.listing.is_mounted:
+            self.expect()
+            return False
+        self._handle(event)
+        return True
+
+    def expect(self) -> None:
+        """Count a key or paste that is forwarded to this screen."""
+        self._queued += 1
+
     def on_key(self, event: events.Key) -> None:
         """Filter, move, choose, close."""
         event.stop()
+        self._queued = max(0, self._queued - 1)
+        self._handle(event)
+
+    def _handle(self, event: events.Key) -> None:
         self._is_awaited = event.key == "enter" and self.listing.content.is_reading and self.listing.query_text != ""
         moves = {
             "up": -1,
@@ -71,6 +93,7 @@ class Overlay(ErrorBoundary, DismissOnce[str | None], ModalScreen[str | None], i
     def on_paste(self, event: events.Paste) -> None:
         """Filter by what was pasted."""
         event.stop()
+        self._queued = max(0, self._queued - 1)
         self.listing.type(event.text[:200])
 
     def on_click(self, event: events.Click) -> None:

@@ -41,3 +41,29 @@ async def test_the_users_commands_join_the_open_list(environ: dict[str, str], fo
         await page.sees("/deploy")
         await page.press("enter")
         await page.sees("▎ /deploy")
+
+
+@pytest.mark.parametrize("closing", ["escape", "ctrl+c"])
+async def test_letters_directly_behind_the_end_of_a_list_are_for_the_prompt(
+    environ: dict[str, str], folder: Path, closing: str
+) -> None:
+    async with screen(environ, folder) as page:
+        await page.send("/models")
+        await page.sees("Filter models")
+        for key in ("f", "x", "backspace", closing, "h", "e", "y"):
+            page.app.post_message(events.Key(key, key if len(key) == 1 else None))
+        await page.sees("▎ hey")
+        assert page.app.chat.prompt.editor.text == "hey"
+
+
+async def test_a_choice_behind_letters_in_one_burst_is_that_of_the_filter(
+    environ: dict[str, str], folder: Path
+) -> None:
+    async with screen(environ, folder) as page:
+        await page.send("/themes")
+        await page.sees("dracula")
+        for key in ("d", "r", "a", "c", "enter"):
+            page.app.post_message(events.Key(key, key if len(key) == 1 else None))
+        await page.sees_no_more("choose")
+        while page.app.look.palette.name != "dracula":
+            await page.pilot.pause(0.01)

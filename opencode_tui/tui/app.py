@@ -221,7 +221,7 @@ class OpenCodeApp(TerminalApp[Ending], inherit_bindings=False):
             if isinstance(event, events.Key) and await self._handle_key(event):
                 return
             if isinstance(event, events.Paste) and (overlay := self._open_overlay()) is not None:
-                overlay.expect()
+                overlay.count_queued()
         await super().on_event(event)
 
     def _open_overlay(self) -> "Overlay | None":
@@ -254,7 +254,7 @@ class OpenCodeApp(TerminalApp[Ending], inherit_bindings=False):
             return False
         try:
             if not isinstance(screen, ChatScreen):
-                return overlay is not None and overlay.take(event)
+                return overlay is not None and overlay.handle_now(event)
             screen.begin_key(event)  # again: a question may have appeared while the editor was written
             screen.on_any_key(event.key, is_printable=event.is_printable)
             is_priority = not self.router.is_led and screen.handle_priority_key(event.key, event.character)

@@ -40,19 +40,19 @@ class Overlay(ErrorBoundary, DismissOnce[str | None], ModalScreen[str | None], i
         if self._is_awaited and not content.is_reading and self.listing.chosen is not None:
             self.dismiss(self.listing.chosen)
 
-    def take(self, event: events.Key) -> bool:
+    def handle_now(self, event: events.Key) -> bool:
         """Handle a key at once unless it must wait for what was forwarded; return whether it was handled.
 
         In the queue of this screen the keys after an escape would be for the closed list, and lost.
         """
         is_choice = event.key == "enter" or event.key in self.listing.content.extra
         if is_choice or self._queued or not self.listing.is_mounted:
-            self.expect()
+            self.count_queued()
             return False
         self._handle(event)
         return True
 
-    def expect(self) -> None:
+    def count_queued(self) -> None:
         """Count a key or paste that is forwarded to this screen."""
         self._queued += 1
 

@@ -73,7 +73,9 @@ class Credentials(Struct, frozen=True):
                 is_whole = all(isinstance(entry.get(part), str) and entry[part] for part in ("key", "token"))
                 found += [] if is_whole else [f"{name}: no token is stored; {login}"]
             elif kind == "oauth":
-                found.append(f"{name}: not used, because this program needs an API key; {login}")
+                found.append(
+                    f"{name}: not used, because logins by OAuth are not supported; {login} to store an API key"
+                )
             else:
                 found.append(f"{name}: not used, because {kind!r} is not a kind of credentials; {login}")
         return found

@@ -220,7 +220,7 @@ class _Loading:
         """Check one layer and merge it over the earlier ones."""
         self._warnings += [*layer.warnings, *self._shadowing(layer)]
         self._warnings += [
-            layer.notice(path, f"a former name; {name} is set too and wins, so remove this")
+            layer.notice(path, f"is a former name, and {name} overrides it; remove it")
             for path, name in overridden(layer.value)
         ]
         layer = replace(layer, value=migrate(layer.value))

@@ -32,6 +32,6 @@ def warm() -> None:
     from opencode_tui.tui.conversation.render import parse_inline
 
     parse_inline("*a* `b`")
-    join_lines(*wrap("字 字", 2))
+    join_lines(*wrap("字 字", 2))  # compiles the patterns of both
     for language in _LANGUAGES:
         color_lines(["a = 1  # b"], language)

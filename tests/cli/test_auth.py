@@ -93,7 +93,7 @@ def test_an_entry_that_is_not_used_is_named(line: Commands) -> None:
         "https://set.example": {"type": "wellknown", "key": "TOKEN"},
         "https://whole.example": {"type": "wellknown", "key": "TOKEN", "token": "canary"},
         "none": {"type": "api"},
-        "odd": {"type": "canary2", "key": "canary"},
+        "odd": {"type": "other", "key": "canary"},
         "plain": {},
     }
     auth_file(line).parent.mkdir(parents=True)
@@ -103,8 +103,8 @@ def test_an_entry_that_is_not_used_is_named(line: Commands) -> None:
     assert [row.split()[0] for row in done.stdout.splitlines()] == sorted(entries)
     named = [row.removeprefix("opencode-tui: ").partition(": ")[0] for row in done.stderr.splitlines()]
     assert named == ["anthropic", "blank", "https://set.example", "none", "odd", "plain"]
-    assert "needs an API key; run `opencode-tui auth login anthropic`" in done.stderr
-    assert "canary " not in done.stdout + done.stderr + " "
+    assert "OAuth are not supported; run `opencode-tui auth login anthropic` to store an API key" in done.stderr
+    assert "canary" not in done.stdout + done.stderr
     (row,) = [row for row in line.run("doctor").stdout.splitlines() if "keys" in row.split()[:2]]
     assert row.startswith("!")
 

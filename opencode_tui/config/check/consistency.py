@@ -64,7 +64,7 @@ def check_consistency(
         *_check_server(settings, origins, has_password=has_password),
         *_check_share(settings, origins),
         *_check_program(settings, origins),
-        *_check_tools(settings, origins),
+        *_check_external_programs(settings, origins),
         *_check_limits(settings, origins),
     ]
 
@@ -110,7 +110,7 @@ def _check_program(settings: Settings, origins: Origins) -> Iterator[Notice]:
         yield origins.notice(("shell",), "not the absolute path of a program; the bash on PATH is used")
 
 
-def _check_tools(settings: Settings, origins: Origins) -> Iterator[Notice]:
+def _check_external_programs(settings: Settings, origins: Origins) -> Iterator[Notice]:
     """Yield a warning for each formatter and language and MCP server that cannot start."""
     formatters = settings.formatter if isinstance(settings.formatter, dict) else {}
     servers = settings.lsp if isinstance(settings.lsp, dict) else {}

@@ -48,7 +48,7 @@ def overridden(value: JsonObject) -> Iterator[tuple[KeyPath, str]]:
         for name, entry in entries.items():
             one = _as_map(entry)
             yield from _overridden_tools(one, (section, name))
-            if one.get("steps", one.get("maxSteps")) != one.get("maxSteps", one.get("steps")):
+            if {"steps", "maxSteps"} <= one.keys() and one["steps"] != one["maxSteps"]:
                 yield (section, name, "maxSteps"), f"{section}.{name}.steps"
     for name, entry in modes.items():
         later = _as_map(agents.get(name))

@@ -170,11 +170,12 @@ class Provider:
 
     @property
     def has_address(self) -> bool:
-        """Whether requests can reach it: by an address, or because litellm knows the provider."""
+        """Whether requests can reach it. Without a package in the settings litellm may know it, by variables of its own."""
         package = _without_version(as_text(self._given.get("npm")))
-        if self._known is not None or package in _LITELLM_PREFIXES or self.base_url is not None:
+        if self._known is not None or self.base_url is not None or self._options.get("adapter") == "litellm":
             return True
-        return self.id in self._table.provider_ids()
+        is_foreign = any(part in package for part in _FOREIGN_PACKAGES)
+        return not package or is_foreign or package in _LITELLM_PREFIXES or self.id in self._table.provider_ids()
 
     def _own_address(self) -> str:
         return as_text(self._options.get("baseURL")) or as_text(self._given.get("api"))

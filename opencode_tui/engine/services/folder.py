@@ -199,9 +199,9 @@ class FolderServices:
         config = self.config
         entries: Mapping[str, JsonObject] = config.effective.get("agent") or {}
         useless = useless_settings(entries, model=config.settings.model, catalog=self.catalog, sources=config.sources)
-        return [*useless, *self._addresses(), *self.prompts.problems()]
+        return [*useless, *self._missing_addresses(), *self.prompts.problems()]
 
-    def _addresses(self) -> Iterator[str]:
+    def _missing_addresses(self) -> Iterator[str]:
         for provider_id in self.catalog.without_address():
             path = f"provider.{provider_id}"
             source = next((one for key, one in self.config.sources.items() if key.startswith(f"{path}.")), "")

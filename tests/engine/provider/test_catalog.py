@@ -224,7 +224,10 @@ def test_a_missing_key_is_reported_before_anything_is_sent() -> None:
     ("provider", "given", "is_reached"),
     [
         ("mine", {"npm": "@ai-sdk/openai-compatible", "models": {"m": {}}}, False),
-        ("mine", {"models": {"m": {}}, "options": {"apiKey": "k"}}, False),
+        ("mine", {"npm": "@ai-sdk/mistral", "models": {"m": {}}, "options": {"apiKey": "k"}}, False),
+        ("hosted_vllm", {"models": {"m": {}}}, True),
+        ("mine", {"npm": "@ai-sdk/openai-compatible", "models": {"m": {}}, "options": {"adapter": "litellm"}}, True),
+        ("mine", {"npm": "@ai-sdk/amazon-bedrock", "models": {"m": {}}}, True),
         ("mine", {"npm": "@ai-sdk/openai-compatible", "api": "http://h/v1", "models": {"m": {}}}, True),
         ("mine", {"npm": "@ai-sdk/anthropic", "models": {"m": {}}, "options": {"apiKey": "k"}}, True),
         ("groq", {"npm": "@ai-sdk/openai-compatible", "models": {"m": {}}, "options": {"apiKey": "k"}}, True),

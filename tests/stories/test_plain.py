@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -91,6 +92,20 @@ def test_a_day_in_lines(plain: Start, project: Any) -> None:
         terminal.expect("1  write it")
         terminal.send("/new\n/open 1\n")
         terminal.expect("Done: write it")
+        terminal.send("/quit\n")
+        assert terminal.wait() == 0
+
+
+def test_a_command_of_a_subfolder_runs_and_a_path_is_text(plain: Start, line: CommandLine) -> None:
+    file = Path(line.variables()["XDG_CONFIG_HOME"], "opencode-tui", "commands", "docs", "api.md")
+    file.parent.mkdir(parents=True)
+    file.write_text("Describe $ARGUMENTS")
+    with plain() as terminal:
+        terminal.expect("> ")
+        terminal.send("/docs/api parser\n")
+        terminal.expect("Echo: Describe parser")
+        terminal.send("/usr/bin is missing\n")
+        terminal.expect("Echo: /usr/bin is missing")
         terminal.send("/quit\n")
         assert terminal.wait() == 0
 

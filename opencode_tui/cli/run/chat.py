@@ -174,7 +174,7 @@ class PlainChat:
         name, _, rest = text[1:].partition(" ") if text.startswith("/") else ("", "", "")
         if name in self._commands:
             await self._commands[name][1](rest.strip())
-        elif name and "/" not in name:
+        elif name and ("/" not in name or name in {one.name for one in await self._client.catalog.commands()}):
             await self._send(
                 await make_command(
                     self._client, name, arguments=rest, piped="", attached=(), model=self._model, agent=self._agent

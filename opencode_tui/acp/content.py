@@ -48,7 +48,8 @@ def read_prompt(blocks: Sequence[Block]) -> Prompt:
                 texts.append("[an audio recording, which cannot be read]")
     text = "\n".join(texts)
     words = text.split(maxsplit=1)
-    if not words or not text.startswith("/"):
+    is_command = bool(words) and text.startswith("/") and "/" not in words[0][1:]
+    if not is_command:
         return Prompt(text, files)
     return Prompt(text, files, words[0][1:], words[1].strip() if len(words) > 1 else "")
 

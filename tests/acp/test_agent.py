@@ -104,10 +104,7 @@ def variables(tmp_path_factory: pytest.TempPathFactory, model: ModelServer) -> d
         "model": MODEL,
         "provider": model.config(),
         "permission": {"bash": {"*": "allow", "echo ask*": "ask", "printf ask*": "ask"}},
-        "command": {
-            "greet": {"template": "Greetings to $ARGUMENTS", "description": "Greets somebody"},
-            "docs/api": {"template": "Describe $ARGUMENTS"},
-        },
+        "command": {"greet": {"template": "Greetings to $ARGUMENTS", "description": "Greets somebody"}},
     }
     return {**isolated_environment(home), "OPENCODE_CONFIG_CONTENT": json.dumps(settings)}
 
@@ -453,12 +450,6 @@ async def test_commands_images_and_links_reach_the_model(editor: Editor, project
     session = await new_session(editor, project.path)
     assert (await editor.prompt(session, "/greet all of you")).stop_reason == "end_turn"
     assert editor.text() == "Echo: Greetings to all of you"
-    editor.updates.clear()
-    await editor.prompt(session, "/docs/api parser")
-    assert editor.text() == "Echo: Describe parser"
-    editor.updates.clear()
-    await editor.prompt(session, "/usr/bin is missing")
-    assert editor.text() == "Echo: /usr/bin is missing"
     link = ResourceContentBlock(type="resource_link", uri=(project.path / "linked.txt").as_uri(), name="it")
     await editor.prompt(session, "see", link, ImageContentBlock(type="image", mime_type="image/png", data=PIXEL))
     sent = json.dumps(model.requests[-1].body["messages"][-1])

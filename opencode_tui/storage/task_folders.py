@@ -5,9 +5,7 @@ command reaches only its own worktree, so a record can be believed.
 """
 
 import os
-import shutil
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 
 from msgspec import Struct, ValidationError, json
@@ -15,6 +13,7 @@ from msgspec import Struct, ValidationError, json
 from opencode_tui.storage.files import AtomicWriter, FileSystem
 from opencode_tui.storage.paths import Paths, ensure
 from opencode_tui.storage.process_identity import ProcessIdentity, current_process, is_alive
+from opencode_tui.storage.safe_folder import open_folder
 
 
 class TaskFolder(Struct, frozen=True):
@@ -54,19 +53,16 @@ def delete_record(paths: Paths, name: str) -> None:
     (paths.tasks / f"{name}.json").unlink(missing_ok=True)
 
 
-def delete_folder(folder: Path) -> None:
-    """Delete a folder with all that commands left in it, also folders that they made read-only. Blocks."""
-    shutil.rmtree(folder, ignore_errors=True)
-    if not folder.exists():
-        return
-    with suppress(OSError):
-        os.chmod(folder, 0o700)
-    for path, names, _ in os.walk(folder):
-        for name in names:
-            if not os.path.islink(child := os.path.join(path, name)):
-                with suppress(OSError):
-                    os.chmod(child, 0o700)
-    shutil.rmtree(folder, ignore_errors=True)
+def delete_folder(folder: Path) -> bool:
+    """Delete a folder with all that commands left in it and return whether it is gone; raises no OSError. Blocks.
+
+    Commands write in the folder, not above it: links above it are followed, none in it is.
+    """
+    try:
+        with open_folder(Path(os.path.realpath(folder.parent))) as parent:
+            return parent.delete(folder.name)
+    except OSError:
+        return not os.path.lexists(folder)
 
 
 def is_task_worktree(paths: Paths, worktree: Path) -> bool:

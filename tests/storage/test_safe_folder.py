@@ -1,11 +1,15 @@
 """Open folders: no link on the way is followed."""
 
 import os
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from opencode_tui.storage.safe_folder import Disk, NotAFolderError, open_folder
+from opencode_tui.storage import safe_folder
+from opencode_tui.storage.safe_folder import Disk, NotAFolderError, OpenFolder, open_folder
 
 
 @pytest.fixture
@@ -65,3 +69,102 @@ def test_missing_folders_are_made_only_on_request(tree: Path):
     with open_folder(tree / "real" / "a" / "b", made=made) as folder:
         assert folder.entries() == []
     assert made == [tree / "real" / "a", tree / "real" / "a" / "b"]
+
+
+def make_chain(folder: Path, levels: int) -> None:
+    """Make folders in each other, deeper than a path can name, with a file in the last one."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    for _ in range(levels):
+        os.mkdir("d", dir_fd=descriptor)
+        child = os.open("d", os.O_RDONLY, dir_fd=descriptor)
+        os.close(descriptor)
+        descriptor = child
+    os.close(os.open("file", os.O_CREAT | os.O_WRONLY, dir_fd=descriptor))
+    os.close(descriptor)
+
+
+def test_a_tree_of_any_depth_is_deleted(tree: Path):
+    make_chain(tree / "real", 3_000)
+    with open_folder(tree) as folder:
+        assert folder.delete("real")
+    assert sorted(os.listdir(tree)) == ["file", "link"]
+
+
+def test_deleting_a_tree_follows_no_link(tree: Path):
+    kept = tree / "kept"
+    (kept / "inner").mkdir(parents=True)
+    (kept / "inner/file").write_text("kept")
+    for place in ("real/out", "real/inner/out"):
+        (tree / place).symlink_to(kept)
+    with open_folder(tree) as folder:
+        assert folder.delete("link")
+        assert folder.delete("real")
+        assert folder.delete("missing")
+    assert sorted(os.listdir(tree)) == ["file", "kept"]
+    assert (kept / "inner/file").read_text() == "kept"
+
+
+CLOSED_FOLDERS = """
+import os, sys
+from pathlib import Path
+from opencode_tui.storage.safe_folder import open_folder
+root = Path(sys.argv[1])
+(root / "a/b/c").mkdir(parents=True)
+for name in ("a/file", "a/b/file", "a/b/c/file"):
+    (root / name).touch()
+for name, mode in (("a/b/c", 0), ("a/b", 0o500), ("a", 0o100)):
+    (root / name).chmod(mode)
+with open_folder(root) as folder:
+    print(folder.delete("a"), os.listdir(root))
+"""
+
+
+def run_without_rights(code: str, *arguments: str) -> str:
+    """Run Python code as a user for whom the modes of files count, and return what it prints."""
+    plain = ["setpriv", "--bounding-set=-dac_override,-dac_read_search,-fowner", "--inh-caps=-all"]
+    command = [*(plain if os.geteuid() == 0 else []), sys.executable, "-c", code, *arguments]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+@pytest.mark.skipif(os.geteuid() == 0 and not shutil.which("setpriv"), reason="root may write everywhere")
+def test_folders_without_rights_are_deleted_too(tmp_path: Path):
+    assert run_without_rights(CLOSED_FOLDERS, os.path.realpath(tmp_path)) == "True []\n"
+
+
+def test_deleting_goes_on_after_an_entry_that_stays(tree: Path):
+    class Stubborn(OpenFolder):
+        def remove(self, name: str) -> None:
+            if name == "file-5":
+                raise PermissionError(name)
+            super().remove(name)
+
+    class StubbornDisk(Disk):
+        def wrap(self, path: str, descriptor: int | None) -> OpenFolder:
+            return Stubborn(path, descriptor)
+
+    for number in range(10):
+        (tree / "real/inner" / f"file-{number}").touch()
+    with StubbornDisk(str(tree)).open("") as folder:
+        assert not folder.delete("real")
+    assert [path.name for path in tree.rglob("file-*")] == ["file-5"]
+
+
+def test_the_mode_of_a_file_without_rights_can_be_set(tree: Path):
+    (tree / "file").chmod(0)
+    with open_folder(tree) as folder:
+        folder.set_mode("file", 0o640)
+    assert (tree / "file").stat().st_mode & 0o777 == 0o640
+
+
+@pytest.mark.parametrize("folder", ["real", "real/inner", "link", "file/inner", "missing"])
+def test_a_system_that_opens_paths_part_by_part_does_the_same(tree: Path, folder: str, monkeypatch: pytest.MonkeyPatch):
+    def result() -> str:
+        try:
+            with open_folder(tree / folder) as opened:
+                return f"{opened.path} {opened.status('.').st_ino}"
+        except OSError as error:
+            return f"{error!r} {error.filename}"
+
+    at_once = result()
+    monkeypatch.setattr(safe_folder, "_find_openat2", lambda: None)
+    assert at_once == result()

@@ -7,6 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from opencode_tui.storage.paths import Paths
+from opencode_tui.storage.safe_folder import OpenFolder, open_folder
 from opencode_tui.storage.task_folders import delete_folder
 
 KEEP_S = 7 * 24 * 3600.0
@@ -43,9 +44,14 @@ def delete_caches(paths: Paths, worktree: Path) -> None:
 def delete_abandoned(paths: Paths) -> None:
     """Delete the temp folders without a session that no command has used for a week. Blocks."""
     oldest = time.time() - KEEP_S
-    with suppress(OSError), os.scandir(temp_folder(paths, "_").parent) as entries:
-        old = [entry for entry in entries if entry.stat(follow_symlinks=False).st_mtime < oldest]
+    with suppress(OSError), open_folder(Path(os.path.realpath(temp_folder(paths, "_").parent))) as folder:
+        old = [name for name in (entry.name for entry in folder.scan()) if _changed_s(folder, name) < oldest]
         used = {path.stem[-_NAME_CHARS:] for path in paths.storage.glob("session/*/*.json")} if old else set[str]()
-        for entry in old:
-            if entry.name not in used:
-                delete_folder(Path(entry.path))
+        for name in old:
+            if name not in used:
+                folder.delete(name)
+
+
+def _changed_s(folder: OpenFolder, name: str) -> float:
+    found = folder.find(name)
+    return time.time() if found is None else found.st_mtime

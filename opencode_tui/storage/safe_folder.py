@@ -72,12 +72,12 @@ class OpenFolder:
             if descriptor is not None:
                 os.close(descriptor)
 
-    def scan(self) -> "list[os.DirEntry[str]]":
-        """Return the entries; only their names and kinds are of use, since their paths lack the folder's."""
+    def scan(self) -> list[tuple[str, bool]]:
+        """Return the names of the entries, each with whether it is a folder; a link is none."""
         descriptor = None if self.descriptor is None else self.open_to_read(".")
         try:
             with os.scandir(self.path if descriptor is None else descriptor) as found:
-                return list(found)
+                return [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in found]
         finally:
             if descriptor is not None:
                 os.close(descriptor)
@@ -213,16 +213,16 @@ class OpenFolder:
     def _delete_files(self, top: "OpenFolder") -> list[str]:
         """Delete the files of this folder and move its folders to `top`; return the names of these there."""
         folders: list[str] = []
-        for entry in self.scan():
+        for name, is_folder in self.scan():
             with suppress(OSError):
-                if not entry.is_dir(follow_symlinks=False):
-                    self.remove(entry.name)
+                if not is_folder:
+                    self.remove(name)
                 elif self is top:
-                    folders.append(entry.name)
+                    folders.append(name)
                 else:
-                    self._let_owner_write(entry.name)  # else it cannot move
+                    self._let_owner_write(name)  # else it cannot move
                     moved = f".deleted-{token_hex(8)}"
-                    self.move(entry.name, top, moved)
+                    self.move(name, top, moved)
                     folders.append(moved)
         return folders
 
@@ -256,14 +256,15 @@ class Disk:
         if not _HAS_DESCRIPTORS:
             yield self.wrap(_check_path(self.root, names, made), None)
             return
-        path = self.root.rstrip("/")
-        descriptor = _open_at_once("/".join((path, *names)) or "/", self._flags)
+        path = f"{self.root.rstrip('/')}/{folder}" if folder else self.root
+        descriptor = _open_at_once(path, self._flags)
         if descriptor is not None:
             try:
-                yield self.wrap("/".join((path, *names)) or self.root, descriptor)
+                yield self.wrap(path, descriptor)
             finally:
                 os.close(descriptor)
             return
+        path = self.root.rstrip("/")
         descriptor = _open_folder(self.root, None, self.root, self._flags)
         try:
             for name in names:
@@ -282,7 +283,8 @@ class Disk:
 
 def open_folder(path: Path, *, made: list[Path] | None = None) -> AbstractContextManager[OpenFolder]:
     """Open a folder by its real path, as `Disk.open` does; the user need not be able to list it."""
-    return Disk(path.anchor, _ENTERED_FOLDER).open("/".join(path.parts[1:]), made=made)
+    anchor = path.anchor
+    return Disk(anchor, _ENTERED_FOLDER).open(path.as_posix()[len(anchor) :], made=made)
 
 
 def _open_at_once(path: str, flags: int) -> int | None:

@@ -234,6 +234,21 @@ async def test_an_ordinary_failure_asks_nothing(environ, project: Repo, tier: Ti
     assert story.asked == [] and state.metadata["exit"] == 3
 
 
+async def test_an_undo_of_protected_files_follows_no_link_of_the_command(
+    environ, project: Repo, tier: Tier, tmp_path: Path
+):
+    owned = tmp_path / "outside/.bashrc"
+    owned.parent.mkdir()
+    owned.write_text("the user's")
+    project.write("dot/.bashrc", "of the repository")
+    project.write("swap.py", f"import os; os.rename('dot', 'old'); os.symlink({str(owned.parent)!r}, 'dot')")
+    async with confined(environ, project, tier) as story:
+        state = await story.bash("python3 swap.py", "reject")
+    assert owned.read_text() == "the user's"
+    if tier == "landlock":  # in the other tier the folder of a protected file cannot be renamed
+        assert f"Could not undo: dot/.bashrc ({project.path}/dot is a link now)." in state.output
+
+
 @pytest.mark.parametrize(("reply", "kept"), [("once", True), ("reject", False)])
 async def test_new_protected_files_are_kept_or_removed(environ, project: Repo, tier: Tier, reply: Reply, kept: bool):
     project.write("setup.sh", "echo evil > .envrc\n")

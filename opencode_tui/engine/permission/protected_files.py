@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from opencode_tui.config.sources.project_file import fold
+from opencode_tui.storage.safe_folder import open_folder
 
 SKIPPED = frozenset(
     {"node_modules", "bower_components", "site-packages", ".venv", "venv", ".tox", ".nox", "__pycache__"}
@@ -16,7 +17,7 @@ _GIT_FOLDER_FILES = ("config", "config.worktree", "hooks", "info/attributes", "c
 """What git reads as configuration in its folder; the rest must stay writable for commits."""
 
 _HOOKS_PATH = re.compile(r"^\s*hooksPath\s*=\s*\"?([^\"\n]+?)\"?\s*$", re.IGNORECASE | re.MULTILINE)
-_CONFIG_CHARACTERS = 256 * 1024
+_CONFIG_BYTES = 256 * 1024
 
 _REPOSITORY_NAMES = frozenset({"HEAD", "config", "objects", "refs", "commondir"})
 
@@ -54,8 +55,8 @@ def is_repository(folder: Path, written: Iterable[str] = ()) -> bool:
 def find_hooks(git_folder: Path, worktree: Path) -> Path | None:
     """Return the folder of hooks that a repository's `core.hooksPath` names inside the worktree, None where there is none."""
     try:
-        with open(git_folder / "config", encoding="utf-8", errors="replace") as file:
-            named = _HOOKS_PATH.findall(file.read(_CONFIG_CHARACTERS))
+        with open_folder(git_folder) as folder:
+            named = _HOOKS_PATH.findall(folder.read("config", _CONFIG_BYTES)[0].decode("utf-8", "replace"))
     except OSError:
         return None
     hooks = Path(os.path.realpath(worktree / named[-1])) if named else worktree

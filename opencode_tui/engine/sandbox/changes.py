@@ -2,15 +2,18 @@
 
 The folders of the project are listed once; later only those whose change time differs, which no command can set back, are listed
 again. Folders of installed packages are left out, and of git's folders only what names programs counts. Source: SPEC, section 6.5.
+
+Other commands may replace any folder by a link meanwhile, also by one that leads out of the project. So all that is listed, read,
+deleted and written is an entry of a folder that was opened without following links.
 """
 
 import os
-import shutil
 import stat
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable
 from contextlib import suppress
+from itertools import groupby
 from pathlib import Path
 from typing import Literal
 
@@ -18,7 +21,7 @@ from msgspec import Struct
 
 from opencode_tui.engine.permission.protected import fold, is_protected, is_secret
 from opencode_tui.engine.permission.protected_files import SKIPPED, git_folder_files, is_repository
-from opencode_tui.engine.project.repository import read_small
+from opencode_tui.storage.safe_folder import NotAFolderError, OpenFolder, open_folder
 
 FOLDER_LIMIT = 50_000
 BEFORE_S = 0.1
@@ -27,6 +30,8 @@ BEFORE_S = 0.1
 _KEPT_BYTES = 64 * 1024
 _KEPT_FILES = 2_000
 _FILE_LIMIT = 20_000
+_POINTER_BYTES = 4096
+"""Most bytes of a file by which a worktree and its repository name each other."""
 _TICK_NS = 20_000_000
 """A change this soon after another one may leave the same time behind."""
 _ENDINGS = (".json", ".jsonc", ".yml", ".yaml", ".code-workspace", ".", " ")
@@ -54,9 +59,10 @@ class Change(Struct, frozen=True):
 
 
 class _Folder(Struct, frozen=True):
-    """What is known of one folder: its change time when it was listed, the folders in it, and its entries that count."""
+    """What is known of one folder: which one was listed and its change time then, the folders in it, and its entries that count."""
 
     changed_ns: int
+    number: tuple[int, int]
     folders: tuple[str, ...]
     secret: tuple[str, ...] = ()
     protected: tuple[str, ...] = ()
@@ -114,43 +120,68 @@ class ProjectFiles:
     def record(self) -> ProtectedState:
         """Return the present state of the protected files, those in protected folders included."""
         files: dict[str, Signature] = {}
-        for path in _files(self.protected()):
-            if len(files) >= _FILE_LIMIT or path.endswith(_INERT):
-                continue
-            with suppress(OSError):
-                files[path] = _signature(path)
-                self._keep(path, files[path])
+        waiting: deque[tuple[str, list[str] | None]] = deque(
+            (str(folder), [path.name for path in paths])
+            for folder, paths in groupby(self.protected(), lambda path: path.parent)
+        )
+        folders_left = FOLDER_LIMIT
+        while waiting and folders_left > 0 and len(files) < _FILE_LIMIT:
+            path, names = waiting.popleft()
+            folders_left -= 1
+            with suppress(OSError), open_folder(Path(path)) as folder:
+                inner = self._record_entries(folder, names, files)
+                waiting.extendleft((f"{path}/{name}", None) for name in reversed(inner))
         contents = {path: self._contents[path][1] for path in files if path in self._contents}
         self._contents = {path: self._contents[path] for path in contents}
         return ProtectedState(files, contents)
 
-    def _keep(self, path: str, signature: Signature) -> None:
+    def _record_entries(self, folder: OpenFolder, names: list[str] | None, files: dict[str, Signature]) -> list[str]:
+        """Add the files of a folder, all or the named ones, and return the folders in it."""
+        folders: list[str] = []
+        for name in [name for name, _ in folder.scan()] if names is None else names:
+            if name.endswith(_INERT) or len(files) >= _FILE_LIMIT:
+                continue
+            with suppress(OSError):
+                facts = folder.status(name)
+                if stat.S_ISDIR(facts.st_mode):
+                    folders.append(name)
+                    continue
+                path = f"{folder.path}/{name}"
+                files[path] = _signature(facts)
+                self._keep(folder, name, path, files[path])
+        return folders
+
+    def _keep(self, folder: OpenFolder, name: str, path: str, signature: Signature) -> None:
         """Read a small file whose content is not known."""
         kept = self._contents.get(path)
         if kept is not None and kept[0] == signature:
             return
         self._contents.pop(path, None)
         if stat.S_ISREG(signature[0]) and signature[1] <= _KEPT_BYTES and len(self._contents) < _KEPT_FILES:
-            self._contents[path] = signature, Path(path).read_bytes()
+            content, facts = folder.read(name, _KEPT_BYTES + 1)
+            if _signature(facts) == signature:
+                self._contents[path] = signature, content
 
     def _is_own_worktree(self, path: Path) -> bool:
         common = self._git_folder or Path(self._root, ".git")
         if path.name == "commondir" and path.parent.parent == common / "worktrees":
-            return (read_small(path) or "").strip() == "../.."
+            return _read_pointer(path) == "../.."
         if path.name != ".git" or path.parent == Path(self._root):
             return False
-        target = (read_small(path) or "").removeprefix("gitdir:").strip()
+        target = _read_pointer(path).removeprefix("gitdir:").strip()
         return bool(target) and Path(os.path.realpath(target)).parent == common / "worktrees"
 
     def _listed(self, path: str, known: _Folder | None) -> _Folder | None:
         try:
-            changed_ns = os.stat(path, follow_symlinks=False).st_ctime_ns
-            if known is not None and known.changed_ns == changed_ns:
-                return known
-            if time.time_ns() < changed_ns + _TICK_NS:
-                changed_ns = 0
-            with os.scandir(path) as entries:
-                found = _classified(path, list(entries), changed_ns, self._root)
+            if known is not None:
+                # Only compared: a folder with the same number and time is the one that was listed, wherever the path leads now.
+                facts = os.stat(path, follow_symlinks=False)
+                if facts.st_ctime_ns == known.changed_ns and (facts.st_ino, facts.st_dev) == known.number:
+                    return known
+            with open_folder(Path(path)) as folder:
+                facts = folder.status(".")
+                is_past = time.time_ns() >= facts.st_ctime_ns + _TICK_NS
+                found = _classified(folder, facts, facts.st_ctime_ns if is_past else 0, self._root)
         except OSError:
             self._known.pop(path, None)
             return None
@@ -172,58 +203,101 @@ def compare(before: ProtectedState, after: ProtectedState) -> list[Change]:
     return changes
 
 
-def undo(changes: Iterable[Change], before: ProtectedState, *, keeps_copies: bool = False) -> list[Path]:
-    """Delete the files that were created and restore the others; return those for which that failed.
+def undo(changes: Iterable[Change], before: ProtectedState, *, keeps_copies: bool = False) -> dict[Path, str]:
+    """Delete the files that were created and restore the others; return those for which that failed, with the reason.
 
-    A large file, a link and anything special that was changed cannot be restored. With `keeps_copies` what would be lost stays
-    beside, as `NAME.not-approved`.
+    A large file, a link and anything special that was changed cannot be restored, nor can a file whose folder is a link now. With
+    `keeps_copies` what would be lost stays beside, as `NAME.not-approved`. So do new files where an old one cannot be restored for
+    that reason: they may be that file, moved. A folder is never deleted.
     """
-    remove = _move_aside if keeps_copies else _delete
-    left: list[Path] = []
-    for change in changes:
-        old = before.files.get(str(change.path))
-        content = before.contents.get(str(change.path))
+    changes = list(changes)
+    restored = [change for change in changes if str(change.path) in before.files]
+    created = [change for change in changes if str(change.path) not in before.files]
+    keeps_created = keeps_copies or not all(_can_enter(change.path.parent) for change in restored)
+    left: dict[Path, str] = {}
+    for change in sorted(created, key=lambda one: one.path, reverse=True):
         try:
-            if old is None:
-                remove(change.path)
-            elif content is None:
-                left.append(change.path)
-            else:
-                remove(change.path)
-                change.path.parent.mkdir(parents=True, exist_ok=True)
-                descriptor = os.open(change.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, stat.S_IMODE(old[0]))
-                with open(descriptor, "wb") as file:
-                    os.fchmod(descriptor, stat.S_IMODE(old[0]))
-                    file.write(content)
-        except OSError:
-            left.append(change.path)
+            with open_folder(change.path.parent) as folder:
+                _remove(folder, change.path.name, keeps_copy=keeps_created)
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            if not isinstance(error, NotAFolderError) or error.is_link:
+                left[change.path] = _explain(error)
+    for change in restored:
+        mode, content = before.files[str(change.path)][0], before.contents.get(str(change.path))
+        if content is None:
+            left[change.path] = "its old content is not known"
+            continue
+        try:
+            with open_folder(change.path.parent, made=[]) as folder:
+                is_folder = (found := folder.find(change.path.name)) is not None and stat.S_ISDIR(found.st_mode)
+                _remove(folder, change.path.name, keeps_copy=keeps_copies or is_folder)
+                _write(folder, change.path.name, content, stat.S_IMODE(mode))
+        except OSError as error:
+            left[change.path] = _explain(error)
     return left
 
 
-def _classified(folder: str, entries: "list[os.DirEntry[str]]", changed_ns: int, root: str) -> _Folder:
-    names = {entry.name.casefold() for entry in entries}
+def _can_enter(path: Path) -> bool:
+    """Return whether a path has no link and no file in it."""
+    with suppress(FileNotFoundError):
+        try:
+            with open_folder(path):
+                return True
+        except NotAFolderError:
+            return False
+    return True
+
+
+def _remove(folder: OpenFolder, name: str, *, keeps_copy: bool) -> None:
+    """Delete or rename an entry, or do nothing where there is none. Raises OSError for a folder that is not to be kept."""
+    if keeps_copy:
+        _move_aside(folder, name)
+        return
+    with suppress(FileNotFoundError):
+        folder.remove(name)
+
+
+def _explain(error: OSError) -> str:
+    if isinstance(error, NotAFolderError):
+        return f"{error.filename} is a {'link' if error.is_link else 'file'} now"
+    return error.strerror or str(error)
+
+
+def _write(folder: OpenFolder, name: str, content: bytes, mode: int) -> None:
+    descriptor = folder.create(name, mode)
+    with open(descriptor, "wb") as file:
+        folder.set_file_mode(descriptor, mode)
+        file.write(content)
+
+
+def _classified(opened: OpenFolder, facts: os.stat_result, changed_ns: int, root: str) -> _Folder:
+    folder, entries, number = opened.path, opened.scan(), (facts.st_ino, facts.st_dev)
+    names = {name.casefold() for name, _ in entries}
     if folder != root and names & {"objects", "commondir"} and is_repository(Path(folder)):
-        return _Folder(changed_ns, (), repositories=(folder,))
+        return _Folder(changed_ns, number, (), repositories=(folder,))
     folders: list[str] = []
     secret: list[str] = []
     protected: list[str] = []
     repositories: list[str] = []
     is_below_dots = "/." in folder[len(root) :]
-    for entry in entries:
-        is_folder = entry.is_dir(follow_symlinks=False)
-        if not (is_below_dots or _may_count(entry.name)):
-            folders += [entry.path] if is_folder and entry.name not in SKIPPED else []
+    for name, is_folder in entries:
+        may_count = is_below_dots or _may_count(name)
+        if not may_count and not (is_folder and name not in SKIPPED):
             continue
-        name = fold(entry.name)
-        if name == ".git" and is_folder:
-            repositories.append(entry.path)
-        elif is_protected(entry.path, root) and not (is_folder and name == ".opencode" and _has_plans(entry.path)):
-            protected.append(entry.path)
+        path = f"{folder}/{name}"
+        if not may_count:
+            folders.append(path)
+        elif (folded := fold(name)) == ".git" and is_folder:
+            repositories.append(path)
+        elif is_protected(path, root) and not (is_folder and folded == ".opencode" and _has_plans(opened, name)):
+            protected.append(path)
         elif is_folder:
-            folders += [] if entry.name in SKIPPED else [entry.path]
-        elif is_secret(entry.path):
-            secret.append(entry.path)
-    return _Folder(changed_ns, tuple(folders), tuple(secret), tuple(protected), tuple(repositories))
+            folders += [] if name in SKIPPED else [path]
+        elif is_secret(path):
+            secret.append(path)
+    return _Folder(changed_ns, number, tuple(folders), tuple(secret), tuple(protected), tuple(repositories))
 
 
 def _may_count(name: str) -> bool:
@@ -241,39 +315,30 @@ def _may_count(name: str) -> bool:
     )
 
 
-def _has_plans(folder: str) -> bool:
+def _has_plans(opened: OpenFolder, name: str) -> bool:
     """Return whether a folder has plans in it, which are not protected."""
-    return os.path.lexists(os.path.join(folder, "plans"))
+    with suppress(OSError), opened.enter(name) as folder:
+        return folder.find("plans") is not None
+    return False
 
 
-def _files(paths: Sequence[Path]) -> Iterator[str]:
-    """Yield the files among the paths and below those that are folders."""
-    for path in paths:
-        if not path.is_dir() or path.is_symlink():
-            yield str(path)
-            continue
-        for folder, _, names in os.walk(path):
-            yield from (os.path.join(folder, name) for name in names)
+def _read_pointer(path: Path) -> str:
+    """Return the text of a small file; empty where it cannot be read."""
+    with suppress(OSError), open_folder(path.parent) as folder:
+        return os.fsdecode(folder.read(path.name, _POINTER_BYTES)[0]).strip()
+    return ""
 
 
-def _signature(path: str) -> Signature:
-    facts = os.lstat(path)
+def _signature(facts: os.stat_result) -> Signature:
     return facts.st_mode, facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns, facts.st_ino
 
 
-def _move_aside(path: Path) -> None:
+def _move_aside(folder: OpenFolder, name: str) -> None:
     """Rename a file, or do nothing where there is none; a name is never used twice."""
-    if not os.path.lexists(path):
+    if folder.find(name) is None:
         return
-    target, number = path.with_name(f"{path.name}{NOT_APPROVED}"), 1
-    while os.path.lexists(target):
+    target, number = f"{name}{NOT_APPROVED}", 1
+    while folder.find(target) is not None:
         number += 1
-        target = path.with_name(f"{path.name}{NOT_APPROVED}-{number}")
-    os.rename(path, target)
-
-
-def _delete(path: Path) -> None:
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path)
-    else:
-        path.unlink(missing_ok=True)
+        target = f"{name}{NOT_APPROVED}-{number}"
+    folder.rename(name, target)

@@ -9,6 +9,7 @@ import socket
 import threading
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from itertools import groupby
 from pathlib import Path
 from secrets import token_hex
 from typing import TYPE_CHECKING, Literal
@@ -167,14 +168,18 @@ class Sandbox:
             confined.access.close()
         return await asyncio.to_thread(self._compare, confined)
 
-    async def remove(self, paths: Sequence[Path], *, keeps_copies: bool = False) -> list[Path]:
-        """Take changes that `changes` returned back: delete new files, restore others. Returns the paths for which that failed.
+    async def remove(self, paths: Sequence[Path], *, keeps_copies: bool = False) -> dict[Path, str]:
+        """Take changes that `changes` returned back: delete new files, restore others. Returns what failed, with the reasons.
 
         With `keeps_copies` what would be lost stays beside, as `NAME.not-approved`.
         """
         chosen = [self._undoable.pop(path) for path in paths if path in self._undoable]
-        left = [await asyncio.to_thread(undo, [change], before, keeps_copies=keeps_copies) for change, before in chosen]
-        return [path for one in left for path in one]
+        left: dict[Path, str] = {}
+        for _, group in groupby(chosen, lambda one: id(one[1])):
+            found = list(group)
+            changes = [change for change, _ in found]
+            left |= await asyncio.to_thread(undo, changes, found[0][1], keeps_copies=keeps_copies)
+        return left
 
     async def allows(self, host: str) -> bool:
         """Return whether confined commands may reach a host; without a way to limit them to hosts, they may not."""

@@ -45,7 +45,7 @@ def delete_abandoned(paths: Paths) -> None:
     """Delete the temp folders without a session that no command has used for a week. Blocks."""
     oldest = time.time() - KEEP_S
     with suppress(OSError), open_folder(Path(os.path.realpath(temp_folder(paths, "_").parent))) as folder:
-        old = [name for name in (entry.name for entry in folder.scan()) if _changed_s(folder, name) < oldest]
+        old = [name for name, _ in folder.scan() if _changed_s(folder, name) < oldest]
         used = {path.stem[-_NAME_CHARS:] for path in paths.storage.glob("session/*/*.json")} if old else set[str]()
         for name in old:
             if name not in used:

@@ -149,7 +149,7 @@ def test_changes_of_protected_files_are_found_and_undone(repo: Repo, name: str) 
     found = {str(change.path.relative_to(repo.path)): change.kind for change in changed}
     assert {path: found.get(path) for path in expected} == expected
     assert [path for path in found if path not in expected and not path.startswith("n/.git/")] == []
-    assert undo(changed, before) == []
+    assert undo(changed, before) == {}
     files.refresh()
     assert compare(before, files.record()) == []
 
@@ -181,7 +181,7 @@ def test_a_large_changed_file_cannot_be_restored(repo: Repo) -> None:
     files.refresh()
     before = files.record()
     large.write_text("y")
-    assert undo(compare(before, files.record()), before) == [large]
+    assert undo(compare(before, files.record()), before) == {large: "its old content is not known"}
     assert large.read_text() == "y"
 
 
@@ -194,7 +194,113 @@ def test_an_undo_without_a_decision_keeps_the_new_content_beside(repo: Repo) -> 
     repo.write(".vscode/settings.json", "made")
     files.refresh()
     found = [one for one in compare(before, files.record()) if one.path.name in (".envrc", "settings.json")]
-    assert undo(found, before, keeps_copies=True) == []
+    assert undo(found, before, keeps_copies=True) == {}
     names = (".envrc", ".envrc.not-approved", ".envrc.not-approved-2", ".vscode/settings.json.not-approved")
     assert [(repo.path / name).read_text() for name in names] == ["x", "older", "new", "made"]
     assert not (repo.path / ".vscode/settings.json").exists()
+
+
+class Home:
+    """A home folder beside the project, with files of protected names, and the links to it that a command may make."""
+
+    def __init__(self, repo: Repo, *, is_absolute: bool) -> None:
+        self.path = repo.path.parent / "home"
+        self.target = self.path if is_absolute else Path("..") / self.path.name
+        (self.path / ".ssh").mkdir(parents=True)
+        for name in (".bashrc", ".ssh/authorized_keys"):
+            (self.path / name).write_text("the user's")
+
+    def files(self) -> dict[str, str]:
+        return {str(path.relative_to(self.path)): path.read_text() for path in self.path.rglob("*") if path.is_file()}
+
+    def replace_by_link(self, folder: Path, kept: str) -> None:
+        """Rename a folder, and make a link to the home in its place."""
+        folder.rename(folder.with_name(kept))
+        folder.symlink_to(self.target)
+
+
+@pytest.fixture(params=["relative", "absolute"])
+def home(repo: Repo, request: pytest.FixtureRequest) -> Home:
+    return Home(repo, is_absolute=request.param == "absolute")
+
+
+def test_a_folder_that_became_a_link_is_not_written_through(repo: Repo, home: Home) -> None:
+    repo.write("dot/.bashrc", "of the repository")
+    files, owned = ProjectFiles(repo.path), home.files()
+    files.refresh()
+    before = files.record()
+    home.replace_by_link(repo.path / "dot", "old")
+    files.refresh()
+    changed = compare(before, files.record())
+    assert {(str(one.path.relative_to(repo.path)), one.kind) for one in changed} == {
+        ("dot/.bashrc", "deleted"),
+        ("old/.bashrc", "created"),
+    }
+    left = undo(changed, before)
+    assert home.files() == owned
+    assert left == {repo.path / "dot/.bashrc": f"{repo.path}/dot is a link now"}
+    assert (repo.path / "old/.bashrc.not-approved").read_text() == "of the repository"
+
+
+@pytest.mark.parametrize("name", [".bashrc", ".ssh/authorized_keys"])
+def test_a_link_in_the_place_of_a_new_file_s_folder_deletes_nothing(repo: Repo, home: Home, name: str) -> None:
+    files, owned = ProjectFiles(repo.path), home.files()
+    files.refresh()
+    before = files.record()
+    repo.write(f"a/{name}", "new")
+    files.refresh()
+    changed = compare(before, files.record())
+    home.replace_by_link(repo.path / "a", "b")
+    left = undo(changed, before)
+    assert home.files() == owned
+    assert left == {repo.path / "a" / name: f"{repo.path}/a is a link now"}
+
+
+def test_the_search_does_not_follow_a_link_made_meanwhile(repo: Repo, home: Home) -> None:
+    (repo.path / "a").mkdir()
+    calls = 0
+
+    def clock() -> (
+        float
+    ):  # called for the deadline, then before each folder: the first one below the project comes third
+        nonlocal calls
+        if (repo.path / "begin").exists():
+            calls += 1
+        if calls == 3:
+            home.replace_by_link(repo.path / "a", "b")
+        return 0.0
+
+    files, owned = ProjectFiles(repo.path, clock=clock), home.files()
+    files.refresh(limit_s=1)
+    before = files.record()
+    repo.write("begin", "")
+    files.refresh(limit_s=1)
+    assert (repo.path / "a").is_symlink()
+    changed = compare(before, files.record())
+    undo(changed, before)
+    assert home.files() == owned
+    assert changed == []
+
+
+def test_a_pipe_in_the_place_of_git_s_settings_does_not_stop_the_search(repo: Repo) -> None:
+    files = ProjectFiles(repo.path)
+    files.refresh()
+    before = files.record()
+    (repo.path / ".git/config").unlink()
+    os.mkfifo(repo.path / ".git/config")
+    changed = compare(before, files.record())
+    assert [(one.path, one.kind) for one in changed] == [(repo.path / ".git/config", "changed")]
+    assert undo(changed, before) == {}
+    assert (repo.path / ".git/config").is_file()
+
+
+def test_a_folder_in_the_place_of_a_file_is_moved_away(repo: Repo) -> None:
+    files = ProjectFiles(repo.path)
+    files.refresh()
+    before = files.record()
+    (repo.path / ".envrc").unlink()
+    repo.write(".envrc/work", "x")
+    files.refresh()
+    assert undo(compare(before, files.record()), before) == {}
+    assert (repo.path / ".envrc").read_text() == "x"
+    assert list((repo.path / ".envrc.not-approved").iterdir()) == []

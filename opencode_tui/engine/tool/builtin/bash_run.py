@@ -165,10 +165,10 @@ class CommandRun(Struct, frozen=True):
         except PermissionRefused:
             async with self.context.commands():
                 failed = await sandbox.remove([change.path for change in changes])
-            kept = {os.fspath(path) for path in failed}
-            undone = [path for path, change in files.items() if os.fspath(change.path) not in kept]
+            undone = [path for path, change in files.items() if change.path not in failed]
             facts["undone"] = undone
-            left = f" Could not undo: {', '.join(sorted(kept))}." if kept else ""
+            kept = [f"{path} ({failed[change.path]})" for path, change in files.items() if change.path in failed]
+            left = f" Could not undo: {', '.join(kept)}." if kept else ""
             return [f"Undid changes of protected files that were not approved: {', '.join(undone) or 'none'}.{left}"]
         return []
 

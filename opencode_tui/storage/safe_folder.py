@@ -281,10 +281,11 @@ class Disk:
         return OpenFolder(path, descriptor)
 
 
-def open_folder(path: Path, *, made: list[Path] | None = None) -> AbstractContextManager[OpenFolder]:
+def open_folder(path: Path | str, *, made: list[Path] | None = None) -> AbstractContextManager[OpenFolder]:
     """Open a folder by its real path, as `Disk.open` does; the user need not be able to list it."""
-    anchor = path.anchor
-    return Disk(anchor, _ENTERED_FOLDER).open(path.as_posix()[len(anchor) :], made=made)
+    written = os.fspath(path)
+    start = len(os.path.splitdrive(written)[0]) + 1
+    return Disk(written[:start], _ENTERED_FOLDER).open(written[start:].replace(os.sep, "/"), made=made)
 
 
 def _open_at_once(path: str, flags: int) -> int | None:

@@ -14,6 +14,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Literal
 
@@ -62,7 +63,7 @@ class _Folder(Struct, frozen=True):
     """What is known of one folder: which one was listed and its change time then, the folders in it, and its entries that count."""
 
     changed_ns: int
-    number: tuple[int, int]
+    number: int
     folders: tuple[str, ...]
     secret: tuple[str, ...] = ()
     protected: tuple[str, ...] = ()
@@ -109,26 +110,26 @@ class ProjectFiles:
 
         Files by which a worktree and this repository name each other are left out while they do: git removes them with it.
         """
-        found: list[Path] = []
-        repositories = [Path(path) for folder in self._known.values() for path in folder.repositories]
+        known = [folder for folder in self._known.values() if folder.protected or folder.repositories]
+        repositories = [Path(path) for folder in known for path in folder.repositories]
         if self._git_folder is not None:
             repositories.append(self._git_folder)
-        found += [path for one in repositories for path in git_folder_files(one)]
-        found += [Path(path) for folder in self._known.values() for path in folder.protected]
+        found = [path for one in repositories for path in git_folder_files(one)]
+        found += [Path(path) for folder in known for path in folder.protected]
         return tuple(path for path in found if not self._is_own_worktree(path))
 
     def record(self) -> ProtectedState:
         """Return the present state of the protected files, those in protected folders included."""
         files: dict[str, Signature] = {}
         waiting: deque[tuple[str, list[str] | None]] = deque(
-            (str(folder), [path.name for path in paths])
-            for folder, paths in groupby(self.protected(), lambda path: path.parent)
+            (folder, [name for _, _, name in group])
+            for folder, group in groupby((str(path).rpartition("/") for path in self.protected()), itemgetter(0))
         )
         folders_left = FOLDER_LIMIT
         while waiting and folders_left > 0 and len(files) < _FILE_LIMIT:
             path, names = waiting.popleft()
             folders_left -= 1
-            with suppress(OSError), open_folder(Path(path)) as folder:
+            with suppress(OSError), open_folder(path) as folder:
                 inner = self._record_entries(folder, names, files)
                 waiting.extendleft((f"{path}/{name}", None) for name in reversed(inner))
         contents = {path: self._contents[path][1] for path in files if path in self._contents}
@@ -176,9 +177,9 @@ class ProjectFiles:
             if known is not None:
                 # Only compared: a folder with the same number and time is the one that was listed, wherever the path leads now.
                 facts = os.stat(path, follow_symlinks=False)
-                if facts.st_ctime_ns == known.changed_ns and (facts.st_ino, facts.st_dev) == known.number:
+                if facts.st_ctime_ns == known.changed_ns and facts.st_ino == known.number:
                     return known
-            with open_folder(Path(path)) as folder:
+            with open_folder(path) as folder:
                 facts = folder.status(".")
                 is_past = time.time_ns() >= facts.st_ctime_ns + _TICK_NS
                 found = _classified(folder, facts, facts.st_ctime_ns if is_past else 0, self._root)
@@ -273,7 +274,7 @@ def _write(folder: OpenFolder, name: str, content: bytes, mode: int) -> None:
 
 
 def _classified(opened: OpenFolder, facts: os.stat_result, changed_ns: int, root: str) -> _Folder:
-    folder, entries, number = opened.path, opened.scan(), (facts.st_ino, facts.st_dev)
+    folder, entries, number = opened.path, opened.scan(), facts.st_ino
     names = {name.casefold() for name, _ in entries}
     if folder != root and names & {"objects", "commondir"} and is_repository(Path(folder)):
         return _Folder(changed_ns, number, (), repositories=(folder,))

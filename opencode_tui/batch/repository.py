@@ -1,13 +1,12 @@
 """The repositories that a worker got as bundles: one clone for each SHA-256 of a bundle, and a bounded number of them."""
 
 import asyncio
-import shutil
 import uuid
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
-from opencode_tui.client.bundles import clone_bundle
+from opencode_tui.client.bundles import clone_bundle, delete_folder
 
 MAX_CLONES = 8
 """Clones that stay while no task uses them; beyond that the one that was used longest ago is deleted."""
@@ -51,4 +50,4 @@ class ClonedRepositories:
             old = self._folder / f".{name}.{uuid.uuid4().hex}"
             with suppress(FileNotFoundError):  # it was never cloned
                 (self._folder / name).rename(old)  # at once: a task that needs it from now on clones it again
-            await asyncio.to_thread(shutil.rmtree, old, ignore_errors=True)
+            await asyncio.to_thread(delete_folder, old)

@@ -23,6 +23,7 @@ _ENTERED_FOLDER = _FOLDER | getattr(os, "O_PATH", 0)
 READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | _FLAGS
 """Flags to open a file without following a link and without waiting for the writer of a pipe."""
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _FLAGS
+_APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_NONBLOCK", 0) | _FLAGS
 _CHUNK = 1 << 20
 _OPENAT2 = 437
 _AT_CWD = -100
@@ -116,6 +117,10 @@ class OpenFolder:
     def create(self, name: str, mode: int = 0o600) -> int:
         """Return a descriptor of a new file; raises FileExistsError when the name is in use."""
         return os.open(self._at(name), _CREATE, mode, dir_fd=self.descriptor)
+
+    def open_to_append(self, name: str) -> int:
+        """Return a descriptor of a file, created where there is none, that writes at its end."""
+        return os.open(self._at(name), _APPEND, 0o666, dir_fd=self.descriptor)
 
     def write(self, descriptor: int, data: memoryview) -> int:
         """Write some of the bytes and return how many."""

@@ -90,7 +90,7 @@ def _write(pieces: "Iterable[str]", name: str) -> None:
     from pathlib import Path
 
     from opencode_tui.cli.terminal import print_result
-    from opencode_tui.text.export.file import write_new
+    from opencode_tui.client.user_files import write_new
 
     if name == "-":
         for piece in pieces:

@@ -10,6 +10,7 @@ from opencode_tui.engine.tool.files.text_format import decode, is_binary
 from opencode_tui.engine.tool.search.python_search import rules_below
 from opencode_tui.schema.api.file import FileContent, FileEntry
 from opencode_tui.schema.error import NotFoundError, OpencodeError, ToolError
+from opencode_tui.storage.safe_folder import open_folder
 
 SIZE_LIMIT = 16 * 1024 * 1024
 """Maximum size in bytes of a file that is returned."""
@@ -40,9 +41,13 @@ class FileBrowser:
         file = self._inside(path)
         if not file.is_file():
             raise NotFoundError(f"no file {path!r} in this project")
-        if file.stat().st_size > SIZE_LIMIT:
+        try:
+            with open_folder(file.parent) as folder:
+                data, status = folder.read(file.name, SIZE_LIMIT + 1)
+        except OSError:
+            raise NotFoundError(f"no file {path!r} in this project") from None
+        if max(len(data), status.st_size) > SIZE_LIMIT:
             raise OpencodeError(f"{path!r} is larger than {SIZE_LIMIT >> 20} MB; open it with another program")
-        data = file.read_bytes()
         mime = mimetypes.guess_type(file.name)[0] or "application/octet-stream"
         if mime.startswith(_SHOWN) and not mime.endswith("+xml"):
             return FileContent(

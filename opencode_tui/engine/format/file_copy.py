@@ -6,13 +6,13 @@ path; the file itself is written by the edit alone. The program may have replace
 
 import os
 import re
-import shutil
 import tempfile
 from pathlib import Path
 
 from msgspec import Struct
 
 from opencode_tui.storage.safe_folder import open_folder
+from opencode_tui.storage.task_folders import delete_folder
 
 _MOST_ENTRIES = 300
 """Most entries of a folder that are linked, those whose names begin with a dot first: most settings are among them."""
@@ -35,7 +35,7 @@ class FileCopy(Struct, frozen=True):
 
     def delete(self) -> None:
         """Delete the copy with its folder. Blocks."""
-        shutil.rmtree(self.root, ignore_errors=True)
+        delete_folder(self.root)
 
 
 def copy_file(path: Path, data: bytes, *, worktree: Path, directory: Path, is_plain: bool, scratch: Path) -> FileCopy:
@@ -59,7 +59,7 @@ def copy_file(path: Path, data: bytes, *, worktree: Path, directory: Path, is_pl
                 _link_entries(folder, made, without=name)
         copy.path.write_bytes(data)
     except BaseException:
-        shutil.rmtree(root, ignore_errors=True)
+        delete_folder(root)
         raise
     return copy
 
@@ -71,9 +71,11 @@ def _steps(worktree: Path, inner: Path) -> list[tuple[Path, str]]:
 
 def _link_entries(folder: Path, made: Path, *, without: str) -> None:
     try:
-        names = sorted(os.listdir(folder), key=lambda name: (not name.startswith("."), name))
+        with open_folder(folder) as opened:
+            found = [name for name, _ in opened.scan()]
     except OSError:  # a new file in a new folder
         return
+    names = sorted(found, key=lambda name: (not name.startswith("."), name))
     for name in [name for name in names if name != without][:_MOST_ENTRIES]:
         (made / name).symlink_to(folder / name)
 

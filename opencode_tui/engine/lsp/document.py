@@ -1,11 +1,13 @@
 """Documents as language servers know them: versions, whole texts, positions in UTF-8 or UTF-16 units."""
 
 import os
+import stat
 from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import unquote, urlsplit
 
 from opencode_tui.schema.record import JsonObject
+from opencode_tui.storage.safe_folder import open_folder
 
 Encoding = Literal["utf-8", "utf-16", "utf-32"]
 """The unit in which a server counts characters."""
@@ -38,16 +40,13 @@ class Document:
 
 
 def read_text(path: Path) -> tuple[str, tuple[int, int]] | None:
-    """Return a file's text and its stamp (time, size); None when it is gone, large or binary. Blocks."""
+    """Return the text of a file at a real path and its stamp (time, size); None when it is gone, large or binary. Blocks."""
     try:
-        with open(path, "rb") as file:
-            status = os.fstat(file.fileno())
-            if status.st_size > MAX_BYTES:
-                return None
-            data = file.read(MAX_BYTES)
+        with open_folder(path.parent) as folder:
+            data, status = folder.read(path.name, MAX_BYTES)
     except OSError:
         return None
-    if b"\0" in data[:4096]:
+    if status.st_size > MAX_BYTES or not stat.S_ISREG(status.st_mode) or b"\0" in data[:4096]:
         return None
     return data.decode("utf-8-sig", "replace"), (status.st_mtime_ns, status.st_size)
 

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from opencode_tui.engine.project.git import SafeGit
 from opencode_tui.schema.error import GitUnavailableError
-from opencode_tui.storage.safe_folder import READ
+from opencode_tui.storage.safe_folder import open_folder
 
 TIMEOUT_S = 600.0
 """How long git may read or write all files of a work tree: on a busy disk 50,000 files take more than half a minute."""
@@ -52,7 +52,7 @@ async def read_changes(
             return await _diff(git, path, base, folder, variables)
         finally:
             for place, kept in reversed(hidden):
-                await asyncio.to_thread(kept.rename, place)
+                await asyncio.to_thread(_move, kept, place)
 
 
 def copy_regular_file(source: Path, target: Path) -> bool:
@@ -61,16 +61,22 @@ def copy_regular_file(source: Path, target: Path) -> bool:
     By the time of the index git knows which files may have changed in the moment in which they were added.
     """
     try:
-        opened = os.open(source, READ)
+        with open_folder(source.parent) as folder, open(folder.open_to_read(source.name), "rb") as file:
+            facts = os.fstat(file.fileno())
+            if not stat.S_ISREG(facts.st_mode):
+                return False
+            data = file.read()
     except OSError:
         return False
-    with open(opened, "rb") as file:
-        facts = os.fstat(opened)
-        if not stat.S_ISREG(facts.st_mode):
-            return False
-        target.write_bytes(file.read())
+    target.write_bytes(data)
     os.utime(target, ns=(facts.st_atime_ns, facts.st_mtime_ns))
     return True
+
+
+def _move(source: Path, target: Path) -> None:
+    """Move an entry of one folder to another; what became a link meanwhile is not followed. Blocks. Raises OSError."""
+    with open_folder(source.parent) as folder, open_folder(target.parent) as into:
+        folder.move(source.name, into, target.name)
 
 
 def name_alternates(objects: Sequence[Path]) -> str:
@@ -99,7 +105,7 @@ async def _hide_repositories(
         for place in found:
             kept = folder / f"git-{len(hidden)}"
             try:
-                await asyncio.to_thread(place.rename, kept)
+                await asyncio.to_thread(_move, place, kept)
             except OSError:
                 return hidden
             hidden.append((place, kept))

@@ -114,7 +114,7 @@ def _write(
     folder: Path, name: str, info: SessionInfo, messages: Sequence[MessageWithParts], *, is_redacted: bool
 ) -> str:
     """Write a session to a new file; return its name in the folder and what was left out. Blocks. Raises OpencodeError."""
-    from opencode_tui.text.export.file import write_new
+    from opencode_tui.client.user_files import write_new
 
     path, report = folder / Path(name).expanduser(), ""
     if is_redacted:

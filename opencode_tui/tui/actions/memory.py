@@ -6,7 +6,6 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from opencode_tui.schema.error import OpencodeError
 from opencode_tui.text.quantity import short_path
 from opencode_tui.tui.dialogs.confirm import ConfirmPanel, Question
 from opencode_tui.tui.dialogs.listing import Choice, ListContent
@@ -71,7 +70,9 @@ class MemoryActions(Struct, frozen=True):
 
     async def _append(self, path: Path, rule: str) -> None:
         self.panels.close()
-        await asyncio.to_thread(_append_rule, path, rule)
+        from opencode_tui.client.user_files import append_line  # only for a new rule
+
+        await asyncio.to_thread(append_line, path, f"- {rule}")
         self.screen.show_note("done", "Rule added", f"{path} · /memory edits it")
 
     async def _choose(self) -> None:
@@ -103,17 +104,3 @@ def _last_lines(path: Path) -> list[str]:
     except OSError:
         return []
     return [line for line in lines if line.strip()][-_SHOWN_LINES:]
-
-
-def _append_rule(path: Path, rule: str) -> None:
-    """Append a list item to a file. Blocks. Raises OpencodeError for a link, which a repository may have made."""
-    if path.is_symlink():
-        raise OpencodeError(f"{path} is a link; edit the file it leads to yourself")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        present = path.read_bytes() if path.exists() else b""
-        gap = b"" if not present or present.endswith(b"\n") else b"\n"
-        with path.open("ab") as file:
-            file.write(gap + f"- {rule}\n".encode("utf-8", "surrogateescape"))
-    except OSError as error:
-        raise OpencodeError(f"{path} cannot be written ({error.strerror})") from error

@@ -125,8 +125,8 @@ class SessionSets:
         )
 
     async def _export(self, infos: Sequence[SessionInfo]) -> str:
+        from opencode_tui.client.user_files import write_new
         from opencode_tui.text.conversation import to_markdown
-        from opencode_tui.text.export.file import write_new
 
         for info in infos:
             messages = await self._control.client.messages.list(info.id)

@@ -25,6 +25,7 @@ from opencode_tui.schema.ids import Identifier
 from opencode_tui.schema.permission import Ruleset
 from opencode_tui.schema.session.message import UserMessage
 from opencode_tui.schema.session.part import AnyPart, FilePart, FilePartSource, TextPart
+from opencode_tui.storage.safe_folder import open_folder
 
 if TYPE_CHECKING:
     from opencode_tui.engine.lsp.symbols import FoundSymbol
@@ -121,7 +122,7 @@ class Attachments(Struct, frozen=True):
                 self._note(message, text),
                 self._part(message, given, given.url, mime),
             ]
-        data = await asyncio.to_thread(_data_url, path, given.mime)
+        data = await asyncio.to_thread(self._data_url, path, given.mime)
         return [
             self._note(message, f"Called the Read tool with the following input: {_call(str(path))}"),
             self._part(message, given, data, given.mime),
@@ -151,6 +152,17 @@ class Attachments(Struct, frozen=True):
         if not written.is_relative_to(self.worktree) or os.path.realpath(path) == str(written):
             return None
         return find_objection(path, self.worktree)
+
+    def _data_url(self, path: Path, mime: str) -> str:
+        """Return the content of a file. The file that is read is checked itself: its name may lead elsewhere by now."""
+        written, real = Path(os.path.normpath(path)), Path(os.path.realpath(path))
+        if written.is_relative_to(self.worktree) and real != written and (found := find_objection(real, self.worktree)):
+            raise OpencodeError(f"{found}; name that file itself to attach it")
+        with open_folder(real.parent) as folder:
+            data, status = folder.read(real.name, MAX_BYTES + 1)
+        if max(len(data), status.st_size) > MAX_BYTES:
+            raise OpencodeError(f"{path} has {status.st_size} bytes; at most {MAX_BYTES} can be attached")
+        return f"data:{mime};base64,{base64.b64encode(data).decode('ascii')}"
 
     async def _read(self, message: UserMessage, arguments: dict[str, Any]) -> str:
         tool = self.tools.get("read")
@@ -263,10 +275,3 @@ def _last_line(symbol_range: dict[str, Any] | None) -> int | None:
     except (KeyError, TypeError):
         return None
     return line + 1 if isinstance(line, int) else None
-
-
-def _data_url(path: Path, mime: str) -> str:
-    size = path.stat().st_size
-    if size > MAX_BYTES:
-        raise OpencodeError(f"{path} has {size} bytes; at most {MAX_BYTES} can be attached")
-    return f"data:{mime};base64,{base64.b64encode(path.read_bytes()).decode('ascii')}"

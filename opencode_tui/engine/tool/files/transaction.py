@@ -126,8 +126,8 @@ class FileTransaction:
         if not self._committed:
             for folder in reversed(self._made):
                 # Someone else may have put a file there meanwhile: then the folder stays.
-                with contextlib.suppress(OSError):
-                    folder.rmdir()
+                with contextlib.suppress(OSError), open_folder(folder.parent) as parent:
+                    parent.remove_folder(folder.name)
 
     def _rollback(self) -> None:
         stranded: list[str] = []

@@ -7,6 +7,7 @@ new objects go to a temporary folder.
 import asyncio
 import os
 import stat
+import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -61,12 +62,11 @@ def copy_regular_file(source: Path, target: Path) -> bool:
     By the time of the index git knows which files may have changed in the moment in which they were added.
     """
     try:
-        with open_folder(source.parent) as folder, open(folder.open_to_read(source.name), "rb") as file:
-            facts = os.fstat(file.fileno())
-            if not stat.S_ISREG(facts.st_mode):
-                return False
-            data = file.read()
+        with open_folder(source.parent) as folder:
+            data, facts = folder.read(source.name, sys.maxsize)
     except OSError:
+        return False
+    if not stat.S_ISREG(facts.st_mode):
         return False
     target.write_bytes(data)
     os.utime(target, ns=(facts.st_atime_ns, facts.st_mtime_ns))

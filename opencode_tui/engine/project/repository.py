@@ -12,6 +12,7 @@ from msgspec import Struct
 
 _HEAD_PREFIX = "ref: refs/heads/"
 _SMALL_FILE = 4096
+_READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 _REFTABLE_PLACEHOLDER = ".invalid"
 
 
@@ -60,12 +61,14 @@ def works_elsewhere(directory: str, worktree: Path) -> bool:
 
 
 def read_small(path: Path) -> str | None:
-    """Return the first 4 KiB of a regular file as text, or None when it cannot be read."""
+    """Return the first 4 KiB of a regular file as text, or None when it cannot be read; does not wait for the writer of a pipe."""
     try:
-        if not stat.S_ISREG(os.stat(path).st_mode):
-            return None
-        with open(path, "rb") as file:
-            return os.fsdecode(file.read(_SMALL_FILE))
+        descriptor = os.open(path, _READ)
+        try:
+            is_file = stat.S_ISREG(os.fstat(descriptor).st_mode)
+            return os.fsdecode(os.read(descriptor, _SMALL_FILE)) if is_file else None
+        finally:
+            os.close(descriptor)
     except (OSError, ValueError):
         return None
 

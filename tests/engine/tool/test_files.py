@@ -261,3 +261,23 @@ async def test_failing_calls_become_one_line_for_the_model(bench: Workbench) -> 
         await bench.files.apply([Change(bench.folder / ("n" * 300), b"x", None)], bench.context)
     full = explain(OSError(errno.ENOSPC, "No space left on device"), Path("a"))
     assert str(full) == "a: the disk is full; free some space, then try again"
+
+
+async def test_a_folder_made_for_a_write_that_became_a_link_is_not_removed_through_it(
+    bench: Workbench, tmp_path: Path
+) -> None:
+    outside = tmp_path / "outside"
+    (outside / "deep").mkdir(parents=True)
+    made = bench.folder / "new"
+
+    class Swapper(Witness):
+        async def before_write(self, writes: Sequence[FileWrite], made: Sequence[Path]) -> None:
+            made[0].rename(bench.folder / "moved")
+            made[0].symlink_to(outside)
+            raise ToolError("refused")
+
+    with pytest.raises(ToolError, match="refused"):
+        await bench.files.apply(
+            [Change(made / "deep/a", b"x", None)], replace_fields(bench.context, watch=Swapper(made / "deep/a"))
+        )
+    assert [path.name for path in outside.iterdir()] == ["deep"]

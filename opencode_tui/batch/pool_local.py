@@ -19,9 +19,10 @@ from opencode_tui.batch.pool import OnCost
 from opencode_tui.batch.task import TaskOrder, TaskResult, failed_result
 from opencode_tui.cancellation import run_to_completion
 from opencode_tui.client.task_repository import remove_leftovers
+from opencode_tui.programs import python_command, python_environ
 from opencode_tui.schema.record import JsonObject
 
-TASK_COMMAND = (sys.executable, "-P", "-m", "opencode_tui", "batch", "task")
+TASK_COMMAND = python_command("-m", "opencode_tui", "batch", "task")
 """The command that runs one task."""
 
 END_S = 0.7
@@ -68,7 +69,7 @@ async def run_in_child(
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
-        env=dict(environ),
+        env=python_environ(environ),
         start_new_session=True,
     )
     errors = asyncio.create_task(_read_end(child))

@@ -4,8 +4,10 @@ import asyncio
 import os
 import shlex
 from collections.abc import Sequence
+from errno import ENOENT
 from pathlib import Path
 
+from opencode_tui.programs import find_program, safe_environ
 from opencode_tui.schema.error import OpencodeError
 from opencode_tui.tui.screen_api import AppApi
 
@@ -108,10 +110,10 @@ async def open_file(app: AppApi, path: Path, line: int, column: int = 0) -> bool
     if not has_window(words):
         _run(app, command)
         return True
-    nothing = asyncio.subprocess.DEVNULL
+    nothing, environ = asyncio.subprocess.DEVNULL, safe_environ(os.environ, Path.cwd())
     try:
         process = await asyncio.create_subprocess_exec(
-            *command, stdin=nothing, stdout=nothing, stderr=nothing, start_new_session=True
+            *_found(command), env=environ, stdin=nothing, stdout=nothing, stderr=nothing, start_new_session=True
         )
     except OSError as error:
         raise _cannot_start(words[0], error) from error
@@ -124,12 +126,21 @@ def _run(app: AppApi, command: Sequence[str]) -> None:
     import subprocess  # only for this
 
     try:
+        found, environ = _found(command), safe_environ(os.environ, Path.cwd())
         with app.suspend():
-            code = subprocess.run(command, check=False).returncode
+            code = subprocess.run(found, check=False, env=environ).returncode
     except OSError as error:
         raise _cannot_start(command[0], error) from error
     if code:
         raise OpencodeError(f"{command[0]} exited with {code}; nothing was changed")
+
+
+def _found(command: Sequence[str]) -> list[str]:
+    """Return the command with the path of its program. Raises FileNotFoundError for none that no command of the agent may write."""
+    program = find_program(command[0], os.environ, Path.cwd())
+    if program is None:
+        raise FileNotFoundError(ENOENT, "not found outside the project")
+    return [program, *command[1:]]
 
 
 def _cannot_start(name: str, error: OSError) -> OpencodeError:

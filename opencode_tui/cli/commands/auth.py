@@ -1,16 +1,19 @@
 """`auth list|login|logout`: API keys, and settings that a server provides."""
 
+import os
 import shlex
 import subprocess
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from pathlib import Path
 
 import click
 
 from opencode_tui.cli.environment import load_settings, read_environment
 from opencode_tui.cli.terminal import print_result, say
 from opencode_tui.config.auth import SEARCH_SERVICES, AuthStore, describe_override
+from opencode_tui.programs import find_program, safe_environ
 from opencode_tui.schema.error import ConfigError
 from opencode_tui.storage.paths import Paths
 
@@ -104,8 +107,20 @@ def _accept_settings(paths: Paths, text: str, *, is_accepted: bool) -> None:
 
 def _run_for_token(command: Sequence[str]) -> str:
     """Return the first line that a command prints; it may use the terminal."""
+    folder = Path.cwd()
+    program = find_program(command[0], os.environ, folder)
+    if program is None:
+        raise ConfigError(
+            f"cannot run {shlex.join(command)} ({command[0]} is not on PATH, without the project's folders)"
+        )
     try:
-        done = subprocess.run(command, stdout=subprocess.PIPE, check=False, timeout=_TOKEN_S)
+        done = subprocess.run(
+            [program, *command[1:]],
+            stdout=subprocess.PIPE,
+            check=False,
+            timeout=_TOKEN_S,
+            env=safe_environ(os.environ, folder),
+        )
     except (OSError, subprocess.TimeoutExpired) as error:
         reason = (error.strerror or str(error)) if isinstance(error, OSError) else f"no end within {_TOKEN_S} s"
         raise ConfigError(f"cannot run {shlex.join(command)} ({reason}); nothing is stored") from None

@@ -21,6 +21,7 @@ from opencode_tui.config.auth import AuthStore
 from opencode_tui.engine.project.git import git_version
 from opencode_tui.engine.sandbox.tier import candidates, probe
 from opencode_tui.engine.tool.search.ripgrep import find_ripgrep
+from opencode_tui.programs import find_program
 from opencode_tui.schema.api.language import FormatterState, LanguageServerState
 from opencode_tui.schema.error import ConfigError, GitMissingError, GitUnavailableError, OpencodeError
 from opencode_tui.schema.ids import system_clock
@@ -71,8 +72,11 @@ def _mounts() -> list[tuple[str, str]]:
 
 def _listed_by_command() -> list[tuple[str, str]]:
     """Return what `mount` lists, for systems without the table; empty without the command."""
+    program = find_program("mount", os.environ, Path.cwd())
+    if program is None:
+        return []
     try:
-        answer = subprocess.run(["mount"], capture_output=True, text=True, timeout=_TIMEOUT_S, check=False)
+        answer = subprocess.run([program], capture_output=True, text=True, timeout=_TIMEOUT_S, check=False)
     except (OSError, subprocess.TimeoutExpired):
         return []
     return [(match["path"], match["kind"]) for match in _MOUNT_LINE.finditer(answer.stdout)]
@@ -155,16 +159,18 @@ def check_keys(paths: Paths) -> Check:
 def check_git() -> Check:
     """Return the version of git. Blocks."""
     try:
-        return Check("git", "ok", git_version(os.environ))
+        return Check("git", "ok", git_version(Path.cwd(), os.environ))
     except GitMissingError:
         return Check("git", "error", "not found; install it: projects and undo need it")
     except GitUnavailableError as error:
-        return Check("git", "error", f"{shutil.which('git')} does not run ({error}); reinstall it")
+        return Check(
+            "git", "error", f"{find_program('git', os.environ, Path.cwd())} does not run ({error}); reinstall it"
+        )
 
 
 def check_ripgrep() -> Check:
     """Return the location of ripgrep."""
-    path = find_ripgrep()
+    path = find_ripgrep(Path.cwd(), os.environ)
     if path is None:
         return Check("ripgrep", "warning", "not found; searches are slow without it: pip install ripgrep")
     return Check("ripgrep", "ok", str(path))

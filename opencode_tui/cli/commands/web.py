@@ -3,7 +3,6 @@
 import asyncio
 import os
 import sys
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -108,14 +107,11 @@ def _link(address: Address, access: "Access") -> str:
 
 def _open_browser(page: Path, link: str) -> None:
     """Open a file in the browser that leads on to the link: the arguments of a program can be read by all users."""
-    import webbrowser
+    from opencode_tui.engine.mcp.browser import start_browser  # only for this
 
     page.parent.mkdir(parents=True, exist_ok=True)
     page.unlink(missing_ok=True)
     with os.fdopen(os.open(page, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
         file.write(f'<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="0; url={link}">\n')
-    is_open = False
-    with suppress(webbrowser.Error, OSError):
-        is_open = webbrowser.open(page.as_uri())
-    if not is_open:
+    if not start_browser(page.as_uri(), os.environ, Path.cwd()):
         say("no browser can be opened here; open the address above")

@@ -5,6 +5,7 @@ The list of names is cached for a short time, because a user types several chara
 
 import asyncio
 import json
+import os
 from pathlib import Path
 
 from opencode_tui.engine.tool.search.ripgrep import find_ripgrep, run_search
@@ -47,7 +48,7 @@ class FileFinder:
             if self._listed_at is None or now - self._listed_at > KEPT_MS:
                 from opencode_tui.engine.tool.search.search import FileSearch  # a one-shot run finds no files by name
 
-                search = await asyncio.to_thread(FileSearch.installed)
+                search = await asyncio.to_thread(FileSearch.installed, self._directory, os.environ)
                 self._files = (await search.files(self._directory, accept=lambda _path: True, limit=MOST_FILES)).paths
                 self._listed_at = self._clock()
             return self._files
@@ -93,7 +94,7 @@ _OPTIONS = ("--no-config", "--json", "--hidden", "--no-require-git", "--no-messa
 
 async def search_lines(folder: Path, pattern: str, *, limit: int) -> list[LineMatch]:
     """Return up to `limit` matching lines of a folder's files. Raises ToolError for a wrong pattern."""
-    ripgrep = find_ripgrep()
+    ripgrep = find_ripgrep(folder, os.environ)
     if ripgrep is None:
         raise OpencodeError("searching in files needs ripgrep; install it, or the Python package `ripgrep`")
     found: list[LineMatch] = []

@@ -3,14 +3,13 @@
 import asyncio
 import os
 import shlex
-import shutil
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from opencode_tui.engine.mcp.process import server_environment
-from opencode_tui.engine.project.programs import safe_path
+from opencode_tui.programs import find_program, safe_environ
 
 _START_S = 1.0
 """Seconds in which a program that cannot open the address ends."""
@@ -23,16 +22,16 @@ async def open_browser(url: str, environ: Mapping[str, str], folder: Path) -> bo
 
     Programs in the project are not used. It gets none of our keys and no terminal, and stays open when this program ends.
     """
-    path = safe_path(environ.get("PATH", os.defpath), folder)
+    return await asyncio.to_thread(start_browser, url, environ, folder)
+
+
+def start_browser(url: str, environ: Mapping[str, str], folder: Path) -> bool:
+    """Return what `open_browser` returns; blocks for a second, in which the browser may fail."""
     shown = {name: environ[name] for name in _SCREEN if name in environ}
-    return await asyncio.to_thread(_open, url, environ, path, server_environment({**environ, "PATH": path}, shown))
-
-
-def _open(url: str, environ: Mapping[str, str], path: str, own: Mapping[str, str]) -> bool:
-    """Start the browser; blocks for a second, in which it may fail."""
+    own = server_environment(safe_environ(environ, folder), shown)
     nothing = subprocess.DEVNULL
     try:
-        command = _find(environ, path)
+        command = _find(environ, folder)
         if not command:
             return False
         named = [one.replace("%s", url) for one in command]
@@ -48,14 +47,15 @@ def _open(url: str, environ: Mapping[str, str], path: str, own: Mapping[str, str
         return True
 
 
-def _find(environ: Mapping[str, str], path: str) -> Sequence[str]:
+def _find(environ: Mapping[str, str], folder: Path) -> Sequence[str]:
     """Return the command of the browser, an empty one without. Raises ValueError for a BROWSER with an open quote."""
-    if named := environ.get("BROWSER", "").split(os.pathsep)[0].strip():
-        return shlex.split(named)
+    if named := shlex.split(environ.get("BROWSER", "").split(os.pathsep)[0]):
+        program = find_program(named[0], environ, folder)
+        return [] if program is None else [program, *named[1:]]
     if sys.platform == "darwin":
         names = ["open"]
     elif any(environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY")):
         names = ["xdg-open"]
     else:
         names = ["wslview"] if environ.get("WSL_DISTRO_NAME") else []
-    return [found for name in names if (found := shutil.which(name, path=path))]
+    return [found for name in names if (found := find_program(name, environ, folder))]

@@ -31,7 +31,7 @@ from opencode_tui.engine.mcp.lists import (
 )
 from opencode_tui.engine.mcp.process import ServerProcess, server_environment
 from opencode_tui.engine.mcp.sign_in import ServerSignIn
-from opencode_tui.engine.project.programs import safe_path
+from opencode_tui.programs import find_program, is_below, safe_environ
 from opencode_tui.schema.api.mcp import McpState
 from opencode_tui.schema.record import JsonObject
 
@@ -396,13 +396,17 @@ class McpServer:
         the folders of the project. Where the user does not trust the folder, nothing in it may become a module of the server.
         """
         folder = self._world.folder
-        given = dict(self._world.environ)
-        given["PATH"] = safe_path(given.get("PATH", os.defpath), folder)
-        if (active := given.get("VIRTUAL_ENV")) and not safe_path(active, folder):
+        given = safe_environ(self._world.environ, folder)
+        if (active := given.get("VIRTUAL_ENV")) and is_below(active, folder, given):
             del given["VIRTUAL_ENV"]
         environ = server_environment(given, entry.environment)
         program, *arguments = entry.command
-        found = program if os.path.dirname(program) else shutil.which(program, path=environ["PATH"])
+        if os.path.dirname(program):
+            found = program
+        elif "PATH" in (entry.environment or {}):  # the settings name these folders
+            found = shutil.which(program, path=environ["PATH"])
+        else:
+            found = find_program(program, environ, folder)
         if found is None:
             raise McpError(
                 f"`{program}` is not on PATH, without the folders of the project; install it, or give its absolute path"

@@ -5,13 +5,12 @@ variables of `without_filters`. It enters no nested repository: no changed submo
 does not inherit the `GIT_*` variables of this process, and reading takes no lock. Git runs in its own session without a terminal
 for prompts, and its children end with it.
 
-Git is never one that lies in the work tree, where a confined command could have put it (`programs.py`). GitPython starts the
+Git is never one that a confined command could have put there (`opencode_tui/programs.py`). GitPython starts the
 processes. Importing it costs 50 ms and one process, so the first command imports it, on its thread.
 """
 
 import asyncio
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -25,8 +24,8 @@ from typing import IO, TYPE_CHECKING
 from msgspec import Struct
 
 from opencode_tui.cancellation import run_to_completion
-from opencode_tui.engine.project.programs import safe_path
 from opencode_tui.engine.project.repository import Repository
+from opencode_tui.programs import find_program, safe_environ
 from opencode_tui.schema.error import GitMissingError, GitUnavailableError
 
 if TYPE_CHECKING:
@@ -120,8 +119,8 @@ class SafeGit:
         return await run_to_completion(asyncio.to_thread(work), stop=stop)
 
     def _start(self, arguments: Sequence[str], folder: Path, more: Mapping[str, str]) -> "_Process":
-        variables = {**self._environ, **more, "PATH": safe_path(self._environ.get("PATH", ""), self._folder)}
-        program = shutil.which("git", path=variables["PATH"])
+        variables = safe_environ({**self._environ, **more}, self._folder)
+        program = find_program("git", variables, self._folder)
         if program is None:
             raise _missing(folder)
         os.environ["GIT_PYTHON_GIT_EXECUTABLE"] = program  # GitPython starts it when it is imported
@@ -133,16 +132,25 @@ class SafeGit:
         finally:
             os.environ.pop("GIT_PYTHON_GIT_EXECUTABLE", None)
         verb, *rest = arguments
-        command = ["git", *_OPTIONS, "-C", str(folder), verb, *_VERB_OPTIONS.get(verb, ()), *rest]
+        command = [program, *_OPTIONS, "-C", str(folder), verb, *_VERB_OPTIONS.get(verb, ()), *rest]
         try:
             started = Git(folder).execute(
-                [*_without_inherited(variables), *command], as_process=True, env=variables, start_new_session=True
+                [*self._without_inherited(variables), *command], as_process=True, env=variables, start_new_session=True
             )
         except GitCommandNotFound as error:
             raise _missing(folder) from error
         except OSError as error:
             raise GitUnavailableError(f"cannot run git in {folder}: {error.strerror}; try again") from error
         return _Process(started, name=f"git {verb} in {folder}")
+
+    def _without_inherited(self, variables: Mapping[str, str]) -> list[str]:
+        """Return the command prefix that unsets the `GIT_*` variables of this process; GitPython can only add variables.
+
+        Where there is no `env`, as on Windows, the variables remain.
+        """
+        inherited = sorted(name for name in os.environ if name.startswith("GIT_") and name not in variables)
+        program = find_program("env", variables, self._folder) if inherited else None
+        return [] if program is None else [program, *(word for name in inherited for word in ("-u", name))]
 
 
 def list_root_commits(folder: Path, *, environ: Mapping[str, str], git_dir: Path | None = None) -> list[str]:
@@ -154,9 +162,9 @@ def list_root_commits(folder: Path, *, environ: Mapping[str, str], git_dir: Path
     return SafeGit(folder, environ=environ).run_blocking("rev-list", "--max-parents=0", "--all", more=more).split()
 
 
-def git_version(environ: Mapping[str, str]) -> str:
-    """Return what `git --version` prints; blocks. Raises GitUnavailableError."""
-    return SafeGit(Path(os.sep), environ=environ).run_blocking("--version").strip()
+def git_version(folder: Path, environ: Mapping[str, str]) -> str:
+    """Return what `git --version` prints, of the git that works in a folder; blocks. Raises GitUnavailableError."""
+    return SafeGit(folder, environ=environ).run_blocking("--version").strip()
 
 
 class _Answer(Struct, frozen=True):
@@ -247,17 +255,6 @@ class _Reader(threading.Thread):
                 if len(chunk) > room and not self._may_drop:
                     self.is_cut = True
                     return
-
-
-def _without_inherited(variables: Mapping[str, str]) -> list[str]:
-    """Return the command prefix that unsets the `GIT_*` variables of this process; GitPython can only add variables.
-
-    Windows has no `env`, so there the variables remain.
-    """
-    if os.name == "nt":
-        return []
-    inherited = sorted(name for name in os.environ if name.startswith("GIT_") and name not in variables)
-    return ["env", *(word for name in inherited for word in ("-u", name))] if inherited else []
 
 
 def _missing(folder: Path) -> GitMissingError:

@@ -1,19 +1,17 @@
-"""Programs that this program starts by itself. Unconfined ones are found on PATH, but not where a confined command may write.
-
-A virtual environment of the project on PATH is writable inside the sandbox; what a command puts there must never run outside.
-"""
+"""Programs that help with a project, and running one to its end."""
 
 import asyncio
 import os
 import shutil
 import signal
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from functools import lru_cache
 from pathlib import Path
 from typing import Protocol
 
 from msgspec import Struct
+
+from opencode_tui.programs import find_program, is_below
 
 _PROJECT_FOLDERS = ("node_modules/.bin", ".venv/bin", "venv/bin", "vendor/bin")
 """Where projects keep the programs of their own."""
@@ -46,7 +44,7 @@ class ProjectPrograms(Struct, frozen=True):
         path = self._find(command[0])
         if path is None:
             return None
-        needs_trust = runs_project_code or is_below(path, self.worktree)
+        needs_trust = runs_project_code or self._is_own(path)
         if needs_trust and not self.is_trusted:
             return None
         return FoundProgram(path, is_confined=self.is_sandboxed and needs_trust)
@@ -54,17 +52,21 @@ class ProjectPrograms(Struct, frozen=True):
     def has_any(self, names: Sequence[str]) -> bool:
         """Return whether one of these words, relative to the directory, names something in the work tree. Blocks."""
         paths = [self.directory / name for name in names if name]
-        return any(path.exists() and is_below(str(path), self.worktree) for path in paths)
+        return any(path.exists() and self._is_own(str(path)) for path in paths)
 
     def _find(self, program: str) -> str | None:
         if os.sep in program:
             path = str(self.directory / program)
-            return shutil.which(path) if self.is_trusted or not is_below(path, self.worktree) else None
+            return shutil.which(path) if self.is_trusted or not self._is_own(path) else None
         if not self.is_trusted:
             return find_program(program, self.environ, self.worktree)
         own = [str(top / name) for top in (self.directory, self.worktree) for name in _PROJECT_FOLDERS]
         users = [entry for entry in self.environ.get("PATH", "").split(os.pathsep) if os.path.isabs(entry)]
         return shutil.which(program, path=os.pathsep.join([*own, *users]))
+
+    def _is_own(self, path: str) -> bool:
+        """Return whether a command may write a path, or lead it elsewhere."""
+        return is_below(path, self.worktree, self.environ)
 
 
 class Process(Protocol):
@@ -210,37 +212,3 @@ async def _read(stream: asyncio.StreamReader, max_bytes: int, pid: int) -> bytea
 def _kill_group(pid: int) -> None:
     with suppress(ProcessLookupError, PermissionError):  # it may have ended and left children that hold its output
         os.killpg(pid, signal.SIGKILL)
-
-
-def find_program(name: str, environ: Mapping[str, str], folder: Path) -> str | None:
-    """Return the path of a program outside of the work tree that contains the folder, None without one."""
-    return shutil.which(name, path=safe_path(environ.get("PATH", ""), folder))
-
-
-@lru_cache(maxsize=64)
-def safe_path(path: str, folder: Path) -> str:
-    """Return PATH without relative folders and without those in the work tree that contains the folder.
-
-    A link in the work tree to a folder outside counts as inside: a command may change it. In the root folder nothing is left out.
-    """
-    root = _work_tree(folder)
-    roots = () if root.parent == root else (root, Path(os.path.realpath(root)))
-    return os.pathsep.join(
-        entry for entry in path.split(os.pathsep) if os.path.isabs(entry) and not _is_in(entry, roots)
-    )
-
-
-def is_below(program: str, folder: Path) -> bool:
-    """Return whether an absolute path, or what it links to, is in the work tree that contains the folder."""
-    root = _work_tree(folder)
-    return root.parent != root and _is_in(program, (root, Path(os.path.realpath(root))))
-
-
-def _work_tree(folder: Path) -> Path:
-    """Return the nearest folder above with an entry `.git`, else the folder."""
-    return next((path for path in (folder, *folder.parents) if os.path.lexists(path / ".git")), folder)
-
-
-def _is_in(entry: str, roots: Collection[Path]) -> bool:
-    paths = (Path(os.path.normpath(entry)), Path(os.path.realpath(entry)))
-    return any(path.is_relative_to(root) for path in paths for root in roots)

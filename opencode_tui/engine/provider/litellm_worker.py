@@ -9,7 +9,6 @@ import contextlib
 import itertools
 import json
 import os
-import sys
 from collections.abc import AsyncGenerator, Sequence
 from pathlib import Path
 from typing import IO
@@ -24,6 +23,7 @@ from opencode_tui.engine.provider.failure import from_child
 from opencode_tui.engine.provider.llm import LlmRequest, StreamEvent
 from opencode_tui.engine.provider.normalize import closing_events, new_normalizer
 from opencode_tui.engine.provider.provider import Endpoint
+from opencode_tui.programs import python_command, python_environ
 from opencode_tui.schema.error import ProviderError
 from opencode_tui.schema.ids import Clock, system_clock
 from opencode_tui.schema.record import JsonObject
@@ -172,13 +172,14 @@ async def _start_child(log: Path | None) -> _Child:
     printed = await asyncio.to_thread(_open_log, log)
     try:
         process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-P", "-c", _ENTRY, str(_PACKAGE_ROOT), str(command_out), str(answer_in)),
+            *python_command("-c", _ENTRY, str(_PACKAGE_ROOT), str(command_out), str(answer_in)),
             stdin=asyncio.subprocess.DEVNULL,
             stdout=printed or asyncio.subprocess.DEVNULL,
             stderr=printed or asyncio.subprocess.DEVNULL,
             pass_fds=(command_out, answer_in),
             start_new_session=True,
             cwd="/",
+            env=python_environ(os.environ),
         )
     except BaseException:
         os.close(command_in)

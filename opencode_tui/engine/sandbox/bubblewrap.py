@@ -21,13 +21,13 @@ disk, except folders in that temp folder.
 """
 
 import os
-import shutil
 import stat
 import sys
 from collections.abc import Container, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
+from opencode_tui import programs
 from opencode_tui.engine.sandbox.policy import RELAY_PORT, Policy
 
 PROGRAM_FOLDERS = "/usr/bin:/usr/local/bin:/bin:/run/current-system/sw/bin"
@@ -57,9 +57,10 @@ would where this program was killed before bwrap asked the kernel to end with it
 Access = Literal["read", "write", "hide"]
 
 
-def find_program(environ: Mapping[str, str]) -> str | None:
-    """Return the path of bwrap; the system's folders come before those of PATH."""
-    return shutil.which("bwrap", path=PROGRAM_FOLDERS) or shutil.which("bwrap", path=environ.get("PATH", ""))
+def find_program(environ: Mapping[str, str], folder: Path) -> str | None:
+    """Return the path of bwrap, not one that commands in the folder may write; the system's folders come before those of PATH."""
+    path = os.pathsep.join((PROGRAM_FOLDERS, environ.get("PATH", "")))
+    return programs.find_program("bwrap", {**environ, "PATH": path}, folder)
 
 
 def command(policy: Policy, argv: Sequence[str], folder: Path) -> list[str]:
@@ -68,7 +69,7 @@ def command(policy: Policy, argv: Sequence[str], folder: Path) -> list[str]:
     Raises FileNotFoundError when bwrap is missing, or lies where a confined command could have written it.
     """
     held = hold(argv) if policy.proxy is None else _hold_with_relay(argv)
-    return [_safe_program(policy), *arguments(policy, folder), "--as-pid-1", "--", *held]
+    return [_safe_program(policy, folder), *arguments(policy, folder), "--as-pid-1", "--", *held]
 
 
 def plain_command(policy: Policy, argv: Sequence[str], folder: Path) -> list[str]:
@@ -76,11 +77,11 @@ def plain_command(policy: Policy, argv: Sequence[str], folder: Path) -> list[str
 
     The namespaces end with the program. Raises FileNotFoundError as `command` does.
     """
-    return [_safe_program(policy), *arguments(policy, folder), "--", *argv]
+    return [_safe_program(policy, folder), *arguments(policy, folder), "--", *argv]
 
 
-def _safe_program(policy: Policy) -> str:
-    program = find_program(policy.environ)
+def _safe_program(policy: Policy, folder: Path) -> str:
+    program = find_program(policy.environ, folder)
     if program is None or any(Path(program).resolve().is_relative_to(path) for path in policy.write):
         raise FileNotFoundError(f"bwrap is not found outside of the writable folders ({program or 'not installed'})")
     return program

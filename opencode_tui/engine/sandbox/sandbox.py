@@ -251,7 +251,7 @@ class Sandbox:
         mode: Mode = self._settings.mode or "auto"
         if mode == "off":
             return SandboxStatus("none", "experimental.sandbox.mode is off", mode)
-        found = choose(self._settings.tier or "auto", self._environ, self._paths.cache)
+        found = choose(self._settings.tier or "auto", self._environ, self._paths.cache, self._project.worktree)
         if found.works and found.tier == "landlock" and (self._private or self._own_below(self._named("writable"))):
             reason = (
                 "the project or a writable folder contains your home or other private folders, which Landlock cannot leave out; "

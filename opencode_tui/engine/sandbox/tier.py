@@ -1,6 +1,8 @@
 """Which way to confine commands works on this machine: found by starting a process in it."""
 
 import os
+import re
+import stat
 import subprocess
 import sys
 import tempfile
@@ -34,6 +36,9 @@ _LIMITS: Mapping[Tier, tuple[str, ...]] = {
 _SHARED_PROC = ("command lines of other processes can be read, because this container masks parts of /proc",)
 
 _TIMEOUT_S = 10.0
+_VERSION = re.compile(r"\d+(?:\.\d+)+")
+_SETUID_VERSION = (0, 11, 2)
+"""Older versions of bubblewrap with the bit setuid are not used."""
 _SYSTEM = ("/usr", "/etc", "/lib", "/lib64", "/bin", "/sbin", "/nix", "/gnu")
 _CACHE_NAME = "sandbox-tier"
 _SHARED = "shares /proc\n"
@@ -55,14 +60,18 @@ class TierStatus(Struct, frozen=True):
         return (*_LIMITS[self.tier], *(_SHARED_PROC if self.shares_proc else ()))
 
 
-def probe(tier: Tier, environ: Mapping[str, str]) -> TierStatus:
-    """Return whether the tier works here: a process is started in it and tries what must be refused. Blocks, about 10 ms."""
+def probe(tier: Tier, environ: Mapping[str, str], folder: Path | None = None) -> TierStatus:
+    """Return whether the tier works here: a process is started in it and tries what must be refused. Blocks, about 10 ms.
+
+    Its program is none that commands in the folder, the current one by default, may write.
+    """
+    project = folder or Path.cwd()
     if tier == "none":
         return TierStatus("none", works=False, reason="switched off by experimental.sandbox.tier")
     shares_proc = False
     try:
-        reason = _PROBES[tier](environ)
-        if reason == _MASKED_PROC and not _probe_bubblewrap(environ, shares_proc=True):
+        reason = _PROBES[tier](environ, project)
+        if reason == _MASKED_PROC and not _probe_bubblewrap(environ, project, shares_proc=True):
             reason, shares_proc = "", True
     except (OSError, subprocess.SubprocessError) as error:
         reason = f"{tier} does not start: {error}"
@@ -76,28 +85,28 @@ def candidates() -> tuple[Tier, ...]:
     return ("bubblewrap", "landlock") if sys.platform == "linux" else ()
 
 
-def choose(setting: Setting, environ: Mapping[str, str], cache: Path) -> TierStatus:
-    """Return the best tier that works, or the one that is set; else tier "none" with the reasons. Blocks.
+def choose(setting: Setting, environ: Mapping[str, str], cache: Path, folder: Path | None = None) -> TierStatus:
+    """Return the best tier that works for a folder, or the one that is set; else tier "none" with the reasons. Blocks.
 
     What worked is remembered in the folder `cache` until the machine, the program or the namespace changes; what did not work is
     probed again, because it may have been installed meanwhile.
     """
     reasons: list[str] = []
     for tier in candidates() if setting == "auto" else (setting,):
-        status = _probe_once(tier, environ, cache)
+        status = _probe_once(tier, environ, cache, folder or Path.cwd())
         if status.works:
             return status
         reasons.append(status.reason)
     return TierStatus("none", works=False, reason="; ".join(reasons) or f"{sys.platform} has no sandbox for commands")
 
 
-def _probe_once(tier: Tier, environ: Mapping[str, str], cache: Path) -> TierStatus:
+def _probe_once(tier: Tier, environ: Mapping[str, str], cache: Path, folder: Path) -> TierStatus:
     path = cache / f"{_CACHE_NAME}-{tier}-{os.geteuid() if sys.platform != 'win32' else 0}"
-    identity = _identity(tier, environ)
+    identity = _identity(tier, environ, folder)
     with suppress(OSError, UnicodeDecodeError):
         if (known := path.read_text()) in (identity, identity + _SHARED):
             return TierStatus(tier, works=True, reason="", shares_proc=known != identity)
-    status = probe(tier, environ)
+    status = probe(tier, environ, folder)
     if status.works:
         with suppress(OSError):  # without the cache, the next start probes again
             ensure(cache)
@@ -106,7 +115,7 @@ def _probe_once(tier: Tier, environ: Mapping[str, str], cache: Path) -> TierStat
     return status
 
 
-def _identity(tier: Tier, environ: Mapping[str, str]) -> str:
+def _identity(tier: Tier, environ: Mapping[str, str], folder: Path) -> str:
     """Return what a result depends on: the boot, the namespaces and rights of this process, and the program."""
     parts: list[str] = []
     for name in ("/proc/self/ns/user", "/proc/self/ns/mnt"):
@@ -117,32 +126,36 @@ def _identity(tier: Tier, environ: Mapping[str, str]) -> str:
     if tier == "bubblewrap":
         from opencode_tui.engine.sandbox import bubblewrap
 
-        program = bubblewrap.find_program(environ) or ""
+        program = bubblewrap.find_program(environ, folder) or ""
         parts += [program, str(bubblewrap.has_admin_capability())]
         with suppress(OSError):
-            parts.append(str(os.stat(program).st_mtime_ns))
+            found = os.stat(program)
+            parts += [str(found.st_mtime_ns), oct(found.st_mode)]
     return "\n".join(parts) + "\n"
 
 
-def _probe_bubblewrap(environ: Mapping[str, str], *, shares_proc: bool = False) -> str:
+def _probe_bubblewrap(environ: Mapping[str, str], folder: Path, *, shares_proc: bool = False) -> str:
     from opencode_tui.engine.sandbox import bubblewrap
     from opencode_tui.engine.sandbox.seccomp import assemble_key_filter
 
     if sys.platform != "linux":
         return "bubblewrap exists on Linux only"
-    if bubblewrap.find_program(environ) is None:
+    found = bubblewrap.find_program(environ, folder)
+    if found is None:
         return "bubblewrap is not installed (apt install bubblewrap)"
+    if fault := find_fault(found, environ):
+        return fault
     with tempfile.TemporaryDirectory() as name:
         policy = replace(_probe_policy(Path(name), environ), shares_proc=shares_proc)
         text = f"! (: < /proc/{os.readlink('/proc/self')}/environ) 2> /dev/null" if shares_proc else "exit 0"
-        program, *options = bubblewrap.command(policy, ("/bin/sh", "-c", text), Path("/"))
+        _, *options = bubblewrap.command(policy, ("/bin/sh", "-c", text), Path("/"))
         held, held_end = os.pipe()  # without an open standard input everything ends
         system_calls, filter_end = os.pipe()
         try:
             with open(filter_end, "wb") as writer:
                 writer.write(assemble_key_filter())
             done = subprocess.run(
-                [program, "--seccomp", str(system_calls), *options], stdin=held, capture_output=True, timeout=_TIMEOUT_S,
+                [found, "--seccomp", str(system_calls), *options], stdin=held, capture_output=True, timeout=_TIMEOUT_S,
                 check=False, env=dict(environ), pass_fds=[system_calls],
             )  # fmt: skip
         finally:
@@ -151,6 +164,34 @@ def _probe_bubblewrap(environ: Mapping[str, str], *, shares_proc: bool = False) 
     if done.returncode == 0:
         return ""
     return _explain_bubblewrap(done.stderr.decode(errors="replace"))
+
+
+def find_version(program: str, environ: Mapping[str, str]) -> str:
+    """Return the version of bubblewrap, empty where it does not say it. Blocks for a few milliseconds."""
+    try:
+        done = subprocess.run(
+            [program, "--version"], capture_output=True, timeout=_TIMEOUT_S, check=False, env=dict(environ)
+        )
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    found = _VERSION.search(done.stdout.decode(errors="replace"))
+    return found[0] if found else ""
+
+
+def find_fault(program: str, environ: Mapping[str, str]) -> str:
+    """Return why this bubblewrap is not used, empty where it is: old ones with the bit setuid let a user become root.
+
+    A flaw in such a one is open to every command of the user; Landlock needs no such program. Root has nothing to gain by the bit.
+    """
+    if os.geteuid() == 0 or not os.stat(program).st_mode & stat.S_ISUID:
+        return ""
+    version = find_version(program, environ)
+    if tuple(int(part) for part in version.split(".") if part) >= _SETUID_VERSION:
+        return ""
+    return (
+        f"{program} is setuid and older than {'.'.join(map(str, _SETUID_VERSION))} (CVE-2026-41163); update bubblewrap, "
+        f"or `chmod u-s {program}`"
+    )
 
 
 _SWITCHES = (
@@ -184,7 +225,7 @@ def _forbidden_by(switches: Path) -> str:
     return "the kernel or this container forbids it (in a container, its seccomp or AppArmor profile must allow it)"
 
 
-def _probe_landlock(environ: Mapping[str, str]) -> str:
+def _probe_landlock(environ: Mapping[str, str], _folder: Path) -> str:
     if sys.platform != "linux":
         return "Landlock exists on Linux only"
     from opencode_tui.engine.sandbox import landlock
@@ -219,7 +260,7 @@ def _probe_landlock(environ: Mapping[str, str]) -> str:
         return "Landlock does not refuse writing outside" if outside.exists() else ""
 
 
-def _probe_seatbelt(environ: Mapping[str, str]) -> str:
+def _probe_seatbelt(environ: Mapping[str, str], _folder: Path) -> str:
     from opencode_tui.engine.sandbox import seatbelt
 
     if sys.platform != "darwin":

@@ -7,7 +7,6 @@ when the process that started it has ended.
 import os
 import sqlite3
 import subprocess
-import sys
 import threading
 import time
 from contextlib import suppress
@@ -16,6 +15,7 @@ from pathlib import Path
 from opencode_tui.engine.search.index import Index, IndexFiles
 from opencode_tui.engine.search.refresh import add_titles, deadline, is_busy, is_damaged, stale_sessions, update
 from opencode_tui.engine.search.store_view import StoreView
+from opencode_tui.programs import python_command, python_environ
 from opencode_tui.storage.files import AtomicWriter, FileSystem
 from opencode_tui.storage.process_lock import ProcessLock
 
@@ -39,12 +39,13 @@ _PACKAGE_ROOT = Path(__file__).resolve().parents[3]
 def start_build(root: str, cache: Path, lock: Path) -> "subprocess.Popen[bytes]":
     """Start the child for the store in `root`; closing its standard input ends it. Raises OSError."""
     return subprocess.Popen(
-        [sys.executable, "-P", "-c", _ENTRY, str(_PACKAGE_ROOT), root, str(cache), str(lock)],
+        python_command("-c", _ENTRY, str(_PACKAGE_ROOT), root, str(cache), str(lock)),
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         start_new_session=True,
         cwd="/",
+        env=python_environ(os.environ),
     )
 
 

@@ -286,6 +286,7 @@ class FolderServices:
         dependencies = ToolDependencies(
             environ=core.environ,
             home=core.paths.home,
+            directory=self.project.directory,
             truncator=self.truncator,
             todos=self.todos,
             edited=edited,

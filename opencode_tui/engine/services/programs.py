@@ -15,9 +15,10 @@ from opencode_tui.config.trust.store import TrustStore
 from opencode_tui.engine.lazy import Lazy
 from opencode_tui.engine.permission.grants import Grants
 from opencode_tui.engine.project.discover import Project
-from opencode_tui.engine.project.programs import ProjectPrograms, is_below, safe_path
+from opencode_tui.engine.project.programs import ProjectPrograms
 from opencode_tui.engine.services.core import Core
 from opencode_tui.engine.session.background import Background
+from opencode_tui.programs import is_below, safe_environ
 from opencode_tui.schema.error import TrustError
 
 if TYPE_CHECKING:
@@ -129,7 +130,11 @@ class FolderPrograms:
     def _chosen_shell(self) -> list[Path]:
         """Return the bash that the user prefers, which confined commands must see; not one of the project."""
         shell = self._config.settings.shell
-        is_usable = shell is not None and os.path.isabs(shell) and not is_below(shell, self._project.directory)
+        is_usable = (
+            shell is not None
+            and os.path.isabs(shell)
+            and not is_below(shell, self._project.directory, self._core.environ)
+        )
         return [Path(os.path.realpath(shell))] if shell is not None and is_usable else []
 
     @property
@@ -269,7 +274,7 @@ class FolderPrograms:
         environ = self.secrets.get().without_keys(self._core.environ)
         if is_confined or (self.is_trusted() and not self._is_sandboxed()):
             return environ
-        return {**environ, "PATH": safe_path(environ.get("PATH", ""), self._project.directory)}
+        return safe_environ(environ, self._project.directory)
 
     async def _start_confined(
         self, argv: Sequence[str], *, folder: Path, environ: Mapping[str, str], writable: Sequence[Path] = ()

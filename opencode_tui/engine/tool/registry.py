@@ -206,6 +206,7 @@ class ToolDependencies(Struct, frozen=True):
 
     environ: Mapping[str, str]
     home: Path
+    directory: Path
     truncator: Truncator
     todos: "TodoStore"
     edited: "Callable[[Change], None]"
@@ -319,7 +320,7 @@ class ToolFactory:
     def _search(self) -> "FileSearch":
         from opencode_tui.engine.tool.search.search import FileSearch
 
-        return FileSearch.installed()
+        return FileSearch.installed(self._dependencies.directory, self._dependencies.environ)
 
     def _make_bash(self) -> Tool[Any]:
         from opencode_tui.engine.tool.builtin.bash import BashTool, ShellEnvironment

@@ -16,7 +16,7 @@ import asyncio
 import hmac
 import logging
 import math
-import sys
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
@@ -28,6 +28,7 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Route, WebSocketRoute
 from starlette.websockets import WebSocket
 
+from opencode_tui.programs import python_command, python_environ
 from opencode_tui.schema.api.pty import PtyCreate
 from opencode_tui.server.address import Address
 from opencode_tui.server.answer import error_body
@@ -280,10 +281,12 @@ class Pages:
 
 def _describe_attach(address: Address, own: Credentials) -> PtyCreate:
     """Return the TUI of a viewer: attached to this server, with its own password in a variable that it removes at its start."""
+    program, *options = python_command()
     return PtyCreate(
-        command=sys.executable,
-        args=["-P", "-m", "opencode_tui", "attach", address.reachable_url],
+        command=program,
+        args=[*options, "-m", "opencode_tui", "attach", address.reachable_url],
         env={
+            "PYTHONPATH": python_environ(os.environ).get("PYTHONPATH", ""),
             "OPENCODE_SERVER_PASSWORD": own.password,
             "OPENCODE_SERVER_USERNAME": own.username,
             "COLORTERM": "truecolor",

@@ -3,12 +3,12 @@
 import asyncio
 import json
 import os
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 
 from msgspec import Struct
 
+from opencode_tui.programs import python_command, python_environ
 from opencode_tui.schema.api.project import Places
 from opencode_tui.schema.error import OpencodeError
 from opencode_tui.schema.permission import PermissionRules, Rule
@@ -72,9 +72,9 @@ class FactActions(Struct, frozen=True):
             return
         self.screen.show_note("note", "Checking the installation")
         process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-P", "-m", "opencode_tui", "doctor"),
+            *python_command("-m", "opencode_tui", "doctor"),
             cwd=self.control.client.directory,
-            env={**os.environ, "NO_COLOR": "1"},
+            env={**python_environ(os.environ), "NO_COLOR": "1"},
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.STDOUT,

@@ -3,12 +3,13 @@
 import asyncio
 import os
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
+from pathlib import Path
 
+from opencode_tui.programs import find_program, safe_environ
 from opencode_tui.schema.error import OpencodeError
 
 PATIENCE_S = 3.0
@@ -46,7 +47,8 @@ async def read_text() -> str:
 
 async def _first(commands: Sequence[Sequence[str]]) -> bytes:
     for command in commands:
-        if shutil.which(command[0]) and (found := await _run(command)):
+        program = find_program(command[0], os.environ, Path.cwd())
+        if program is not None and (found := await _run([program, *command[1:]])):
             return found
     return b""
 
@@ -54,7 +56,9 @@ async def _first(commands: Sequence[Sequence[str]]) -> bytes:
 async def _run(command: Sequence[str]) -> bytes:
     pipe, nothing = asyncio.subprocess.PIPE, asyncio.subprocess.DEVNULL
     try:
-        process = await asyncio.create_subprocess_exec(*command, stdin=nothing, stdout=pipe, stderr=nothing)
+        process = await asyncio.create_subprocess_exec(
+            *command, env=safe_environ(os.environ, Path.cwd()), stdin=nothing, stdout=pipe, stderr=nothing
+        )
     except OSError:
         return b""
     try:
@@ -72,15 +76,15 @@ VIEWERS = ("open",) if sys.platform == "darwin" else ("xdg-open", "wslview")
 
 def view_image(data: bytes, mime: str) -> None:
     """Write an image to a private temporary file and start a viewer, without waiting for it. Blocks. Raises OpencodeError."""
-    program = next((found for name in VIEWERS if (found := shutil.which(name))), None)
+    program = next((found for name in VIEWERS if (found := find_program(name, os.environ, Path.cwd()))), None)
     if program is None:
         raise OpencodeError(f"no image viewer is known here ({' or '.join(VIEWERS)})")
     ending = "." + mime.rpartition("/")[2].partition("+")[0]
     descriptor, path = tempfile.mkstemp(suffix=ending, prefix="opencode-tui-")
     with os.fdopen(descriptor, "wb") as file:
         file.write(data)
-    quiet = subprocess.DEVNULL
+    quiet, environ = subprocess.DEVNULL, safe_environ(os.environ, Path.cwd())
     try:
-        subprocess.Popen([program, path], stdin=quiet, stdout=quiet, stderr=quiet, start_new_session=True)
+        subprocess.Popen([program, path], env=environ, stdin=quiet, stdout=quiet, stderr=quiet, start_new_session=True)
     except OSError as error:
         raise OpencodeError(f"{program} cannot be started ({error.strerror})") from error

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from opencode_tui.engine.project.git import SafeGit
-from opencode_tui.engine.project.programs import OutputLimitError, find_program, run_program, safe_path
+from opencode_tui.engine.project.programs import OutputLimitError, run_program
 from opencode_tui.engine.tool.process.process import find_shell
+from opencode_tui.programs import find_program, is_below, python_command, python_environ, safe_path
 from tests.support.world.repo import Repo, make_repo
 
 
@@ -67,6 +68,76 @@ def test_relative_folders_and_links_in_the_work_tree_do_not_count(repo: Repo, tm
     assert safe_path(path, repo.path) == str(outside)
     assert find_program("tool", {"PATH": path}, repo.path) == str(outside / "tool")
     assert find_program("tool", {"PATH": str(repo.path / "link")}, repo.path) is None
+
+
+def make_tool(path: Path) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("#!/bin/sh\n")
+    path.chmod(0o755)
+    return path
+
+
+@pytest.mark.parametrize("is_absolute", [True, False])
+def test_every_link_on_the_way_to_a_program_counts(repo: Repo, tmp_path: Path, is_absolute: bool) -> None:
+    """A command may lead them elsewhere, although both ends are outside of the project."""
+    real = make_tool(tmp_path / "real/tool")
+    hop = repo.path / "hop"
+    hop.symlink_to(real.parent if is_absolute else Path("../real"))
+    for name, target in (("by-folder", hop), ("by-file", hop / "tool"), ("by-dots", repo.path / ".." / "real")):
+        folder = tmp_path / name
+        if name == "by-file":
+            folder.mkdir()
+            (folder / "tool").symlink_to(target if is_absolute else Path("../r/hop/tool"))
+        else:
+            folder.symlink_to(target if is_absolute or name == "by-dots" else Path("r/hop"))
+        assert (folder / "tool").exists()
+        assert find_program("tool", {"PATH": str(folder)}, repo.path) is None, name
+        assert find_program(str(folder / "tool"), {"PATH": ""}, repo.path) is None, name
+    assert find_program("tool", {"PATH": f"{tmp_path}/by-file:{real.parent}"}, repo.path) == str(real)
+
+
+def test_a_nested_repository_does_not_open_the_project_around_it(repo: Repo, tmp_path: Path) -> None:
+    make_tool(repo.path / ".venv/bin/tool")
+    nested = repo.path / "vendor/lib"
+    (nested / ".git").mkdir(parents=True)
+    environ = {"PATH": str(repo.path / ".venv/bin"), "HOME": str(tmp_path / "home")}
+    assert find_program("tool", environ, nested) is None
+    assert safe_path(environ["PATH"], nested, environ) == ""
+
+
+def test_a_home_with_a_repository_keeps_its_programs(repo: Repo, tmp_path: Path) -> None:
+    """As people keep their settings files."""
+    (tmp_path / ".git").mkdir()
+    tool = make_tool(tmp_path / ".local/bin/tool")
+    assert find_program("tool", {"PATH": str(tool.parent), "HOME": str(tmp_path)}, repo.path) == str(tool)
+
+
+def test_our_own_caches_and_shared_memory_hold_no_programs(repo: Repo, tmp_path: Path) -> None:
+    tool = make_tool(tmp_path / "cache/opencode-tui/sandbox/temp/one/tool")
+    environ = {"PATH": str(tool.parent), "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    assert find_program("tool", environ, repo.path) is None
+    assert find_program("tool", environ, Path("/")) is None
+    assert is_below("/dev/shm/tool", repo.path)
+
+
+def test_a_folder_by_another_name_is_the_same(repo: Repo, tmp_path: Path) -> None:
+    (tmp_path / "other").symlink_to(repo.path)
+    tool = make_tool(repo.path / "bin/tool")
+    assert find_program("tool", {"PATH": str(tool.parent)}, tmp_path / "other") is None
+    assert find_program("tool", {"PATH": str(tmp_path / "other/bin")}, repo.path) is None
+
+
+@pytest.mark.parametrize("entry", ["", ".", "shadow"])
+def test_our_python_imports_no_module_of_the_project(repo: Repo, entry: str) -> None:
+    (repo.path / "shadow").mkdir()
+    for folder in (repo.path, repo.path / "shadow"):
+        (folder / "json.py").write_text("print('of the project')")
+    given = {**os.environ, "PYTHONPATH": os.pathsep.join(["/nowhere", entry, str(repo.path / entry)])}
+    command = python_command("-c", "import json, opencode_tui; print(json.__name__)")
+    done = subprocess.run(
+        command, cwd=repo.path, env=python_environ(given, repo.path), capture_output=True, text=True, check=False
+    )
+    assert (done.stdout, done.stderr) == ("json\n", "")
 
 
 async def test_a_program_that_writes_too_much_is_killed(tmp_path: Path) -> None:

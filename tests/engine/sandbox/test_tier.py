@@ -110,6 +110,35 @@ def test_what_worked_is_remembered_until_the_program_changes(program: Path, tmp_
     assert len(count.read_text()) == 2
 
 
+def test_the_probe_starts_no_bubblewrap_of_the_project(program: Path, tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    (project / ".git").mkdir(parents=True)
+    for folder in (project / ".venv/bin", project / "node_modules/.bin"):
+        folder.mkdir(parents=True)
+        write_program(folder / "bwrap", f"touch {tmp_path}/ran")
+        (tmp_path / f"link-{folder.name}").symlink_to(folder)
+        for entry in (folder, tmp_path / f"link-{folder.name}", ".", ""):
+            environ = {"PATH": f"{entry}:/nowhere"}
+            assert "not installed" in choose("bubblewrap", environ, tmp_path / "cache", project).reason
+            assert "not installed" in probe("bubblewrap", environ, project).reason
+    assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.parametrize(
+    ("version", "is_used"), [("0.11.1", False), ("0.8.0", False), ("", False), ("0.11.2", True), ("1.0", True)]
+)
+def test_an_old_bubblewrap_with_the_rights_of_root_is_not_used(
+    program: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: str, is_used: bool
+) -> None:
+    write_program(program, f"[ $1 != --version ] || echo bubblewrap {version}")
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    assert choose("bubblewrap", ENVIRON, tmp_path / "cache").tier == "bubblewrap"
+    program.chmod(0o4755)
+    status = choose("bubblewrap", ENVIRON, tmp_path / "cache")
+    assert status.tier == ("bubblewrap" if is_used else "none")
+    assert is_used or f"`chmod u-s {program}`" in status.reason
+
+
 def test_what_failed_is_tried_again(program: Path, tmp_path: Path) -> None:
     assert choose("bubblewrap", {"PATH": ""}, tmp_path / "cache").tier == "none"
     write_program(program, "exit 0")

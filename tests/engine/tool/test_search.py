@@ -2,6 +2,7 @@ import asyncio
 import os
 import re
 import stat
+import sys
 import time
 from pathlib import Path
 
@@ -22,7 +23,7 @@ from tests.support.world.tools import Workbench
 
 @pytest.fixture(params=["ripgrep", "python"])
 def search(request: pytest.FixtureRequest) -> FileSearch:
-    return FileSearch.installed() if request.param == "ripgrep" else FileSearch(ripgrep=None)
+    return FileSearch.installed(Path.cwd(), os.environ) if request.param == "ripgrep" else FileSearch(ripgrep=None)
 
 
 def no_env(context: ToolContext, path: Path) -> bool:
@@ -43,7 +44,7 @@ def names(output: str, folder: Path) -> list[str]:
 
 
 def test_ripgrep_of_the_package_is_found() -> None:
-    assert find_ripgrep() is not None
+    assert find_ripgrep(Path.cwd(), os.environ) is not None
 
 
 @pytest.mark.parametrize(
@@ -222,8 +223,20 @@ async def test_settings_of_the_user_start_nothing(
     (tmp_path / "rgrc").write_text("--pre=touch\n")
     monkeypatch.setenv("RIPGREP_CONFIG_PATH", str(tmp_path / "rgrc"))
     fill(bench.folder, a="needle")
-    result = await bench.call(GrepTool(search=FileSearch.installed()), pattern="needle")
+    result = await bench.call(GrepTool(search=FileSearch.installed(Path.cwd(), os.environ)), pattern="needle")
     assert result.metadata["matches"] == 1
+
+
+def test_ripgrep_of_an_installation_in_the_project_is_not_started(
+    bench: Workbench, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    program = bench.folder / ".venv/bin/rg"
+    program.parent.mkdir(parents=True)
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(program.with_name("python")))
+    assert find_ripgrep(bench.folder, {"PATH": str(program.parent)}) is None
+    assert find_ripgrep(tmp_path / "elsewhere", {"PATH": ""}) == str(program)
 
 
 def wait_for_text(path: Path) -> None:

@@ -22,6 +22,7 @@ def derive() -> dict[str, dict[str, Any]]:
     dependencies = ToolDependencies(
         environ={},
         home=Path("/"),
+        directory=Path("/"),
         truncator=truncator,
         todos=nothing,
         edited=nothing,

@@ -7,7 +7,7 @@ checked. Bytes are counted as they arrive and as they are decompressed.
 
 import asyncio
 import base64
-import sys
+import os
 import zlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
@@ -22,6 +22,7 @@ from opencode_tui.engine.permission.decision import Query, open_patterns
 from opencode_tui.engine.provider.inflate import unpacker
 from opencode_tui.engine.sandbox.address import is_local_address, read_address, resolve
 from opencode_tui.engine.tool.tool import Parameters, ToolContext, ToolResult, read_description
+from opencode_tui.programs import python_command, python_environ
 from opencode_tui.schema.error import ToolError
 
 if TYPE_CHECKING:
@@ -224,11 +225,8 @@ def _decode(page: _Page) -> str:
 async def _convert(html: str, arguments: WebfetchParameters) -> str:
     seconds = min(arguments.timeout, 120)
     process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-P",
-        "-m",
-        "opencode_tui.engine.tool.builtin.html_text",
-        arguments.format,
+        *python_command("-m", "opencode_tui.engine.tool.builtin.html_text", arguments.format),
+        env=python_environ(os.environ),
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,

@@ -11,7 +11,6 @@ import math
 import os
 import re
 import select
-import shutil
 import signal
 import subprocess
 import sys
@@ -24,9 +23,9 @@ from uuid import uuid4
 
 from msgspec import Struct
 
-from opencode_tui.engine.project.programs import find_program, is_below
 from opencode_tui.engine.sandbox.launch import Launch, run_on_thread
 from opencode_tui.engine.tool.process.process_tree import MARK, ProcessTree
+from opencode_tui.programs import find_program
 
 TIMEOUT_GRACE_S = 1.0
 CANCEL_GRACE_S = 0.1
@@ -102,8 +101,8 @@ def find_shell(environ: Mapping[str, str], folder: Path, chosen: str | None = No
     `chosen` is a bash that the user prefers, a name or an absolute path.
     """
     if chosen is not None and os.path.basename(chosen) == "bash" and os.path.isabs(chosen):
-        found = shutil.which(chosen)
-        if found is not None and not is_below(found, folder):
+        found = find_program(chosen, environ, folder)
+        if found is not None:
             return os.path.realpath(found)
     return find_program("bash", environ, folder) or "/bin/sh"
 

@@ -2,15 +2,14 @@
 
 import asyncio
 import os
-import shutil
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct
 
-from opencode_tui.engine.project.programs import find_program
 from opencode_tui.engine.tool.files.transaction import explain
+from opencode_tui.programs import find_program, python_environ, safe_environ
 from opencode_tui.schema.error import ToolError
 from opencode_tui.storage.safe_folder import NotAFolderError, OpenFolder, open_folder
 
@@ -19,9 +18,14 @@ _RECORD_LIMIT_BYTES = 1024 * 1024
 _ERROR_BYTES = 4096
 
 
-def find_ripgrep() -> str | None:
-    """Return the path of ripgrep: in the folder of this Python, where the package `ripgrep` puts it, else on PATH; None without."""
-    return shutil.which("rg", path=str(Path(sys.executable).parent)) or find_program("rg", os.environ, Path.cwd())
+def find_ripgrep(folder: Path, environ: Mapping[str, str]) -> str | None:
+    """Return the path of ripgrep: beside this Python, where the package `ripgrep` puts it, else on PATH; None without.
+
+    It is not one that commands in the folder may write, as where this program is installed in the project.
+    """
+    return find_program(str(Path(sys.executable).with_name("rg")), environ, folder) or find_program(
+        "rg", environ, folder
+    )
 
 
 class Ending(Struct, frozen=True):
@@ -66,6 +70,7 @@ async def _start(command: Sequence[str], folder: Path) -> asyncio.subprocess.Pro
             return await asyncio.create_subprocess_exec(
                 *command,
                 cwd=_handle(opened),
+                env=python_environ(safe_environ(os.environ, folder), folder),
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.PIPE,

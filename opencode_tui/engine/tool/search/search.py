@@ -9,8 +9,7 @@ import asyncio
 import json
 import os
 import re
-import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct
@@ -19,6 +18,7 @@ from opencode_tui.engine.tool.location import Location, ask_outside, locate
 from opencode_tui.engine.tool.search.glob_pattern import matcher
 from opencode_tui.engine.tool.search.ripgrep import find_ripgrep, run_search
 from opencode_tui.engine.tool.tool import ToolContext
+from opencode_tui.programs import python_command
 from opencode_tui.schema.error import ToolError
 
 Readable = Callable[[ToolContext, Path], bool]
@@ -39,7 +39,7 @@ _RIPGREP_OPTIONS = (
     "--glob=!.git",
     "--null",
 )
-_FALLBACK = (sys.executable, "-P", "-m", "opencode_tui.engine.tool.search.python_search")
+_FALLBACK = python_command("-m", "opencode_tui.engine.tool.search.python_search")
 _MATCH = re.compile(rb"(.+?)\0(\d+):(.*)", re.DOTALL)
 
 
@@ -73,9 +73,9 @@ class FileSearch:
         self._ripgrep = ripgrep
 
     @classmethod
-    def installed(cls) -> "FileSearch":
-        """Return a search with the ripgrep that is installed, if one is; looks at the disk."""
-        return cls(ripgrep=find_ripgrep())
+    def installed(cls, folder: Path, environ: Mapping[str, str]) -> "FileSearch":
+        """Return a search with the ripgrep that is installed, if one is, for a project's folder; looks at the disk."""
+        return cls(ripgrep=find_ripgrep(folder, environ))
 
     @property
     def note(self) -> str:

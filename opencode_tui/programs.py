@@ -1,0 +1,146 @@
+"""Finds every program that this program starts unconfined: an absolute path that no confined command may write, nor lead elsewhere.
+
+A virtual environment of the project on PATH is writable inside the sandbox; what a command puts there must never run outside. What
+counts is every path that the kernel passes on its way to the program, each link with it.
+"""
+
+import os
+import shutil
+import stat
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+
+from msgspec import Struct
+
+_OWN_CACHE = "opencode-tui"
+"""Below the user's folder of caches: temp folders, caches and worktrees of confined commands."""
+_SHARED_MEMORY = "/dev/shm"
+_LINK_LIMIT = 40
+_PACKAGE_ROOT = str(Path(__file__).resolve().parents[1])
+
+
+def find_program(name: str, environ: Mapping[str, str], folder: Path) -> str | None:
+    """Return the absolute path of a program for work in a folder, None without one. Blocks for a few lookups.
+
+    `name` is a word that PATH is searched for, or an absolute path.
+    """
+    writable = _writable(folder, environ.get("HOME", ""), environ.get("XDG_CACHE_HOME", ""))
+    if os.path.dirname(name):
+        candidates = [name] if os.path.isabs(name) else []
+    else:
+        path = environ.get("PATH", os.defpath)
+        candidates = [os.path.join(entry, name) for entry in path.split(os.pathsep) if os.path.isabs(entry)]
+    found = (shutil.which(candidate) for candidate in candidates)
+    return next((path for path in found if path is not None and not writable.contains(path)), None)
+
+
+def safe_path(path: str, folder: Path, environ: Mapping[str, str] = os.environ) -> str:
+    """Return PATH without relative folders and without those that commands in a folder may write, or lead elsewhere."""
+    return _safe_path(path, folder, environ.get("HOME", ""), environ.get("XDG_CACHE_HOME", ""))
+
+
+def safe_environ(environ: Mapping[str, str], folder: Path) -> dict[str, str]:
+    """Return the environment of a program that we start: with a safe PATH, by which it finds others."""
+    return {**environ, "PATH": safe_path(environ.get("PATH", os.defpath), folder, environ)}
+
+
+def is_below(program: str, folder: Path, environ: Mapping[str, str] = os.environ) -> bool:
+    """Return whether commands in a folder may write an absolute path, or lead it elsewhere."""
+    return _writable(folder, environ.get("HOME", ""), environ.get("XDG_CACHE_HOME", "")).contains(program)
+
+
+def python_command(*arguments: str) -> Sequence[str]:
+    """Return the command line of this Python that imports nothing from the folder that it starts in."""
+    return (sys.executable, "-P", *arguments)
+
+
+def python_environ(environ: Mapping[str, str], folder: Path | None = None) -> dict[str, str]:
+    """Return the environment of this Python: no module comes from a folder that a command may write, but our own package's."""
+    where = folder or Path.cwd()
+    entries = [entry for entry in environ.get("PYTHONPATH", "").split(os.pathsep) if entry]
+    kept = [entry for entry in entries if os.path.realpath(entry) == _PACKAGE_ROOT or safe_path(entry, where, environ)]
+    given = {name: value for name, value in environ.items() if name != "PYTHONPATH"}
+    return {**given, "PYTHONPATH": os.pathsep.join(map(os.path.abspath, kept))} if kept else given
+
+
+class _Writable(Struct, frozen=True):
+    """Folders that commands may write, by name and, where they exist, by device and inode."""
+
+    names: frozenset[str]
+    files: frozenset[tuple[int, int]]
+
+    def contains(self, path: str) -> bool:
+        """Return whether one of them is on the way to an absolute path."""
+        return any(step in self.names or identity in self.files for step, identity in _steps(path))
+
+
+def _steps(path: str) -> Iterator[tuple[str, tuple[int, int] | None]]:
+    """Yield each path that the kernel passes to an absolute path, links too, with device and inode where it exists."""
+    waiting, at, links = path.split("/")[::-1], "/", 0
+    while waiting:
+        part = waiting.pop()
+        if part in ("", "."):
+            continue
+        if part == "..":
+            at = os.path.dirname(at)
+            continue
+        step = os.path.join(at, part)
+        try:
+            found = os.lstat(step)
+            target = os.readlink(step) if stat.S_ISLNK(found.st_mode) else None
+        except OSError:
+            yield step, None
+            at = step
+            continue
+        yield step, (found.st_dev, found.st_ino)
+        if target is None:
+            at = step
+            continue
+        links += 1
+        if links > _LINK_LIMIT:  # the kernel does not open it either
+            return
+        at = "/" if os.path.isabs(target) else at
+        waiting += target.split("/")[::-1]
+
+
+@lru_cache(maxsize=64)
+def _writable(folder: Path, home: str, caches: str) -> _Writable:
+    """Return what commands in a folder may write; the root folder is no work tree.
+
+    Besides the nearest work tree these are those around it, up to the home: commands of a session there may have written it.
+    """
+    homes = {Path(home), Path(os.path.realpath(home))} if os.path.isabs(home) else set[Path]()
+    roots = {_work_tree(folder)}
+    for parent in folder.parents:
+        if os.path.lexists(parent / ".git") and not any(one.is_relative_to(parent) for one in homes):
+            roots.add(parent)
+    roots = {root for root in roots if root.parent != root}
+    roots.add(Path(_SHARED_MEMORY))
+    top = caches if os.path.isabs(caches) else os.path.join(home, ".cache")
+    if os.path.isabs(top):
+        roots.add(Path(top, _OWN_CACHE))
+    names: set[str] = set()
+    files: set[tuple[int, int]] = set()
+    for root in roots:
+        names |= {os.path.normpath(root), os.path.realpath(root)}
+        try:
+            found = os.stat(root)
+        except OSError:
+            continue
+        files.add((found.st_dev, found.st_ino))
+    return _Writable(frozenset(names), frozenset(files))
+
+
+@lru_cache(maxsize=64)
+def _safe_path(path: str, folder: Path, home: str, caches: str) -> str:
+    writable = _writable(folder, home, caches)
+    return os.pathsep.join(
+        entry for entry in path.split(os.pathsep) if os.path.isabs(entry) and not writable.contains(entry)
+    )
+
+
+def _work_tree(folder: Path) -> Path:
+    """Return the nearest folder above with an entry `.git`, else the folder."""
+    return next((path for path in (folder, *folder.parents) if os.path.lexists(path / ".git")), folder)

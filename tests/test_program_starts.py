@@ -1,0 +1,144 @@
+"""Every module that starts a program is listed here with where its program comes from: mostly `opencode_tui/programs.py`."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.source.tree import Module, read_source_tree
+
+ROOT = Path(__file__).parents[1]
+
+_MODULES = {"subprocess", "pty", "webbrowser", "multiprocessing"}
+_STARTERS = ("exec", "spawn", "posix_spawn", "system", "popen", "fork", "startfile")
+_FREE = {("subprocess", name) for name in ("DEVNULL", "PIPE", "STDOUT", "Popen", "SubprocessError", "TimeoutExpired")}
+"""Constants and classes of errors; a call of `Popen` counts all the same."""
+
+STARTS = {
+    "batch/pool_local.py": "this Python, by python_command",
+    "cli/commands/auth.py": "find_program",
+    "cli/commands/doctor.py": "find_program",
+    "engine/mcp/browser.py": "find_program",
+    "engine/mcp/process.py": "mcp/server.py: find_program, or a path or PATH that the settings name",
+    "engine/project/programs.py": "its callers: ProjectPrograms, /bin/sh, this Python",
+    "engine/provider/litellm_worker.py": "this Python, by python_command",
+    "engine/sandbox/piped.py": "a confined program, by bubblewrap.py",
+    "engine/sandbox/relay.py": "runs inside the sandbox",
+    "engine/sandbox/tier.py": "bubblewrap.find_program, /bin/sh, /usr/bin/sandbox-exec",
+    "engine/search/build.py": "this Python, by python_command",
+    "engine/tool/builtin/webfetch.py": "this Python, by python_command",
+    "engine/tool/process/process.py": "find_shell, by find_program; the sandbox's own program",
+    "engine/tool/search/ripgrep.py": "find_program; this Python, by python_command",
+    "server/pty.py": "/bin/sh, then what the user's terminal runs",
+    "tui/actions/facts.py": "this Python, by python_command",
+    "tui/external_editor.py": "find_program",
+    "tui/prompt/desktop.py": "find_program",
+}
+LOOKUPS = {
+    "programs.py": "tests absolute paths",
+    "config/check/consistency.py": "warns about a program that is missing; starts none",
+    "engine/mcp/server.py": "the folders that the settings of a server name",
+    "engine/project/programs.py": "programs of a trusted project, which are confined",
+}
+
+
+def dotted(node: ast.expr) -> str:
+    match node:
+        case ast.Name(id=name):
+            return name
+        case ast.Attribute(value=value, attr=attr):
+            return f"{dotted(value)}.{attr}"
+        case _:
+            return ""
+
+
+def starts(tree: ast.AST) -> Iterator[int]:
+    """Yield the lines that start a program."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            *owner, name = dotted(node.func).split(".")
+            is_module = owner[-1:] and owner[-1] in _MODULES
+            if (
+                (is_module and name not in {"SubprocessError", "TimeoutExpired"})
+                or (owner == ["os"] and name.startswith(_STARTERS))
+                or name in ("create_subprocess_exec", "create_subprocess_shell", "subprocess_exec", "subprocess_shell")
+            ):
+                yield node.lineno
+        elif isinstance(node, ast.ImportFrom):
+            names = {(node.module, alias.name) for alias in node.names}
+            if node.module in _MODULES and not names <= _FREE:
+                yield node.lineno
+            if node.module == "os" and any(alias.name.startswith(_STARTERS) for alias in node.names):
+                yield node.lineno
+        elif isinstance(node, ast.Import) and any(alias.name in _MODULES - {"subprocess"} for alias in node.names):
+            yield node.lineno
+
+
+def lookups(tree: ast.AST) -> Iterator[int]:
+    """Yield the lines that look for a program without us."""
+    for node in ast.walk(tree):
+        is_used = isinstance(node, ast.Attribute) and dotted(node).endswith(("shutil.which", "os.get_exec_path"))
+        is_imported = (
+            isinstance(node, ast.ImportFrom)
+            and node.module == "shutil"
+            and any(alias.name == "which" for alias in node.names)
+        )
+        if is_used or is_imported:
+            yield node.lineno
+
+
+def names(found: list[Module]) -> set[str]:
+    return {module.path.relative_to(ROOT / "opencode_tui").as_posix() for module in found}
+
+
+@pytest.fixture(scope="module")
+def modules() -> list[Module]:
+    return list(read_source_tree(ROOT).modules.values())
+
+
+def test_only_known_modules_start_programs(modules: list[Module]) -> None:
+    assert names([module for module in modules if any(starts(module.tree))]) == set(STARTS)
+
+
+def test_only_known_modules_look_for_programs(modules: list[Module]) -> None:
+    assert names([module for module in modules if any(lookups(module.tree))]) == set(LOOKUPS)
+
+
+def test_this_python_is_started_in_one_way(modules: list[Module]) -> None:
+    """Without `-P`, modules of the current folder are imported; the sandbox's relay and pip are isolated (`-I`)."""
+    used = [
+        module
+        for module in modules
+        if any(isinstance(node, ast.Attribute) and dotted(node) == "sys.executable" for node in ast.walk(module.tree))
+    ]
+    assert names(used) == {
+        "programs.py",
+        "engine/newest_version.py",
+        "engine/sandbox/bubblewrap.py",
+        "engine/tool/search/ripgrep.py",
+    }
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import subprocess\nsubprocess.run(['git'])",
+        "from subprocess import run",
+        "import os\nos.system('git')",
+        "import os\nos.execvp('git', [])",
+        "from os import posix_spawn",
+        "import asyncio\nasyncio.create_subprocess_shell('git')",
+        "import asyncio\nasyncio.subprocess.create_subprocess_exec('git')",
+        "async def f(loop): await loop.subprocess_exec(None, 'git')",
+        "import webbrowser",
+        "import subprocess\nsubprocess.Popen(['git'])",
+    ],
+)
+def test_a_start_is_found(source: str) -> None:
+    assert list(starts(ast.parse(source)))
+
+
+@pytest.mark.parametrize("source", ["import shutil\nshutil.which('git')", "from shutil import which"])
+def test_a_lookup_is_found(source: str) -> None:
+    assert list(lookups(ast.parse(source)))

@@ -78,14 +78,10 @@ def starts(tree: ast.AST) -> Iterator[int]:
 def lookups(tree: ast.AST) -> Iterator[int]:
     """Yield the lines that look for a program without us."""
     for node in ast.walk(tree):
-        is_used = isinstance(node, ast.Attribute) and dotted(node).endswith(("shutil.which", "os.get_exec_path"))
-        is_imported = (
-            isinstance(node, ast.ImportFrom)
-            and node.module == "shutil"
-            and any(alias.name == "which" for alias in node.names)
-        )
-        if is_used or is_imported:
+        if isinstance(node, ast.Attribute) and dotted(node).endswith(("shutil.which", "os.get_exec_path")):
             yield node.lineno
+        elif isinstance(node, ast.ImportFrom) and node.module == "shutil":
+            yield from (node.lineno for alias in node.names if alias.name == "which")
 
 
 def names(found: list[Module]) -> set[str]:

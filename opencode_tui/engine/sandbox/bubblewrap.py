@@ -21,7 +21,6 @@ disk, except folders in that temp folder.
 """
 
 import os
-import stat
 import sys
 from collections.abc import Container, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -29,6 +28,7 @@ from typing import Literal
 
 from opencode_tui import programs
 from opencode_tui.engine.sandbox.policy import RELAY_PORT, Policy
+from opencode_tui.engine.sandbox.secret_files import SYSTEM_SECRETS
 
 PROGRAM_FOLDERS = "/usr/bin:/usr/local/bin:/bin:/run/current-system/sw/bin"
 TEMP = Path("/tmp")
@@ -37,7 +37,6 @@ _PROXY = "/.sandbox-proxy"
 
 _CAP_SYS_ADMIN = 21
 _FILE_CAPABILITIES = ("CAP_CHOWN", "CAP_FOWNER", "CAP_FSETID")
-_ROOT_SECRETS = tuple(Path("/etc", name) for name in ("shadow", "shadow-", "gshadow", "gshadow-"))
 _RESOLVER = Path("/etc/resolv.conf")
 
 _HOLD = """exec 3<&0
@@ -157,7 +156,7 @@ def _accesses(policy: Policy) -> Iterator[tuple[Path, Access]]:
     write = dict.fromkeys(path for path in policy.write if path.exists() and not _is_below(path, protected))
     read = dict.fromkeys((*policy.read, *needed))
     for path in read:
-        if path.exists() and not _is_below(path, read | write) and not _is_file_in_temp(path):
+        if path.exists() and not _is_below(path, read | write):
             yield path, "read"
     for path in write:
         yield path, "write"
@@ -168,7 +167,7 @@ def _accesses(policy: Policy) -> Iterator[tuple[Path, Access]]:
     for path in protected:
         if not _is_below(path, policy.hidden):
             yield path, "read"
-    for path in (*policy.hidden, *(_ROOT_SECRETS if os.geteuid() == 0 else ())):
+    for path in (*policy.hidden, *SYSTEM_SECRETS.find()):
         if path.exists() and not _is_below(path, policy.hidden):
             yield path, "hide"
 
@@ -227,11 +226,6 @@ def _root_links() -> list[str]:
 
 def _is_below(path: Path, folders: Container[Path]) -> bool:
     return any(parent in folders for parent in path.parents)
-
-
-def _is_file_in_temp(path: Path) -> bool:
-    """Return whether mounting the path would create a file in the temp folder."""
-    return path.parent == TEMP and not stat.S_ISDIR(path.stat().st_mode)
 
 
 def _depth(path: Path) -> int:

@@ -49,6 +49,8 @@ _PRIVATE = (
 )  # fmt: skip
 """What a folder of programs never contains, relative to the home."""
 
+_SHARED = ("/tmp", "/var/tmp", "/dev/shm", "/private/tmp", "/private/var/tmp")
+"""Temp folders of all users and programs."""
 _BINARIES = frozenset({"bin", "sbin", "shims", ".bin", "scripts", "cmd", "condabin"})
 _LINK_LIMIT = 2_000
 _PYTHON = re.compile(r"python(?:\d+(?:\.\d+)*)?t?")
@@ -82,7 +84,7 @@ class Surroundings(Struct, frozen=True):
 
     def is_too_broad(self, folder: Path) -> bool:
         """Return whether a folder contains the home or something private, or is part of our own folders."""
-        if folder.parent == folder or self.home.is_relative_to(folder):
+        if folder.parent == folder or self.home.is_relative_to(folder) or str(folder) in _SHARED:
             return True
         return any(one.is_relative_to(folder) for one in self.private()) or any(
             folder.is_relative_to(one) for one in self.own
@@ -107,6 +109,11 @@ def toolchain_folders(environ: Mapping[str, str], around: Surroundings, project:
     for name in (".venv", "venv"):
         found += _python_bases(project / name / "bin", around)
     return _existing(found)
+
+
+def program_folders(program: str, around: Surroundings, project: Path) -> tuple[Path, ...]:
+    """Return what a program needs that a setting names by its path, as it does for one on PATH. Blocks."""
+    return _existing(_prefix_of_path_entry(Path(program).parent, around, project)) if os.path.isabs(program) else ()
 
 
 def harmless_files(around: Surroundings) -> tuple[Path, ...]:
@@ -163,6 +170,12 @@ def _link_targets(folder: Path, around: Surroundings) -> Iterator[Path]:
             links = [entry.path for _, entry in zip(range(_LINK_LIMIT), entries, strict=False) if entry.is_symlink()]
     except OSError:
         return
+    hops = [os.path.normpath(os.path.join(folder, os.readlink(link))) for link in links]
+    for hop in hops:  # the Python of a virtual environment is a link itself
+        if (prefix := Path(hop).parent.parent) != folder.parent and (prefix / "pyvenv.cfg").is_file():
+            real = Path(os.path.realpath(prefix))
+            if not _is_private(real, around) and not around.is_too_broad(real):
+                yield real
     for link in links:
         real = Path(os.path.realpath(link))
         if real.is_relative_to(folder) or _is_system(real) or _is_private(real, around):

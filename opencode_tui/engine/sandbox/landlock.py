@@ -24,6 +24,7 @@ import psutil
 from opencode_tui.engine.sandbox import seccomp
 from opencode_tui.engine.sandbox.policy import Policy
 from opencode_tui.engine.sandbox.seccomp import call, call_prctl
+from opencode_tui.engine.sandbox.secret_files import SYSTEM_SECRETS
 
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446  # the same on all architectures
 _VERSION_FLAG, _PATH_BENEATH, _NET_PORT, _NO_NEW_PRIVILEGES = 1, 1, 2, 38
@@ -130,8 +131,9 @@ def _rules(policy: Policy) -> Iterator[tuple[Path, int]]:
     for name in _DEVICES:
         yield Path("/dev", name), _READ_FILE | _WRITE_FILE | _TRUNCATE | _IOCTL_DEV
     yield _SHARED_MEMORY, _READ_FILE | _READ_DIR | _WRITE_FILE | _REMOVE_FILE | _MAKE_REG | _TRUNCATE
+    hidden = (*policy.hidden, *SYSTEM_SECRETS.find())
     for path in policy.read:
-        yield from _readable(path, policy.hidden)
+        yield from _readable(path, hidden)
     for path in (*policy.write, policy.temp):
         yield path, _WRITE
 

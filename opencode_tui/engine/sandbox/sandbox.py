@@ -25,8 +25,10 @@ from opencode_tui.engine.sandbox.caches import Caches, find_caches
 from opencode_tui.engine.sandbox.changes import BEFORE_S, Change, ProjectFiles, ProtectedState, compare, undo
 from opencode_tui.engine.sandbox.environment import Secrets
 from opencode_tui.engine.sandbox.launch import Launch, plan_launch
+from opencode_tui.engine.sandbox.own_program import OwnProgram, find_installation, protect
 from opencode_tui.engine.sandbox.policy import RELAY_PORT, Policy
-from opencode_tui.engine.sandbox.temp import cache_name, delete_abandoned, delete_temp, temp_folder
+from opencode_tui.engine.sandbox.secret_files import tool_secrets
+from opencode_tui.engine.sandbox.temp import cache_name, delete_abandoned, delete_temp, link_in_temp, temp_folder
 from opencode_tui.engine.sandbox.tier import Tier, choose
 from opencode_tui.storage.paths import Paths, ensure
 from opencode_tui.storage.task_folders import is_task_worktree, task_origin
@@ -46,6 +48,8 @@ class SandboxStatus(Struct, frozen=True):
     reason: str
     mode: Mode
     shares_proc: bool = False
+    exposed: str = ""
+    """Why commands can change this program, in one line; empty where they cannot."""
 
 
 class Confined(Struct, frozen=True):
@@ -65,6 +69,8 @@ class _Toolchains(Struct, frozen=True):
     until: float
     read: tuple[Path, ...]
     caches: Caches
+    secrets: tuple[Path, ...]
+    """What of that holds secrets."""
     confined: Mapping[str, str]
     """The environment of confined commands."""
 
@@ -258,7 +264,11 @@ class Sandbox:
                 "install bubblewrap"
             )
             return SandboxStatus("none", reason, mode)
-        return SandboxStatus(found.tier if found.works else "none", found.reason, mode, found.shares_proc)
+        if not found.works:
+            return SandboxStatus("none", found.reason, mode)
+        project = () if mode == "read-only" else (self._project.worktree,)
+        own = self._own_program(found.tier, (*project, *self._named("writable").values()), self._environ)
+        return SandboxStatus(found.tier, found.reason, mode, found.shares_proc, own.exposed)
 
     def _confine(
         self,
@@ -298,7 +308,7 @@ class Sandbox:
             hidden = tuple(path for path in hidden if not path.is_relative_to(self._project.worktree))
         policy = replace(
             policy,
-            read=(*policy.read, *named),
+            read=(*policy.read, *named, *folders.program_folders(argv[0], self._around, self._project.worktree)),
             write=(*(path for path in policy.write if path not in named), *writable),
             hidden=hidden,
             network="none",
@@ -316,8 +326,13 @@ class Sandbox:
         private = [path for path in (*self._private, *self._own_below(readable | writable)) if path.exists()]
         reachable = (*tools.read, *readable.values(), *writable.values())
         private += [path for path in self._find_origin() if any(path.is_relative_to(one) for one in reachable)]
+        named = (*readable.values(), *writable.values())
+        private += [path for path in tools.secrets if not any(one.is_relative_to(path) for one in named)]
         temp = ensure(temp_folder(self._paths, session_id))
         os.utime(temp)
+        link_in_temp(temp, [environ.get("VIRTUAL_ENV", ""), *environ.get("PATH", "").split(os.pathsep)])
+        write = (*(() if is_read_only else project), *tools.caches.write, *writable.values())
+        own = self._own_program("none" if self._status is None else self._status.tier, write, environ)
         return Policy(
             read=(
                 *tools.read,
@@ -326,8 +341,11 @@ class Sandbox:
                 *git.read,
                 *(project if is_read_only else ()),
             ),
-            write=(*(() if is_read_only else project), *tools.caches.write, *writable.values()),
-            read_only=() if is_read_only else (*filter(git.may_write, files.protected()), *git.read_only),
+            write=write,
+            read_only=(
+                *(() if is_read_only else (*filter(git.may_write, files.protected()), *git.read_only)),
+                *own.read_only,
+            ),
             hidden=(*files.secret(), *self._named("hidden").values(), *private),
             temp=temp,
             network="full" if settings.network == "on" else "none",
@@ -335,6 +353,13 @@ class Sandbox:
             links=tuple(path for path, real in (*readable.items(), *writable.items()) if real != path),
             shares_proc=self._status is not None and self._status.shares_proc,
         )
+
+    def _own_program(self, tier: Tier, write: Sequence[Path], environ: Mapping[str, str]) -> OwnProgram:
+        """Return what of this program commands must not change although it lies in what they may write. Blocks for some lookups."""
+        project = self._project.worktree
+        named = self._named("writable").values()
+        broad = [*named, *([project] if self._paths.home.is_relative_to(project) else ())]
+        return protect(find_installation(), tier, write, project=project, broad=broad, environ=environ)
 
     def _git_access(self) -> "_GitAccess":
         """Return how the git folder outside the project may be used.
@@ -397,6 +422,7 @@ class Sandbox:
             until=time.monotonic() + _TOOLCHAIN_KEEP_S,
             read=(*folders.system_folders(), *read, *caches.read),
             caches=caches,
+            secrets=tool_secrets(self._paths.home, (*read, *caches.write)),
             confined=self._secrets.confined(environ, caches.environ),
         )
         return self._toolchains

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from opencode_tui.engine.sandbox.policy import Policy
+from opencode_tui.engine.sandbox.secret_files import SYSTEM_SECRETS
 
 PROGRAM = "/usr/bin/sandbox-exec"
 
@@ -35,6 +36,7 @@ def profile(policy: Policy) -> str:
         _rule("deny", "file-write*", policy.read_only),
         _literals("deny", "file-write-unlink", _ancestors(policy)),
         _rule("deny", "file-read* file-write*", policy.hidden),
+        _rule("deny", "file-read* file-write*", SYSTEM_SECRETS.find()),
         _rule("allow", "file-read-metadata", policy.hidden),
         "(allow network*)\n" if policy.network == "full" else _local_sockets(policy),
         f'(allow network-outbound (remote ip "localhost:{policy.proxy}"))\n' if policy.proxy else "",

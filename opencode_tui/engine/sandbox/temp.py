@@ -3,6 +3,7 @@
 import hashlib
 import os
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -19,6 +20,24 @@ _NAME_CHARS = 12
 def temp_folder(paths: Paths, session_id: str) -> Path:
     """Return the temp folder of a session, which may not exist."""
     return paths.cache / "sandbox/temp" / session_id[-_NAME_CHARS:]
+
+
+def link_in_temp(temp: Path, names: Sequence[str]) -> None:
+    """Make the links of the system's temp folder that lead to programs, for commands whose own temp folder is in its place.
+
+    `names` are folders of programs. What a command has put there instead stays. Blocks.
+    """
+    links = {Path(*Path(name).parts[:3]) for name in names if name.startswith("/tmp/")}
+    found = {path.name: os.readlink(path) for path in links if path.is_symlink()}
+    if not found:
+        return
+    folder = os.open(temp, os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        for name, target in found.items():
+            with suppress(FileExistsError):
+                os.symlink(target, name, dir_fd=folder)
+    finally:
+        os.close(folder)
 
 
 def delete_temp(paths: Paths, session_id: str) -> None:

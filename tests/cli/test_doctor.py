@@ -8,6 +8,7 @@ import pytest
 
 from opencode_tui.cli.commands import doctor
 from opencode_tui.cli.commands import doctor as filesystem
+from opencode_tui.engine.sandbox.own_program import find_installation
 from opencode_tui.engine.sandbox.tier import candidates, probe
 from opencode_tui.storage.paths import Paths
 from tests.support.hostile.strings import HOSTILE, steering
@@ -144,3 +145,29 @@ def test_no_file_name_steers_the_terminal(commands, session_id, paths: Paths, ho
     record_of(paths).with_name(hostile.replace("/", "") + ".json").write_text("{")
     assert steering(commands.run("doctor").stdout) == []
     assert os.path.isdir(paths.storage)
+
+
+@pytest.mark.skipif(SANDBOX != "✓", reason="no sandbox works here")
+def test_that_commands_can_change_this_program_is_said(commands, monkeypatch: pytest.MonkeyPatch):
+    modules = commands.folder / "lib"
+    modules.mkdir()
+    monkeypatch.syspath_prepend(modules)
+    find_installation.cache_clear()
+    try:
+        done = commands.run("doctor")
+    finally:
+        find_installation.cache_clear()
+    assert signs(done.stdout)["sandbox"] == "!"
+    assert "this program: it imports from folders of this project; unset PYTHONPATH" in done.stdout
+
+
+def test_programs_of_the_project_are_not_started(commands):
+    folder = commands.folder / ".venv/bin"
+    folder.mkdir(parents=True)
+    for name in ("git", "rg", "bwrap", "mount", "sh", "env"):
+        (folder / name).write_text(f"#!/bin/sh\ntouch {commands.folder}/ran-{name}\n")
+        (folder / name).chmod(0o755)
+    path = f"{folder}{os.pathsep}.{os.pathsep}{commands.environ['PATH']}"
+    done = replace(commands, environ={**commands.environ, "PATH": path}).run("doctor")
+    assert signs(done.stdout)["git"] == "✓"
+    assert list(commands.folder.glob("ran-*")) == []

@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from opencode_tui.engine.sandbox import own_program
+from opencode_tui.engine.sandbox.own_program import find_installation
 from opencode_tui.engine.sandbox.tier import choose
 from tests.support.provider.model_script import Answer, Call
 from tests.support.terminal.screen import screen
@@ -34,6 +36,21 @@ async def test_an_ordinary_command_runs_inside_without_a_question(environ: dict[
         await page.send("go")
         text = await page.sees("✓ Done")
         assert "outside" not in text and (folder / "made").exists()
+
+
+async def test_a_program_that_runs_from_the_project_is_said(
+    environ: dict[str, str], folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "opencode_tui").mkdir()
+    monkeypatch.setattr(own_program, "_PACKAGE", folder / "opencode_tui")
+    find_installation.cache_clear()
+    try:
+        async with screen(environ, folder) as page:
+            text = await page.sees("sandbox, except this program")
+            assert "Commands can change this program" in text
+            assert "It runs from the source of this project." in text
+    finally:
+        find_installation.cache_clear()
 
 
 async def test_a_yes_runs_what_needs_the_outside_there(environ: dict[str, str], folder: Path, tmp_path: Path) -> None:

@@ -19,7 +19,8 @@ from opencode_tui.cli.style import Style, Token, style_of
 from opencode_tui.client.client import Client
 from opencode_tui.config.auth import AuthStore
 from opencode_tui.engine.project.git import git_version
-from opencode_tui.engine.sandbox.tier import candidates, probe
+from opencode_tui.engine.sandbox.bubblewrap import find_program as find_bubblewrap
+from opencode_tui.engine.sandbox.tier import Tier, candidates, find_version, probe
 from opencode_tui.engine.tool.search.ripgrep import find_ripgrep
 from opencode_tui.programs import find_program
 from opencode_tui.schema.api.language import FormatterState, LanguageServerState
@@ -171,6 +172,9 @@ def check_git() -> Check:
 def check_ripgrep() -> Check:
     """Return the location of ripgrep."""
     path = find_ripgrep(Path.cwd(), os.environ)
+    if path is None and Path(sys.executable).with_name("rg").exists():
+        words = "not used: it is installed where commands in this folder can change it; install it elsewhere, on PATH"
+        return Check("ripgrep", "warning", words)
     if path is None:
         return Check("ripgrep", "warning", "not found; searches are slow without it: pip install ripgrep")
     return Check("ripgrep", "ok", str(path))
@@ -182,7 +186,7 @@ def check_sandbox() -> Check:
         return Check("sandbox", "warning", f"none on {sys.platform}: commands run unconfined, opaque ones ask")
     statuses = [probe(tier, os.environ) for tier in candidates()]
     details: list[tuple[Level, str]] = [
-        ("ok", f"{status.tier} works; its limits: {'; '.join(status.limits)}")
+        ("ok", f"{status.tier}{_version_of(status.tier)} works; its limits: {'; '.join(status.limits)}")
         if status.works
         else ("warning", status.reason)
         for status in statuses
@@ -190,7 +194,28 @@ def check_sandbox() -> Check:
     used = next((status.tier for status in statuses if status.works), None)
     if used is None:
         return Check("sandbox", "warning", "none works: commands run unconfined, opaque ones ask", details)
-    return Check("sandbox", "ok", f"{used} confines commands", details)
+    if exposed := _exposed():
+        details.append(("warning", f"commands in this folder can change this program: {exposed}"))
+    return Check("sandbox", "warning" if exposed else "ok", f"{used} confines commands", details)
+
+
+def _version_of(tier: Tier) -> str:
+    """Return the version of a tier's program behind a space, empty without one."""
+    program = find_bubblewrap(os.environ, Path.cwd()) if tier == "bubblewrap" else None
+    version = "" if program is None else find_version(program, os.environ)
+    return f" {version}" if version else ""
+
+
+def _exposed() -> str:
+    """Return why commands in this folder can change this program, empty where they cannot."""
+
+    async def work(client: Client) -> str:
+        return (await client.settings.sandbox()).exposed or ""
+
+    try:
+        return with_client(work)
+    except OpencodeError:  # another check has the reason
+        return ""
 
 
 def worst(levels: Iterable[Level]) -> Level:

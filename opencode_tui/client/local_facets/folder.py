@@ -169,7 +169,7 @@ class _Settings:
 
     async def sandbox(self) -> SandboxState:
         found = await self._instance.folder.programs.sandbox.get().status()
-        return SandboxState(tier=found.tier, reason=found.reason, mode=found.mode)
+        return SandboxState(tier=found.tier, reason=found.reason, mode=found.mode, exposed=found.exposed or None)
 
     async def status_text(self, facts: StatusFacts) -> str:
         folder, tui = self._instance.folder, self._instance.folder.config.settings.tui

@@ -94,11 +94,15 @@ class SkillSummary(Record):
 
 
 class SandboxState(Record):
-    """How commands are confined in a folder: by `tier`, or not at all ("none") for the `reason`; `mode` is the setting's."""
+    """How commands are confined in a folder: by `tier`, or not at all ("none") for the `reason`; `mode` is the setting's.
+
+    `exposed` is why they can change this program all the same, in one line.
+    """
 
     tier: str
     reason: str = ""
     mode: str = "auto"
+    exposed: str | None = absent()
 
 
 class StatusFacts(Record):

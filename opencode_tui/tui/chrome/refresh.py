@@ -152,6 +152,7 @@ def status_of(
         control.approvals,
         sandbox,
         is_confined,
+        is_exposed=control.sandbox is not None and bool(control.sandbox.exposed),
         branch=_branch(control, outside) if is_full else "",
         folder=short_path(str(control.client.directory), os.path.expanduser("~")) if control.status_fields else "",
         text=outside.text,
@@ -184,7 +185,8 @@ def _sandbox_of(control: SessionController) -> tuple[str, bool]:
     if found is None:
         return "", False
     if found.tier != "none":
-        return ("sandbox, read-only" if found.mode == "read-only" else "sandbox"), True
+        words = "sandbox, read-only" if found.mode == "read-only" else "sandbox"
+        return f"{words}, except this program" if found.exposed else words, True
     return screen_line(f"no sandbox: {found.reason}" if found.reason else "no sandbox"), False
 
 

@@ -50,6 +50,8 @@ class Status:
     approvals: str = ""
     sandbox: str = ""
     is_confined: bool = False
+    is_exposed: bool = False
+    """Whether confined commands can change this program."""
     branch: str = ""
     """The branch with a sign for changes; empty while the sidebar shows it."""
     folder: str = ""
@@ -192,7 +194,7 @@ class StatusLine(Rows):
             return []
         sign = glyphs.sandbox if status.is_confined else glyphs.no_sandbox
         words = f"   {sign}" if is_brief else f"   {sign} {self.look.words(status.sandbox)}"
-        return [(words, palette.style("muted" if status.is_confined else "warning"))]
+        return [(words, palette.style("muted" if status.is_confined and not status.is_exposed else "warning"))]
 
     def on_click(self, event: events.Click) -> None:
         """Handle a click on a hint like its key."""

@@ -195,6 +195,9 @@ def _warnings(control: SessionController) -> list[Group]:
         groups.append(
             (f"{reason[:1].upper()}{reason[1:]}", "", [("Changes of files are not recorded and cannot be undone.", "")])
         )
+    if control.sandbox is not None and control.sandbox.exposed:
+        reason = screen_line(control.sandbox.exposed)
+        groups.append(("Commands can change this program", "", [(f"{reason[:1].upper()}{reason[1:]}.", "")]))
     if control.ignored:
         lines = [(_without_effect(one, control), "") for one in control.ignored[:5]]
         groups.append(("Inactive until you trust this folder", "", [*lines, ("/trust", "review and trust")]))

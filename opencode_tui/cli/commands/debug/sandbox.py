@@ -24,7 +24,7 @@ _TIMED_OUT, _NOT_STARTED = 124, 127
 @click.option("--timeout", "timeout_s", type=click.IntRange(1), default=600, show_default=True, help="Seconds.")
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
 def sandbox(command: tuple[str, ...], read_only: bool, timeout_s: int) -> int:
-    """Run a program inside the sandbox and exit with its code; without a program, print {tier, reason, mode}.
+    """Run a program inside the sandbox and exit with its code; without a program, print {tier, reason, mode, exposed?}.
 
     \b
     opencode-tui debug sandbox -- pytest -q

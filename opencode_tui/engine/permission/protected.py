@@ -1,8 +1,10 @@
 """Protected files: what is written to them can run later without a question. Pure: judged by the path alone.
 
-Protected are git's own files, hooks, shell start files, and configuration of this and other agents that can start programs. Rules
-files (AGENTS.md, CLAUDE.md) and build files are not. Names are compared as case-insensitive file systems do. What only the file
-system knows (bare repositories, which of the files exist) is in `protected_files.py`. Source: SPEC, section 6.5.
+Protected are git's own files and those of other version control, hooks and their tools, start files of shells, editors, debuggers
+and interpreters, and configuration of editors, of this and of other agents that can start programs. Rules files (AGENTS.md,
+CLAUDE.md) and build files (Makefile, package.json, .cargo/config.toml) are not: who builds runs the project's code anyway. Names
+are compared as case-insensitive file systems do. What only the file system knows (bare repositories, which of the files exist) is
+in `protected_files.py`. Source: SPEC, section 6.5.
 """
 
 import re
@@ -17,7 +19,7 @@ _FOLDERS = (
     r"\.githooks",
     r"\.husky",
     r"\.opencode",
-    r"\.config/(?:opencode-tui|opencode|fish|git|direnv|autostart|systemd|environment\.d)",
+    r"\.config/(?:opencode-tui|opencode|fish|git|direnv|autostart|systemd|environment\.d|mise|nvim|helix|nushell|xonsh|elvish)",
     r"\.local/(?:share|state)/opencode-tui",
     r"Library/LaunchAgents",
     r"\.ssh",
@@ -26,8 +28,17 @@ _FOLDERS = (
     r"\.kiro",
     r"\.amazonq",
     r"\.idea",
-    r"\.claude/(?:hooks|plugins)",
+    r"\.claude/(?:hooks|plugins|commands)",
     r"\.(?:gemini|qwen)/(?:extensions|commands)",
+    r"\.(?:cursor|factory|openhands)/(?:commands|hooks)",
+    r"\.github/hooks",
+    r"\.devcontainer",
+    r"\.lefthook(?:-local)?",
+    r"\.(?:git-hooks|overcommit)",
+    r"\.yarn/(?:releases|plugins)",
+    r"\.mise",
+    r"\.shadowenv\.d",
+    r"\.(?:vim|nvim|helix|emacs\.d|ipython|jupyter|fleet|run)",
 )
 """Folders that are protected with all of their content."""
 
@@ -50,6 +61,25 @@ _FILES = (
     r"\.aider\.conf\.ya?ml",
     r"\.?crush\.json",
     r"\.amp/settings\.json",
+    r"\.openhands/(?:setup|pre-commit)\.sh",
+    r"\.windsurf/hooks\.json",
+    r"\.hg/(?:hgrc|hgrc-not-shared|sharedpath)",
+    r"\.jj/(?:repo/config|workspace-config)\.toml",
+    r"\.bzr/branch/branch\.conf",
+    r"\.p4config",
+    r"(?:\.pre-commit-config|\.overcommit|grumphp)\.ya?ml|prek\.toml|hk\.pkl|\.?captainhook\.json",
+    r"(?:\.config/)?\.?lefthook(?:-local)?\.(?:ya?ml|toml|jsonc?)",
+    r"\.?(?:huskyrc|simple-git-hooks|lintstagedrc|lint-staged\.config)(?:\.(?:json|ya?ml|[cm]?[jt]s))?",
+    r"\.yarnrc(?:\.yml)?|\.npmrc|\.pnpmfile\.[cm]?js",
+    r"\.?mise(?:\.[^/]+)?\.toml|(?:\.config/)?mise/config(?:\.[^/]+)?\.toml|\.config/mise(?:\.[^/]+)?\.toml|\.rtx\.toml|\.tool-versions",
+    r"\.autoenv(?:_leave)?(?:\.zsh)?|\.rvmrc",
+    r"\.devcontainer\.json",
+    r"\.vs/(?:tasks|launch)\.vs\.json|[^/]+\.sublime-project|\.kateproject|\.neoconf\.json|\.ycm_extra_conf\.py",
+    r"[._]?g?vimrc|\.l(?:ocal\.)?vimrc|\.exrc|\.nvim\.lua|\.nvimrc|\.lazy\.lua|\.dir-locals(?:-2)?\.el|\.emacs",
+    r"\.pdbrc(?:\.py)?|\.gdb(?:early)?init|\.lldbinit(?:-[^/]+)?|\.perldb|\.radare2rc",
+    r"\.(?:irbrc|pryrc|rprofile|renviron|octaverc|ghci|ocamlinit|iex\.exs|psqlrc|sqliterc|mongo(?:sh)?rc\.js|pythonrc|pythonrc\.py)",
+    r"(?:ipython|jupyter(?:_[a-z]+)?)_config\.(?:py|json)",
+    r"\.(?:curlrc|wgetrc|screenrc|tmux\.conf)",
 )
 
 _PROTECTED = re.compile(

@@ -35,7 +35,9 @@ _POINTER_BYTES = 4096
 """Most bytes of a file by which a worktree and its repository name each other."""
 _TICK_NS = 20_000_000
 """A change this soon after another one may leave the same time behind."""
-_ENDINGS = (".json", ".jsonc", ".yml", ".yaml", ".code-workspace", ".", " ")
+_ENDINGS = (
+    ".json", ".jsonc", ".yml", ".yaml", ".toml", ".pkl", ".code-workspace", ".sublime-project", "_config.py", "vimrc", ".", " ",
+)  # fmt: skip
 NOT_APPROVED = ".not-approved"
 """The ending of a file that keeps what an undo would destroy without the user's decision."""
 

@@ -102,7 +102,10 @@ def test_only_known_modules_look_for_programs(modules: list[Module]) -> None:
 
 
 def test_this_python_is_started_in_one_way(modules: list[Module]) -> None:
-    """Without `-P`, modules of the current folder are imported; the sandbox's relay and pip are isolated (`-I`)."""
+    """Without `-P`, modules of the current folder are imported; the sandbox's relay and pip are isolated (`-I`).
+
+    `doctor`, `own_program` and `ripgrep` only look where it is.
+    """
     used = [
         module
         for module in modules
@@ -110,8 +113,10 @@ def test_this_python_is_started_in_one_way(modules: list[Module]) -> None:
     ]
     assert names(used) == {
         "programs.py",
+        "cli/commands/doctor.py",
         "engine/newest_version.py",
         "engine/sandbox/bubblewrap.py",
+        "engine/sandbox/own_program.py",
         "engine/tool/search/ripgrep.py",
     }
 

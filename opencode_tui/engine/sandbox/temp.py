@@ -31,13 +31,10 @@ def link_in_temp(temp: Path, names: Sequence[str]) -> None:
     found = {path.name: os.readlink(path) for path in links if path.is_symlink()}
     if not found:
         return
-    folder = os.open(temp, os.O_DIRECTORY | os.O_NOFOLLOW)
-    try:
+    with open_folder(Path(os.path.realpath(temp))) as folder:
         for name, target in found.items():
             with suppress(FileExistsError):
-                os.symlink(target, name, dir_fd=folder)
-    finally:
-        os.close(folder)
+                folder.make_link(os.fsencode(target), name)
 
 
 def delete_temp(paths: Paths, session_id: str) -> None:

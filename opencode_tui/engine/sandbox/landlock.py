@@ -14,7 +14,7 @@ pseudo-terminals: the folder that would hold them also holds the user's terminal
 import os
 import stat
 import struct
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -45,7 +45,7 @@ _WRITE = _CHANGE | _MAKE_SYM | _REFER | _TRUNCATE | _IOCTL_DEV
 """No devices: root could make one of the disk."""
 _FILE_ONLY = _EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE | _IOCTL_DEV
 _DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
-_SHARED_MEMORY = Path("/dev/shm")
+_SHARED_MEMORY = "/dev/shm"
 
 
 def version() -> int:
@@ -126,30 +126,34 @@ def _restrict(policy: Policy, supported: int) -> None:
         os.close(ruleset)
 
 
-def _rules(policy: Policy) -> Iterator[tuple[Path, int]]:
-    yield Path("/proc"), _READ
+def _rules(policy: Policy) -> Iterator[tuple[str, int]]:
+    yield "/proc", _READ
     for name in _DEVICES:
-        yield Path("/dev", name), _READ_FILE | _WRITE_FILE | _TRUNCATE | _IOCTL_DEV
+        yield f"/dev/{name}", _READ_FILE | _WRITE_FILE | _TRUNCATE | _IOCTL_DEV
     yield _SHARED_MEMORY, _READ_FILE | _READ_DIR | _WRITE_FILE | _REMOVE_FILE | _MAKE_REG | _TRUNCATE
-    hidden = (*policy.hidden, *SYSTEM_SECRETS.find())
+    hidden = {str(path) for path in (*policy.hidden, *SYSTEM_SECRETS.find())}
+    above = {str(parent) for path in hidden for parent in Path(path).parents}
     for path in policy.read:
-        yield from _readable(path, hidden)
+        yield from _readable(str(path), hidden, above)
     for path in (*policy.write, policy.temp):
-        yield path, _WRITE
+        yield str(path), _WRITE
 
 
-def _readable(path: Path, hidden: Sequence[Path]) -> Iterator[tuple[Path, int]]:
-    """Yield the rule to read a path; where hidden ones are below, the names there, and the rules of the other entries."""
+def _readable(path: str, hidden: Collection[str], above: Collection[str]) -> Iterator[tuple[str, int]]:
+    """Yield the rule to read a path; where hidden ones are below, the names there, and the rules of the other entries.
+
+    `above` are all folders above hidden paths.
+    """
     if path in hidden:
         return
-    if not any(path in one.parents for one in hidden):
+    if path not in above:
         yield path, _READ
         return
     yield path, _READ_DIR
     with os.scandir(path) as entries:
-        others = [Path(entry.path) for entry in entries if not entry.is_symlink()]
+        others = [entry.path for entry in entries if not entry.is_symlink()]
     for other in others:
-        yield from _readable(other, hidden)
+        yield from _readable(other, hidden, above)
 
 
 @cache
@@ -163,7 +167,7 @@ def _droppable_capabilities() -> tuple[int, ...]:
     return tuple(found)
 
 
-def _allow(ruleset: int, path: Path, rights: int) -> None:
+def _allow(ruleset: int, path: str, rights: int) -> None:
     """Add a rule; a path that is missing needs none."""
     try:
         descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)

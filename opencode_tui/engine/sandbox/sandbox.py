@@ -126,6 +126,7 @@ class Sandbox:
         self._files: ProjectFiles | None = None
         self._git: tuple[Path, ...] = ()
         self._toolchains: _Toolchains | None = None
+        self._own_known: tuple[object, float, OwnProgram] | None = None
         self._cleaner = threading.Thread(target=delete_abandoned, args=(paths,), name="old-temp", daemon=True)
         self._undoable: dict[Path, tuple[Change, ProtectedState]] = {}
 
@@ -359,7 +360,11 @@ class Sandbox:
         project = self._project.worktree
         named = self._named("writable").values()
         broad = [*named, *([project] if self._paths.home.is_relative_to(project) else ())]
-        return protect(find_installation(), tier, write, project=project, broad=broad, environ=environ)
+        key = (tier, tuple(write), tuple(broad), environ.get("PATH", ""))
+        if self._own_known is None or self._own_known[0] != key or time.monotonic() >= self._own_known[1]:
+            found = protect(find_installation(), tier, write, project=project, broad=broad, environ=environ)
+            self._own_known = key, time.monotonic() + _TOOLCHAIN_KEEP_S, found
+        return self._own_known[2]
 
     def _git_access(self) -> "_GitAccess":
         """Return how the git folder outside the project may be used.

@@ -124,7 +124,7 @@ class ProjectFiles:
         """Return the present state of the protected files, those in protected folders included."""
         files: dict[str, Signature] = {}
         waiting: deque[tuple[str, list[str] | None]] = deque(
-            (folder, [name for _, _, name in group])
+            (folder or "/", [name for _, _, name in group])
             for folder, group in groupby((str(path).rpartition("/") for path in self.protected()), itemgetter(0))
         )
         folders_left = FOLDER_LIMIT
@@ -133,7 +133,7 @@ class ProjectFiles:
             folders_left -= 1
             with suppress(OSError), open_folder(path) as folder:
                 inner = self._record_entries(folder, names, files)
-                waiting.extendleft((f"{path}/{name}", None) for name in reversed(inner))
+                waiting.extendleft((_join(path, name), None) for name in reversed(inner))
         contents = {path: self._contents[path][1] for path in files if path in self._contents}
         self._contents = {path: self._contents[path] for path in contents}
         return ProtectedState(files, contents)
@@ -149,7 +149,7 @@ class ProjectFiles:
                 if stat.S_ISDIR(facts.st_mode):
                     folders.append(name)
                     continue
-                path = f"{folder.path}/{name}"
+                path = _join(folder.path, name)
                 files[path] = _signature(facts)
                 self._keep(folder, name, path, files[path])
         return folders
@@ -243,14 +243,12 @@ def undo(changes: Iterable[Change], before: ProtectedState, *, keeps_copies: boo
 
 
 def _can_enter(path: Path) -> bool:
-    """Return whether a path has no link and no file in it."""
-    with suppress(FileNotFoundError):
-        try:
-            with open_folder(path):
-                return True
-        except NotAFolderError:
-            return False
-    return True
+    """Return whether a folder can be opened, or made because it is missing: no part of its path is a link or a file."""
+    try:
+        with open_folder(path):
+            return True
+    except OSError as error:
+        return isinstance(error, FileNotFoundError)
 
 
 def _remove(folder: OpenFolder, name: str, *, keeps_copy: bool) -> None:
@@ -289,7 +287,7 @@ def _classified(opened: OpenFolder, facts: os.stat_result, changed_ns: int, root
         may_count = is_below_dots or _may_count(name)
         if not may_count and not (is_folder and name not in SKIPPED):
             continue
-        path = f"{folder}/{name}"
+        path = _join(folder, name)
         if not may_count:
             folders.append(path)
         elif (folded := fold(name)) == ".git" and is_folder:
@@ -316,6 +314,10 @@ def _may_count(name: str) -> bool:
         or ".env" in name
         or "~" in name
     )
+
+
+def _join(folder: str, name: str) -> str:
+    return f"{folder}/{name}" if folder != "/" else f"/{name}"
 
 
 def _has_plans(opened: OpenFolder, name: str) -> bool:

@@ -304,3 +304,15 @@ def test_a_folder_in_the_place_of_a_file_is_moved_away(repo: Repo) -> None:
     assert undo(compare(before, files.record()), before) == {}
     assert (repo.path / ".envrc").read_text() == "x"
     assert list((repo.path / ".envrc.not-approved").iterdir()) == []
+
+
+def test_a_folder_that_became_a_file_is_reported(repo: Repo) -> None:
+    repo.write("dot/.bashrc", "x")
+    files = ProjectFiles(repo.path)
+    files.refresh()
+    before = files.record()
+    repo.write("dot/.bashrc", "y")
+    changed = compare(before, files.record())
+    (repo.path / "dot").rename(repo.path / "old")
+    (repo.path / "dot").write_text("a file")
+    assert undo(changed, before) == {repo.path / "dot/.bashrc": f"{repo.path}/dot is a file now"}

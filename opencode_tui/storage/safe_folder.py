@@ -9,11 +9,12 @@ import os
 import stat
 import sys
 from collections import deque
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from secrets import token_hex
+from typing import Self
 
 _HAS_DESCRIPTORS = os.open in os.supports_dir_fd and hasattr(os, "O_NOFOLLOW")
 _FLAGS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
@@ -32,6 +33,8 @@ _NO_LINKS = 0x04
 _OWNER = stat.S_IRWXU
 _ATTEMPTS = 3
 """How often a folder is emptied again because something was written to it meanwhile."""
+_KEPT = 128
+_NEIGHBOURS = 32
 
 
 class NotAFolderError(NotADirectoryError):
@@ -48,6 +51,8 @@ class OpenFolder:
     def __init__(self, path: str, descriptor: int | None) -> None:
         self.path = path
         self.descriptor = descriptor
+        self.is_readable = False
+        """Whether the descriptor itself can be listed; one that only enters the folder cannot."""
 
     def _at(self, name: str) -> str:
         return name if self.descriptor is not None else os.path.join(self.path, name)
@@ -65,23 +70,27 @@ class OpenFolder:
 
     def entries(self) -> list[str]:
         """Return the names of the entries; folders end in `/`, also links to folders."""
-        descriptor = None if self.descriptor is None else self.open_to_read(".")
+        with self.listing() as found:
+            return [entry.name + "/" if entry.is_dir() else entry.name for entry in found]
+
+    @contextmanager
+    def listing(self) -> Generator[Iterator[os.DirEntry[str]]]:
+        """Yield the entries in arbitrary order, for the context; their status is that of the open folder's entries."""
+        if self.descriptor is None or self.is_readable:
+            with os.scandir(self.path if self.descriptor is None else self.descriptor) as found:
+                yield found
+            return
+        descriptor = self.open_to_read(".")
         try:
-            with os.scandir(self.path if descriptor is None else descriptor) as found:
-                return [entry.name + "/" if entry.is_dir() else entry.name for entry in found]
+            with os.scandir(descriptor) as found:
+                yield found
         finally:
-            if descriptor is not None:
-                os.close(descriptor)
+            os.close(descriptor)
 
     def scan(self) -> list[tuple[str, bool]]:
         """Return the names of the entries, each with whether it is a folder; a link is none."""
-        descriptor = None if self.descriptor is None else self.open_to_read(".")
-        try:
-            with os.scandir(self.path if descriptor is None else descriptor) as found:
-                return [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in found]
-        finally:
-            if descriptor is not None:
-                os.close(descriptor)
+        with self.listing() as found:
+            return [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in found]
 
     @contextmanager
     def enter(self, name: str) -> "Generator[OpenFolder]":
@@ -170,6 +179,34 @@ class OpenFolder:
         finally:
             os.close(descriptor)
 
+    def read_locked(self, name: str, limit: int, allow: Callable[[int, int], None]) -> tuple[bytes, os.stat_result]:
+        """Return what `read` does of a file that its mode closes to the user, its owner; raises PermissionError for any other.
+
+        The file gets its mode back before it is read. `allow` is called before, with that mode and the mode that it gets.
+        """
+        status = self.status(name)
+        mode = stat.S_IMODE(status.st_mode)
+        if self.descriptor is None or not _is_own(status) or not stat.S_ISREG(status.st_mode) or mode & stat.S_IRUSR:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), name)
+        allow(mode, mode | stat.S_IRUSR)
+        self.set_mode(name, mode | stat.S_IRUSR)
+        try:
+            descriptor = self.open_to_read(name)
+        finally:
+            self.set_mode(name, mode)
+        try:
+            return _read_up_to(descriptor, limit), os.fstat(descriptor)
+        finally:
+            os.close(descriptor)
+
+    def make_pipe(self, name: str) -> None:
+        """Make a named pipe."""
+        os.mkfifo(self._at(name), 0o600, dir_fd=self.descriptor)
+
+    def make_node(self, name: str, kind: int, device: int) -> None:
+        """Make a socket that nothing listens on, or a device, by its file type and its number."""
+        os.mknod(self._at(name), kind | 0o600, device, dir_fd=self.descriptor)
+
     def remove(self, name: str) -> None:
         """Remove a file or a link."""
         os.unlink(self._at(name), dir_fd=self.descriptor)
@@ -248,7 +285,7 @@ class Disk:
 
     def __init__(self, root: str, flags: int = _FOLDER) -> None:
         self.root = root
-        self._flags = flags
+        self.flags = flags
 
     @contextmanager
     def open(self, folder: str, *, made: list[Path] | None = None) -> Generator[OpenFolder]:
@@ -262,7 +299,7 @@ class Disk:
             yield self.wrap(_check_path(self.root, names, made), None)
             return
         path = f"{self.root.rstrip('/')}/{folder}" if folder else self.root
-        descriptor = _open_at_once(path, self._flags)
+        descriptor = _open_at_once(path, self.flags)
         if descriptor is not None:
             try:
                 yield self.wrap(path, descriptor)
@@ -270,11 +307,11 @@ class Disk:
                 os.close(descriptor)
             return
         path = self.root.rstrip("/")
-        descriptor = _open_folder(self.root, None, self.root, self._flags)
+        descriptor = _open_folder(self.root, None, self.root, self.flags)
         try:
             for name in names:
                 path = f"{path}/{name}"
-                child = _open_child(name, descriptor, path, self._flags, made)
+                child = _open_child(name, descriptor, path, self.flags, made)
                 os.close(descriptor)
                 descriptor = child
             yield self.wrap(path or self.root, descriptor)
@@ -284,6 +321,131 @@ class Disk:
     def wrap(self, path: str, descriptor: int | None) -> OpenFolder:
         """Return the object for an open folder; tests override this to make calls fail."""
         return OpenFolder(path, descriptor)
+
+
+class OpenFolders:
+    """The folders of a tree, opened one from the other and kept open for their neighbours: a context, left with all closed.
+
+    A tree of any depth costs few calls for each folder, and a path may be longer than the system allows. At most `_KEPT` are open.
+    A folder that is moved meanwhile stays the one that was opened. An OpenFolder is usable until the next few calls of `open`.
+
+    With `allow`, a folder of the user that its own mode closes to the user is opened: it gets the missing rights of its owner until
+    the context ends. `allow` is called before, with its path, its mode and the mode that it gets.
+    """
+
+    def __init__(
+        self, disk: Disk, *, rights: int = 0o700, allow: Callable[[str, int, int], None] | None = None
+    ) -> None:
+        self.root = disk.root
+        self._disk = disk
+        self._rights = rights
+        self.allow = allow
+        self._open: dict[str, OpenFolder] = {}
+        self.unlocked: dict[str, int] = {}
+        """The own modes of the folders that have other ones until the context ends."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        try:
+            for folder in reversed(list(self.unlocked)):
+                with suppress(OSError):  # it was removed, or another one is there
+                    self._restore(folder)
+        finally:
+            for opened in self._open.values():
+                if opened.descriptor is not None:
+                    os.close(opened.descriptor)
+            self._open.clear()
+
+    def open(self, folder: str, *, unlock: bool = True) -> OpenFolder:
+        """Return an open folder ("": the root); raises as `Disk.open` does.
+
+        Without `unlock` folders keep their modes. What lies below one that was removed, and made again, is found after `close`.
+        """
+        found = self._open.get(folder)
+        if found is not None:
+            if folder:
+                self._open[folder] = self._open.pop(folder)
+            return found
+        missing = [folder]
+        while missing[-1] and (above := missing[-1].rpartition("/")[0]) not in self._open:
+            missing.append(above)
+        parent = None if not missing[-1] else self._open[missing[-1].rpartition("/")[0]]
+        for path in reversed(missing):
+            parent = self._enter(parent, path, unlock=unlock)
+        assert parent is not None
+        return parent
+
+    def close(self, folder: str) -> None:
+        """Close a folder: the next `open` looks for it again."""
+        found = self._open.pop(folder, None)
+        if found is not None and found.descriptor is not None:
+            os.close(found.descriptor)
+
+    def _enter(self, parent: OpenFolder | None, path: str, *, unlock: bool) -> OpenFolder:
+        if not _HAS_DESCRIPTORS:
+            names = path.split("/") if path else []
+            return self._disk.wrap(_check_path(self._disk.root, names, None), None)
+        if parent is None:
+            name, above, full = self._disk.root, None, self._disk.root
+        else:
+            name, above = path.rpartition("/")[2], parent.descriptor
+            full = f"{self._disk.root.rstrip('/')}/{path}"
+        try:
+            descriptor = _open_folder(name, above, full, self._disk.flags)
+        except PermissionError:
+            if not unlock or parent is None or not self._unlock(parent, name, path):
+                raise
+            descriptor = _open_folder(name, above, full, self._disk.flags)
+        else:
+            if unlock and parent is not None and self.allow is not None and self._is_closed(descriptor):
+                self._unlock(parent, name, path)
+        found = self._disk.wrap(full, descriptor)
+        found.is_readable = not self._disk.flags & getattr(os, "O_PATH", 0)
+        self._keep(path, found)
+        return found
+
+    def _is_closed(self, descriptor: int) -> bool:
+        """Return whether the user lacks rights in an open folder."""
+        if ~os.fstat(descriptor).st_mode & self._rights == 0:
+            return False
+        wanted = os.R_OK | os.X_OK | (os.W_OK if self._rights & 0o200 else 0)
+        return not os.access(".", wanted, dir_fd=descriptor, effective_ids=os.access in os.supports_effective_ids)
+
+    def _unlock(self, parent: OpenFolder, name: str, path: str) -> bool:
+        """Give the user the missing rights in an own folder, and return whether that was possible."""
+        status = parent.status(name)
+        mode = stat.S_IMODE(status.st_mode)
+        if self.allow is None or not _is_own(status) or not stat.S_ISDIR(status.st_mode) or ~mode & self._rights == 0:
+            return False
+        self.allow(path, mode, mode | self._rights)
+        self.unlocked[path] = mode
+        parent.set_mode(name, mode | self._rights)
+        return True
+
+    def _restore(self, folder: str) -> None:
+        above, _, name = folder.rpartition("/")
+        mode = self.unlocked[folder]
+        restore_mode(self.open(above, unlock=False), name, mode, mode | self._rights)
+
+    def _keep(self, path: str, opened: OpenFolder) -> None:
+        if len(self._open) >= _KEPT:
+            # Every second one stays, so that the way back up stays short however deep it was; the last ones are neighbours.
+            for old in list(self._open)[:-_NEIGHBOURS:2]:
+                if old:
+                    self.close(old)
+        self._open[path] = opened
+
+
+def restore_mode(parent: OpenFolder, name: str, mode: int, given: int) -> None:
+    """Give an entry its mode back, if it still has the one that it was given."""
+    if stat.S_IMODE(parent.status(name).st_mode) == given:
+        parent.set_mode(name, mode)
+
+
+def _is_own(status: os.stat_result) -> bool:
+    return hasattr(os, "geteuid") and status.st_uid == os.geteuid()
 
 
 def open_folder(path: Path | str, *, made: list[Path] | None = None) -> AbstractContextManager[OpenFolder]:

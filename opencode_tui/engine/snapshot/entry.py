@@ -3,8 +3,10 @@
 Paths are relative to the worktree, parts joined by `/`; bytes of a name that are not UTF-8 are surrogate escapes.
 """
 
+import os
 import re
 import stat
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, TypeGuard
 
@@ -28,11 +30,26 @@ OVER_QUOTA = "the snapshot store is full; `opencode-tui snapshot clean` makes ro
 OUTSIDE = "symlink outside the project (target not covered)"
 
 
+Kind = Literal["file", "link", "folder", "fifo", "socket", "device", "huge"]
+"""What is at a path. `huge` is a file whose content is not stored."""
+
+_SPECIAL_KINDS: dict[int, Kind] = {
+    stat.S_IFIFO: "fifo",
+    stat.S_IFSOCK: "socket",
+    stat.S_IFCHR: "device",
+    stat.S_IFBLK: "device",
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A file, link or folder; `mode` are the twelve permission bits, `id` the 40-hex id of the bytes or the link's target."""
+    """What is at a path; `mode` are the twelve permission bits.
 
-    kind: Literal["file", "link", "folder"]
+    `id` is the 40-hex id of the bytes or of the link's target. Of a device it is the numbers, of a huge file the stamp by which a
+    later change is seen.
+    """
+
+    kind: Kind
     mode: int
     id: str = ""
 
@@ -54,14 +71,57 @@ def is_folder(state: State) -> TypeGuard[Entry]:
 
 
 def is_leaf(state: State) -> TypeGuard[Entry]:
-    """Return whether a path is a file or a link in this state."""
-    return isinstance(state, Entry) and state.kind != "folder"
+    """Return whether a path is a file or a link, with a stored content, in this state."""
+    return isinstance(state, Entry) and state.kind in ("file", "link")
 
 
-def parents(path: str) -> list[str]:
-    """Return the folders above a path, outermost first, without the worktree itself."""
-    parts = path.split("/")
-    return ["/".join(parts[:count]) for count in range(1, len(parts))]
+def is_special(state: State) -> TypeGuard[Entry]:
+    """Return whether a path is something without a stored content in this state: a pipe, a socket, a device, a huge file."""
+    return isinstance(state, Entry) and state.kind not in ("file", "link", "folder")
+
+
+def special_entry(status: os.stat_result, huge_bytes: int) -> Entry | None:
+    """Return the entry for a status of something without a stored content, None for files, links and folders."""
+    mode = status.st_mode
+    if stat.S_ISREG(mode):
+        if status.st_size <= huge_bytes:
+            return None
+        stamp = f"{status.st_size} {status.st_mtime_ns} {status.st_ctime_ns} {status.st_ino}"
+        return Entry("huge", permission_bits(mode), stamp)
+    kind = _SPECIAL_KINDS.get(stat.S_IFMT(mode))
+    if kind is None:
+        return None
+    numbers = f"{stat.S_IFMT(mode)} {status.st_rdev}" if kind == "device" else ""
+    return Entry(kind, permission_bits(mode), numbers)
+
+
+def unrestorable(state: State) -> str | None:
+    """Return why a path cannot be brought back to a state, None when it can."""
+    if not is_special(state) or state.kind == "fifo":
+        return None
+    return HUGE if state.kind == "huge" else SPECIAL
+
+
+def above(path: str) -> str:
+    """Return the folder of a path, "" for the worktree itself."""
+    return path.rpartition("/")[0]
+
+
+def folders_above(paths: Iterable[str]) -> set[str]:
+    """Return all folders above these paths, without the worktree itself."""
+    found: set[str] = set()
+    for path in paths:
+        folder = above(path)
+        # Each folder is met once: a path of a thousand folders would cost a million steps otherwise.
+        while folder and folder not in found:
+            found.add(folder)
+            folder = above(folder)
+    return found
+
+
+def by_depth(paths: Iterable[str]) -> list[str]:
+    """Return paths in their order, folders before what is in them."""
+    return sorted(paths, key=lambda path: (path.count("/"), path))
 
 
 def permission_bits(mode: int) -> int:

@@ -1,10 +1,11 @@
 """Detection of changes in paths that a snapshot leaves out: ignored, large and special files have stamps, but no content."""
 
-import os
 import stat
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 
 from opencode_tui.engine.snapshot.entry import NOT_LOOKED, OWN_DATA
+from opencode_tui.storage.safe_folder import OpenFolder, OpenFolders
 
 LOOKED_AT = 300
 """Entries of a left-out folder that its stamp covers, outermost first; a change further down is not detected."""
@@ -13,9 +14,10 @@ Stamps = Mapping[str, int]
 """A number for each left-out path, which differs when the path or an entry in it was changed."""
 
 
-def stamp_skipped(root: str, skipped: Mapping[str, str]) -> dict[str, int]:
+def stamp_skipped(folders: OpenFolders, skipped: Mapping[str, str]) -> dict[str, int]:
     """Return the stamps of left-out paths (relative to the worktree) with their reasons. Blocks: a `stat` for each entry."""
-    return {path: hash(tuple(_walk(f"{root}/{path}"))) for path in skipped if path and _is_named(skipped[path])}
+    named = sorted(path for path, reason in skipped.items() if path and _is_named(reason))
+    return {path: hash(tuple(_walk(folders, path))) for path in named}
 
 
 def find_touched(before: Mapping[str, str], after: Mapping[str, str], stamps: Stamps, now: Stamps) -> dict[str, str]:
@@ -31,34 +33,44 @@ def _is_named(reason: str) -> bool:
     return reason not in (NOT_LOOKED, OWN_DATA)
 
 
-def _walk(path: str) -> Iterator[tuple[str | int, ...]]:
+def _walk(folders: OpenFolders, path: str) -> Iterator[tuple[str | int, ...]]:
     """Yield the status of a path and of the first entries in it, breadth first."""
     left = LOOKED_AT
-    pending = [path]
-    yield _seen(path, path)
+    top, _, name = path.rpartition("/")
+    pending = deque([path])
+    try:
+        seen = _seen(folders.open(top, unlock=False), name)
+    except OSError:
+        seen = (name,)
+    yield seen
+    if not _is_folder(seen):
+        return
     while pending and left > 0:
-        folder = pending.pop(0)
-        for name in _names(folder)[:left]:
-            inner = f"{folder}/{name}"
-            seen = _seen(name, inner)
+        folder = pending.popleft()
+        for seen in _entries(folders, folder, left):
             left -= 1
             yield seen
-            if len(seen) > 1 and stat.S_ISDIR(int(seen[1])):
-                pending.append(inner)
+            if _is_folder(seen):
+                pending.append(f"{folder}/{seen[0]}")
 
 
-def _names(folder: str) -> list[str]:
+def _entries(folders: OpenFolders, folder: str, limit: int) -> list[tuple[str | int, ...]]:
     try:
-        if stat.S_ISDIR(os.lstat(folder).st_mode):
-            return sorted(os.listdir(folder))
+        opened = folders.open(folder, unlock=False)
+        with opened.listing() as entries:
+            names = sorted(entry.name for entry in entries)
     except OSError:
-        pass
-    return []
+        return []
+    return [_seen(opened, name) for name in names[:limit]]
 
 
-def _seen(name: str, path: str) -> tuple[str | int, ...]:
+def _is_folder(seen: tuple[str | int, ...]) -> bool:
+    return len(seen) > 1 and stat.S_ISDIR(int(seen[1]))
+
+
+def _seen(folder: OpenFolder, name: str) -> tuple[str | int, ...]:
     try:
-        found = os.lstat(path)
+        found = folder.status(name)
     except OSError:
         return (name,)
     return name, found.st_mode, found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino

@@ -19,7 +19,16 @@ from typing import TypeVar
 
 from opencode_tui.cancellation import run_to_completion
 from opencode_tui.engine.snapshot.change_log import ChangeLog
-from opencode_tui.engine.snapshot.entry import NOT_LOOKED, OWN_DATA, Entry, State, Unknown, is_leaf, parents
+from opencode_tui.engine.snapshot.entry import (
+    NOT_LOOKED,
+    OWN_DATA,
+    Entry,
+    State,
+    Unknown,
+    folders_above,
+    is_leaf,
+    unrestorable,
+)
 from opencode_tui.engine.snapshot.objects.changes import (
     changed,
     is_certain,
@@ -43,6 +52,7 @@ from opencode_tui.engine.snapshot.objects.view import View, open_view
 from opencode_tui.engine.snapshot.report import Patch, PathNote, Preview, Report, Snapshot
 from opencode_tui.engine.snapshot.revert.plan import Plan, Step
 from opencode_tui.engine.snapshot.revert.restore import Restore
+from opencode_tui.engine.snapshot.scan.stat_file import Observer
 from opencode_tui.engine.snapshot.skipped import keep_touched
 from opencode_tui.engine.snapshot.worktree import Reverted, Worktree
 from opencode_tui.engine.snapshot.worktree_paths import StorePaths, find_store, own_folders, why_unavailable
@@ -51,7 +61,7 @@ from opencode_tui.schema.ids import Clock
 from opencode_tui.schema.session.diff import FileDiff
 from opencode_tui.storage.locks import Locks
 from opencode_tui.storage.paths import Paths, ensure
-from opencode_tui.storage.safe_folder import Disk
+from opencode_tui.storage.safe_folder import Disk, OpenFolders
 
 T = TypeVar("T")
 
@@ -72,7 +82,9 @@ class LockedWorktree:
     def log_snapshot(self, view: View) -> Snapshot:
         """Add a new snapshot to the log and return its record."""
         self.snapshot_log.add(view.id, self.clock())
-        return Snapshot(id=view.id, unprotected=path_notes(view.manifest.skipped))
+        known = view.manifest
+        special = {path: reason for path, entry in known.special.items() if (reason := unrestorable(entry)) is not None}
+        return Snapshot(id=view.id, unprotected=path_notes({**special, **known.skipped}))
 
 
 Work = Callable[[LockedWorktree, threading.Event], T]
@@ -320,7 +332,8 @@ class Snapshots:
             if is_partial(view):
                 raise SnapshotError(f"the files were not recorded: {view.manifest.skipped['']}")
             plan = _creation_of(view)
-            outcome = Restore(plan, disk=Disk(str(folder)), store=store, temporary=_TEMPORARY).apply()
+            disk = Disk(str(folder))
+            outcome = Restore(plan, folders=lambda: OpenFolders(disk), store=store, temporary=_TEMPORARY).apply()
             for path, reason in {**outcome.failed, **outcome.conflicts}.items():
                 raise SnapshotError(f"{folder / path} cannot be written: {reason}")
             return len(plan.steps)
@@ -361,7 +374,7 @@ def _creation_of(view: View) -> Plan:
     plan = Plan()
     for path in sorted(known_paths(view)):
         state = view.state(path)
-        if isinstance(state, Entry):
+        if isinstance(state, Entry) and unrestorable(state) is None:
             plan.steps.append(Step(path, None, state))
             if state.kind == "folder":
                 plan.folder_modes[path] = state.mode
@@ -399,12 +412,14 @@ def preview_of(tree: Worktree, plan: Plan, unprotected: Mapping[str, str]) -> Pr
     """Return the effect that a plan would have; raises SnapshotError when the store is damaged."""
     additions = deletions = 0
     steps = _reported_steps(plan.steps, plan)
-    for step in steps:
-        target = tree.store.read(step.target.id, "blob") if is_leaf(step.target) else b""
-        before, after = text_of(tree.observe_path(step.path).data), text_of(target)
-        if before is not None and after is not None:
-            added, deleted = count_lines(before, after)
-            additions, deletions = additions + added, deletions + deleted
+    with tree.folders() as folders:
+        observer = Observer(folders)
+        for step in steps:
+            target = tree.store.read(step.target.id, "blob") if is_leaf(step.target) else b""
+            before, after = text_of(observer.observe(step.path).data), text_of(target)
+            if before is not None and after is not None:
+                added, deleted = count_lines(before, after)
+                additions, deletions = additions + added, deletions + deleted
     return Preview(
         restored=[tree.absolute(step.path) for step in steps if step.target is not None],
         deleted=[tree.absolute(step.path) for step in steps if step.target is None],
@@ -450,12 +465,10 @@ def combine(tree: Worktree, active: Report, report: Report) -> Report:
 
 def _made_or_removed(paths: set[str], changed: Sequence[str], before: View, after: View) -> set[str]:
     """Return the folders above these paths that appeared or disappeared without a changed path in them."""
-    followed = {folder for path in changed for folder in parents(path)}
     return {
         folder
-        for path in paths
-        for folder in parents(path)
-        if folder not in followed and _has_come_or_gone(before.state(folder), after.state(folder))
+        for folder in folders_above(paths) - folders_above(changed)
+        if _has_come_or_gone(before.state(folder), after.state(folder))
     }
 
 
@@ -469,7 +482,7 @@ def _inner(tree: Worktree, files: Sequence[str]) -> set[str]:
 
 def _reported_steps(steps: Sequence[Step], plan: Plan) -> list[Step]:
     """Return the steps without implied folders that contain another step's path."""
-    above = {folder for step in steps for folder in parents(step.path)}
+    above = folders_above(step.path for step in steps)
     return [step for step in steps if not (step.path in plan.implied and step.path in above)]
 
 

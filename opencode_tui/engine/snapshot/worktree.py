@@ -8,7 +8,8 @@ import secrets
 import stat
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from opencode_tui.engine.snapshot.entry import (
@@ -19,9 +20,12 @@ from opencode_tui.engine.snapshot.entry import (
     Entry,
     State,
     Unknown,
+    above,
+    by_depth,
+    folders_above,
     is_folder,
     is_leaf,
-    parents,
+    is_special,
 )
 from opencode_tui.engine.snapshot.objects.changes import (
     Change,
@@ -34,7 +38,7 @@ from opencode_tui.engine.snapshot.objects.manifest import Manifest
 from opencode_tui.engine.snapshot.objects.quota import merge_small
 from opencode_tui.engine.snapshot.objects.store import ObjectStore, ObjectWriter, StoreFullError
 from opencode_tui.engine.snapshot.objects.tree import EMPTY_TREE, EXECUTABLE, FOLDER, LINK, PLAIN
-from opencode_tui.engine.snapshot.objects.tree_edit import edit_tree, find
+from opencode_tui.engine.snapshot.objects.tree_edit import TreeIndex, edit_tree
 from opencode_tui.engine.snapshot.objects.view import View, open_view, write_snapshot
 from opencode_tui.engine.snapshot.report import Patch, Report
 from opencode_tui.engine.snapshot.revert.journal import CompletedReverts, Journal, RevertIntent
@@ -43,18 +47,19 @@ from opencode_tui.engine.snapshot.revert.restore import Outcome, Restore
 from opencode_tui.engine.snapshot.scan.forced_paths import ForcedPaths, TrackedPaths
 from opencode_tui.engine.snapshot.scan.scan import Scan
 from opencode_tui.engine.snapshot.scan.stat_cache import StatCache, load_cache, save_cache
-from opencode_tui.engine.snapshot.scan.stat_file import Observation, observe
+from opencode_tui.engine.snapshot.scan.stat_file import Observation, Observer
+from opencode_tui.engine.snapshot.skipped import Stamps, stamp_skipped
+from opencode_tui.engine.snapshot.unlocked import UnlockedPaths
 from opencode_tui.engine.snapshot.worktree_paths import StorePaths
 from opencode_tui.schema.error import SnapshotError
 from opencode_tui.storage.files import FileSystem
-from opencode_tui.storage.safe_folder import Disk, split
+from opencode_tui.storage.safe_folder import Disk, OpenFolders, split
 
 
-def with_parents(paths: Mapping[str, State] | set[str]) -> list[str]:
+def with_parents(paths: Iterable[str]) -> list[str]:
     """Return the paths and all folders above them, each once, folders before what is in them."""
-    return sorted(
-        {above for path in paths for above in [path, *parents(path)]}, key=lambda path: (path.count("/"), path)
-    )
+    wanted = set(paths)
+    return by_depth(wanted | folders_above(wanted))
 
 
 def nothing_known(store: ObjectStore, reason: str = NOT_LOOKED) -> View:
@@ -69,7 +74,7 @@ def compose(base: View, states: Mapping[str, State], writer: ObjectWriter) -> Vi
     """
     store = base.store
     changes = {path: _item(state) for path, state in states.items() if _is_set(base, path, state)}
-    files = edit_tree(store, writer, store.tree(base.files), changes)
+    files = edit_tree(store, writer, base.files, changes)
     writer.flush()
     manifest = _manifest(base, files, states)
     return write_snapshot(store, writer, files, manifest)
@@ -79,12 +84,12 @@ def _is_set(base: View, path: str, state: State) -> bool:
     """Return whether a state changes the tree at its path: a folder is there only through its content, or replaces a file."""
     if not is_folder(state):
         return True
-    found = find(base.store, base.files, path)
+    found = base.index.find(path)
     return found is not None and found[0] != FOLDER
 
 
 def _item(state: State) -> tuple[str, str] | None:
-    if not isinstance(state, Entry) or is_folder(state):
+    if not is_leaf(state):
         return None
     if state.kind == "link":
         return (LINK, state.id)
@@ -92,19 +97,23 @@ def _item(state: State) -> tuple[str, str] | None:
 
 
 def _manifest(base: View, files: str, states: Mapping[str, State]) -> Manifest:
-    known = base.manifest
-    gone = {path for path, state in states.items() if not is_folder(state)}
-    modes = {path: mode for path, mode in known.modes.items() if not _is_at_or_below(path, gone)}
-    skipped = {path: why for path, why in known.skipped.items() if not _is_at_or_below(path, gone)}
-    folders = {path for path in known.folders if not _is_at_or_below(path, gone)}
+    known, tree = base.manifest, TreeIndex(base.store, files)
+    gone = _Below({path for path, state in states.items() if not is_folder(state)})
+    modes = {path: mode for path, mode in known.modes.items() if not gone.has(path)}
+    skipped = {path: why for path, why in known.skipped.items() if not gone.has(path)}
+    special = {path: entry for path, entry in known.special.items() if not gone.has(path) and path not in states}
+    folders = {path for path in known.folders if not gone.has(path)}
     looked = set(known.looked) - states.keys()
     for path, state in states.items():
-        item = find(base.store, files, path)
+        item = tree.find(path)
         if is_folder(state) and item is None:
             folders.add(path)
         else:
             folders.discard(path)
-        if isinstance(state, Entry) and state.kind != "link":
+        if is_special(state):
+            special[path] = state
+            modes.pop(path, None)
+        elif isinstance(state, Entry) and state.kind != "link":
             usual = _usual(known, state)
             modes.pop(path, None)
             if state.mode != usual:
@@ -113,9 +122,12 @@ def _manifest(base: View, files: str, states: Mapping[str, State]) -> Manifest:
             skipped[path] = state.reason
         elif known.skipped.get(path) == OUTSIDE and isinstance(state, Entry) and state.kind == "link":
             skipped[path] = OUTSIDE
-    looked |= {path for path, state in states.items() if state is None and _is_covered(path, skipped)}
-    folders -= {above for path in (*folders, *skipped) for above in parents(path)}
-    return replace(known, modes=modes, folders=frozenset(folders), skipped=skipped, looked=frozenset(looked))
+    covered = _Below(set(skipped))
+    looked |= {path for path, state in states.items() if state is None and covered.has(above(path))}
+    folders -= folders_above((*folders, *special, *skipped))
+    return replace(
+        known, modes=modes, folders=frozenset(folders), skipped=skipped, looked=frozenset(looked), special=special
+    )
 
 
 def _usual(known: Manifest, state: Entry) -> int:
@@ -124,12 +136,22 @@ def _usual(known: Manifest, state: Entry) -> int:
     return known.defaults.executable if state.mode & 0o100 else known.defaults.file
 
 
-def _is_at_or_below(path: str, tops: set[str]) -> bool:
-    return path in tops or any(above in tops for above in parents(path))
+class _Below:
+    """The paths that are, or are below, one of some paths."""
 
+    def __init__(self, tops: set[str]) -> None:
+        self._known = dict.fromkeys(tops, True)
+        self._known.setdefault("", False)
 
-def _is_covered(path: str, skipped: Mapping[str, str]) -> bool:
-    return "" in skipped or any(above in skipped for above in parents(path))
+    def has(self, path: str) -> bool:
+        """Return whether a path is among them."""
+        missing: list[str] = []
+        while path not in self._known:
+            missing.append(path)
+            path = above(path)
+        found = self._known[path]
+        self._known.update(dict.fromkeys(missing, found))
+        return found
 
 
 _SAVE_EVERY_S = 30.0
@@ -168,9 +190,10 @@ class Worktree:
         self._disk = disk or Disk(root)
         self.completed_reverts = CompletedReverts(paths.completed, files=files)
         self._journal = Journal(paths.journal, files=files)
+        self._unlocked = UnlockedPaths(paths.unlocked, files=files)
         self._own_folders = own_folders
         self._quota_bytes = quota_bytes
-        self._tracked = TrackedPaths(root)
+        self._tracked = TrackedPaths()
         self._cache: StatCache | None = None
         self._is_unsaved = False
         self._next_save = 0.0
@@ -179,6 +202,7 @@ class Worktree:
         """Prepare the store and roll back an unfinished revert; raises StorageError, SnapshotError."""
         self.store.prepare()
         self.store.refresh()
+        self._unlocked.restore(self._disk)
         self._roll_back()
         merge_small(self.store)
 
@@ -189,17 +213,17 @@ class Worktree:
         """
         if self._cache is None:
             self._cache = load_cache(self.paths.cache, self._files)
-        scan = Scan(
-            self.root,
-            store=self.store,
-            cache=self._cache,
-            wanted=ForcedPaths(self._tracked, views=wanted),
-            own_folders=self._own_folders,
-            stop=stop,
-            room=self._quota_bytes - self.store.size(),
-        )
         try:
-            view, cache = scan.run()
+            with self.folders(0o500) as folders:
+                view, cache = Scan(
+                    folders,
+                    store=self.store,
+                    cache=self._cache,
+                    wanted=ForcedPaths(self._tracked, folders, views=wanted),
+                    own_folders=self._own_folders,
+                    stop=stop,
+                    room=self._quota_bytes - self.store.size(),
+                ).run()
         except StoreFullError:
             return compose(nothing_known(self.store, OVER_QUOTA), {}, ObjectWriter(self.store))
         self._is_unsaved |= cache.folders != self._cache.folders
@@ -214,16 +238,18 @@ class Worktree:
         wanted = with_parents(set(paths))
         writer = ObjectWriter(self.store)
         states: dict[str, State] = {}
-        for path in wanted:
-            observation = observe(self._disk, path)
-            states[path] = observation.state
-            if is_leaf(observation.state):
-                writer.add("blob", observation.data)
+        with self.folders() as folders:
+            observer = Observer(folders)
+            for path in wanted:
+                observation = observer.observe(path)
+                states[path] = observation.state
+                if is_leaf(observation.state):
+                    writer.add("blob", observation.data)
         return compose(base or nothing_known(self.store), states, writer)
 
     def overlay(self, base: View, over: View, paths: Iterable[str]) -> View:
         """Return a snapshot like `base` with these paths as in `over`."""
-        return compose(base, {path: over.state(path) for path in with_parents(set(paths))}, ObjectWriter(self.store))
+        return compose(base, {path: over.state(path) for path in with_parents(paths)}, ObjectWriter(self.store))
 
     def changes(self, before: View, *, stop: threading.Event | None = None) -> tuple[View, dict[str, Change]]:
         """Return the state now, and what changed since a snapshot."""
@@ -259,20 +285,19 @@ class Worktree:
             asked |= files
             for path in with_parents(files):
                 chains.setdefault(path, []).append(PathChange(before, after, path in doubtful))
-        plan = make_plan(chains, lambda path: self.observe_path(path).state, self._names_in, asked=frozenset(asked))
+        with self.folders() as folders:
+            observer = Observer(folders)
+            plan = make_plan(
+                chains,
+                lambda path: observer.observe(path).state,
+                lambda folder: _names_in(folders, folder),
+                asked=frozenset(asked),
+            )
         plan.unprotected.update(outside)
         for step in plan.steps:
             if is_leaf(step.target):
                 self.store.read(step.target.id, "blob")
         return plan
-
-    def _names_in(self, folder: str) -> list[str]:
-        """Return what is in a folder of the worktree; nothing where it cannot be read, which its removal then reports."""
-        try:
-            with self._disk.open(folder) as opened:
-                return [name.rstrip("/") for name in opened.entries()]
-        except OSError:
-            return []
 
     def revert(self, plan: Plan, *, key: str, make_report: Callable[[Reverted], Report]) -> Report:
         """Execute a plan, protected by a journal, and return the report that `make_report` makes.
@@ -288,7 +313,7 @@ class Worktree:
         intent = self._make_intent(plan, before, key)
         self._journal.begin(intent)
         try:
-            outcome = Restore(plan, disk=self._disk, store=self.store, temporary=intent.temporary).apply()
+            outcome = self._apply(plan, intent.temporary)
             report = self._record_completed(make_report(Reverted(plan, outcome, before, self.record(plan.paths))), key)
         except BaseException:
             if key:
@@ -298,9 +323,36 @@ class Worktree:
         self._journal.end()
         return report
 
+    @contextmanager
+    def folders(self, rights: int = 0o700) -> Generator[OpenFolders]:
+        """Open folders of the worktree for the context; those that a turn closed to their owner are open until it ends."""
+        with OpenFolders(self._disk, rights=rights, allow=self._unlocked.add) as folders:
+            yield folders
+        self._unlocked.clear()
+
     def observe_path(self, path: str) -> Observation:
         """Return the state of a path on disk."""
-        return observe(self._disk, path)
+        return self.observe_paths([path])[0]
+
+    def observe_paths(self, paths: Iterable[str]) -> list[Observation]:
+        """Return the states of paths on disk; folders come before what is in them."""
+        with self.folders() as folders:
+            observer = Observer(folders)
+            return [observer.observe(path) for path in paths]
+
+    def stamps(self, view: View) -> Stamps:
+        """Return the stamps of the paths that a snapshot leaves out."""
+        with OpenFolders(self._disk) as folders:
+            return stamp_skipped(folders, view.manifest.skipped)
+
+    def status(self, path: str) -> os.stat_result | None:
+        """Return the status of a path, None when it cannot be read."""
+        folder, name = split(path)
+        try:
+            with OpenFolders(self._disk) as folders:
+                return folders.open(folder).find(name)
+        except OSError:
+            return None
 
     def relative(self, file: str) -> str | None:
         """Return a path relative to the worktree, None when it is outside of it or in a `.git`; links are not resolved."""
@@ -334,8 +386,7 @@ class Worktree:
         return report
 
     def _make_intent(self, plan: Plan, before: View, key: str) -> RevertIntent:
-        above = {folder for step in plan.steps for folder in parents(step.path)}
-        states = {folder: before.state(folder) for folder in above}
+        states = {folder: before.state(folder) for folder in folders_above(step.path for step in plan.steps)}
         modes = {path: state.mode for path, state in states.items() if is_folder(state)}
         made = tuple(sorted(path for path, state in states.items() if state is None))
         return RevertIntent(f".opencode-tui-{secrets.token_hex(8)}.tmp", tuple(plan.steps), modes, made, key)
@@ -348,9 +399,10 @@ class Worktree:
         if self.completed_reverts.has(intent.key):
             self._journal.end()
             return
-        for folder in {split(step.path)[0] for step in intent.steps}:
-            self._remove_temporary(folder, intent.temporary)
-        outcome = Restore(intent.reversed(), disk=self._disk, store=self.store, temporary=intent.temporary).apply()
+        with self.folders() as folders:
+            for folder in by_depth({split(step.path)[0] for step in intent.steps}):
+                self._remove_temporary(folders, folder, intent.temporary)
+        outcome = self._apply(intent.reversed(), intent.temporary)
         if outcome.failed:
             path, reason = next(iter(outcome.failed.items()))
             raise SnapshotError(
@@ -359,14 +411,26 @@ class Worktree:
             )
         self._journal.end()
 
-    def _remove_temporary(self, folder: str, name: str) -> None:
+    def _apply(self, plan: Plan, temporary: str) -> Outcome:
+        return Restore(plan, folders=self.folders, store=self.store, temporary=temporary).apply()
+
+    @staticmethod
+    def _remove_temporary(folders: OpenFolders, folder: str, name: str) -> None:
         try:
-            with self._disk.open(folder) as parent:
-                if stat.S_ISDIR(parent.status(name).st_mode):
-                    parent.remove_folder(name)
-                else:
-                    parent.remove(name)
+            parent = folders.open(folder)
+            if stat.S_ISDIR(parent.status(name).st_mode):
+                parent.remove_folder(name)
+            else:
+                parent.remove(name)
         except (FileNotFoundError, NotADirectoryError):
             return
         except OSError as error:
             raise SnapshotError(f"{folder}/{name} cannot be removed: {error.strerror}; remove it by hand") from error
+
+
+def _names_in(folders: OpenFolders, folder: str) -> list[str]:
+    """Return what is in a folder of the worktree; nothing where it cannot be read, which its removal then reports."""
+    try:
+        return [name.rstrip("/") for name in folders.open(folder).entries()]
+    except OSError:
+        return []

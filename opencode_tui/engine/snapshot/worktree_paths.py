@@ -38,6 +38,11 @@ class StorePaths(Struct, frozen=True):
         return str(self.folder / "revert.json")
 
     @property
+    def unlocked(self) -> str:
+        """The file with the paths whose modes are changed for a moment."""
+        return str(self.folder / "unlocked.jsonl")
+
+    @property
     def completed(self) -> str:
         """The folder of completed reverts that their callers have not stored yet."""
         return str(self.folder / "finished")

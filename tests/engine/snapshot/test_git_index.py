@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from opencode_tui.engine.snapshot.scan.git_index import Tracked, find_git_dir, read_tracked
+from opencode_tui.engine.snapshot.scan.git_index import Tracked, read_tracked
+from opencode_tui.storage.safe_folder import open_folder
 from tests.support.world.repo import Repo, make_repo
 
 NAMES = {
@@ -17,9 +18,8 @@ NAMES = {
 
 
 def tracked(repo: Repo, base: str = "") -> Tracked:
-    git_dir = find_git_dir(str(repo.path))
-    assert git_dir is not None
-    return read_tracked(git_dir, base)
+    with open_folder(repo.path) as folder:
+        return read_tracked(folder, base)
 
 
 @pytest.mark.parametrize("version", ["2", "3", "4"])

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from opencode_tui.engine.snapshot.entry import Entry, State, Unknown, is_folder
+from opencode_tui.engine.snapshot.entry import Entry, State, Unknown, folders_above, is_folder
 from opencode_tui.engine.snapshot.objects.store import ObjectStore
 from opencode_tui.engine.snapshot.objects.tree import EMPTY_TREE, FOLDER
 from opencode_tui.engine.snapshot.objects.view import View
@@ -26,7 +26,8 @@ def changed(old: View, new: View) -> dict[str, Change]:
 
 def known_paths(view: View) -> set[str]:
     """Return all paths whose state a snapshot knows for certain."""
-    return {*_below(view.store, view.files, ""), *view.manifest.folders, *view.manifest.looked}
+    known = view.manifest
+    return {*_below(view.store, view.files), *known.folders, *known.looked, *known.special}
 
 
 def is_certain(change: Change) -> bool:
@@ -41,7 +42,7 @@ def is_partial(view: View) -> bool:
 
 def without_made_folders(changes: dict[str, Change]) -> dict[str, Change]:
     """Return the changes without folders that appeared or disappeared together with their content: they follow from it."""
-    above = {path[:at] for path in changes for at in range(len(path)) if path[at] == "/"}
+    above = folders_above(changes)
     return {
         path: change
         for path, change in changes.items()
@@ -55,28 +56,37 @@ def _candidates(old: View, new: View) -> set[str]:
             return known_paths(partial)
     if old.manifest.defaults != new.manifest.defaults:
         return known_paths(old) | known_paths(new)
-    found = set(_differing(old.store, old.files, new.files, ""))
+    found = set(_differing(old.store, old.files, new.files))
     first, second = old.manifest, new.manifest
     found.update(path for path, _ in first.modes.items() ^ second.modes.items())
+    found.update(path for path, _ in first.special.items() ^ second.special.items())
     return found | (first.folders ^ second.folders) | (first.looked ^ second.looked)
 
 
-def _differing(store: ObjectStore, old: str, new: str, base: str) -> Iterator[str]:
+def _differing(store: ObjectStore, old: str, new: str) -> Iterator[str]:
     """Yield the paths that have another mode or id, or are in one tree only, folders too."""
-    before, after = store.tree(old), store.tree(new)
-    for name in before.keys() | after.keys():
-        first, second = before.get(name), after.get(name)
-        if first == second:
-            continue
-        path = base + name
-        trees = [item[1] if item is not None and item[0] == FOLDER else EMPTY_TREE for item in (first, second)]
-        if not (first and second and first[0] == second[0] == FOLDER):
-            yield path
-        yield from _differing(store, trees[0], trees[1], f"{path}/")
+    pending = [(old, new, "")]
+    while pending:
+        old, new, base = pending.pop()
+        before, after = store.tree(old), store.tree(new)
+        for name in before.keys() | after.keys():
+            first, second = before.get(name), after.get(name)
+            if first == second:
+                continue
+            path = base + name
+            trees = [item[1] if item is not None and item[0] == FOLDER else EMPTY_TREE for item in (first, second)]
+            if not (first and second and first[0] == second[0] == FOLDER):
+                yield path
+            if trees[0] != trees[1]:
+                pending.append((trees[0], trees[1], f"{path}/"))
 
 
-def _below(store: ObjectStore, tree: str, base: str) -> Iterator[str]:
-    for name, (mode, inner) in store.tree(tree).items():
-        yield base + name
-        if mode == FOLDER:
-            yield from _below(store, inner, f"{base}{name}/")
+def _below(store: ObjectStore, tree: str) -> Iterator[str]:
+    """Yield the paths in a tree."""
+    pending = [(tree, "")]
+    while pending:
+        tree, base = pending.pop()
+        for name, (mode, inner) in store.tree(tree).items():
+            yield base + name
+            if mode == FOLDER:
+                pending.append((inner, f"{base}{name}/"))

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from difflib import SequenceMatcher
 
-from opencode_tui.engine.snapshot.entry import Entry, State, is_leaf
+from opencode_tui.engine.snapshot.entry import Entry, State, is_folder, is_leaf, is_special
 from opencode_tui.engine.snapshot.objects.changes import Change
 from opencode_tui.engine.snapshot.objects.store import ObjectStore
 from opencode_tui.schema.session.diff import FileDiff, lines_of
@@ -28,7 +28,7 @@ def diff_of(store: ObjectStore, path: str, change: Change) -> FileDiff:
     if before is None or after is None:
         before = after = ""
     additions, deletions = count_lines(before, after)
-    existed, exists = (is_leaf(state) for state in change)
+    existed, exists = (isinstance(state, Entry) and not is_folder(state) for state in change)
     status = "modified" if existed and exists else "added" if exists else "deleted"
     diff = FileDiff(file=path, before=before, after=after, additions=additions, deletions=deletions, status=status)
     return diff.changed(note=_note(change, is_binary=is_binary))
@@ -61,12 +61,12 @@ def text_of(data: bytes) -> str | None:
 
 
 def _note(change: Change, *, is_binary: bool) -> str | None:
-    """Return the part of a change that the texts do not show: `binary`, `mode 644 → 755`, `link`, `file → link`."""
+    """Return the part of a change that the texts do not show: `binary`, `mode 644 → 755`, `link`, `file → fifo`."""
     old, new = (state if isinstance(state, Entry) else None for state in change)
     kinds = [state.kind for state in (old, new) if state is not None]
     notes: list[str] = []
-    if "link" in kinds:
-        notes.append("link" if len(set(kinds)) == 1 else " → ".join(kinds))
+    if any(kind not in ("file", "folder") for kind in kinds):
+        notes.append(kinds[0] if len(set(kinds)) == 1 else " → ".join(kinds))
     if is_binary:
         notes.append("binary")
     if old is not None and new is not None and old.kind == new.kind == "file" and old.mode != new.mode:
@@ -76,7 +76,7 @@ def _note(change: Change, *, is_binary: bool) -> str | None:
 
 def _has_text(change: Change) -> bool:
     is_known = all(state is None or isinstance(state, Entry) for state in change)
-    return is_known and any(is_leaf(state) for state in change)
+    return is_known and any(is_leaf(state) or is_special(state) for state in change)
 
 
 def _text(store: ObjectStore, state: State) -> str | None:

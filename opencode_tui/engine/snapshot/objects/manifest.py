@@ -1,4 +1,4 @@
-"""The part of a snapshot that a git tree cannot represent: all twelve mode bits, empty folders, left-out paths with reasons.
+"""The part of a snapshot that a git tree cannot represent: mode bits, empty folders, pipes, left-out paths with reasons.
 
 Stored as a JSON blob next to the files' tree; equal states give equal bytes.
 """
@@ -7,7 +7,7 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
-from opencode_tui.engine.snapshot.entry import EXECUTABLE_MODE, FOLDER_MODE, PLAIN_MODE
+from opencode_tui.engine.snapshot.entry import EXECUTABLE_MODE, FOLDER_MODE, PLAIN_MODE, Entry
 
 _VERSION = 1
 
@@ -28,7 +28,8 @@ class Manifest:
     `modes`: bits of files and folders that differ from the defaults. `folders`: folders that exist and contain nothing recorded.
     `skipped`: path to reason; a folder's reason applies to everything in it, and "" is the worktree. `looked`: paths that were
     checked and absent, although a folder above them is skipped. `touched`: the skipped paths that changed in the step before
-    this snapshot; None where they were not compared.
+    this snapshot; None where they were not compared. `special`: pipes, sockets, devices and huge files, which have no content
+    here; those that cannot be made again may be among the skipped ones, too.
     """
 
     defaults: Defaults = Defaults()
@@ -37,6 +38,7 @@ class Manifest:
     skipped: dict[str, str] = field(default_factory=dict[str, str])
     looked: frozenset[str] = frozenset()
     touched: frozenset[str] | None = None
+    special: dict[str, Entry] = field(default_factory=dict[str, Entry])
 
     def encode(self) -> bytes:
         """Return the manifest's bytes."""
@@ -50,6 +52,8 @@ class Manifest:
         }
         if self.touched is not None:
             content["touched"] = sorted(self.touched)
+        if self.special:
+            content["special"] = {path: [entry.kind, entry.mode, entry.id] for path, entry in self.special.items()}
         return json.dumps(content, sort_keys=True).encode()
 
 
@@ -66,6 +70,7 @@ def decode(data: bytes) -> Manifest:
             content["skipped"],
             frozenset(content["looked"]),
             frozenset(content["touched"]) if "touched" in content else None,
+            {path: Entry(kind, mode, name) for path, (kind, mode, name) in content.get("special", {}).items()},
         )
     except (KeyError, TypeError) as error:
         raise ValueError(f"it lacks {error}") from error

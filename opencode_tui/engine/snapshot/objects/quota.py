@@ -169,12 +169,18 @@ def _choose(store: ObjectStore, paths: StorePaths, before: int, keep: Iterable[s
 
 
 def _mark(store: ObjectStore, tree: str, needed: set[bytes]) -> None:
-    name = bytes.fromhex(tree)
-    if name in needed:
-        return
-    for mode, inner in store.tree(tree).values():
-        if mode == FOLDER:
-            _mark(store, inner, needed)
-        else:
-            needed.add(bytes.fromhex(inner))
-    needed.add(name)
+    """Add the objects of a tree to `needed`; raises SnapshotError, with nothing added, when one of its trees is damaged."""
+    found: set[bytes] = set()
+    pending = [tree]
+    while pending:
+        tree = pending.pop()
+        name = bytes.fromhex(tree)
+        if name in needed or name in found:
+            continue
+        found.add(name)
+        for mode, inner in store.tree(tree).values():
+            if mode == FOLDER:
+                pending.append(inner)
+            else:
+                found.add(bytes.fromhex(inner))
+    needed |= found

@@ -7,12 +7,12 @@ import re
 from dataclasses import dataclass
 from functools import cached_property
 
-from opencode_tui.engine.snapshot.entry import LINK_MODE, NOT_LOOKED, Entry, State, Unknown, parents
+from opencode_tui.engine.snapshot.entry import LINK_MODE, NOT_LOOKED, Entry, State, Unknown, above, folders_above
 from opencode_tui.engine.snapshot.objects import manifest as manifests
 from opencode_tui.engine.snapshot.objects.manifest import Manifest
 from opencode_tui.engine.snapshot.objects.store import ObjectStore, ObjectWriter
 from opencode_tui.engine.snapshot.objects.tree import EXECUTABLE, FOLDER, LINK, PLAIN, encode
-from opencode_tui.engine.snapshot.objects.tree_edit import find
+from opencode_tui.engine.snapshot.objects.tree_edit import TreeIndex
 from opencode_tui.schema.error import SnapshotError
 
 FILES_NAME = "files"
@@ -31,10 +31,12 @@ class View:
 
     def state(self, path: str) -> State:
         """Return the state of a path; raises SnapshotError when the store is damaged."""
-        item = find(self.store, self.files, path)
+        item = self.index.find(path)
         if item is not None:
             return self.entry(path, item)
         known = self.manifest
+        if path in known.special:
+            return known.special[path]
         if path in known.folders:
             return Entry("folder", known.modes.get(path, known.defaults.folder))
         if path in known.looked:
@@ -46,9 +48,15 @@ class View:
         return self._absence(path)
 
     @cached_property
+    def index(self) -> TreeIndex:
+        """The items of the files' tree by path."""
+        return TreeIndex(self.store, self.files)
+
+    @cached_property
     def implied(self) -> frozenset[str]:
-        """Folders that exist because they contain an empty folder or a left-out path, and no recorded file."""
-        return frozenset(above for path in (*self.manifest.folders, *self.manifest.skipped) for above in parents(path))
+        """Folders that exist because they contain an empty folder, something special or a left-out path, and no recorded file."""
+        known = self.manifest
+        return frozenset(folders_above((*known.folders, *known.special, *known.skipped)))
 
     def entry(self, path: str, item: tuple[str, str]) -> Entry:
         """Return the entry for a path that has this git mode and id in the tree."""
@@ -61,18 +69,29 @@ class View:
         default = known.defaults.executable if mode == EXECUTABLE else known.defaults.file
         return Entry("file", known.modes.get(path, default), name)
 
+    @cached_property
+    def _absences(self) -> dict[str, State]:
+        """What an unlisted path is in each folder that was asked for."""
+        skipped = self.manifest.skipped
+        return {"": Unknown(skipped[""]) if "" in skipped else None}
+
     def _absence(self, path: str) -> State:
         """Return whether an unlisted path was absent or is unknown: the nearest known folder above it decides."""
-        known = self.manifest
-        for above in reversed(parents(path)):
-            item = find(self.store, self.files, above)
-            if item is not None and item[0] != FOLDER:
-                return None
-            if above in known.skipped:
-                return Unknown(known.skipped[above])
-            if above in known.looked:
-                return None
-        return Unknown(known.skipped[""]) if "" in known.skipped else None
+        folder, missing = above(path), list[str]()
+        while folder not in self._absences:
+            missing.append(folder)
+            folder = above(folder)
+        state, known = self._absences[folder], self.manifest
+        for inner in reversed(missing):
+            item = self.index.find(inner)
+            if (item is not None and item[0] != FOLDER) or inner in known.special:
+                state = None
+            elif inner in known.skipped:
+                state = Unknown(known.skipped[inner])
+            elif inner in known.looked:
+                state = None
+            self._absences[inner] = state
+        return state
 
 
 def open_view(store: ObjectStore, name: str) -> View:

@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from opencode_tui.engine.snapshot.entry import Entry, State, Unknown, parents
+from opencode_tui.engine.snapshot.entry import Entry, State, Unknown, folders_above
 from opencode_tui.engine.snapshot.objects.changes import Change
 
 
@@ -117,7 +117,7 @@ class StepAccumulator:
             made |= {path: new for path, (old, new) in change_set.folders.items() if old is None}
         _add_empty(made, before, after)
         files = sorted(path for path in before if before[path] != after[path])
-        above = {folder for path in files for folder in parents(path)} - set(files)
+        above = folders_above(files) - set(files)
         old, new = self._folders(above)
         return StepTotals(
             files,
@@ -177,7 +177,7 @@ class StepAccumulator:
 
 def _add_empty(made: Mapping[str, State], before: dict[str, State], after: dict[str, State]) -> None:
     """Add folders that were made for files that do not exist afterwards."""
-    filled = {folder for path in before if before[path] != after[path] for folder in parents(path)}
+    filled = folders_above(path for path in before if before[path] != after[path])
     for path, state in made.items():
         if path not in filled and path not in before and isinstance(state, Entry):
             before[path], after[path] = None, state

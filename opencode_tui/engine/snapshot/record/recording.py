@@ -12,7 +12,6 @@ an earlier one started. Steps with such commands record which ones ran beside th
 """
 
 import asyncio
-import os
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -29,11 +28,11 @@ from opencode_tui.engine.snapshot.record.accumulator import ChangeSet, Interval,
 from opencode_tui.engine.snapshot.record.step_snapshots import (
     Recorded,
     Write,
-    folders_above,
+    changes_above,
     observe_writes,
     store_changes,
 )
-from opencode_tui.engine.snapshot.skipped import Stamps, find_touched, stamp_skipped
+from opencode_tui.engine.snapshot.skipped import Stamps, find_touched
 from opencode_tui.engine.snapshot.snapshot import LockedWorktree, WorktreeLock
 from opencode_tui.engine.snapshot.worktree import Worktree
 from opencode_tui.schema.error import SnapshotError
@@ -221,7 +220,7 @@ class StepRecording:
             since = opened.clock()
             view = _whole(opened.worktree.scan(stop=stop))
             opened.snapshot_log.add(view.id, since)
-            stamps = stamp_skipped(opened.worktree.root, view.manifest.skipped)
+            stamps = opened.worktree.stamps(view)
             shell = opened.change_log.begin_shell(self._window.name, time=since)
             window = BackgroundWindow(
                 self.session, self._message, shell, view.id, since, stamps, name=name, open_files=open_files
@@ -275,7 +274,7 @@ class StepRecording:
             history = opened.change_log.read()
             others = window.others | {one.path for one in history.writes if one.time >= window.since}
             changes = {path: change for path, change in found.items() if path not in others and is_certain(change)}
-            stamps = stamp_skipped(tree.root, after.manifest.skipped)
+            stamps = tree.stamps(after)
             touched = find_touched(base.manifest.skipped, after.manifest.skipped, window.stamps, stamps)
             touched = {path: reason for path, reason in touched.items() if path not in others}
             is_doubtful = window.is_contested or history.has_other_shell(self._window.name, since=window.since)
@@ -283,7 +282,7 @@ class StepRecording:
             self._accumulator.add(
                 ChangeSet(
                     changes,
-                    folders_above(changes, base, after),
+                    changes_above(changes, base, after),
                     whole=(base.id, after.id),
                     contested=frozenset(changes) if is_doubtful else frozenset(),
                     skipped=touched,
@@ -337,7 +336,7 @@ class StepRecording:
                 raise
             opened.change_log.begin_step(self._message, view.id, session=self.session, time=since)
             opened.snapshot_log.add(view.id, since)
-            stamps = stamp_skipped(opened.worktree.root, view.manifest.skipped)
+            stamps = opened.worktree.stamps(view)
             self._window.active = _ActiveWindow(shell, opened.change_log, view.id, since, begun, stamps)
             return self._window.active
 
@@ -385,7 +384,7 @@ class StepRecording:
         foreign = {one.path for one in history.writes if one.session != self.session and one.time >= active.since}
         written = self._accumulator.written_since(active.begun) - foreign
         changes = {path: change for path, change in found.items() if path not in foreign and is_certain(change)}
-        stamps = stamp_skipped(tree.root, after.manifest.skipped)
+        stamps = tree.stamps(after)
         touched = find_touched(base.manifest.skipped, after.manifest.skipped, active.stamps, stamps)
         touched = {path: reason for path, reason in touched.items() if path not in foreign | written}
         active.stamps = stamps
@@ -394,7 +393,7 @@ class StepRecording:
         changes = {path: change for path, change in changes.items() if path not in written_beside}
         change_set = ChangeSet(
             changes,
-            folders_above(changes, base, after),
+            changes_above(changes, base, after),
             whole=(base.id, after.id),
             contested=frozenset(changes) if is_doubtful else frozenset(kept),
             skipped=touched,
@@ -416,7 +415,7 @@ class StepRecording:
         late: set[str] = set()
         for window in self._window.background if paths else ():
             files = frozenset(window.open_files())
-            found = {path for path in paths if files and _identity(tree.absolute(path)) in files}
+            found = {path for path in paths if files and _identity(tree, path) in files}
             (late if window.is_contested else own).update(found)
         return own - late, late
 
@@ -444,12 +443,9 @@ class StepRecording:
             await self._lock.append(lambda claims: claims.end_write(key, done=done, time=now))
 
 
-def _identity(path: str) -> tuple[int, int] | None:
-    try:
-        facts = os.lstat(path)
-    except OSError:
-        return None
-    return facts.st_dev, facts.st_ino
+def _identity(tree: Worktree, path: str) -> tuple[int, int] | None:
+    status = tree.status(path)
+    return None if status is None else (status.st_dev, status.st_ino)
 
 
 def _whole(view: View) -> View:

@@ -10,15 +10,18 @@ from opencode_tui.engine.snapshot.entry import (
     Entry,
     State,
     Unknown,
+    by_depth,
+    folders_above,
     is_folder,
     is_leaf,
-    parents,
+    is_special,
     permission_bits,
 )
 from opencode_tui.engine.snapshot.objects.changes import Change
 from opencode_tui.engine.snapshot.objects.manifest import Defaults, Manifest
 from opencode_tui.engine.snapshot.objects.store import ObjectStore, ObjectWriter
-from opencode_tui.engine.snapshot.objects.tree import EMPTY_TREE, EXECUTABLE, FOLDER, LINK, PLAIN, encode
+from opencode_tui.engine.snapshot.objects.tree import EMPTY_TREE, EXECUTABLE, LINK, PLAIN
+from opencode_tui.engine.snapshot.objects.tree_edit import edit_tree
 from opencode_tui.engine.snapshot.objects.view import View, add_snapshot, open_view
 from opencode_tui.engine.snapshot.record.accumulator import ChangeSet, StepAccumulator
 from opencode_tui.engine.snapshot.snapshot import LockedWorktree
@@ -38,37 +41,28 @@ def add_partial(
     The content of files must be stored, or added to the writer, already. A path with another path below it counts as a folder.
     """
     leaves = {path: state for path, state in states.items() if is_leaf(state)}
-    filled = {above for path in leaves for above in parents(path)}
+    special = {path: state for path, state in states.items() if is_special(state)}
+    filled = folders_above(leaves)
     folders = {path: state for path, state in states.items() if path in filled or is_folder(state)}
     entries = {path: state for path, state in {**leaves, **folders}.items() if isinstance(state, Entry)}
     known = {path for path in folders if path not in filled}
-    holding = {above for path in known for above in parents(path)}
+    holding = folders_above((*known, *special))
+    held = filled | holding
     manifest = Manifest(
         modes={
-            path: state.mode for path, state in entries.items() if state.kind != "link" and state.mode != _usual(state)
+            path: state.mode
+            for path, state in entries.items()
+            if state.kind in ("file", "folder") and state.mode != _usual(state)
         },
         folders=frozenset(known - holding),
         skipped={path: reason for path, reason in skipped.items() if path not in states or path in filled}
         | {"": NOT_LOOKED}
         | {path: state.reason for path, state in states.items() if isinstance(state, Unknown) and path not in filled},
-        looked=frozenset(path for path, state in states.items() if state is None and path not in filled | holding),
+        looked=frozenset(path for path, state in states.items() if state is None and path not in held),
+        special={path: state for path, state in special.items() if path not in held},
     )
-    return add_snapshot(store, writer, _add_tree(writer, leaves), manifest)
-
-
-def _add_tree(writer: ObjectWriter, leaves: Mapping[str, Entry]) -> str:
-    """Add the tree of these files and links, their paths relative to it, and return its id."""
-    names: dict[str, tuple[str, str]] = {}
-    below: dict[str, dict[str, Entry]] = {}
-    for path, entry in leaves.items():
-        name, _, rest = path.partition("/")
-        if rest:
-            below.setdefault(name, {})[rest] = entry
-        else:
-            names[name] = (_git_mode(entry), entry.id)
-    for name, inner in below.items():
-        names[name] = (FOLDER, _add_tree(writer, inner))
-    return writer.add("tree", encode(names)) if names else EMPTY_TREE
+    tree = edit_tree(store, writer, EMPTY_TREE, {path: (_git_mode(entry), entry.id) for path, entry in leaves.items()})
+    return add_snapshot(store, writer, tree, manifest)
 
 
 def _git_mode(entry: Entry) -> str:
@@ -111,11 +105,8 @@ def observe_writes(tree: Worktree, writes: Sequence[Write], made: Iterable[Path]
     """
     writer = ObjectWriter(tree.store)
     changes: dict[str, Change] = {}
-    for write in writes:
-        inner = tree.relative(str(write.path))
-        if inner is None:
-            continue
-        now = tree.observe_path(inner)
+    inside = [(inner, write) for write in writes if (inner := tree.relative(str(write.path))) is not None]
+    for (inner, write), now in zip(inside, tree.observe_paths(path for path, _ in inside), strict=True):
         if is_leaf(now.state):
             writer.add("blob", now.data)
         after = None
@@ -126,16 +117,15 @@ def observe_writes(tree: Worktree, writes: Sequence[Write], made: Iterable[Path]
         raise SnapshotError(NOT_IN_PROJECT)
     new = {inner for one in made if (inner := tree.relative(str(one))) is not None}
     folders: dict[str, Change] = {}
-    for folder in {above for path in changes for above in parents(path)}:
-        state = tree.observe_path(folder).state
-        folders[folder] = (None if folder in new else state, state)
+    parents = by_depth(folders_above(changes))
+    for folder, now in zip(parents, tree.observe_paths(parents), strict=True):
+        folders[folder] = (None if folder in new else now.state, now.state)
     return ChangeSet(changes, folders, begun=time.monotonic()), writer
 
 
-def folders_above(changes: Mapping[str, Change], before: View, after: View) -> dict[str, Change]:
+def changes_above(changes: Mapping[str, Change], before: View, after: View) -> dict[str, Change]:
     """Return the states of the folders above changed paths in two snapshots."""
-    above = {folder for path in changes for folder in parents(path)}
-    return {path: (before.state(path), after.state(path)) for path in above}
+    return {path: (before.state(path), after.state(path)) for path in folders_above(changes)}
 
 
 def store_changes(opened: LockedWorktree, accumulator: StepAccumulator, writer: ObjectWriter) -> Recorded | None:

@@ -11,13 +11,15 @@ from dataclasses import dataclass, field
 
 from opencode_tui.engine.snapshot.entry import (
     FOLDER_MODE,
+    HUGE,
     UNREADABLE,
     Entry,
     State,
     Unknown,
+    above,
+    folders_above,
     is_folder,
-    is_leaf,
-    parents,
+    unrestorable,
 )
 from opencode_tui.engine.snapshot.objects.changes import Change
 from opencode_tui.engine.snapshot.objects.view import View
@@ -95,8 +97,7 @@ def make_plan(
     _keep_folders(plan, chains)
     _drop_blocked(plan, observe)
     _keep_filled_folders(plan, list_names)
-    for step in plan.steps:
-        _plan_folders(plan, step, chains[step.path])
+    _plan_folders(plan, chains)
     return plan
 
 
@@ -108,6 +109,8 @@ def _decide(plan: Plan, path: str, links: Sequence[PathChange], now: State) -> S
         return None
     if isinstance(target, Unknown):
         plan.unprotected[path] = target.reason
+    elif isinstance(expected, Entry) and (reason := _why_kept(target, expected)) is not None:
+        plan.unprotected[path] = reason
     elif any(link.is_contested for link in links):
         plan.conflicts[path] = CONTESTED
     elif any(link.after is None for link in links):
@@ -125,9 +128,16 @@ def _decide(plan: Plan, path: str, links: Sequence[PathChange], now: State) -> S
     return None
 
 
+def _why_kept(target: State, expected: Entry) -> str | None:
+    """Return why a path cannot go back to its target, or must stay because nothing would bring it back again."""
+    if unrestorable(target) is not None:
+        return unrestorable(target)
+    return HUGE if target is None and expected.kind == "huge" else None
+
+
 def _keep_folders(plan: Plan, chains: Mapping[str, Sequence[PathChange]]) -> None:
     """Keep folders that the patches made and that have to contain a restored path of somebody else."""
-    needed = {above for step in plan.steps if step.target is not None for above in parents(step.path)}
+    needed = folders_above(step.path for step in plan.steps if step.target is not None)
     steps = [
         Step(step.path, step.now, _last_folder(chains[step.path], step.path))
         if step.target is None and step.path in needed
@@ -149,9 +159,10 @@ def _last_folder(links: Sequence[PathChange], path: str) -> Entry:
 def _drop_blocked(plan: Plan, observe: Callable[[str], State]) -> None:
     """Turn steps into conflicts whose folder cannot be made because a file or link remains in its path."""
     targets = {step.path: step.target for step in plan.steps}
+    blocking = {"": False}
     kept: list[Step] = []
     for step in plan.steps:
-        blocked = step.target is not None and any(_blocks(above, targets, observe) for above in parents(step.path))
+        blocked = step.target is not None and _is_blocked(above(step.path), blocking, targets, observe)
         if blocked and step.path not in plan.implied:
             plan.conflicts[step.path] = IN_THE_WAY
         elif not blocked:
@@ -173,17 +184,33 @@ def _keep_filled_folders(plan: Plan, list_names: Callable[[str], Sequence[str]])
     plan.steps = [step for step in plan.steps if step.path not in kept]
 
 
-def _blocks(folder: str, targets: Mapping[str, Entry | None], observe: Callable[[str], State]) -> bool:
-    if folder in targets:
-        target = targets[folder]
-        return is_leaf(target)
-    state = observe(folder)
-    return state is not None and not is_folder(state)
+def _is_blocked(
+    folder: str,
+    blocking: dict[str, bool],
+    targets: Mapping[str, Entry | None],
+    observe: Callable[[str], State],
+) -> bool:
+    """Return whether a folder, or one above it, will be something else; `blocking` keeps what was found."""
+    missing: list[str] = []
+    while folder not in blocking:
+        missing.append(folder)
+        folder = above(folder)
+    found = blocking[folder]
+    for inner in reversed(missing):
+        state = targets[inner] if inner in targets else observe(inner)
+        found = blocking[inner] = found or (state is not None and not is_folder(state))
+    return found
 
 
-def _plan_folders(plan: Plan, step: Step, links: Sequence[PathChange]) -> None:
-    """Add the modes of the folders above the step, in case they have to be made."""
-    for above in parents(step.path):
-        before = links[0].before.state(above)
-        if is_folder(before):
-            plan.folder_modes[above] = before.mode
+def _plan_folders(plan: Plan, chains: Mapping[str, Sequence[PathChange]]) -> None:
+    """Add the modes of the folders above the steps, in case they have to be made."""
+    seen: set[tuple[int, str]] = set()
+    for step in plan.steps:
+        before = chains[step.path][0].before
+        folder = above(step.path)
+        while folder and (id(before), folder) not in seen:
+            seen.add((id(before), folder))
+            state = before.state(folder)
+            if is_folder(state):
+                plan.folder_modes[folder] = state.mode
+            folder = above(folder)

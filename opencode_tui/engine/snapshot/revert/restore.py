@@ -7,23 +7,25 @@ temporary file exists at any time. A failed path is reported, and the others go 
 import contextlib
 import errno
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 
 from opencode_tui.engine.snapshot.entry import (
     FOLDER_MODE,
+    HUGE,
     UNREADABLE,
     Entry,
     State,
     Unknown,
+    above,
     is_folder,
-    is_leaf,
-    parents,
+    unrestorable,
 )
 from opencode_tui.engine.snapshot.objects.store import ObjectStore
 from opencode_tui.engine.snapshot.revert.plan import CHANGED_SINCE, IN_THE_WAY, NOT_EMPTY, Plan, Step
-from opencode_tui.engine.snapshot.scan.stat_file import observe, observe_in
-from opencode_tui.storage.safe_folder import Disk, OpenFolder, split
+from opencode_tui.engine.snapshot.scan.stat_file import Observer, observe_in
+from opencode_tui.storage.safe_folder import OpenFolder, OpenFolders, split
 
 _OWNER = 0o700
 NOT_KEPT = "it changed again while it was restored"
@@ -38,32 +40,44 @@ class Outcome:
     failed: dict[str, str] = field(default_factory=dict[str, str])
 
 
+OpenWorktree = Callable[[], AbstractContextManager[OpenFolders]]
+"""Opens the folders of the worktree for a context."""
+
+
 class Restore:
     """One application of a plan; used once, under the worktree's lock. `temporary` names the temporary file."""
 
-    def __init__(self, plan: Plan, *, disk: Disk, store: ObjectStore, temporary: str) -> None:
+    def __init__(self, plan: Plan, *, folders: OpenWorktree, store: ObjectStore, temporary: str) -> None:
         self._plan = plan
-        self._disk = disk
+        self._open_worktree = folders
         self._store = store
         self._temporary = temporary
         self._outcome = Outcome()
         self._made: set[str] = set()
+        self._ready: set[str] = set()
 
     def apply(self) -> Outcome:
         """Execute all steps that are possible; raises SnapshotError when a stored object is damaged."""
+        with self._open_worktree() as folders:
+            self._change(folders)
+        # Read anew: what was open may have been moved meanwhile.
+        with self._open_worktree() as folders:
+            self._verify(Observer(folders))
+        for path in self._plan.implied:
+            self._outcome.conflicts.pop(path, None)
+        return self._outcome
+
+    def _change(self, folders: OpenFolders) -> None:
+        self._folders = folders
         deepest_first = sorted(self._plan.steps, key=lambda step: -step.path.count("/"))
         for step in deepest_first:
-            if is_leaf(step.now) and not is_leaf(step.target):
+            if step.now is not None and not is_folder(step.now) and (step.target is None or is_folder(step.target)):
                 self._try(step.path, self._remove, step)
         self._remove_folders()
         for step in reversed(deepest_first):
             if step.target is not None and self._is_open(step.path):
                 self._try(step.path, self._create, step)
         self._set_folder_modes()
-        self._verify()
-        for path in self._plan.implied:
-            self._outcome.conflicts.pop(path, None)
-        return self._outcome
 
     def _is_open(self, path: str) -> bool:
         return path not in self._outcome.conflicts and path not in self._outcome.failed
@@ -76,8 +90,8 @@ class Restore:
         except OSError as error:
             self._outcome.failed[path] = f"{error.strerror or error}"
 
-    def _is_as_expected(self, parent: OpenFolder, name: str, step: Step) -> bool:
-        now = observe_in(parent, name).state
+    def _is_as_expected(self, parent: OpenFolder, step: Step) -> bool:
+        now = observe_in(self._folders, parent, step.path).state
         if now == step.now:
             return True
         self._leave(step.path, now)
@@ -93,9 +107,10 @@ class Restore:
     def _remove(self, step: Step) -> None:
         """Remove a file or link; a missing one counts as removed."""
         folder, name = split(step.path)
-        with contextlib.suppress(FileNotFoundError), self._disk.open(folder) as parent:
+        with contextlib.suppress(FileNotFoundError):
+            parent = self._folders.open(folder)
             parent.status(name)
-            if self._is_as_expected(parent, name, step):
+            if self._is_as_expected(parent, step):
                 parent.remove(name)
 
     def _remove_folders(self) -> None:
@@ -106,44 +121,50 @@ class Restore:
                 self._try(path, self._remove_folder, step)
             else:
                 # It is removed only if it is empty.
-                with contextlib.suppress(OSError), self._disk.open(split(path)[0]) as parent:
-                    parent.remove_folder(split(path)[1])
+                with contextlib.suppress(OSError):
+                    self._drop_folder(path)
 
     def _remove_folder(self, step: Step) -> None:
         folder, name = split(step.path)
-        with contextlib.suppress(FileNotFoundError), self._disk.open(folder) as parent:
+        with contextlib.suppress(FileNotFoundError):
+            parent = self._folders.open(folder)
             if not stat.S_ISDIR(parent.status(name).st_mode):
                 self._outcome.conflicts[step.path] = CHANGED_SINCE
                 return
             try:
-                parent.remove_folder(name)
+                self._drop_folder(step.path)
             except OSError as error:
                 if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
                     raise
                 if step.path not in self._plan.implied:
                     self._outcome.conflicts[step.path] = NOT_EMPTY
 
+    def _drop_folder(self, path: str) -> None:
+        folder, name = split(path)
+        self._folders.open(folder).remove_folder(name)
+        self._folders.close(path)
+        self._folders.unlocked.pop(path, None)
+
     def _create(self, step: Step) -> None:
         folder, name = split(step.path)
         self._make_parents(step.path)
-        with self._disk.open(folder) as parent:
-            target, now = step.target, step.now
-            assert target is not None
-            if is_folder(target):
-                self._create_folder(parent, name, step)
-            elif target.kind == "link":
-                parent.make_link(self._store.read(target.id, "blob"), self._temporary)
-                self._put(parent, name, step)
-            elif now is not None and now.kind == "file" and now.id == target.id:
-                if self._is_as_expected(parent, name, step):
-                    parent.set_mode(name, target.mode)
-            else:
-                self._write(parent, target)
-                self._put(parent, name, step)
+        parent = self._folders.open(folder)
+        target, now = step.target, step.now
+        assert target is not None
+        if is_folder(target):
+            self._create_folder(parent, name, step)
+        elif now is not None and now.kind == target.kind != "link" and now.id == target.id:
+            if self._is_as_expected(parent, step):
+                parent.set_mode(name, target.mode)
+        elif unrestorable(target) == HUGE:
+            self._outcome.conflicts[step.path] = HUGE
+        else:
+            self._write(parent, target)
+            self._put(parent, name, step)
 
     def _create_folder(self, parent: OpenFolder, name: str, step: Step) -> None:
         if is_folder(step.now):
-            if self._is_as_expected(parent, name, step):
+            if self._is_as_expected(parent, step):
                 self._made.add(step.path)
             return
         assert step.target is not None
@@ -168,17 +189,38 @@ class Restore:
         return True
 
     def _write(self, parent: OpenFolder, target: Entry) -> None:
-        """Write the temporary file durably; remove it on a failure."""
-        data = memoryview(self._store.read(target.id, "blob"))
-        descriptor = parent.create(self._temporary)
+        """Make the temporary entry, a file durably; remove it on a failure."""
+        if target.kind == "link":
+            parent.make_link(self._store.read(target.id, "blob"), self._temporary)
+        elif target.kind == "file":
+            data = memoryview(self._store.read(target.id, "blob"))
+            descriptor = parent.create(self._temporary)
+            with self._removed_on_failure(parent):
+                try:
+                    while data:
+                        data = data[parent.write(descriptor, data) :]
+                    parent.set_file_mode(descriptor, target.mode)
+                    parent.sync(descriptor)
+                finally:
+                    parent.close(descriptor)
+        else:
+            self._make_special(parent, target)
+            with self._removed_on_failure(parent):
+                parent.set_mode(self._temporary, target.mode)
+
+    def _make_special(self, parent: OpenFolder, target: Entry) -> None:
+        if target.kind == "fifo":
+            parent.make_pipe(self._temporary)
+        elif target.kind == "socket":
+            parent.make_node(self._temporary, stat.S_IFSOCK, 0)
+        else:
+            kind, device = map(int, target.id.split())
+            parent.make_node(self._temporary, kind, device)
+
+    @contextlib.contextmanager
+    def _removed_on_failure(self, parent: OpenFolder) -> Generator[None]:
         try:
-            try:
-                while data:
-                    data = data[parent.write(descriptor, data) :]
-                parent.set_file_mode(descriptor, target.mode)
-                parent.sync(descriptor)
-            finally:
-                parent.close(descriptor)
+            yield
         except BaseException:
             with contextlib.suppress(OSError):  # the first error is the one to report
                 parent.remove(self._temporary)
@@ -189,7 +231,7 @@ class Restore:
         is_put = False
         try:
             # Where another step made or removed a folder above, the path itself is absent.
-            now = observe_in(parent, name).state
+            now = observe_in(self._folders, parent, step.path).state
             if now == step.now or (now is None and is_folder(step.now)):
                 parent.rename(self._temporary, name)
                 is_put = True
@@ -201,30 +243,40 @@ class Restore:
                     parent.remove(self._temporary)
 
     def _make_parents(self, path: str) -> None:
-        for above in parents(path):
-            folder, name = split(above)
-            mode = self._plan.folder_modes.get(above, FOLDER_MODE)
-            with self._disk.open(folder) as parent:
-                self._make_folder(parent, name, mode)
+        missing: list[str] = []
+        folder = above(path)
+        while folder and folder not in self._ready:
+            missing.append(folder)
+            folder = above(folder)
+        for inner in reversed(missing):
+            mode = self._plan.folder_modes.get(inner, FOLDER_MODE)
+            folder, name = split(inner)
+            if not self._make_folder(self._folders.open(folder), name, mode):
+                return  # opening it shows that it is no folder
+            self._ready.add(inner)
 
     def _set_folder_modes(self) -> None:
+        """Give all folders their modes, the deepest first, because a folder may be closed to its owner again."""
         targets = {step.path: step for step in self._plan.steps if is_folder(step.target)}
-        for path in sorted(self._made, key=lambda path: -path.count("/")):
-            step = targets.get(path)
-            mode = step.target.mode if step and step.target else self._plan.folder_modes.get(path, FOLDER_MODE)
+        for path in sorted({*self._made, *self._folders.unlocked}, key=lambda path: -path.count("/")):
+            mode = self._folders.unlocked.get(path, self._plan.folder_modes.get(path, FOLDER_MODE))
+            if path in self._made:
+                step = targets.get(path)
+                mode = step.target.mode if step and step.target else self._plan.folder_modes.get(path, mode)
             self._try(path, self._set_mode_of, Step(path, None, Entry("folder", mode)))
+            self._folders.unlocked.pop(path, None)
 
     def _set_mode_of(self, step: Step) -> None:
         folder, name = split(step.path)
-        with self._disk.open(folder) as parent:
-            if step.target is not None and stat.S_ISDIR(parent.status(name).st_mode):
-                parent.set_mode(name, step.target.mode)
+        parent = self._folders.open(folder)
+        if step.target is not None and stat.S_ISDIR(parent.status(name).st_mode):
+            parent.set_mode(name, step.target.mode)
 
-    def _verify(self) -> None:
+    def _verify(self, observer: Observer) -> None:
         """Read every path again: only steps whose target is found count as done."""
         for step in self._plan.steps:
             try:
-                is_done = observe(self._disk, step.path).state == step.target
+                is_done = observer.observe(step.path).state == step.target
             except OSError as error:
                 self._outcome.failed[step.path] = f"{error.strerror or error}"
                 continue

@@ -4,14 +4,25 @@ Source: git's index format, versions 2 to 4, with split indexes. An unreadable i
 """
 
 import os
+import stat
 import struct
+from collections.abc import Generator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+
+from opencode_tui.engine.snapshot.entry import folders_above
+from opencode_tui.engine.snapshot.scan.ignore import text_of_rules
+from opencode_tui.storage.safe_folder import OpenFolder, open_folder
 
 _HEAD = struct.Struct(">4sII")
 _STAT_BYTES = 40
 _EXTENDED = 0x4000
 _POINTER_LIMIT = 4096
+_LIMIT = 1 << 29
+"""Bytes of the largest index that is read; one of a million files has 100 MB."""
+
+Mark = tuple[int, int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,59 +33,104 @@ class Tracked:
     folders: frozenset[str] = frozenset()
 
 
-def find_git_dir(folder: str) -> Path | None:
-    """Return the git folder of a repository whose work tree is `folder`, also when `.git` is a file that points to it."""
-    mark = Path(folder, ".git")
+def is_repository(folder: OpenFolder) -> bool:
+    """Return whether a folder is the work tree of a repository, also when its `.git` is a file that points elsewhere."""
     try:
-        if mark.is_dir():
-            return mark
-        with open(mark, "rb") as file:
-            text = os.fsdecode(file.read(_POINTER_LIMIT)).strip()
+        return stat.S_ISDIR(folder.status(".git").st_mode) or _pointer(folder) is not None
     except OSError:
-        return None
-    return Path(folder, text.removeprefix("gitdir:").strip()) if text.startswith("gitdir:") else None
+        return False
 
 
-def shared_dir(git_dir: Path) -> Path:
-    """Return the folder that a linked work tree's git folder shares with the main one; else the folder itself."""
+def exclude_text(folder: OpenFolder) -> str:
+    """Return the text of `info/exclude` of the repository in a folder; "" without one."""
+    with _git_folders(folder) as found, suppress(OSError):
+        if found is not None:
+            with found.shared.enter("info") as info:
+                return text_of_rules(info.read("exclude", _LIMIT)[0])
+    return ""
+
+
+def index_mark(folder: OpenFolder) -> Mark:
+    """Return what differs when the index of the repository in a folder was changed."""
+    with _git_folders(folder) as found, suppress(OSError):
+        if found is not None:
+            status = found.own.status("index")
+            return (status.st_mtime_ns, status.st_size, status.st_ino)
+    return (0, 0, 0)
+
+
+def read_tracked(folder: OpenFolder, base: str) -> Tracked:
+    """Return what the repository in a folder tracks, as paths that begin with `base` ("" for the worktree itself)."""
     try:
-        with open(git_dir / "commondir", "rb") as file:
-            return git_dir / os.fsdecode(file.read(_POINTER_LIMIT)).strip()
-    except OSError:
-        return git_dir
-
-
-def read_tracked(git_dir: Path, base: str) -> Tracked:
-    """Return what a repository tracks, as paths that begin with `base` ("" for the worktree itself)."""
-    try:
-        names = _names(git_dir)
+        with _git_folders(folder) as found:
+            names = [] if found is None else _names(found)
     except (OSError, ValueError, IndexError, struct.error):
         return Tracked()
     start = f"{base}/" if base else ""
     # A split index names an entry that it replaces in the shared one by nothing.
     paths = frozenset(start + os.fsdecode(name) for name in names if name)
-    folders: set[str] = set()
-    for path in paths:
-        folder = path.rpartition("/")[0]
-        while folder and folder not in folders:
-            folders.add(folder)
-            folder = folder.rpartition("/")[0]
-    return Tracked(paths, frozenset(folders))
+    return Tracked(paths, frozenset(folders_above(paths)))
 
 
-def _names(git_dir: Path) -> list[bytes]:
-    hash_bytes = 32 if b"sha256" in _config_of(git_dir).lower() else 20
-    data = (git_dir / "index").read_bytes()
+@dataclass(frozen=True, slots=True)
+class _GitFolders:
+    """The git folder of a repository, and the one that a linked work tree shares with the main one, else the same."""
+
+    own: OpenFolder
+    shared: OpenFolder
+
+
+@contextmanager
+def _git_folders(folder: OpenFolder) -> Generator[_GitFolders | None]:
+    """Open the git folders of the repository in a folder for the context; None without one.
+
+    In the folder no link is followed. Where git itself points elsewhere it is the user's path: only the names of an index and rules
+    are read there, of regular files.
+    """
+    with ExitStack() as stack:
+        found: _GitFolders | None = None
+        with suppress(OSError, ValueError):
+            pointer = _pointer(folder)
+            git = folder.enter(".git") if pointer is None else _open_elsewhere(folder, pointer)
+            own = stack.enter_context(git)
+            found = _GitFolders(own, own)
+            common = _text(own, "commondir")
+            if common:
+                found = _GitFolders(own, stack.enter_context(_open_elsewhere(own, common)))
+        yield found
+
+
+def _open_elsewhere(folder: OpenFolder, path: str) -> AbstractContextManager[OpenFolder]:
+    return open_folder(Path(os.path.realpath(os.path.join(folder.path, path))))
+
+
+def _pointer(folder: OpenFolder) -> str | None:
+    """Return the path in the file `.git`, None when there is no such file."""
+    text = _text(folder, ".git")
+    return text.removeprefix("gitdir:").strip() if text.startswith("gitdir:") else None
+
+
+def _text(folder: OpenFolder, name: str) -> str:
+    """Return the text of a short file, "" for anything else."""
+    try:
+        return os.fsdecode(folder.read(name, _POINTER_LIMIT)[0]).strip()
+    except OSError:
+        return ""
+
+
+def _names(git: _GitFolders) -> list[bytes]:
+    hash_bytes = 32 if b"sha256" in _config_of(git).lower() else 20
+    data = git.own.read("index", _LIMIT)[0]
     names, at = _entries(data, hash_bytes)
     shared = _shared_index(data, at, hash_bytes)
     if shared is not None:
-        names += _entries((git_dir / f"sharedindex.{shared.hex()}").read_bytes(), hash_bytes)[0]
+        names += _entries(git.own.read(f"sharedindex.{shared.hex()}", _LIMIT)[0], hash_bytes)[0]
     return names
 
 
-def _config_of(git_dir: Path) -> bytes:
+def _config_of(git: _GitFolders) -> bytes:
     try:
-        return (shared_dir(git_dir) / "config").read_bytes()
+        return git.shared.read("config", _LIMIT)[0]
     except OSError:
         return b""
 

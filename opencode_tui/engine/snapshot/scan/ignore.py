@@ -8,7 +8,7 @@ import os
 import re
 from dataclasses import dataclass
 
-_LIMIT_BYTES = 1024 * 1024
+LIMIT_BYTES = 1024 * 1024
 _READ = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 
 
@@ -74,14 +74,14 @@ def _read(file: str) -> str:
         return ""
     with open(descriptor, "rb") as stream:
         try:
-            return text_of_rules(stream.read(_LIMIT_BYTES))
+            return text_of_rules(stream.read(LIMIT_BYTES))
         except OSError:  # a folder of that name
             return ""
 
 
 def text_of_rules(data: bytes) -> str:
     """Return an ignore file's bytes as latin-1 text, because git compares bytes."""
-    return data[:_LIMIT_BYTES].removeprefix(b"\xef\xbb\xbf").decode("latin-1")
+    return data[:LIMIT_BYTES].removeprefix(b"\xef\xbb\xbf").decode("latin-1")
 
 
 def _parse(text: str) -> tuple[_Group, ...]:

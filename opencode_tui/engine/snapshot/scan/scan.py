@@ -10,7 +10,7 @@ import stat
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from opencode_tui.engine.snapshot.entry import (
@@ -23,21 +23,22 @@ from opencode_tui.engine.snapshot.entry import (
     OWN_DATA,
     PLAIN_MODE,
     REPOSITORY,
-    SPECIAL,
     TEMPORARY_NAME,
     UNREADABLE,
+    Entry,
+    special_entry,
 )
 from opencode_tui.engine.snapshot.objects.manifest import Defaults, Manifest
 from opencode_tui.engine.snapshot.objects.store import ObjectStore, ObjectWriter, StoreFullError
 from opencode_tui.engine.snapshot.objects.tree import EMPTY_TREE, EXECUTABLE, FOLDER, LINK, PLAIN, encode
 from opencode_tui.engine.snapshot.objects.view import View, write_snapshot
 from opencode_tui.engine.snapshot.scan.forced_paths import ForcedPaths
-from opencode_tui.engine.snapshot.scan.git_index import find_git_dir, shared_dir
-from opencode_tui.engine.snapshot.scan.ignore import Rules
+from opencode_tui.engine.snapshot.scan.git_index import exclude_text, is_repository
+from opencode_tui.engine.snapshot.scan.ignore import LIMIT_BYTES, Rules, text_of_rules
 from opencode_tui.engine.snapshot.scan.stat_cache import YOUNG, KnownFile, KnownFolder, Stamp, StatCache, young_since
 from opencode_tui.engine.snapshot.scan.stat_file import HUGE_BYTES
 from opencode_tui.schema.error import SnapshotError
-from opencode_tui.storage.safe_folder import READ
+from opencode_tui.storage.safe_folder import OpenFolder, OpenFolders
 
 
 @dataclass(slots=True)
@@ -72,6 +73,9 @@ def leads_outside(root: str, folder: str, target: str) -> bool:
     return path != root and not path.startswith(f"{root}/")
 
 
+Allow = Callable[[str, int, int], None]
+"""Called before a path that its mode closes to its owner gets another mode: its path, its mode, the other one."""
+
 LARGE_BYTES = 2 * 1024 * 1024
 """The largest file that is recorded without being forced. Source: SPEC, section 5; performance, section 4."""
 
@@ -79,31 +83,27 @@ LARGE_BYTES = 2 * 1024 * 1024
 class FileRecorder:
     """Records new and changed files for one scan, which began at `started_ns`."""
 
-    def __init__(self, root: str, *, writer: ObjectWriter, wanted: ForcedPaths) -> None:
+    def __init__(self, root: str, *, writer: ObjectWriter, wanted: ForcedPaths, allow: Allow | None) -> None:
         self.started_ns = 0
+        self._allow = allow
         self._root = root
         self._writer = writer
         self._wanted = wanted
 
     def reason_against(self, frame: FolderFrame, path: str, name: str, status: os.stat_result) -> str | None:
-        """Return why a file or link is not recorded, None when it is."""
-        is_link = stat.S_ISLNK(status.st_mode)
-        if not is_link and not stat.S_ISREG(status.st_mode):
-            return SPECIAL
+        """Return why a path that is no folder is not recorded, None when it is."""
         if frame.only_wanted or frame.rules.ignores(path, is_folder=False):
             frame.seen.ignored |= {name}
             if not self._wanted.wants(path, frame.repository) and (
                 frame.only_wanted or not self._wanted.was_visible(path, frame.repository)
             ):
                 return IGNORED
-        if is_link or status.st_size <= LARGE_BYTES:
+        if not LARGE_BYTES < status.st_size <= HUGE_BYTES or not stat.S_ISREG(status.st_mode):
             return None
-        if status.st_size > HUGE_BYTES:
-            return HUGE
         return None if self._wanted.wants(path, frame.repository) else LARGE
 
-    def record(self, frame: FolderFrame, descriptor: int, path: str, status: os.stat_result) -> None:
-        """Record a file or link of the folder that is open as `descriptor`. Raises OSError, StoreFullError."""
+    def record(self, frame: FolderFrame, opened: OpenFolder, path: str, status: os.stat_result) -> None:
+        """Record a file or link of an open folder. Raises OSError, StoreFullError."""
         name = path.rpartition("/")[2]
         old = frame.known.files.get(name)
         if old is not None and old[0] == full_stamp(status):
@@ -113,14 +113,15 @@ class FileRecorder:
                 frame.modes[stat.S_IMODE(status.st_mode)] += 1
             return
         if stat.S_ISLNK(status.st_mode):
-            target = os.readlink(
-                name if os.readlink in os.supports_dir_fd else f"{self._root}/{path}", dir_fd=descriptor
-            )
-            if leads_outside(self._root, frame.path, target):
+            data = opened.read_link(name)
+            if leads_outside(self._root, frame.path, os.fsdecode(data)):
                 frame.seen.outside |= {name}
-            git_mode, data = LINK, os.fsencode(target)
+            git_mode = LINK
         else:
-            data, status = _read_regular(name, descriptor, status)
+            try:
+                data, status = _read_regular(name, opened, status)
+            except PermissionError:
+                data, status = self._read_locked(frame, opened, path)
             git_mode = EXECUTABLE if status.st_mode & 0o100 else PLAIN
             frame.modes[stat.S_IMODE(status.st_mode)] += 1
         file_id = self._writer.add("blob", data)
@@ -129,13 +130,20 @@ class FileRecorder:
         frame.seen.files[name] = known
         frame.is_changed |= old is None or old[1:] != known[1:]
 
+    def _read_locked(self, frame: FolderFrame, opened: OpenFolder, path: str) -> tuple[bytes, os.stat_result]:
+        """Read a file that its mode closes to its owner, if it was recorded before, or is new: a turn closed it."""
+        name, allow = path.rpartition("/")[2], self._allow
+        if allow is None or (name not in frame.known.files and not self._wanted.knows(path)):
+            raise PermissionError(path)
+        return opened.read_locked(name, HUGE_BYTES, lambda mode, given: allow(path, mode, given))
 
-def _read_regular(name: str, folder: int, status: os.stat_result) -> tuple[bytes, os.stat_result]:
+
+def _read_regular(name: str, folder: OpenFolder, status: os.stat_result) -> tuple[bytes, os.stat_result]:
     """Return the bytes of a regular file in an open folder, and its status before they were read.
 
     `status` is the last known one; the next scan detects a change since. Raises FileNotFoundError when it is not a regular file.
     """
-    descriptor = os.open(name, READ, dir_fd=folder)
+    descriptor = folder.open_to_read(name)
     try:
         data = os.read(descriptor, status.st_size + 1)
         if data and len(data) == status.st_size:
@@ -193,7 +201,8 @@ def _usual(counts: Mapping[int, int], plain: int) -> int:
     return mode if counts.get(mode, 0) > _MANY else plain
 
 
-_OPEN_FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0)
+_ENTERED = 0o500
+"""The rights of a folder's owner that a scan needs."""
 _UNKNOWN = KnownFolder(rules="?")
 _GONE: KnownFile = ((), "", "")
 
@@ -207,7 +216,7 @@ class Scan:
 
     def __init__(
         self,
-        root: str,
+        folders: OpenFolders,
         *,
         store: ObjectStore,
         cache: StatCache,
@@ -216,16 +225,17 @@ class Scan:
         stop: threading.Event | None = None,
         room: int | None = None,
     ) -> None:
-        self._root = root
+        self._folders = folders
         self._store = store
         self._writer = ObjectWriter(store, level=0 if not cache.folders else 1, limit=room)
         self._old = cache if _is_backed(cache, store) else StatCache()
         self._new = StatCache()
         self._wanted = wanted
-        self._intake = FileRecorder(root, writer=self._writer, wanted=wanted)
+        self._intake = FileRecorder(folders.root, writer=self._writer, wanted=wanted, allow=folders.allow)
         self._own = frozenset(own_folders)
         self._stop = stop or threading.Event()
         self._skipped: dict[str, str] = {}
+        self._special: dict[str, Entry] = {}
         self._bare: list[str] = []
         self._modes = ModeTable()
 
@@ -264,17 +274,14 @@ class Scan:
                 return top.seen.tree or EMPTY_TREE
 
     def _root_frame(self) -> FolderFrame:
-        rules = Rules()
-        git_dir = find_git_dir(self._root)
-        if git_dir is not None:
-            rules = rules.with_file(str(shared_dir(git_dir) / "info" / "exclude"), "")
         try:
-            mode = os.stat(self._root).st_mode
-            frame = FolderFrame("", rules, "", stat.S_IMODE(mode), self._old.folders.get("", _UNKNOWN))
-            self._list(frame)
+            opened = self._folders.open("")
+            rules = Rules().with_text(exclude_text(opened), "")
+            frame = FolderFrame("", rules, "", FOLDER_MODE, self._old.folders.get("", _UNKNOWN))
+            self._list(frame, opened)
         except OSError as error:
             raise SnapshotError(
-                f"{self._root} cannot be read: {error.strerror}; make it readable, or work elsewhere"
+                f"{self._folders.root} cannot be read: {error.strerror}; make it readable, or work elsewhere"
             ) from error
         return frame
 
@@ -282,14 +289,15 @@ class Scan:
         """Return the frame of a folder after listing it, None when it cannot be read or is gone."""
         path = above.join(name)
         rules, repository = above.rules, above.repository
-        git_dir = find_git_dir(f"{self._root}/{path}")
-        if git_dir is not None:
-            # Another repository has rules and an index of its own.
-            rules, repository = Rules(key=path).with_file(str(shared_dir(git_dir) / "info" / "exclude"), path), path
-        known = self._old.folders.get(path, _UNKNOWN)
-        frame = FolderFrame(path, rules, repository, stat.S_IMODE(mode), known, only_wanted)
+        is_closed = bool(~mode & _ENTERED) and (name in above.known.folders or self._wanted.knows(path))
         try:
-            self._list(frame)
+            opened = self._folders.open(path, unlock=is_closed)
+            if is_repository(opened):
+                # Another repository has rules and an index of its own.
+                rules, repository = Rules(key=path).with_text(exclude_text(opened), path), path
+            known = self._old.folders.get(path, _UNKNOWN)
+            frame = FolderFrame(path, rules, repository, stat.S_IMODE(mode), known, only_wanted)
+            self._list(frame, opened)
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError:
@@ -297,43 +305,39 @@ class Scan:
             return None
         return frame
 
-    def _list(self, frame: FolderFrame) -> None:
+    def _list(self, frame: FolderFrame, opened: OpenFolder) -> None:
         """List a folder: skip files with a known stamp, record the others, and add folders to `pending`."""
         if self._stop.is_set():
             raise ScanStoppedError
-        descriptor = os.open(f"{self._root}/{frame.path}", _OPEN_FOLDER)
-        try:
-            frame.rules = frame.rules.with_file(f"{self._root}/{frame.join('.gitignore')}", frame.path)
+        with opened.listing() as entries:
+            frame.rules = frame.rules.with_text(_ignore_text(opened), frame.path)
             frame.seen.rules = f"{frame.rules.key}{'!' if frame.only_wanted else ''}"
             is_same = frame.known.rules == frame.seen.rules
             known_files = frame.known.files if is_same else {}
             files, modes, is_dir, bits = frame.seen.files, frame.modes, stat.S_ISDIR, stat.S_IMODE
-            with os.scandir(descriptor if os.scandir in os.supports_fd else f"{self._root}/{frame.path}") as entries:
-                for entry in entries:
-                    name = entry.name
-                    try:
-                        status = entry.stat(follow_symlinks=False)
-                    except FileNotFoundError:
-                        continue
-                    mode = status.st_mode
-                    if is_dir(mode):
-                        self._meet_folder(frame, name, mode, is_same)
-                        continue
-                    known = known_files.get(name)
-                    if known is not None and known[0] == (
-                        mode,
-                        status.st_size,
-                        status.st_mtime_ns,
-                        status.st_ctime_ns,
-                        status.st_ino,
-                    ):
-                        files[name] = known
-                        if known[1] != LINK:
-                            modes[bits(mode)] += 1
-                        continue
-                    self._meet_file(frame, descriptor, name, status)
-        finally:
-            os.close(descriptor)
+            for entry in entries:
+                name = entry.name
+                try:
+                    status = entry.stat(follow_symlinks=False)
+                except FileNotFoundError:
+                    continue
+                mode = status.st_mode
+                if is_dir(mode):
+                    self._meet_folder(frame, name, mode, is_same)
+                    continue
+                known = known_files.get(name)
+                if known is not None and known[0] == (
+                    mode,
+                    status.st_size,
+                    status.st_mtime_ns,
+                    status.st_ctime_ns,
+                    status.st_ino,
+                ):
+                    files[name] = known
+                    if known[1] != LINK:
+                        modes[bits(mode)] += 1
+                    continue
+                self._meet_file(frame, opened, name, status)
 
     def _meet_folder(self, frame: FolderFrame, name: str, mode: int, is_same: bool) -> None:
         path = frame.join(name)
@@ -357,7 +361,7 @@ class Scan:
                 return
         frame.pending.append((name, mode, is_ignored))
 
-    def _meet_file(self, frame: FolderFrame, descriptor: int, name: str, status: os.stat_result) -> None:
+    def _meet_file(self, frame: FolderFrame, opened: OpenFolder, name: str, status: os.stat_result) -> None:
         """Record a new or changed file or link, or the reason why it is skipped."""
         path = frame.join(name)
         if name == ".git" or TEMPORARY_NAME.match(name):
@@ -365,9 +369,14 @@ class Scan:
                 self._skip(frame, name, REPOSITORY)
             return
         reason = self._intake.reason_against(frame, path, name, status)
-        if reason is None:
+        special = special_entry(status, HUGE_BYTES) if reason is None else None
+        if special is not None:
+            self._special[path] = special
+            frame.has_skipped = True
+            reason = HUGE if special.kind == "huge" else None
+        elif reason is None:
             try:
-                self._intake.record(frame, descriptor, path, status)
+                self._intake.record(frame, opened, path, status)
             except FileNotFoundError:
                 return
             except OSError:
@@ -417,7 +426,15 @@ class Scan:
 
     def _manifest(self) -> Manifest:
         defaults, modes = self._modes.summarize(self._new.folders)
-        return Manifest(defaults, modes, frozenset(self._bare), self._skipped)
+        return Manifest(defaults, modes, frozenset(self._bare), self._skipped, special=self._special)
+
+
+def _ignore_text(folder: OpenFolder) -> str:
+    """Return the text of the ignore file in a folder; "" for anything else, as git does."""
+    try:
+        return text_of_rules(folder.read(".gitignore", LIMIT_BYTES)[0])
+    except OSError:
+        return ""
 
 
 def _is_backed(cache: StatCache, store: ObjectStore) -> bool:

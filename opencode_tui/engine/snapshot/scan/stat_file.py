@@ -1,20 +1,22 @@
-"""The present state of one path of the worktree, read and hashed."""
+"""The present states of paths of the worktree, read and hashed."""
 
+import os
 import stat
 from dataclasses import dataclass
 
 from opencode_tui.engine.snapshot.entry import (
     HUGE,
     LINK_MODE,
-    SPECIAL,
     UNREADABLE,
     Entry,
     State,
     Unknown,
+    is_folder,
     permission_bits,
+    special_entry,
 )
 from opencode_tui.engine.snapshot.objects.pack import object_id
-from opencode_tui.storage.safe_folder import Disk, OpenFolder, split
+from opencode_tui.storage.safe_folder import OpenFolder, OpenFolders, split
 
 HUGE_BYTES = 64 * 1024 * 1024
 """The largest file whose content is stored."""
@@ -28,36 +30,62 @@ class Observation:
     data: bytes = b""
 
 
-def observe(disk: Disk, path: str) -> Observation:
-    """Return the state of a path; below a link or a file it is absent. Blocks; raises OSError when the disk fails."""
-    folder, name = split(path)
-    try:
-        with disk.open(folder) as parent:
-            return observe_in(parent, name)
-    except (FileNotFoundError, NotADirectoryError):
-        return Observation(None)
-    except PermissionError:
-        return Observation(Unknown(UNREADABLE))
+class Observer:
+    """Reads the states of paths; those above a path are read before it, if at all, so that nothing is looked for below no folder.
+
+    Files and folders that their owner cannot read are opened as `folders` allows it.
+    """
+
+    def __init__(self, folders: OpenFolders) -> None:
+        self._folders = folders
+        self._others: set[str] = set()
+
+    def observe(self, path: str) -> Observation:
+        """Return the state of a path; below a link or a file it is absent. Blocks; raises OSError when the disk fails."""
+        folder = split(path)[0]
+        found = Observation(None)
+        if folder not in self._others:
+            try:
+                found = observe_in(self._folders, self._folders.open(folder), path)
+            except (FileNotFoundError, NotADirectoryError):
+                pass
+            except PermissionError:
+                found = Observation(Unknown(UNREADABLE))
+        if not is_folder(found.state) and not isinstance(found.state, Unknown):
+            self._others.add(path)
+        return found
 
 
-def observe_in(parent: OpenFolder, name: str) -> Observation:
-    """Return the state of a name in an open folder, as `observe` does."""
+def observe_in(folders: OpenFolders, parent: OpenFolder, path: str) -> Observation:
+    """Return the state of a path in its open folder, as `Observer.observe` does."""
+    name = split(path)[1]
     try:
         status = parent.status(name)
         if stat.S_ISDIR(status.st_mode):
-            return Observation(Entry("folder", permission_bits(status.st_mode)))
+            return Observation(Entry("folder", folders.unlocked.get(path, permission_bits(status.st_mode))))
         if stat.S_ISLNK(status.st_mode):
             target = parent.read_link(name)
             return Observation(Entry("link", LINK_MODE, object_id("blob", target).hex()), target)
-        if not stat.S_ISREG(status.st_mode):
-            return Observation(Unknown(SPECIAL))
-        if status.st_size > HUGE_BYTES:
-            return Observation(Unknown(HUGE))
-        data, status = parent.read(name, HUGE_BYTES + 1)
+        special = special_entry(status, HUGE_BYTES)
+        if special is not None:
+            return Observation(special)
+        data, status = _read(folders, parent, path)
     except FileNotFoundError:
         return Observation(None)
     except PermissionError:
         return Observation(Unknown(UNREADABLE))
-    if len(data) > HUGE_BYTES:
-        return Observation(Unknown(HUGE))
+    special = special_entry(status, HUGE_BYTES)
+    if special is not None or len(data) > HUGE_BYTES:
+        return Observation(special or Unknown(HUGE))
     return Observation(Entry("file", permission_bits(status.st_mode), object_id("blob", data).hex()), data)
+
+
+def _read(folders: OpenFolders, parent: OpenFolder, path: str) -> tuple[bytes, os.stat_result]:
+    name = split(path)[1]
+    try:
+        return parent.read(name, HUGE_BYTES + 1)
+    except PermissionError:
+        allow = folders.allow
+        if allow is None:
+            raise
+        return parent.read_locked(name, HUGE_BYTES + 1, lambda mode, given: allow(path, mode, given))

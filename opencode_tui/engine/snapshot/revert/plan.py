@@ -109,7 +109,7 @@ def _decide(plan: Plan, path: str, links: Sequence[PathChange], now: State) -> S
         return None
     if isinstance(target, Unknown):
         plan.unprotected[path] = target.reason
-    elif isinstance(expected, Entry) and (reason := _why_kept(target, expected)) is not None:
+    elif (reason := _why_kept(target, expected)) is not None:
         plan.unprotected[path] = reason
     elif any(link.is_contested for link in links):
         plan.conflicts[path] = CONTESTED
@@ -128,11 +128,11 @@ def _decide(plan: Plan, path: str, links: Sequence[PathChange], now: State) -> S
     return None
 
 
-def _why_kept(target: State, expected: Entry) -> str | None:
+def _why_kept(target: State, expected: State) -> str | None:
     """Return why a path cannot go back to its target, or must stay because nothing would bring it back again."""
-    if unrestorable(target) is not None:
-        return unrestorable(target)
-    return HUGE if target is None and expected.kind == "huge" else None
+    reason = unrestorable(target)
+    is_huge = isinstance(expected, Entry) and expected.kind == "huge"
+    return HUGE if reason is None and target is None and is_huge else reason
 
 
 def _keep_folders(plan: Plan, chains: Mapping[str, Sequence[PathChange]]) -> None:

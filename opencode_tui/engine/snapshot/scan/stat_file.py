@@ -1,5 +1,6 @@
 """The present states of paths of the worktree, read and hashed."""
 
+import errno
 import os
 import stat
 from dataclasses import dataclass
@@ -20,6 +21,9 @@ from opencode_tui.storage.safe_folder import OpenFolder, OpenFolders, split
 
 HUGE_BYTES = 64 * 1024 * 1024
 """The largest file whose content is stored."""
+
+_TRIES = 8
+"""How often a path is read that is exchanged meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,22 +62,34 @@ class Observer:
 
 def observe_in(folders: OpenFolders, parent: OpenFolder, path: str) -> Observation:
     """Return the state of a path in its open folder, as `Observer.observe` does."""
+    for _ in range(_TRIES):
+        try:
+            return _observe(folders, parent, path)
+        except FileNotFoundError:
+            return Observation(None)
+        except PermissionError:
+            break
+        except OSError as error:
+            # It became a link, or no link, or something else between two calls.
+            if error.errno not in (errno.EINVAL, errno.ELOOP, errno.EMLINK, errno.ENXIO):
+                raise
+    return Observation(Unknown(UNREADABLE))
+
+
+def _observe(folders: OpenFolders, parent: OpenFolder, path: str) -> Observation:
     name = split(path)[1]
-    try:
-        status = parent.status(name)
-        if stat.S_ISDIR(status.st_mode):
-            return Observation(Entry("folder", folders.unlocked.get(path, permission_bits(status.st_mode))))
-        if stat.S_ISLNK(status.st_mode):
-            target = parent.read_link(name)
-            return Observation(Entry("link", LINK_MODE, object_id("blob", target).hex()), target)
-        special = special_entry(status, HUGE_BYTES)
-        if special is not None:
-            return Observation(special)
-        data, status = _read(folders, parent, path)
-    except FileNotFoundError:
-        return Observation(None)
-    except PermissionError:
-        return Observation(Unknown(UNREADABLE))
+    status = parent.status(name)
+    if stat.S_ISDIR(status.st_mode):
+        return Observation(Entry("folder", folders.unlocked.get(path, permission_bits(status.st_mode))))
+    if stat.S_ISLNK(status.st_mode):
+        target = parent.read_link(name)
+        return Observation(Entry("link", LINK_MODE, object_id("blob", target).hex()), target)
+    special = special_entry(status, HUGE_BYTES)
+    if special is not None:
+        return Observation(special)
+    data, status = _read(folders, parent, path)
+    if not stat.S_ISREG(status.st_mode):
+        raise OSError(errno.EINVAL, os.strerror(errno.EINVAL), name)
     special = special_entry(status, HUGE_BYTES)
     if special is not None or len(data) > HUGE_BYTES:
         return Observation(special or Unknown(HUGE))

@@ -1,0 +1,203 @@
+"""A turn cannot make its changes hold: whatever it did to files, undo brings back what was there, and redo what it left."""
+
+import os
+import shutil
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from opencode_tui.engine.snapshot.report import Report
+from tests.support.snapshot.users import closed_facts, world_of
+from tests.support.snapshot.worktree import World
+
+HUGE = 65 * 1024 * 1024
+
+
+@dataclass(frozen=True)
+class Turn:
+    """What a turn did; `names` are the paths that redo may not make again, and must name."""
+
+    act: Callable[[Path], None]
+    named: tuple[str, ...] = ()
+    prepare: Callable[[Path], None] = lambda root: None
+
+
+def mode(*names: str, to: int = 0) -> Callable[[Path], None]:
+    """Return the act that gives paths a mode, the inner ones first."""
+
+    def act(root: Path) -> None:
+        for name in names:
+            (root / name).chmod(to)
+
+    return act
+
+
+def both(*acts: Callable[[Path], None]) -> Callable[[Path], None]:
+    def act(root: Path) -> None:
+        for one in acts:
+            one(root)
+
+    return act
+
+
+def write(name: str, content: bytes = b"by the turn\n") -> Callable[[Path], None]:
+    def act(root: Path) -> None:
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+
+    return act
+
+
+def remove(*names: str) -> Callable[[Path], None]:
+    def act(root: Path) -> None:
+        for name in names:
+            path = root / name
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path)
+            else:
+                path.unlink()
+
+    return act
+
+
+def pipe(name: str) -> Callable[[Path], None]:
+    return lambda root: os.mkfifo(root / name, 0o640)
+
+
+def listen(name: str) -> Callable[[Path], None]:
+    def act(root: Path) -> None:
+        back = Path.cwd()
+        os.chdir(root / os.path.dirname(name))  # a socket's whole path may be too long for the system
+        try:
+            with socket.socket(socket.AF_UNIX) as server:
+                server.bind(os.path.basename(name))
+        finally:
+            os.chdir(back)
+
+    return act
+
+
+def link(name: str, target: str) -> Callable[[Path], None]:
+    return lambda root: (root / name).symlink_to(target)
+
+
+def hard_link(name: str, target: str) -> Callable[[Path], None]:
+    return lambda root: os.link(root / target, root / name)
+
+
+def folder(name: str) -> Callable[[Path], None]:
+    return lambda root: (root / name).mkdir()
+
+
+def rename(name: str, to: str) -> Callable[[Path], None]:
+    return lambda root: (root / name).rename(root / to)
+
+
+def grow(name: str, size: int) -> Callable[[Path], None]:
+    return lambda root: os.truncate(root / name, size)
+
+
+def change_closed(root: Path) -> None:
+    """Change a file of a folder that stays read-only."""
+    (root / "fixed").chmod(0o755)
+    (root / "fixed/f").write_text("by the turn")
+    (root / "fixed/new").write_text("new")
+    (root / "fixed").chmod(0o555)
+
+
+NOT_TEXT = os.fsdecode(b"bad\xff\n name")
+TURNS = {
+    "a closed file": Turn(mode("a")),
+    "a changed and closed file": Turn(both(write("a"), mode("a"))),
+    "a file that can only be written": Turn(both(write("a"), mode("a", to=0o200))),
+    "a closed new file": Turn(both(write("new"), mode("new"))),
+    "a read-only file": Turn(both(write("a"), mode("a", to=0o444))),
+    "a closed folder": Turn(mode("d")),
+    "a file in a closed folder": Turn(both(write("d/x"), mode("d"))),
+    "a closed file in closed folders": Turn(both(write("d/e/y"), mode("d/e/y", "d/e", "d"))),
+    "a deleted file in a closed folder": Turn(both(remove("d/x"), mode("d"))),
+    "a closed new folder": Turn(both(write("n/m/new"), mode("n/m/new", "n/m", "n"))),
+    "a closed empty folder": Turn(both(folder("n"), mode("n"))),
+    "a new file in an old folder that is closed": Turn(both(write("d/new"), mode("d"))),
+    "a read-only folder": Turn(both(write("d/x"), write("d/new"), mode("d", to=0o555))),
+    "a folder that can only be entered": Turn(both(write("d/x"), mode("d", to=0o311))),
+    "a folder that can only be listed": Turn(both(write("d/x"), mode("d", to=0o444))),
+    "a file of a folder that is read-only": Turn(
+        change_closed, prepare=both(write("fixed/f", b"old"), mode("fixed", to=0o555))
+    ),
+    "a deleted tree of read-only folders": Turn(
+        both(mode("fixed/g", "fixed", to=0o755), remove("fixed")),
+        prepare=both(write("fixed/g/f", b"old"), mode("fixed/g", "fixed", to=0o555)),
+    ),
+    "a pipe for a file": Turn(both(remove("a"), pipe("a"))),
+    "a pipe for a folder": Turn(both(remove("d"), pipe("d"))),
+    "a pipe in a closed folder": Turn(both(pipe("d/pipe"), mode("d"))),
+    "a folder of pipes": Turn(both(folder("n"), pipe("n/one"), pipe("n/two"))),
+    "a removed pipe": Turn(remove("pipe"), prepare=pipe("pipe")),
+    "a file for a pipe": Turn(both(remove("pipe"), write("pipe")), prepare=pipe("pipe")),
+    "a closed pipe": Turn(mode("pipe"), prepare=pipe("pipe")),
+    "a socket for a file": Turn(both(remove("a"), listen("a")), named=("a",)),
+    "a new socket": Turn(listen("d/socket"), named=("d/socket",)),
+    "a folder for a file": Turn(both(remove("a"), write("a/in/it"))),
+    "a closed folder for a file": Turn(both(remove("a"), write("a/in/it"), mode("a/in", "a"))),
+    "a file for a folder": Turn(both(remove("d"), write("d"))),
+    "a closed file for a folder": Turn(both(remove("d"), write("d"), mode("d"))),
+    "a link for a file": Turn(both(remove("a"), link("a", "b"))),
+    "a link for a folder": Turn(both(remove("d"), link("d", "/"))),
+    "a link to itself": Turn(both(remove("a"), link("a", "a"))),
+    "a link for a closed folder that was moved": Turn(both(rename("d", "aside"), link("d", ".."), mode("aside"))),
+    "a hard link that was written": Turn(both(hard_link("hard", "a"), write("hard"))),
+    "a hard link for a file": Turn(both(remove("a"), hard_link("a", "b"))),
+    "a moved folder": Turn(rename("d", "moved")),
+    "another case": Turn(both(rename("a", "A"), rename("d", "D"))),
+    "a name with a line feed": Turn(
+        both(remove("line\nfeed"), pipe("line\nfeed")), prepare=write("line\nfeed", b"old")
+    ),
+    "a name that is no text": Turn(both(write(NOT_TEXT), mode(NOT_TEXT)), prepare=write(NOT_TEXT, b"old")),
+    "a file grown by a hole": Turn(grow("a", HUGE), named=("a",)),
+    "a file of three megabytes": Turn(write("a", b"x" * (3 << 20))),
+    "a sticky folder": Turn(both(mode("d", to=0o1777), write("d/x"))),
+    "a file with the user's identity": Turn(both(write("a"), mode("a", to=0o4750))),
+    "a pipe for the ignore rules": Turn(both(remove(".gitignore"), pipe(".gitignore"))),
+    "an emptied folder": Turn(remove("d/x", "d/e")),
+}
+
+
+@pytest.mark.parametrize("user", ["root", "user"])
+@pytest.mark.parametrize("turn", TURNS.values(), ids=TURNS)
+async def test_undo_brings_back_what_was_there_and_redo_what_the_turn_left(turn: Turn, user: str):
+    with world_of(user) as world:
+        before = prepare(world, turn)
+        patch = await world.step(lambda: turn.act(world.root))
+        after = closed_facts(world.root)
+        assert after != before
+        preview = await world.snapshots.preview([patch])
+        assert closed_facts(world.root) == after
+        report = await world.snapshots.revert([patch])
+        assert (closed_facts(world.root), kept(report)) == (before, [])
+        assert (preview.restored, preview.deleted) == (report.restored, report.deleted)
+        redone = await world.snapshots.unrevert(report)
+        assert without(closed_facts(world.root), turn.named) == without(after, turn.named)
+        assert (kept(redone), world.inside([note.path for note in redone.unprotected])) == ([], [*turn.named])
+
+
+def prepare(world: World, turn: Turn) -> dict[str, tuple[str, int, bytes]]:
+    """Make the files, and return their state."""
+    for name in ("a", "b", "d/x", "d/e/y"):
+        world.write(name, f"old {name}\n")
+    world.write(".gitignore", "*.log\n")
+    (world.root / "d/e").chmod(0o750)
+    turn.prepare(world.root)
+    return closed_facts(world.root)
+
+
+def kept(report: Report) -> list[str]:
+    return [f"{note.path}: {note.reason}" for note in (*report.conflicts, *report.failed)]
+
+
+def without(facts: dict[str, tuple[str, int, bytes]], names: tuple[str, ...]) -> dict[str, tuple[str, int, bytes]]:
+    return {path: fact for path, fact in facts.items() if path not in names}

@@ -28,8 +28,10 @@ SECRET = b"the secret of the home\n"
 FLIPS = 200_000_000
 _EXCHANGE = 2
 _HERE = -100
-NAMES = ("x", "sub/x", "sub/deep/x")
-NEW_NAMES = ("x.new", "sub/x.new")
+NAMES = ("x", *(f"sub{number}/deep/x" for number in range(8)))
+NEW_NAMES = ("x.new", "sub1/deep/x.new")
+SNAPSHOTS = 4
+"""How many are made in a round, because each meets an exchange only by chance."""
 
 
 def fill(folder: Path, content: str) -> None:
@@ -44,8 +46,8 @@ def make_home(home: Path) -> None:
     fill(home, "by the turn\n")
     for name in NEW_NAMES:
         (home / name).write_text("new\n")
-    for name in ("secret", "sub/secret", "sub/deep/secret"):
-        (home / name).write_bytes(SECRET)
+    for name in NAMES:
+        (home / name).with_name("secret").write_bytes(SECRET)
 
 
 def start_flipper(folder: Path) -> int:
@@ -90,7 +92,8 @@ class Race:
         patch = await snapshots.patch(before.id)
         assert len(patch.files) >= len(NAMES)
         os.kill(self._flipper, signal.SIGCONT)
-        await self._watch("snapshot", snapshots.track)
+        for _ in range(SNAPSHOTS):
+            await self._watch("snapshot", snapshots.track)
         await self._watch("preview", lambda: snapshots.preview([patch]))
         done = await self._watch("undo", lambda: snapshots.revert([patch]))
         redo = done.as_patch() if isinstance(done, Report) else backwards(patch)
@@ -151,7 +154,7 @@ async def run(user: str, kind: str) -> list[Figure]:
         finally:
             race.close()
         read = race.count_read()
-        print(f"{user}, {kind} link: {ROUNDS} rounds, {race.refused} refused", flush=True)
+        print(f"{user}, {kind} link: {ROUNDS} rounds, {race.escapes.total() + read} escapes, {race.refused} refused", flush=True)
         found = {**dict.fromkeys(("snapshot", "preview", "undo", "redo"), 0), **race.escapes, "home in a snapshot": read}
         return [Figure(f"{user}, {kind} link: {name}", count, 0, unit="") for name, count in found.items()]
 

@@ -1,5 +1,6 @@
 """A turn cannot make its changes hold: whatever it did to files, undo brings back what was there, and redo what it left."""
 
+import contextlib
 import os
 import shutil
 import socket
@@ -9,9 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from opencode_tui.engine.snapshot.report import Report
-from tests.support.snapshot.users import closed_facts, world_of
-from tests.support.snapshot.worktree import World
+from opencode_tui.engine.snapshot.record.recording import CommandWindow
+from opencode_tui.engine.snapshot.report import Patch, Report
+from tests.support.snapshot.users import NOBODY, closed_facts, world_of
+from tests.support.snapshot.worktree import Death, Fault, FaultyDisk, World, patch_of
+from tests.support.world.repo import make_repo
 
 HUGE = 65 * 1024 * 1024
 
@@ -94,7 +97,7 @@ def folder(name: str) -> Callable[[Path], None]:
 
 
 def rename(name: str, to: str) -> Callable[[Path], None]:
-    return lambda root: (root / name).rename(root / to)
+    return lambda root: os.rename(root / name, root / to)
 
 
 def grow(name: str, size: int) -> Callable[[Path], None]:
@@ -178,11 +181,11 @@ async def test_undo_brings_back_what_was_there_and_redo_what_the_turn_left(turn:
         preview = await world.snapshots.preview([patch])
         assert closed_facts(world.root) == after
         report = await world.snapshots.revert([patch])
-        assert (closed_facts(world.root), kept(report)) == (before, [])
+        assert (closed_facts(world.root), kept(world, report)) == (before, [])
         assert (preview.restored, preview.deleted) == (report.restored, report.deleted)
         redone = await world.snapshots.unrevert(report)
         assert without(closed_facts(world.root), turn.named) == without(after, turn.named)
-        assert (kept(redone), world.inside([note.path for note in redone.unprotected])) == ([], [*turn.named])
+        assert (kept(world, redone), world.inside([note.path for note in redone.unprotected])) == ([], [*turn.named])
 
 
 def prepare(world: World, turn: Turn) -> dict[str, tuple[str, int, bytes]]:
@@ -195,9 +198,94 @@ def prepare(world: World, turn: Turn) -> dict[str, tuple[str, int, bytes]]:
     return closed_facts(world.root)
 
 
-def kept(report: Report) -> list[str]:
-    return [f"{note.path}: {note.reason}" for note in (*report.conflicts, *report.failed)]
+def kept(world: World, report: Report) -> list[str]:
+    notes = (*report.conflicts, *report.failed)
+    return [f"{os.path.relpath(note.path, world.root)}: {note.reason}" for note in notes]
 
 
 def without(facts: dict[str, tuple[str, int, bytes]], names: tuple[str, ...]) -> dict[str, tuple[str, int, bytes]]:
     return {path: fact for path, fact in facts.items() if path not in names}
+
+
+async def test_what_the_user_does_to_a_closed_file_stays():
+    with world_of("user") as world:
+        world.write("a", "old")
+        world.write("b", "old")
+        patch = await world.step(lambda: both(write("a"), mode("a"), mode("b"))(world.root))
+        for name in ("a", "b"):
+            (world.root / name).chmod(0o600)
+            (world.root / name).write_text("mine")
+            (world.root / name).chmod(0)
+        report = await world.snapshots.revert([patch])
+        assert kept(world, report) == ["a: it was changed since", "b: it was changed since"]
+        assert [closed_facts(world.root)[name] for name in ("a", "b")] == [("file", 0, b"mine")] * 2
+
+
+async def test_what_was_closed_before_the_turn_is_named_and_never_opened():
+    with world_of("user") as world:
+        world.write("private/key", "secret")
+        world.write("key", "secret")
+        mode("private", "key")(world.root)
+        changed = (world.root / "private").lstat().st_ctime_ns, (world.root / "key").lstat().st_ctime_ns
+        taken = await world.snapshots.track()
+        patch = await world.step(lambda: world.write("new"))
+        report = await world.snapshots.revert([patch])
+        assert [note.path for note in taken.unprotected] == ["key", "private"]
+        assert world.inside([note.path for note in report.unprotected]) == ["key", "private"]
+        assert ((world.root / "private").lstat().st_ctime_ns, (world.root / "key").lstat().st_ctime_ns) == changed
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs files of another user")
+async def test_what_another_user_closed_is_named_with_its_reason():
+    with world_of("user") as world:
+        world.write("d/a", "old")
+        patch = await world.step(lambda: world.write("d/a", "by the turn"))
+        os.seteuid(0)
+        (world.root / "d").chmod(0o700)
+        os.chown(world.root / "d", 0, 0)
+        os.seteuid(NOBODY)
+        report = await world.snapshots.revert([patch])
+        assert kept(world, report) == ["d/a: cannot be read"]
+
+
+async def test_a_second_step_cannot_hide_what_the_first_one_closed():
+    with world_of("user") as world:
+        before = prepare(world, Turn(mode("a")))
+        window = CommandWindow("ses_1")
+        patches: list[Patch] = []
+        for number, act in enumerate(
+            (mode("a", "d"), both(mode("a", "d", to=0o700), write("a"), write("d/x"), mode("d")))
+        ):
+            recording = world.recording(message=f"msg_{number}", window=window)
+            await recording.begin_command()
+            act(world.root)
+            await recording.end_command()
+            patches.append(patch_of(recording))
+        report = await world.snapshots.revert(patches)
+        assert (kept(world, report), closed_facts(world.root)) == ([], before)
+
+
+@pytest.mark.parametrize("at", range(1, 40, 3))
+async def test_folders_that_a_killed_undo_had_opened_are_closed_again(at: int):
+    with world_of("user") as world:
+        prepare(world, Turn(mode("a")))
+        patch = await world.step(lambda: both(write("d/x"), write("a"), mode("a", "d/e", "d"))(world.root))
+        after = closed_facts(world.root)
+        dying = world.service(FaultyDisk(os.path.realpath(world.root), Fault(at, Death(), lasting=True)))
+        with contextlib.suppress(Death):
+            await world.snapshots.unrevert(await dying.revert([patch]))
+        world.reopen()
+        await world.snapshots.preview([])
+        assert closed_facts(world.root) == after
+
+
+async def test_a_pipe_in_place_of_a_repository_stops_no_scan():
+    with world_of("user") as world:
+        make_repo(world.root / "inner")
+        for name in ("outer/.git", "inner/.git/info/exclude", "inner/.git/index"):
+            path = world.root / name
+            path.parent.mkdir(exist_ok=True, parents=True)
+            path.unlink(missing_ok=True)
+            os.mkfifo(path)
+        patch = await world.step(lambda: world.write("inner/new"))
+        assert world.inside(patch.files) == ["inner/new"]

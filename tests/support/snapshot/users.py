@@ -1,9 +1,10 @@
 """Worktrees of an ordinary user, also where the tests run as root, and the state of files that their modes close."""
 
+import importlib
 import os
 import stat
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -11,12 +12,16 @@ from opencode_tui.storage.paths import find_paths
 from tests.support.snapshot.worktree import Fact, World
 
 NOBODY = 65534
+_IMPORTED_LATER = ("encodings.ascii", "filelock", "pathspec")
+"""What the product imports at its first use: an ordinary user may not read the packages of root."""
 
 
 @contextmanager
-def world_of(user: str) -> Iterator[World]:
+def world_of(user: str) -> Generator[World]:
     """Make a worktree of "root" or of a "user" and act as that one until the context ends; afterwards it is removed."""
     is_dropped = user == "user" and os.geteuid() == 0
+    for module in _IMPORTED_LATER:
+        importlib.import_module(module)
     memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
     with tempfile.TemporaryDirectory(prefix="worktree-", dir=memory) as name:
         base = Path(os.path.realpath(name))
@@ -71,7 +76,7 @@ def closed_facts(root: Path) -> dict[str, Fact]:
 
 
 @contextmanager
-def _opened(path: Path, rights: int) -> Iterator[None]:
+def _opened(path: Path, rights: int) -> Generator[None]:
     mode = stat.S_IMODE(path.stat().st_mode)
     if mode & rights == rights:
         yield

@@ -1,7 +1,7 @@
 """Undo while a background process exchanges a folder of the project with a link to the home, many times a millisecond.
 
-No file of the home may be read into a snapshot, changed or removed: while a snapshot is made, by the preview, undo and redo, as root
-and as an ordinary user, with a relative and with an absolute link. Linux only.
+No file of the home may be read into a snapshot, changed or removed: while a snapshot is made, by the preview, undo and redo, as
+root and as an ordinary user, with a relative and with an absolute link. Linux only.
 """
 
 import asyncio
@@ -154,8 +154,15 @@ async def run(user: str, kind: str) -> list[Figure]:
         finally:
             race.close()
         read = race.count_read()
-        print(f"{user}, {kind} link: {ROUNDS} rounds, {race.escapes.total() + read} escapes, {race.refused} refused", flush=True)
-        found = {**dict.fromkeys(("snapshot", "preview", "undo", "redo"), 0), **race.escapes, "home in a snapshot": read}
+        print(
+            f"{user}, {kind} link: {ROUNDS} rounds, {race.escapes.total() + read} escapes, {race.refused} refused",
+            flush=True,
+        )
+        found = {
+            **dict.fromkeys(("snapshot", "preview", "undo", "redo"), 0),
+            **race.escapes,
+            "home in a snapshot": read,
+        }
         return [Figure(f"{user}, {kind} link: {name}", count, 0, unit="") for name, count in found.items()]
 
 

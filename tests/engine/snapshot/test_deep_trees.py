@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -19,7 +19,7 @@ NESTED_CALLS = 400
 
 
 @pytest.fixture
-def few_nested_calls() -> Iterator[None]:
+def few_nested_calls() -> Generator[None]:
     """Let nested calls end at a depth at which a test of thousands of folders need not arrive."""
     usual = sys.getrecursionlimit()
     sys.setrecursionlimit(NESTED_CALLS)
@@ -28,7 +28,7 @@ def few_nested_calls() -> Iterator[None]:
 
 
 @contextmanager
-def deepest(root: Path, levels: int, *, is_made: bool = False) -> Iterator[list[int]]:
+def deepest(root: Path, levels: int, *, is_made: bool = False) -> Generator[list[int]]:
     """Go down the nested folders; the first descriptor is the worktree's, the last the innermost folder's."""
     descriptors = [os.open(root, os.O_RDONLY)]
     try:

@@ -270,10 +270,8 @@ EXCEPTIONS: dict[str, dict[str, str]] = {
     "engine/snapshot/objects/quota.py": {"*": OWN},
     "engine/snapshot/objects/store.py": {"*": OWN},
     "engine/snapshot/revert/journal.py": {"*": OWN},
-    "engine/snapshot/scan/scan.py": {
-        "_read_regular": "a descriptor of its folder, without following a link; only read"
-    },
     "engine/snapshot/scan/stat_cache.py": {"save_cache": OWN},
+    "engine/snapshot/unlocked.py": {"*": OWN},
     "engine/snapshot/worktree.py": {"Worktree.__init__": OWN},
     "engine/tool/files/transaction.py": {"_copy_attributes": DESCRIPTOR},
     "engine/tool/process/running_command.py": {"CommandOutput._open": OWN},

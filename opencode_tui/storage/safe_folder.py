@@ -33,8 +33,8 @@ _NO_LINKS = 0x04
 _OWNER = stat.S_IRWXU
 _ATTEMPTS = 3
 """How often a folder is emptied again because something was written to it meanwhile."""
-_KEPT = 128
-_NEIGHBOURS = 32
+_KEPT = 64
+_NEIGHBOURS = 24
 
 
 class NotAFolderError(NotADirectoryError):
@@ -182,18 +182,26 @@ class OpenFolder:
     def read_locked(self, name: str, limit: int, allow: Callable[[int, int], None]) -> tuple[bytes, os.stat_result]:
         """Return what `read` does of a file that its mode closes to the user, its owner; raises PermissionError for any other.
 
-        The file gets its mode back before it is read. `allow` is called before, with that mode and the mode that it gets.
+        The file gets its mode back before it is read. `allow` is called before, with that mode and the mode that it gets. On other
+        systems than Linux it raises PermissionError.
         """
-        status = self.status(name)
-        mode = stat.S_IMODE(status.st_mode)
-        if self.descriptor is None or not _is_own(status) or not stat.S_ISREG(status.st_mode) or mode & stat.S_IRUSR:
+        if self.descriptor is None or not hasattr(os, "O_PATH"):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), name)
-        allow(mode, mode | stat.S_IRUSR)
-        self.set_mode(name, mode | stat.S_IRUSR)
+        held = os.open(name, os.O_PATH | _FLAGS, dir_fd=self.descriptor)
         try:
-            descriptor = self.open_to_read(name)
+            status = os.fstat(held)
+            mode = stat.S_IMODE(status.st_mode)
+            if not _is_own(status) or not stat.S_ISREG(status.st_mode) or mode & stat.S_IRUSR:
+                raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), name)
+            allow(mode, mode | stat.S_IRUSR)
+            path = f"/proc/self/fd/{held}"  # the same file, whatever has its name meanwhile
+            os.chmod(path, mode | stat.S_IRUSR)
+            try:
+                descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            finally:
+                os.chmod(path, mode)
         finally:
-            self.set_mode(name, mode)
+            os.close(held)
         try:
             return _read_up_to(descriptor, limit), os.fstat(descriptor)
         finally:

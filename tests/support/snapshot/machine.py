@@ -23,7 +23,7 @@ from tests.support.world.repo import make_repo
 NAMES = ("a", "b", "d", "d/x", "d/y", "d/e", "d/e/z", "d/e/f/g", "ignored.log", "n", "n/.git", "n/h")
 ACTS = st.tuples(
     st.sampled_from(
-        ("write", "write", "write", "remove", "folder", "link", "mode", "rename", "swap", "repository", "rules")
+        ("write", "write", "write", "remove", "folder", "link", "pipe", "mode", "rename", "swap", "repository", "rules")
     ),
     st.sampled_from([name for name in NAMES if not name.endswith(".git")]),
     st.sampled_from(("one\n", "two\n", "three\r\n", "\0\1\2", "")),
@@ -46,7 +46,9 @@ def do(root: Path, act: Act) -> None:
 
 def _write(path: Path, content: str, mode: int) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(content.encode())
+    # A pipe is an error, rather than a wait for its reader.
+    with open(path, "wb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK, 0o666)) as file:
+        file.write(content.encode())
 
 
 def _remove(path: Path, content: str, mode: int) -> None:
@@ -63,6 +65,11 @@ def _folder(path: Path, content: str, mode: int) -> None:
 def _link(path: Path, content: str, mode: int) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.symlink_to("a" if content else "d")
+
+
+def _pipe(path: Path, content: str, mode: int) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    os.mkfifo(path, mode)
 
 
 def _mode(path: Path, content: str, mode: int) -> None:
@@ -99,6 +106,7 @@ _ACTS: dict[str, Callable[[Path, str, int], None]] = {
     "remove": _remove,
     "folder": _folder,
     "link": _link,
+    "pipe": _pipe,
     "mode": _mode,
     "rename": _rename,
     "swap": _swap,

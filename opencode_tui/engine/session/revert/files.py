@@ -28,6 +28,7 @@ from opencode_tui.schema.session.diff import FileDiff
 from opencode_tui.schema.session.part import AnyPart
 from opencode_tui.schema.session.session import UNDO_KEY, RevertState, SessionInfo
 from opencode_tui.schema.session.undo import PendingUndo, RevertPreview, RevertReport, UndoFile, UndoNote
+from opencode_tui.storage.safe_folder import open_folder
 
 if TYPE_CHECKING:
     from opencode_tui.engine.tool.process.background import BackgroundCommands
@@ -212,8 +213,12 @@ async def _with_times(conflicts: Sequence[PathNote], changes: Mapping[str, FileD
     """Return the files that an undo leaves alone, with the time in ms of the last change of those that were changed since."""
 
     def changed_at(conflict: PathNote) -> int | None:
+        if conflict.reason != CHANGED_SINCE:
+            return None
+        folder, name = os.path.split(conflict.path)
         try:
-            return os.lstat(conflict.path).st_mtime_ns // 1_000_000 if conflict.reason == CHANGED_SINCE else None
+            with open_folder(folder) as opened:
+                return opened.status(name).st_mtime_ns // 1_000_000
         except OSError:  # it does not exist: there is no time to report
             return None
 

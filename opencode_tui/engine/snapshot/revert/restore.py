@@ -269,7 +269,8 @@ class Restore:
     def _set_mode_of(self, step: Step) -> None:
         folder, name = split(step.path)
         parent = self._folders.open(folder)
-        if step.target is not None and stat.S_ISDIR(parent.status(name).st_mode):
+        status = parent.find(name)
+        if step.target is not None and status is not None and stat.S_ISDIR(status.st_mode):
             parent.set_mode(name, step.target.mode)
 
     def _verify(self, observer: Observer) -> None:

@@ -8,11 +8,14 @@ import msgspec
 
 from opencode_tui.batch.task import TaskResult
 from opencode_tui.client.local import LocalClient
-from opencode_tui.schema.api.importing import ImportRequest
+from opencode_tui.schema.api.importing import ImportReport, ImportRequest
 from opencode_tui.schema.error import BusyError
 from opencode_tui.schema.record import JsonObject
 
 _BUSY_S = 0.2
+_TASKS = "batch"
+"""The name of the folder of the worktrees of tasks (`Paths.tasks`)."""
+
 _TRIES = 150
 """How often an import is tried while another process imports."""
 
@@ -31,22 +34,21 @@ class SessionImports:
                 await self._import(exported, Path(result.directory or self._client.directory))
 
     async def _import(self, exported: JsonObject, directory: Path) -> None:
-        info = {**exported["info"], "directory": str(directory)}
-        data = msgspec.json.encode({**exported, "info": info})
+        data = msgspec.json.encode(exported)
         with tempfile.TemporaryDirectory(prefix="opencode-tui-session-") as folder:
             path = Path(folder) / "session.json"
             await asyncio.to_thread(path.write_bytes, data)
-            await self._run(ImportRequest(source=str(path)))
-        session_id = str(info["id"])
-        if (await self._client.sessions.get(session_id)).directory != str(directory):
-            await self._client.assign_session(session_id, directory)  # the worker's store is ours
+            report = await self._run(ImportRequest(source=str(path)))
+        found = await self._client.sessions.get(str(exported["info"]["id"]))
+        # A worker can name any session of the user: only a new one gets the folder, and one that ran with our store.
+        ran_here = any(one.name == _TASKS for one in Path(found.directory).parents)
+        if found.directory != str(directory) and (report.new or ran_here):
+            await self._client.assign_session(found.id, directory)
 
-    async def _run(self, request: ImportRequest) -> None:
-        for number in range(_TRIES):
+    async def _run(self, request: ImportRequest) -> ImportReport:
+        for _ in range(_TRIES - 1):
             try:
-                await self._client.imports.run(request)
-                return
+                return await self._client.imports.run(request)
             except BusyError:
-                if number + 1 == _TRIES:
-                    raise
                 await asyncio.sleep(_BUSY_S)
+        return await self._client.imports.run(request)

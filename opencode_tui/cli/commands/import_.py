@@ -65,7 +65,8 @@ def import_sessions(source: str | None, path: str | None, **options: Unpack[_Opt
     import FILE                    a session of `export`
     import https://…/share/ID      a shared session
 
-    Nothing changes there. Importing again adds only what is new. Keys, permissions and sharing secrets are not imported.
+    Nothing changes there. Importing again adds only what is new. Only messages are imported: no keys, permissions, modes of
+    approvals, undos or shares. A session of a file or an address works in the present folder.
     """
     directory, since, dry_run = options["directory"], options["since"], options["dry_run"]
     request = ImportRequest(
@@ -198,6 +199,9 @@ def _print_report(report: ImportReport, *, dry_run: bool) -> None:
     for entry in report.sessions:
         if entry.reason:
             say(make_safe(f"{entry.id} {entry.title}: {entry.reason}"))
+    if report.left_out:
+        kinds = ", ".join(f"{kind} ({count})" for kind, count in sorted(report.left_out.items()))
+        say(f"only messages are imported; left out, with the number of sessions: {kinds}")
     for problem in report.problems[:_SHOWN_PROBLEMS]:
         say(f"left out: {make_safe(problem)}")
     more = len(report.problems) - _SHOWN_PROBLEMS + report.omitted_problems

@@ -9,27 +9,26 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Literal, cast
 
-import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 from pydantic import ValidationError
 
+from opencode_tui.engine.importing.allowed import without_states
 from opencode_tui.engine.importing.opencode import found_session, read_items
 from opencode_tui.engine.importing.source import FoundSession, ImportedSession, Problems, check_message
-from opencode_tui.schema.api.importing import IMPORTED_FROM
 from opencode_tui.schema.error import ConfigError, StorageError
 from opencode_tui.schema.ids import spans_wrap
+from opencode_tui.schema.json_text import JsonError, decode_json
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.session.diff import FileDiff
-from opencode_tui.schema.session.history import MessageWithParts
-from opencode_tui.schema.session.session import FORKED_FROM, UNDO_KEY, SessionInfo
+from opencode_tui.schema.session.history import MessageWithParts, with_parts
+from opencode_tui.schema.session.session import SessionInfo
 from opencode_tui.storage.session_record import describe_mismatch
 
 MAX_BYTES = 512 * 1024 * 1024
 """Larger files and answers are refused."""
 
 TIMEOUT_S = 30
-_LOCAL_KEYS = frozenset({FORKED_FROM, UNDO_KEY, IMPORTED_FROM})
-"""Keys of `metadata` that refer to records and files of the machine of the export."""
 _SHARE = re.compile(r"(?P<base>https?://[^/?#]+(?:/[^?#]*)?)/(?:share|s)/(?P<id>[^/?#]+)/?(?:[?#].*)?")
 
 
@@ -47,7 +46,10 @@ class _Exported(Struct, frozen=True):
 
 
 class ExportFile:
-    """A session in a file or at an address; `here` is the folder that it gets when its own does not exist on this machine."""
+    """A session in a file or at an address. It gets the folder `here`, or its own one if that is below.
+
+    Anybody can have written it, and a session may change all in its folder: its own one could be the home.
+    """
 
     tool: Literal["opencode"] = "opencode"
     label = "OpenCode export"
@@ -65,18 +67,18 @@ class ExportFile:
 
     def list(self) -> Iterator[FoundSession]:
         """Yield the session; raises ConfigError for what is not an export, StorageError when an address does not answer."""
-        yield found_session(self._info(), self._source)
+        yield replace(found_session(self._info(), self._source), is_alone=True)
 
     def read(self, found: FoundSession) -> ImportedSession:
         """Return the session."""
         problems: Problems = []
         exported = self._load()
         info = self._info()
-        if not Path(info.directory).is_dir():
+        if not _is_folder_below(info.directory, self._here):
             info = info.changed(directory=self._here)
         diffs = read_items(exported.diffs, FileDiff, path=self._source, line=found.id, problems=problems)
         return ImportedSession(
-            info=info.changed(project_id="", share=None),
+            info=info.changed(project_id=""),
             messages=self._messages(exported, info.id, problems),
             diffs=diffs,
             problems=problems,
@@ -88,11 +90,9 @@ class ExportFile:
 
     def _info(self) -> SessionInfo:
         try:
-            info = SessionInfo.model_validate(self._load().info)
+            return SessionInfo.model_validate(self._load().info)
         except ValidationError as error:
             raise ConfigError(f"{self._source} is not an exported session: {describe_mismatch(error)}") from error
-        metadata = {key: value for key, value in (info.metadata or {}).items() if key not in _LOCAL_KEYS}
-        return info.changed(metadata=metadata or None)
 
     def _messages(self, exported: _Exported, session_id: str, problems: Problems) -> Iterator[MessageWithParts]:
         for number, (info, parts) in enumerate(exported.messages):
@@ -101,17 +101,24 @@ class ExportFile:
             named = [(f"messages.{number}.parts.{at}", part) for at, part in enumerate(owned)]
             message = check_message(given, named, path=self._source, line=f"messages.{number}", problems=problems)
             if message is not None:
-                yield message
+                kept = [without_states(part) for part in message.parts]
+                yield with_parts(message.info, [part for part in kept if part is not None])
 
     def _load(self) -> _Exported:
         if self._read is None:
             data = _fetch(self._source) if is_address(self._source) else _read_file(self._source)
             try:
-                content = msgspec.json.decode(data)
-            except msgspec.DecodeError as error:
+                content = decode_json(data)
+            except JsonError as error:
                 raise ConfigError(f"{self._source} is not an exported session: {error}") from error
             self._read = _exported(content, self._source)
         return self._read
+
+
+def _is_folder_below(directory: str, here: str) -> bool:
+    """Return whether a folder exists, and is this one or below it."""
+    path = Path(directory)
+    return path.is_absolute() and path.is_dir() and path.resolve().is_relative_to(Path(here).resolve())
 
 
 def _read_file(name: str) -> bytes:

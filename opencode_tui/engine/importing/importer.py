@@ -4,6 +4,7 @@ A second import adds only what is new. A session that was continued there is com
 is left as it is, and listed. A killed import is completed by the next one.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, cast
@@ -12,6 +13,7 @@ import msgspec
 from msgspec import Struct
 from pydantic import ValidationError
 
+from opencode_tui.engine.importing.allowed import allowed_project, allowed_session, left_out_of, without_child
 from opencode_tui.engine.importing.source import FoundSession, ImportedSession, Problem, SessionSource, Tool
 from opencode_tui.engine.session.records.imported import ImportedRecords, Written
 from opencode_tui.schema.api.importing import (
@@ -29,7 +31,13 @@ from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.session.history import MessageWithParts, with_parts
 from opencode_tui.schema.session.message import AnyMessage, AssistantMessage
 from opencode_tui.schema.session.part import AnyPart, PatchPart, parse_part
-from opencode_tui.schema.session.session import SessionInfo, is_default_title
+from opencode_tui.schema.session.session import (
+    COST_KEY,
+    FORKED_FROM,
+    UNDO_KEY,
+    SessionInfo,
+    is_default_title,
+)
 from opencode_tui.storage.keys import Key, is_segment
 from opencode_tui.storage.session_record import parse_session
 from opencode_tui.storage.storage import Storage
@@ -46,6 +54,9 @@ FindProject = Callable[[str], ProjectInfo]
 
 KeepStates = Callable[[ImportedSession, str, MessageWithParts], MessageWithParts]
 """Copies the states of files that a message of a session in a folder names, and returns the message with what can be undone."""
+
+OWN_KEYS = frozenset({IMPORTED_FROM, FORKED_FROM, UNDO_KEY, COST_KEY})
+"""Keys of `metadata` that refer to what is not here, or that are figures: left out without a word."""
 
 State = Literal["new", "newer", "same"]
 
@@ -112,6 +123,7 @@ class Outcome:
     entries: list[ImportedEntry] = field(default_factory=list[ImportedEntry])
     written: Written = field(default_factory=Written)
     problems: list[Problem] = field(default_factory=list[Problem])
+    left_out: Counter[str] = field(default_factory=Counter[str])
     same: int = 0
     is_cancelled: bool = False
 
@@ -126,6 +138,7 @@ class Outcome:
             skipped=states.count("skipped"),
             records=self.written.new,
             problems=[str(problem) for problem in self.problems[:MAX_PROBLEMS]],
+            left_out=dict(self.left_out),
             omitted_problems=max(0, len(self.problems) - MAX_PROBLEMS),
             is_cancelled=self.is_cancelled,
         )
@@ -158,6 +171,8 @@ class Importer:
         self._keep_states = keep_states
         self._is_cancelled = is_cancelled
         self._projects: set[str] = set()
+        self._known: Mapping[str, Key] = {}
+        self._planned: set[str] = set()
 
     def describe(self, source: SessionSource) -> ImportStore:
         """Return what a store has, and how much of it is not here yet; raises StorageError."""
@@ -218,13 +233,14 @@ class Importer:
         by_source_id: dict[tuple[Tool, str], FoundSession] = {
             (source.tool, found.id): found for found, source in best.values()
         }
-        known = self._records.known_sessions()
+        self._known = known = self._records.known_sessions()
         planned: list[_Planned] = []
         for found, source in best.values():
             if not is_identifier(found.session_id, "ses"):
                 outcome.problems.append(Problem(found.path, found.id[:100], "its id cannot be the name of a session"))
             elif _is_chosen(found, source.tool, by_source_id, selection):
                 planned.append(_Planned(found, source, *self._compare(found, known)))
+        self._planned = {one.found.session_id for one in planned}
         return planned
 
     def _compare(self, found: FoundSession, known: Mapping[str, Key]) -> tuple[State, SessionInfo | None]:
@@ -260,9 +276,41 @@ class Importer:
             count = sum(1 for _ in session.messages)
             outcome.problems += session.problems
             return entry.changed(state=one.state, messages=count)
+        if one.known is not None and not _is_from_there(one.known, one.found):
+            return entry.changed(state="skipped", reason="another session with its id is here, which stays as it is")
+        outcome.left_out.update(left_out_of(session.info, own=OWN_KEYS))
+        session = msgspec.structs.replace(session, info=self._allowed(session.info))
         if one.known is None:
             return self._write(one, session, folders, outcome, entry)
         return self._complete(one, one.known, session, folders, outcome, entry)
+
+    def _allowed(self, info: SessionInfo) -> SessionInfo:
+        """Return a session's record with what may be imported of it; its parent only where that came from there too."""
+        kept = allowed_session(info)
+        parent = kept.parent_id
+        is_imported = parent is not None and (parent in self._planned or parent in self._known)
+        return kept if is_imported and not self._is_own(parent) else kept.changed(parent_id=None)
+
+    def _is_own(self, session_id: object) -> bool:
+        """Return whether a session is here and was not imported."""
+        key = self._known.get(session_id) if isinstance(session_id, str) else None
+        return key is not None and self._origin(key) is None
+
+    def _origin(self, key: Key) -> ImportOrigin | None:
+        path = self._storage.path_of(key)
+        try:
+            return import_origin(parse_session(self._storage.read_sync(key), path=path, project_id=key[1]))
+        except StorageError:
+            return None
+
+    def _free(self, messages: Iterator[MessageWithParts], outcome: Outcome, path: str) -> Iterator[MessageWithParts]:
+        """Yield the messages whose ids no other session has, without references to sessions that were made here."""
+        for message in messages:
+            owner = self._records.owner_of(message.info.id)
+            if owner not in (None, message.info.session_id):
+                outcome.problems.append(Problem(path, message.info.id, "a message of another session has its id"))
+                continue
+            yield with_parts(message.info, [without_child(part, self._is_own) for part in message.parts])
 
     def _write(
         self, one: _Planned, session: ImportedSession, folders: FolderMap, outcome: Outcome, entry: ImportedEntry
@@ -270,7 +318,7 @@ class Importer:
         """Write a session that is not here."""
         count, is_open = 0, False
         directory = folders.path(session.info.directory)
-        for given in _mapped(session.messages, folders):
+        for given in self._free(_mapped(session.messages, folders), outcome, one.found.path):
             message = self._keep_states(session, directory, given) if session.snapshots else given
             count += 1
             is_open = is_open or _is_open(message)
@@ -294,8 +342,8 @@ class Importer:
         """Add what is new to a session that is here, unless it was continued here too."""
         directory = folders.path(session.info.directory)
         messages = [
-            self._with_known_states(self._keep_states(session, directory, one))
-            for one in _mapped(session.messages, folders)
+            self._with_known_states(self._keep_states(session, directory, given))
+            for given in self._free(_mapped(session.messages, folders), outcome, one.found.path)
         ]
         outcome.problems += session.problems
         here, there = self._records.message_ids(known.id), {message.info.id for message in messages}
@@ -369,7 +417,7 @@ class Importer:
             self._projects.add(project.id)
             key = ("project", project.id)
             if not self._storage.files.exists(self._storage.path_of(key)):
-                self._records.write(key, project.to_json())
+                self._records.write(key, allowed_project(project).to_json())
         return info
 
     def _with_origin(self, info: SessionInfo, one: _Planned, *, is_open: bool) -> SessionInfo:
@@ -408,6 +456,12 @@ def _is_chosen(
     return selection.chooses(line[-1])
 
 
+def _is_from_there(known: SessionInfo, found: FoundSession) -> bool:
+    """Return whether a session that is here was imported from where it was found now."""
+    origin = import_origin(known)
+    return origin is not None and (origin.path == found.path or not found.is_alone)
+
+
 def _mapped(messages: Iterator[MessageWithParts], folders: FolderMap) -> Iterator[MessageWithParts]:
     for message in messages:
         if folders.folders:
@@ -429,7 +483,6 @@ def _merged(known: SessionInfo, there: SessionInfo) -> SessionInfo:
         time=known.time.changed(updated=updated),
         title=title,
         summary=there.summary or known.summary,
-        revert=there.revert,
     )
 
 

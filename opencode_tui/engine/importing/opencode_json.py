@@ -12,7 +12,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
-import msgspec
 from pydantic import ValidationError
 
 from opencode_tui.engine.importing.opencode import found_session, parents_first, read_items, snapshot_stores
@@ -20,6 +19,7 @@ from opencode_tui.engine.importing.source import FoundSession, ImportedSession, 
 from opencode_tui.schema.api.project import ProjectInfo
 from opencode_tui.schema.error import CorruptRecordError, NotFoundError, StorageError
 from opencode_tui.schema.ids import spans_wrap
+from opencode_tui.schema.json_text import JsonError, decode_json
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.session.diff import FileDiff
 from opencode_tui.schema.session.history import MessageWithParts
@@ -167,10 +167,10 @@ class OpenCodeJson:
     def _sibling(self, kind: str, session_id: str, problems: Problems) -> object:
         for store in self._stores:
             try:
-                return msgspec.json.decode(store.reader.read((kind, session_id)))
+                return decode_json(store.reader.read((kind, session_id)))
             except NotFoundError:
                 continue
-            except (StorageError, msgspec.DecodeError) as error:
+            except (StorageError, JsonError) as error:
                 problems.append(Problem(str(self.path), f"{kind}/{session_id}", describe(error)))
         return []
 

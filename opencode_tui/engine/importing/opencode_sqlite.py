@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Literal, cast
 from urllib.parse import quote
 
-import msgspec
 from pydantic import ValidationError
 
 from opencode_tui.engine.importing.opencode import found_session, parents_first, read_items, snapshot_stores
@@ -21,6 +20,7 @@ from opencode_tui.engine.importing.source import FoundSession, ImportedSession, 
 from opencode_tui.schema.api.project import ProjectInfo
 from opencode_tui.schema.error import NotFoundError, StorageError
 from opencode_tui.schema.ids import spans_wrap, time_field
+from opencode_tui.schema.json_text import JsonError, decode_json
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.session.diff import FileDiff
 from opencode_tui.schema.session.history import MessageWithParts
@@ -31,9 +31,7 @@ from opencode_tui.storage.reader import RecordReader
 from opencode_tui.storage.session_record import describe_mismatch
 
 _BUSY_S = 10
-_JSON_COLUMNS = frozenset({"revert", "permission", "metadata", "model", "summary_diffs"})
-_TOKENS = {"tokens_input": "input", "tokens_output": "output", "tokens_reasoning": "reasoning"}
-_CACHE = {"tokens_cache_read": "read", "tokens_cache_write": "write"}
+_JSON_COLUMNS = frozenset({"permission", "metadata", "revert", "summary_diffs"})
 
 
 class OpenCodeSqlite:
@@ -148,7 +146,7 @@ class OpenCodeSqlite:
             return SessionInfo.model_validate(_session_fields(row))
         except ValidationError as error:
             self.problems.append(Problem(str(self.path), str(row["id"]), describe_mismatch(error)))
-        except msgspec.DecodeError as error:
+        except JsonError as error:
             self.problems.append(Problem(str(self.path), str(row["id"]), f"not JSON: {error}"))
         return None
 
@@ -173,8 +171,8 @@ class OpenCodeSqlite:
         """Yield the records in the rows of messages or parts: their `data` with the ids of the row."""
         for row in self._rows(query, value):
             try:
-                data = msgspec.json.decode(str(row["data"]), type=dict[str, object])
-            except msgspec.DecodeError as error:
+                data = _object(str(row["data"]))
+            except JsonError as error:
                 problems.append(Problem(str(self.path), str(row["id"]), f"not a JSON object: {error}"))
                 continue
             ids: JsonObject = {"id": row["id"], "sessionID": row["session_id"]}
@@ -186,7 +184,7 @@ class OpenCodeSqlite:
         for row in self._rows("SELECT * FROM project WHERE id = ?", project_id):
             try:
                 return ProjectInfo.model_validate(_project_fields(row))
-            except (ValidationError, msgspec.DecodeError):
+            except (ValidationError, JsonError):
                 return None  # the importer finds the project by the session's folder
         return None
 
@@ -196,8 +194,8 @@ class OpenCodeSqlite:
             return []
         reader = RecordReader(FileSystem(), str(self.path.parent / "storage"))
         try:
-            return msgspec.json.decode(reader.read(("session_diff", session_id)))
-        except (StorageError, msgspec.DecodeError):
+            return decode_json(reader.read(("session_diff", session_id)))
+        except (StorageError, JsonError):
             return []  # derived data: undo and the summary do not need it
 
     def _report_events(self, found: Mapping[str, FoundSession]) -> None:
@@ -218,14 +216,21 @@ def _is_writable(path: Path) -> bool:
     return os.access(path, os.W_OK) and bool(path.stat().st_mode & 0o222)
 
 
+def _object(text: str) -> JsonObject:
+    value = decode_json(text)
+    if not isinstance(value, dict):
+        raise JsonError("not an object")
+    return cast(JsonObject, value)
+
+
 def _text(data: bytes) -> str:
     return data.decode("utf-8", "replace")
 
 
 def _session_fields(row: Mapping[str, object]) -> JsonObject:
-    """Return a session's record as the program's own export gives it; raises msgspec.DecodeError."""
+    """Return a session's record as the program's own export gives it; raises JsonError."""
     values = {
-        name: msgspec.json.decode(str(value)) if name in _JSON_COLUMNS else value
+        name: decode_json(str(value)) if name in _JSON_COLUMNS else value
         for name, value in row.items()
         if value is not None
     }
@@ -235,24 +240,21 @@ def _session_fields(row: Mapping[str, object]) -> JsonObject:
         if f"time_{name}" in values
     }
     fields: JsonObject = {"time": time}
-    names = {"project_id": "projectID", "parent_id": "parentID", "workspace_id": "workspaceID"}
+    names = {"project_id": "projectID", "parent_id": "parentID"}
     for name in (
         "id",
         "slug",
         "project_id",
-        "workspace_id",
         "directory",
-        "path",
         "parent_id",
         "title",
-        "agent",
-        "model",
+        "version",
+        "permission",
+        "metadata",
+        "revert",
     ):
         if name in values:
             fields[names.get(name, name)] = values[name]
-    for name in ("version", "revert", "permission", "metadata", "cost"):
-        if name in values:
-            fields[name] = values[name]
     if "summary_additions" in values:
         summary = {
             name: values[f"summary_{name}"]
@@ -262,9 +264,6 @@ def _session_fields(row: Mapping[str, object]) -> JsonObject:
         fields["summary"] = summary
     if "share_url" in values:
         fields["share"] = {"url": values["share_url"]}
-    if "tokens_input" in values:
-        cache = {ours: values[name] for name, ours in _CACHE.items() if name in values}
-        fields["tokens"] = {ours: values[name] for name, ours in _TOKENS.items() if name in values} | {"cache": cache}
     return fields
 
 
@@ -272,6 +271,6 @@ def _project_fields(row: Mapping[str, object]) -> JsonObject:
     values = {name: value for name, value in row.items() if value is not None}
     time = {name: values[f"time_{name}"] for name in ("created", "updated", "initialized") if f"time_{name}" in values}
     fields: JsonObject = {name: values[name] for name in ("id", "worktree", "vcs", "name") if name in values}
-    fields |= {name: msgspec.json.decode(str(values[name])) for name in ("sandboxes", "commands") if name in values}
+    fields |= {name: decode_json(str(values[name])) for name in ("sandboxes", "commands") if name in values}
     icon = {name: values[f"icon_{name}"] for name in ("url", "color") if f"icon_{name}" in values}
     return {**fields, "time": time, **({"icon": icon} if icon else {})}

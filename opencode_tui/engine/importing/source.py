@@ -14,8 +14,10 @@ import msgspec
 from msgspec import Struct
 from pydantic import ValidationError
 
+from opencode_tui.engine.importing.allowed import allowed_message, allowed_part
 from opencode_tui.schema.api.project import ProjectInfo
 from opencode_tui.schema.ids import BASE62, Prefix
+from opencode_tui.schema.json_text import shallow
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.session.diff import FileDiff
 from opencode_tui.schema.session.history import MessageWithParts, with_parts
@@ -48,7 +50,8 @@ class FoundSession(Struct, frozen=True):
 
     `id` is the id there, `session_id` the one that it gets here. Times are milliseconds since 1970. `size` is bytes, 0 where it is
     not known without reading; `version` is that of the program, empty where it is unknown. `path` is the file that holds the
-    session, `parent` the `id` of its parent.
+    session, `parent` the `id` of its parent. `is_alone`: it is the one session of a file or an address, which anybody can have
+    written, so that it completes only what came from there.
     """
 
     id: str
@@ -61,6 +64,7 @@ class FoundSession(Struct, frozen=True):
     size: int = 0
     version: str = ""
     parent: str = ""
+    is_alone: bool = False
 
 
 class SnapshotStore(Struct, frozen=True):
@@ -228,17 +232,21 @@ def check_message(
 ) -> MessageWithParts | None:
     """Return a message of JSON data, None when it is not valid; each part comes with its line or id for messages.
 
-    What is not valid is added to `problems`.
+    Only what is allowed of them is kept. What is not valid is added to `problems`.
     """
     try:
-        message = MESSAGE.validate_python(info)
-    except ValidationError as error:
-        problems.append(Problem(path, line, f"not a valid message: {describe_mismatch(error)}"))
+        message = allowed_message(MESSAGE.validate_python(shallow(info)))
+    except ValueError as error:
+        problems.append(Problem(path, line, f"not a valid message: {_reason(error)}"))
         return None
     checked: list[AnyPart] = []
     for part_line, part in parts:
         try:
-            checked.append(PART.validate_python(part))
-        except ValidationError as error:
-            problems.append(Problem(path, part_line, f"not a valid part: {describe_mismatch(error)}"))
+            checked.append(allowed_part(PART.validate_python(shallow(part))))
+        except ValueError as error:
+            problems.append(Problem(path, part_line, f"not a valid part: {_reason(error)}"))
     return with_parts(message, checked)
+
+
+def _reason(error: ValueError) -> str:
+    return describe_mismatch(error) if isinstance(error, ValidationError) else str(error)

@@ -89,7 +89,10 @@ class ImportedEntry(Record):
 
 
 class ImportReport(Record):
-    """What an import did, or would do: the sessions that are not the same, the records written, and what was left out."""
+    """What an import did, or would do: the sessions that are not the same, the records written, and what was left out.
+
+    `left_out` counts the sessions by what they would have brought besides messages: rules, shares and the like.
+    """
 
     sessions: list[ImportedEntry] = Field(default_factory=list[ImportedEntry])
     new: int = 0
@@ -99,4 +102,5 @@ class ImportReport(Record):
     records: int = 0
     problems: list[str] = Field(default_factory=list[str])
     omitted_problems: int = 0
+    left_out: dict[str, int] = Field(default_factory=dict[str, int])
     is_cancelled: bool = False

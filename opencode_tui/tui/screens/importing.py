@@ -244,6 +244,12 @@ class ImportScreen(PageScreen):
         if report.is_cancelled:
             lines.insert(1, self._line("Stopped. What was imported stays; import again for the rest."))
         lines += [self._session(number) for number in range(len(report.sessions))]
+        if report.left_out:
+            kinds = ", ".join(f"{kind} ({count})" for kind, count in sorted(report.left_out.items()))
+            lines += [
+                self._line(""),
+                self._line(f"Only messages are imported. Left out, with the number of sessions: {kinds}"),
+            ]
         if report.problems:
             lines += [
                 self._line(""),

@@ -75,6 +75,8 @@ def test_every_record_of_the_folder_is_there_unchanged(desk: Desk, tmp_path: Pat
     for kind, count in (("message/", 39), ("part/", 98)):
         expected = {path: record for path, record in there.items() if path.startswith(kind)}
         assert len(expected) == count
+        for record in expected.values():
+            record.pop("tools", None)  # switches of tools are not imported
         assert {path: here[path] for path in expected} == expected
 
 

@@ -39,6 +39,7 @@ class ImportedRecords:
         self._files = storage.files
         self._root = str(storage.paths.storage)
         self._pending: list[SessionInfo] = []
+        self._owners: dict[str, str] | None = None
 
     def known_sessions(self) -> dict[str, Key]:
         """Return the keys of all sessions of the store by id."""
@@ -55,6 +56,13 @@ class ImportedRecords:
     def message_ids(self, session_id: str) -> set[str]:
         """Return the ids of a session's messages."""
         return self._ids(("message", session_id))
+
+    def owner_of(self, message_id: str) -> str | None:
+        """Return the session that had a message when the first one was asked for; parts are filed by their message alone."""
+        if self._owners is None:
+            sessions = [one for one in self._names(folder_path(self._root, ("message",))) if is_segment(one)]
+            self._owners = {message: session for session in sessions for message in self.message_ids(session)}
+        return self._owners.get(message_id)
 
     def write_messages(self, messages: Iterable[MessageWithParts]) -> Written:
         """Write messages with their parts, each message after its parts; raises StorageError."""

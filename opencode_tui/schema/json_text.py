@@ -1,0 +1,77 @@
+"""JSON from outside: its depth is bounded, so that no decoder, and no code that follows the value, runs out of stack.
+
+A decoder that is written in Python or C recurses once per level. Text that nests deeper than any real record ends it with a
+RecursionError far from the reader, or passes it and ends the next encoder. So every reader of another's JSON comes here.
+"""
+
+import json
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+import msgspec
+
+JsonValue = TypeVar("JsonValue")
+
+MAX_DEPTH = 100
+"""Levels of arrays and objects within each other; records have fewer than 20, JSON Schemas of tools fewer than 40."""
+
+
+class JsonError(msgspec.DecodeError, ValueError):
+    """A text is not JSON, or is nested too deeply."""
+
+
+def load_json(text: str | bytes | bytearray, *, parse_constant: Callable[[str], Any] | None = None) -> Any:
+    """Return the value of a JSON text as `json.loads` does. Raises JsonError."""
+    try:
+        value = json.loads(text, parse_constant=parse_constant)
+    except RecursionError:
+        raise too_deep() from None
+    except ValueError as error:
+        raise JsonError(str(error)) from error
+    return _bounded(value, text)
+
+
+def decode_json(text: str | bytes | bytearray) -> Any:
+    """Return the value of a JSON text as `msgspec.json.decode` does, which is faster and stricter. Raises JsonError."""
+    try:
+        value = msgspec.json.decode(text)
+    except RecursionError:
+        raise too_deep() from None
+    except (msgspec.DecodeError, UnicodeError) as error:
+        raise JsonError(str(error)) from error
+    return _bounded(value, text)
+
+
+def _bounded(value: Any, text: str | bytes | bytearray) -> Any:
+    """Return a value that was decoded from a text. Raises JsonError when it is nested too deeply."""
+    # Counting is much faster than following the value, and enough for nearly every text.
+    opened = text.count("[") + text.count("{") if isinstance(text, str) else text.count(b"[") + text.count(b"{")
+    return shallow(value) if opened > MAX_DEPTH else value
+
+
+def shallow(value: JsonValue) -> JsonValue:
+    """Return a value of JSON data. Raises JsonError when it is nested too deeply to be written and read again."""
+    if is_deep(value):
+        raise too_deep()
+    return value
+
+
+def is_deep(value: Any) -> bool:
+    """Return whether a value of JSON data is nested more than `MAX_DEPTH` levels."""
+    level: list[Any] = [value]
+    for _ in range(MAX_DEPTH + 1):
+        inner: list[Any] = []
+        for one in level:
+            if type(one) is dict:
+                inner.extend(cast("dict[str, Any]", one).values())
+            elif type(one) is list:
+                inner.extend(cast("list[Any]", one))
+        if not inner:
+            return False
+        level = inner
+    return any(isinstance(one, dict | list) for one in level)
+
+
+def too_deep() -> JsonError:
+    """Return the error of a text that is nested too deeply."""
+    return JsonError(f"nested deeper than {MAX_DEPTH} levels")

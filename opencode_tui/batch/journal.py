@@ -5,7 +5,6 @@ cut. One batch at a time writes a file.
 """
 
 import asyncio
-import json
 import os
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
@@ -16,6 +15,7 @@ from pydantic import ValidationError
 
 from opencode_tui.batch.task import TaskResult
 from opencode_tui.schema.error import ConfigError, StorageError
+from opencode_tui.schema.json_text import load_json
 
 _MODE = 0o600
 """Results have the text of files: only their user reads them."""
@@ -49,8 +49,8 @@ class Journal:
 
     def _parse(self, line: bytes, number: int) -> TaskResult:
         try:
-            return TaskResult.model_validate(json.loads(line))
-        except (ValueError, ValidationError, RecursionError):
+            return TaskResult.model_validate(load_json(line))
+        except (ValueError, ValidationError):
             raise ConfigError(
                 f"{self.path}:{number}: not a result of a batch; name another file with --out, or remove the line"
             ) from None

@@ -20,6 +20,7 @@ from opencode_tui.batch.task import TaskOrder, TaskResult, failed_result
 from opencode_tui.cancellation import run_to_completion
 from opencode_tui.client.task_repository import remove_leftovers
 from opencode_tui.programs import python_command, python_environ
+from opencode_tui.schema.json_text import load_json
 from opencode_tui.schema.record import JsonObject
 
 TASK_COMMAND = python_command("-m", "opencode_tui", "batch", "task")
@@ -96,7 +97,7 @@ async def _converse(child: asyncio.subprocess.Process, order: TaskOrder, on_cost
         await child.stdin.drain()
     async for line in _lines(child):
         with suppress(ValueError, ValidationError):
-            value: JsonObject = msgspec.json.decode(line, type=JsonObject)
+            value: JsonObject = msgspec.convert(load_json(line), type=JsonObject)
             if "status" in value:
                 child.stdin.close()
                 return TaskResult.model_validate(value)

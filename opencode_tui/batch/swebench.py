@@ -13,6 +13,7 @@ from typing import cast
 
 from opencode_tui.batch.task import BatchTask, TaskResult, make_task
 from opencode_tui.schema.error import ConfigError
+from opencode_tui.schema.json_text import JsonError, TooDeepError, load_json, shallow
 from opencode_tui.schema.record import JsonObject
 
 PREDICTION_FORMATS = (".jsonl", ".json")
@@ -39,8 +40,8 @@ def is_instances(data: bytes) -> bool:
     if text.startswith(b"["):
         return True
     try:
-        first = json.loads(text.partition(b"\n")[0])
-    except (ValueError, RecursionError):
+        first = load_json(text.partition(b"\n")[0])
+    except JsonError:
         return False
     return isinstance(first, dict) and "instance_id" in first and "prompt" not in first
 
@@ -92,12 +93,12 @@ def _read_values(data: bytes, name: str) -> Iterator[tuple[str, object]]:
 
 def _parse(text: str, name: str, line: int) -> object:
     try:
-        return json.loads(text)
+        return shallow(json.loads(text))
     except json.JSONDecodeError as error:
         raise ConfigError(
             f"{name}:{line + error.lineno - 1}: not valid JSON ({error.msg}); write a JSON list, or one JSON object a line"
         ) from None
-    except RecursionError:
+    except (RecursionError, TooDeepError):
         raise ConfigError(f"{name}:{line}: nested too deeply; write a JSON list, or one JSON object a line") from None
 
 

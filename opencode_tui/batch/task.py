@@ -14,6 +14,7 @@ from typing import Any, Literal, cast
 from pydantic import Field, ValidationError
 
 from opencode_tui.schema.error import ConfigError
+from opencode_tui.schema.json_text import load_json
 from opencode_tui.schema.model import require_model_ref
 from opencode_tui.schema.record import JsonObject, Record, absent
 
@@ -140,8 +141,8 @@ def _read(data: bytes, name: str) -> Iterator[BatchTask]:
             continue
         where = f"{name}:{number}"
         try:
-            value: Any = json.loads(line.decode("utf-8-sig"))
-        except (ValueError, RecursionError) as error:
+            value: Any = load_json(line.decode("utf-8-sig"))
+        except ValueError as error:
             reason = "not UTF-8" if isinstance(error, UnicodeDecodeError) else "not valid JSON"
             raise ConfigError(f"{where}: {reason}; write one JSON object a line") from None
         task = make_task(value, where)

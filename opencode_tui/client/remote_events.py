@@ -4,7 +4,6 @@ When the stream breaks it is opened again, and `BusLagged` makes every reader re
 """
 
 import asyncio
-import json
 import logging
 from collections.abc import AsyncIterator
 from typing import Annotated, cast
@@ -27,6 +26,7 @@ from opencode_tui.schema.event.event import (
 from opencode_tui.schema.event.folder_event import FolderEvent
 from opencode_tui.schema.event.screen_event import ScreenEvent, ScreenToastShown
 from opencode_tui.schema.http_headers import OWN
+from opencode_tui.schema.json_text import load_json
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.session.part import AnyPart
 
@@ -150,7 +150,7 @@ def decode(received: JsonObject) -> Event | None:
 def _parsed(line: str) -> JsonObject:
     """Return one event of the stream; an empty one for an invalid line."""
     try:
-        return cast("JsonObject", json.loads(line))
+        return cast("JsonObject", load_json(line))
     except ValueError:
         logger.warning("a line of the event stream cannot be read")
         return {}

@@ -31,6 +31,7 @@ from opencode_tui.schema.error import (
     TrustError,
 )
 from opencode_tui.schema.http_headers import DEFAULT_USERNAME, KIND_HEADER
+from opencode_tui.schema.json_text import JsonError, load_json
 from opencode_tui.schema.record import JsonObject, Record
 from opencode_tui.schema.session.stored_error import (
     StoredAbortedError,
@@ -103,7 +104,7 @@ def answer_failure(stored: StoredError) -> OpencodeError | None:
 
 def _parsed(body: bytes) -> JsonObject:
     try:
-        parsed: Any = json.loads(body)
+        parsed: Any = load_json(body)
     except ValueError:
         return {}
     return cast("JsonObject", parsed) if isinstance(parsed, dict) else {}
@@ -148,7 +149,13 @@ class Link:
         self, method: str, path: str, body: object = None, query: Query | None = None, *, reads: bool = False
     ) -> Any:
         """Return plain JSON data; `reads` as in `bytes`."""
-        return json.loads(await self.bytes(method, path, body=body, query=query, reads=reads) or b"null")
+        content = await self.bytes(method, path, body=body, query=query, reads=reads)
+        try:
+            return load_json(content or b"null")
+        except JsonError as error:
+            raise OpencodeError(
+                f"{self.url}{path} answered with something else than JSON ({error}); check the address"
+            ) from error
 
     async def send(self, method: str, path: str, kind: type[R], body: object = None) -> R:
         """Send a body and return the record in the answer."""

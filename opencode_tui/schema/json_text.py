@@ -20,15 +20,22 @@ class JsonError(msgspec.DecodeError, ValueError):
     """A text is not JSON, or is nested too deeply."""
 
 
+class TooDeepError(JsonError):
+    """A value is nested too deeply."""
+
+    def __init__(self) -> None:
+        super().__init__(f"nested deeper than {MAX_DEPTH} levels")
+
+
 def load_json(text: str | bytes | bytearray, *, parse_constant: Callable[[str], Any] | None = None) -> Any:
     """Return the value of a JSON text as `json.loads` does. Raises JsonError."""
     try:
         value = json.loads(text, parse_constant=parse_constant)
     except RecursionError:
-        raise too_deep() from None
+        raise TooDeepError from None
     except ValueError as error:
         raise JsonError(str(error)) from error
-    return _bounded(value, text)
+    return bounded(value, text)
 
 
 def decode_json(text: str | bytes | bytearray) -> Any:
@@ -36,30 +43,30 @@ def decode_json(text: str | bytes | bytearray) -> Any:
     try:
         value = msgspec.json.decode(text)
     except RecursionError:
-        raise too_deep() from None
+        raise TooDeepError from None
     except (msgspec.DecodeError, UnicodeError) as error:
         raise JsonError(str(error)) from error
-    return _bounded(value, text)
+    return bounded(value, text)
 
 
-def _bounded(value: Any, text: str | bytes | bytearray) -> Any:
-    """Return a value that was decoded from a text. Raises JsonError when it is nested too deeply."""
+def bounded(value: Any, text: str | bytes | bytearray) -> Any:
+    """Return a value that was decoded from a text. Raises TooDeepError."""
     # Counting is much faster than following the value, and enough for nearly every text.
     opened = text.count("[") + text.count("{") if isinstance(text, str) else text.count(b"[") + text.count(b"{")
     return shallow(value) if opened > MAX_DEPTH else value
 
 
 def shallow(value: JsonValue) -> JsonValue:
-    """Return a value of JSON data. Raises JsonError when it is nested too deeply to be written and read again."""
+    """Return a value of JSON data. Raises TooDeepError for one that cannot be written and read again."""
     if is_deep(value):
-        raise too_deep()
+        raise TooDeepError
     return value
 
 
 def is_deep(value: Any) -> bool:
     """Return whether a value of JSON data is nested more than `MAX_DEPTH` levels."""
     level: list[Any] = [value]
-    for _ in range(MAX_DEPTH + 1):
+    for _ in range(MAX_DEPTH):
         inner: list[Any] = []
         for one in level:
             if type(one) is dict:
@@ -70,8 +77,3 @@ def is_deep(value: Any) -> bool:
             return False
         level = inner
     return any(isinstance(one, dict | list) for one in level)
-
-
-def too_deep() -> JsonError:
-    """Return the error of a text that is nested too deeply."""
-    return JsonError(f"nested deeper than {MAX_DEPTH} levels")

@@ -8,14 +8,18 @@ from opencode_tui.schema.session.message import AssistantMessage
 from opencode_tui.schema.session.part import AnyPart, FilePart, ReasoningPart, TextPart, ToolPart
 from opencode_tui.schema.session.session import SessionInfo
 from opencode_tui.schema.session.tool_state import ToolStateCompleted, ToolStateError
+from opencode_tui.text.safe_text import make_safe
 
 
 def to_markdown(info: SessionInfo, messages: Sequence[MessageWithParts]) -> str:
-    """Return the whole conversation; text that the program wrote only for the model is omitted."""
+    """Return the whole conversation; text that the program wrote only for the model is omitted.
+
+    Nothing in it steers a terminal: control, direction and invisible characters are written out.
+    """
     lines = [
         f"# {' '.join(info.title.split())}",
         "",
-        f"**Session ID:** {info.id}",
+        f"**Session ID:** {make_safe(info.id)}",
         f"**Created:** {_moment(info.time.created)}",
         f"**Updated:** {_moment(info.time.updated)}",
         "",
@@ -26,7 +30,7 @@ def to_markdown(info: SessionInfo, messages: Sequence[MessageWithParts]) -> str:
         for part in message.parts:
             lines += _part(part)
         lines += ["---"]
-    return "\n".join(lines) + "\n"
+    return make_safe("\n".join(lines).replace("\r\n", "\n"), multiline=True) + "\n"
 
 
 def _head(message: MessageWithParts) -> str:
@@ -35,7 +39,7 @@ def _head(message: MessageWithParts) -> str:
         return "User"
     end = info.time.completed
     took = f" · {(end - info.time.created) / 1000:.1f}s" if end is not None else ""
-    return f"Assistant ({(info.agent or info.mode).capitalize()} · {info.model_id}{took})"
+    return make_safe(f"Assistant ({(info.agent or info.mode).capitalize()} · {info.model_id}{took})")
 
 
 def _part(part: AnyPart) -> Iterator[str]:
@@ -45,7 +49,7 @@ def _part(part: AnyPart) -> Iterator[str]:
         case ReasoningPart() if part.text.strip():
             yield from ("_Thinking:_", "", part.text, "")
         case FilePart():
-            yield from (f"[{part.filename or part.mime}]", "")
+            yield from (f"[{make_safe(part.filename or part.mime)}]", "")
         case ToolPart():
             yield from _tool(part)
         case _:
@@ -53,7 +57,7 @@ def _part(part: AnyPart) -> Iterator[str]:
 
 
 def _tool(part: ToolPart) -> Iterator[str]:
-    yield f"**Tool: {part.tool}**"
+    yield f"**Tool: {make_safe(part.tool)}**"
     yield ""
     if part.state.input:
         yield from ("**Input:**", *_fence(_json(part.state.input), "json"), "")

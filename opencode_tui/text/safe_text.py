@@ -1,8 +1,8 @@
 """The one way of a text from outside (a model, a tool, a file name, a provider) onto a screen.
 
-Nothing that steers a terminal gets through: control characters, direction overrides and invisible tags are written out as
-`\\x1b`; what terminals measure differently (joiners, emoji variants) is left out, flags become their country's characters, so that
-every cell is where the program thinks.
+Nothing that steers a terminal or hides gets through: control characters, direction overrides, invisible tags, operators and
+fillers are written out as `\\x1b`; what terminals measure differently (joiners, emoji variants) is left out, flags become their
+country's characters, so that every cell is where the program thinks.
 """
 
 import re
@@ -11,10 +11,10 @@ TAB = 4
 """Cells between two tab stops."""
 
 _UNSAFE_IN_LINE = re.compile(
-    r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff\U000e0000-\U000e0fff]"
+    r"[\x00-\x1f\x7f-\x9f\u061c\u115f\u1160\u180e\u200e\u200f\u2028-\u202e\u2061-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e0fff]"
 )
 _UNSAFE_IN_TEXT = re.compile(
-    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff\U000e0000-\U000e0fff]"
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u115f\u1160\u180e\u200e\u200f\u2028-\u202e\u2061-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e0fff]"
 )
 _UNSTEADY = re.compile(  # [^\x00-\u218f] is [\u2190-\U0010ffff], and compiles three times as fast
     r"(?<=[^\x00-\u218f])[\u00ad\u200b\u200d\u2060\ufe0e\ufe0f\U0001f3fb-\U0001f3ff]+|"

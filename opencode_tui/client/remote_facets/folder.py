@@ -1,6 +1,5 @@
 """The facets of a folder over HTTP: which route of the server answers each method."""
 
-import json
 from collections.abc import Sequence
 from urllib.parse import quote
 
@@ -48,6 +47,7 @@ from opencode_tui.schema.api.worktree import CreateWorktree, WorktreeChoice, Wor
 from opencode_tui.schema.error import NotFoundError
 from opencode_tui.schema.event.screen_event import ScreenEvent
 from opencode_tui.schema.http_headers import OWN
+from opencode_tui.schema.json_text import load_json
 from opencode_tui.schema.model import Model, ModelRef
 from opencode_tui.schema.permission import (
     Approvals,
@@ -295,7 +295,7 @@ class _Mcp(RemoteFacet):
 
     async def call(self, name: str, request: McpCall) -> JsonObject:
         async with self._link.stream("POST", f"{OWN}/mcp/{quote(name, safe='')}/call", request) as answer:
-            return json.loads(await answer.aread())
+            return load_json(await answer.aread())
 
     async def _change(self, name: str, action: str) -> McpServerStatus:
         return await self._link.send("POST", f"{OWN}/mcp/{quote(name, safe='')}/{action}", McpServerStatus, Record())

@@ -1,6 +1,5 @@
 """The facets of sessions over HTTP: which route of the server answers each method."""
 
-import json
 from collections.abc import Callable, Sequence
 
 from opencode_tui.client.facets.session import (
@@ -42,6 +41,7 @@ from opencode_tui.schema.api.share import ShareStatus
 from opencode_tui.schema.api.trash import TrashChoice, TrashedSession
 from opencode_tui.schema.error import OpencodeError
 from opencode_tui.schema.http_headers import MESSAGE_HEADER, OWN
+from opencode_tui.schema.json_text import load_json
 from opencode_tui.schema.record import JsonObject, Record
 from opencode_tui.schema.session.diff import FileDiff
 from opencode_tui.schema.session.history import MessageWithParts
@@ -216,7 +216,7 @@ class _Background(RemoteFacet):
 
     async def end(self) -> Sequence[BackgroundCommand]:
         content = await self._link.bytes("POST", f"{OWN}/background/end")
-        return [BackgroundCommand.model_validate(one) for one in json.loads(content)]
+        return [BackgroundCommand.model_validate(one) for one in load_json(content)]
 
 
 class _Context(RemoteFacet):
@@ -330,7 +330,7 @@ class RemoteSessionFacets:
 
 def _parse_answer(body: bytes) -> MessageWithParts:
     """Return the last message of a turn; raises the error that the server sent in its place."""
-    answer: JsonObject | None = json.loads(body or b"null")
+    answer: JsonObject | None = load_json(body or b"null")
     if answer is None:
         raise OpencodeError("the server ended the turn without its response; see the session for the work done")
     if "info" not in answer:

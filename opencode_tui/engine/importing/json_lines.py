@@ -16,6 +16,7 @@ from msgspec import Struct
 from opencode_tui.engine.importing.source import Problem
 from opencode_tui.schema.error import StorageError
 from opencode_tui.schema.ids import system_clock
+from opencode_tui.schema.json_text import JsonError, TooDeepError, decode_json, load_json
 from opencode_tui.schema.record import JsonObject
 
 LINE_LIMIT_BYTES = 32 * 1024 * 1024
@@ -116,15 +117,15 @@ class JsonLines:
 def decode_object(data: bytes) -> JsonObject | str:
     """Return a JSON object, or why the data is none. Halves of characters become question marks."""
     try:
-        value: object = msgspec.json.decode(data)
-    except RecursionError:
+        value: object = decode_json(data)
+    except TooDeepError:
         return "is nested too deeply"
-    except (msgspec.MsgspecError, UnicodeDecodeError):
+    except JsonError:
         try:
             # Texts that JavaScript cut between the halves of a character; msgspec does not accept these.
-            loose: object = json.loads(data.decode("utf-8", "replace"), parse_constant=_refuse)
+            loose: object = load_json(data.decode("utf-8", "replace"), parse_constant=_refuse)
             value = msgspec.json.decode(json.dumps(loose, ensure_ascii=False).encode("utf-8", "replace"))
-        except (ValueError, RecursionError):
+        except (ValueError, msgspec.MsgspecError):
             return "is not JSON"
     return cast(JsonObject, value) if isinstance(value, dict) else "is not an object"
 

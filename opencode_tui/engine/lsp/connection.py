@@ -16,6 +16,7 @@ from typing import Any, cast
 import msgspec
 
 from opencode_tui.engine.project.programs import Process, Start, start_program
+from opencode_tui.schema.json_text import decode_json
 from opencode_tui.schema.record import JsonObject
 
 EXIT_GRACE_S = 0.1
@@ -169,8 +170,8 @@ class Connection:
         try:
             while (body := await self._read_body()) is not None:
                 self.heard += 1
-                decode = msgspec.json.decode
-                message = await asyncio.to_thread(decode, body) if len(body) > _LARGE_BYTES else decode(body)
+                is_large = len(body) > _LARGE_BYTES
+                message: object = await asyncio.to_thread(decode_json, body) if is_large else decode_json(body)
                 if isinstance(message, dict):
                     self._handle(cast("JsonObject", message))
         except (OSError, ValueError, asyncio.IncompleteReadError, msgspec.MsgspecError) as error:

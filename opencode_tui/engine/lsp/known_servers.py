@@ -6,7 +6,6 @@ A program in the project, and one that runs code of the project, starts in trust
 sandbox it does so too, as it must not be a way out for them; the other servers run outside.
 """
 
-import json
 import os
 import re
 from collections.abc import Collection, Mapping, Sequence
@@ -18,6 +17,7 @@ from msgspec import Struct, field
 
 from opencode_tui.config.settings.settings import LspSettings
 from opencode_tui.engine.project.programs import ProjectPrograms
+from opencode_tui.schema.json_text import load_json
 from opencode_tui.schema.record import JsonObject
 
 _LANGUAGES = {
@@ -299,7 +299,7 @@ def _npm_version(program: str) -> int:
     """Return the major version of the npm package that contains a program, 0 where there is none. Blocks."""
     for folder in list(Path(os.path.realpath(program)).parents)[:3]:
         try:
-            package: Any = json.loads((folder / "package.json").read_bytes())
+            package: Any = load_json((folder / "package.json").read_bytes())
         except (OSError, ValueError):
             continue
         match = re.match(

@@ -17,6 +17,7 @@ from msgspec import Struct, field
 
 from opencode_tui.schema.error import OpencodeError
 from opencode_tui.schema.ids import Clock
+from opencode_tui.schema.json_text import load_json
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.storage.files import AtomicWriter, FileSystem
 from opencode_tui.storage.paths import ensure
@@ -101,7 +102,7 @@ class ListCache:
     def read(self, entry: JsonObject) -> CachedLists | None:
         """Return the cached lists of a server, None without usable ones. Blocks for one file."""
         try:
-            stored: Any = json.loads(self._path(entry).read_bytes())
+            stored: Any = load_json(self._path(entry).read_bytes())
             if stored["layout"] != _LAYOUT:
                 return None
             lists = ServerLists(

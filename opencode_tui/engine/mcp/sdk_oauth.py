@@ -5,7 +5,6 @@ one process at a time refreshes it, at the endpoint that issued it and no other.
 """
 
 import asyncio
-import json
 import logging
 import re
 import ssl
@@ -40,6 +39,7 @@ from opencode_tui.engine.mcp.credentials import (
 )
 from opencode_tui.engine.mcp.lists import ConnectionLost, McpError, McpRegistrationError, clean
 from opencode_tui.schema.error import ConfigError, OpencodeError
+from opencode_tui.schema.json_text import load_json
 
 # The SDK logs the answers of token endpoints when they are wrong, with the tokens in them.
 logging.getLogger("mcp.client.auth").setLevel(logging.CRITICAL + 1)
@@ -462,7 +462,7 @@ def _describe(response: httpx2.Response | None) -> str:
         return "no answer"
     text = f"{_host(str(response.request.url))} answered {response.status_code}"
     try:
-        body: Any = json.loads(response.content)
+        body: Any = load_json(response.content)
     except ValueError:
         return text if response.status_code != 200 else f"{text} with something else than a token"
     code = _error_code(response)
@@ -475,7 +475,7 @@ def _describe(response: httpx2.Response | None) -> str:
 def _error_code(response: httpx2.Response) -> str | None:
     """Return the error of OAuth in an answer, None without one."""
     try:
-        body: Any = json.loads(response.content)
+        body: Any = load_json(response.content)
     except ValueError:
         return None
     code = cast("dict[str, Any]", body).get("error") if isinstance(body, dict) else None

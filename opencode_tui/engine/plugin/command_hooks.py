@@ -21,6 +21,7 @@ from opencode_tui.engine.project.programs import OutputLimitError, run_program
 from opencode_tui.programs import safe_environ
 from opencode_tui.schema.error import OpencodeError
 from opencode_tui.schema.ids import Identifier
+from opencode_tui.schema.json_text import load_json
 from opencode_tui.schema.record import JsonObject
 
 TIMEOUT_S = 60.0
@@ -222,7 +223,7 @@ def _outcome(hook: CommandHook, code: int, out: str, err: str, *, is_context: bo
     if code != 0:
         raise HookError(f"`{hook.command}` failed with exit code {code}{f': {err[:200]}' if err else ''}")
     try:
-        answer: Any = json.loads(out) if out.startswith("{") else None
+        answer: Any = load_json(out) if out.startswith("{") else None
     except ValueError:
         answer = None
     if not isinstance(answer, dict):

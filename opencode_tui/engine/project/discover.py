@@ -20,6 +20,7 @@ from msgspec import Struct
 from opencode_tui.engine.project.repository import Repository, find_repository, read_small
 from opencode_tui.schema.api.project import GLOBAL_PROJECT
 from opencode_tui.schema.error import ConfigError, GitUnavailableError
+from opencode_tui.schema.json_text import load_json
 from opencode_tui.storage.files import AtomicWriter, FileSystem
 from opencode_tui.storage.paths import Paths
 from opencode_tui.storage.task_folders import task_origin
@@ -129,7 +130,7 @@ def _stamp(common_dir: Path) -> str:
 
 def _read_entry(entry: Path) -> tuple[str | None, str]:
     try:
-        data = json.loads(read_small(entry) or "null")
+        data = load_json(read_small(entry) or "null")
         name, stamp = str(data["id"]), str(data["stamp"])
     except (ValueError, KeyError, TypeError):
         return None, ""

@@ -13,6 +13,7 @@ from typing import Any, NoReturn, cast
 
 from opencode_tui.engine.provider.decode.delta import ProtocolError, WireCall
 from opencode_tui.engine.provider.llm import ToolCall
+from opencode_tui.schema.json_text import TooDeepError, shallow
 from opencode_tui.schema.record import JsonObject
 
 ARGUMENT_LIMIT = 16 * 1024 * 1024
@@ -208,8 +209,8 @@ def parse_arguments(raw: str) -> tuple[JsonObject, str | None]:
     if not text or text == "null":
         return {}, None
     try:
-        value: Any = json.loads(text, parse_constant=_refuse_constant)
-    except RecursionError:
+        value: Any = shallow(json.loads(text, parse_constant=_refuse_constant))
+    except (RecursionError, TooDeepError):
         return {}, "The arguments are nested too deeply."
     except json.JSONDecodeError as error:
         if error.msg == "Extra data" and text[error.pos :].startswith(("{", "[", ",")):

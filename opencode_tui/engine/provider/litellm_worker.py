@@ -26,6 +26,7 @@ from opencode_tui.engine.provider.provider import Endpoint
 from opencode_tui.programs import python_command, python_environ
 from opencode_tui.schema.error import ProviderError
 from opencode_tui.schema.ids import Clock, system_clock
+from opencode_tui.schema.json_text import load_json
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.storage.paths import ensure
 
@@ -151,7 +152,7 @@ class _Child:
     async def _listen(self, reader: asyncio.StreamReader) -> None:
         try:
             while line := await reader.readline():
-                self._deliver(json.loads(line))
+                self._deliver(load_json(line))
         except ValueError:
             self._writer.close()  # an incomplete or too long line: the child is broken
         self.is_alive = False

@@ -5,6 +5,7 @@ import os
 from pathlib import Path
 from typing import cast
 
+from opencode_tui.schema.json_text import load_json
 from opencode_tui.schema.record import Record, absent
 
 
@@ -49,7 +50,7 @@ class KnownServers:
 
     def _read(self) -> set[str]:
         try:
-            found: object = json.loads(self._path.read_text(encoding="utf-8"))
+            found: object = load_json(self._path.read_text(encoding="utf-8"))
         except (OSError, ValueError):
             return set()
         return (

@@ -10,6 +10,7 @@ import httpx
 
 from opencode_tui.engine.share.record import ShareRecord
 from opencode_tui.schema.error import OpencodeError
+from opencode_tui.schema.json_text import load_json
 from opencode_tui.schema.record import JsonObject
 
 CONNECT_S = 10
@@ -93,7 +94,7 @@ class ShareServer:
                 is_final=status in (400, 401, 403, 413, 415) or 300 <= status < 400,
             )
         try:
-            found: object = json.loads(received or b"{}")
+            found: object = load_json(received or b"{}")
         except ValueError:
             found = {}
         return cast("JsonObject", found) if isinstance(found, dict) else {}
@@ -120,7 +121,7 @@ async def _read(answer: httpx.Response) -> bytes:
 def _said(received: bytes) -> str:
     """Return the reason in an answer, one short line."""
     try:
-        given: Any = json.loads(received)
+        given: Any = load_json(received)
     except ValueError:
         return ""
     said: object = cast("JsonObject", given).get("error") if isinstance(given, dict) else None

@@ -4,7 +4,6 @@ The schema is small: no titles, no null defaults, no references. The input is pa
 for an absent one, and JSON inside a string are accepted.
 """
 
-import json
 from collections.abc import Mapping
 from types import UnionType
 from typing import Any, TypeVar, cast, get_args
@@ -12,6 +11,7 @@ from typing import Any, TypeVar, cast, get_args
 from pydantic import ValidationError
 
 from opencode_tui.engine.tool.tool import Parameters
+from opencode_tui.schema.json_text import load_json
 
 P = TypeVar("P", bound=Parameters)
 
@@ -94,7 +94,7 @@ def _unquote(parameters: type[Parameters], key: str, value: Any) -> Any:
     ):
         return value
     try:
-        return json.loads(value)
+        return load_json(value)
     except ValueError:
         return value
 

@@ -1,6 +1,5 @@
 """Requests of a client to the open screens, which act on the events that these routes publish."""
 
-import json
 from typing import Annotated, Any
 
 from fastapi import Body, Depends, HTTPException, Request, Response
@@ -14,6 +13,7 @@ from opencode_tui.schema.event.screen_event import (
     ScreenTextAppended,
     ScreenToastShown,
 )
+from opencode_tui.schema.json_text import JsonError, load_json
 from opencode_tui.schema.record import Record
 from opencode_tui.server.answer import LateAnswer, answer_value
 from opencode_tui.server.request import FolderClient, ServerServices
@@ -82,8 +82,8 @@ class ScreenSender:
         """
         text = await self._request.body()
         try:
-            body: Any = json.loads(text) if text.strip() else None
-        except (ValueError, RecursionError) as error:
+            body: Any = load_json(text) if text.strip() else None
+        except JsonError as error:
             raise HTTPException(400) from error
         await self.client.screen.publish(event)
         await self._screens.add(ScreenRequest(self._request.url.path, body))

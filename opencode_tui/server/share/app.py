@@ -20,14 +20,14 @@ import time
 from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
-from functools import partial
+from typing import cast
 
-import msgspec
 from starlette.applications import Starlette
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 
+from opencode_tui.schema.json_text import JsonError, decode_json
 from opencode_tui.server.address import Address, Listening
 from opencode_tui.server.serving import make_server
 from opencode_tui.server.share.store import REMOVED, Change, Share, ShareRefused, ShareStore, read_changes
@@ -283,10 +283,12 @@ async def _read_json(request: Request) -> dict[str, object]:
     except ClientDisconnect:
         raise ShareRefused(400, "the body is incomplete") from None
     try:
-        given = await asyncio.to_thread(partial(msgspec.json.decode, b"".join(pieces), type=dict[str, object]))
-    except (msgspec.DecodeError, RecursionError) as error:
+        given: object = await asyncio.to_thread(decode_json, b"".join(pieces))
+    except JsonError as error:
         raise ShareRefused(400, f"the body is not a JSON object ({error})") from error
-    return given
+    if not isinstance(given, dict):
+        raise ShareRefused(400, "the body is not a JSON object")
+    return cast("dict[str, object]", given)
 
 
 def _origin(request: Request) -> str:

@@ -30,6 +30,7 @@ from starlette.websockets import WebSocket
 
 from opencode_tui.programs import python_command, python_environ
 from opencode_tui.schema.api.pty import PtyCreate
+from opencode_tui.schema.json_text import decode_json
 from opencode_tui.server.address import Address
 from opencode_tui.server.answer import error_body
 from opencode_tui.server.guard import Credentials, Headers, Message, Receive, Refusal, Scope, Send
@@ -302,7 +303,7 @@ async def _read_body(request: Request, kind: type[T]) -> T | None:
         if len(body) > BODY_LIMIT:
             return None
     try:
-        return msgspec.json.decode(body, type=kind)
+        return msgspec.convert(decode_json(body), type=kind)
     except (msgspec.MsgspecError, UnicodeDecodeError):
         return None
 

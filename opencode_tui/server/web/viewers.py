@@ -17,6 +17,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from opencode_tui.schema.api.pty import PtyCreate, PtySize
 from opencode_tui.schema.error import ConfigError, NotFoundError
+from opencode_tui.schema.json_text import decode_json
 from opencode_tui.server.pty import Connection, InputQueue, Terminals
 
 VIEWER_LIMIT = 5
@@ -227,7 +228,7 @@ class Viewers:
                     given.add(message.get("bytes") or b"")
                     continue
                 try:
-                    control = msgspec.json.decode(text, type=_Control)
+                    control = msgspec.convert(decode_json(text), type=_Control)
                 except msgspec.MsgspecError:
                     return _BAD_MESSAGE
                 if control.resize is not None:

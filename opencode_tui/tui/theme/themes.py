@@ -1,6 +1,5 @@
 """All available themes: the built-in one, well-known schemes, and the user's files."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -8,6 +7,7 @@ from typing import cast
 
 from opencode_tui.schema.api.project import Places
 from opencode_tui.schema.api.theme import BUILT_IN, theme_fault
+from opencode_tui.schema.json_text import load_json
 from opencode_tui.tui.theme.built_in import built_in
 from opencode_tui.tui.theme.derive import Seed, derive_palette, parse
 from opencode_tui.tui.theme.palette import Depth, Palette
@@ -223,7 +223,7 @@ class Themes:
         try:
             if path.stat().st_size > MAX_BYTES:
                 raise ValueError("file too large")
-            content: object = json.loads(path.read_text("utf-8"))
+            content: object = load_json(path.read_text("utf-8"))
             return derive_palette(name, read_theme(content, dark=dark), depth)
         except (OSError, ValueError) as error:
             raise ValueError(f"theme file {path}: {error}") from error

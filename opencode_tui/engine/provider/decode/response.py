@@ -1,6 +1,5 @@
 """Reads responses of providers: server-sent events, a complete response or an error as JSON, and the values in the JSON."""
 
-import json
 import re
 from collections.abc import Callable, Sequence
 from typing import Any, cast
@@ -8,6 +7,7 @@ from typing import Any, cast
 from pydantic_core import from_json
 
 from opencode_tui.engine.provider.decode.delta import MalformedChunk, ProtocolError, WireDelta
+from opencode_tui.schema.json_text import bounded, load_json
 from opencode_tui.schema.record import JsonObject
 
 _MAX_DIGITS = 10
@@ -18,12 +18,10 @@ _MOST_TOKENS = 1e12
 def read_json(data: bytes) -> Any:
     """Return the value of a JSON text; keeps unpaired surrogates, replaces invalid UTF-8 by U+FFFD. Raises ValueError."""
     try:
-        return from_json(data)
+        value = from_json(data)
     except ValueError:
-        try:
-            return json.loads(data.decode("utf-8", "replace"))
-        except RecursionError as error:
-            raise ValueError("nested too deeply") from error
+        return load_json(data.decode("utf-8", "replace"))
+    return bounded(value, data)
 
 
 def as_object(value: object) -> JsonObject:

@@ -6,7 +6,6 @@ https://docs.tavily.com/documentation/api-reference (POST, bearer token). Withou
 
 import asyncio
 import html
-import json
 import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -21,6 +20,7 @@ from opencode_tui.engine.provider.decode.response import as_list, as_object
 from opencode_tui.engine.tool.search_service import BRAVE, SERVICES, SearchService
 from opencode_tui.engine.tool.tool import Parameters, ToolContext, ToolResult, read_description
 from opencode_tui.schema.error import ToolError
+from opencode_tui.schema.json_text import JsonError, load_json
 from opencode_tui.schema.record import JsonObject
 
 if TYPE_CHECKING:
@@ -121,8 +121,8 @@ def _read(service: SearchService, status: int, body: bytes, count: int) -> list[
     """Return the results in a response. Raises ToolError for any other response."""
     value: object
     try:
-        value = json.loads(body)
-    except (ValueError, RecursionError):
+        value = load_json(body)
+    except JsonError:
         value = None
     if status != 200:
         reason = redact_text(_reason(value), (service.key,))[:_MAX_REASON]

@@ -81,7 +81,7 @@ def _details(error: OpencodeError) -> JsonObject:
 async def _answer_failure(request: Request, error: Exception) -> Response:
     status, body = describe_error(error)
     if status >= 500 and isinstance(error, OpencodeError):  # the guard logs unexpected errors
-        logger.error("%s %s failed", request.method, request.url.path, exc_info=error)
+        logger.error("%s %s failed", request.method, request.scope["path"], exc_info=error)
     answer = answer_value(body, status=status)
     if isinstance(error, OpencodeError):
         answer.headers[KIND_HEADER] = type(error).__name__
@@ -94,14 +94,14 @@ async def _answer_invalid(request: Request, error: Exception) -> Response:
     if any(issue["type"] == "json_invalid" for issue in issues):
         return answer_value(error_body("BadRequest", _MALFORMED), status=400)
     listed = [_issue(issue) for issue in issues]
-    echo: Any = {} if request.url.path.startswith(_SECRET) else _echo(error.body)
+    echo: Any = {} if request.scope["path"].startswith(_SECRET) else _echo(error.body)
     return answer_value({"data": echo, "error": listed, "success": False}, status=400)
 
 
 async def _answer_refusal(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     if error.status_code == 404:
-        message = f"no route {request.method} {request.url.path}"
+        message = f"no route {request.method} {request.scope['path']}"
         return answer_value(error_body("NotFoundError", message), status=404)
     if error.status_code == 400:
         return answer_value(error_body("BadRequest", _MALFORMED), status=400)

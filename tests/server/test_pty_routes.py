@@ -132,6 +132,33 @@ async def test_only_the_password_from_an_allowed_origin_connects(face: HttpFace)
         await until(socket, "hello")
 
 
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"origin": "null"},
+        {"origin": "http://127.0.0.1.evil.example"},
+        {"origin": "http://localhost@evil.example"},
+    ],
+)
+async def test_a_foreign_origin_opens_no_socket_with_the_right_password(face: HttpFace, more: dict[str, Any]) -> None:
+    made = await start(face, command="/bin/cat")
+    with pytest.raises(InvalidStatus) as refused:
+        async with joined(face, made["id"], **more):
+            pass
+    assert refused.value.response.status_code == 403
+
+
+@pytest.mark.parametrize("name", ["evil.example", "127.0.0.1.evil.example"])
+async def test_a_name_that_was_bound_again_opens_no_socket_with_the_right_password(face: HttpFace, name: str) -> None:
+    made = await start(face, command="/bin/cat")
+    port = int(face.address.url.rpartition(":")[2].strip("/"))
+    address = f"ws://opencode:{PASSWORD}@{name}:{port}/pty/{made['id']}/connect"
+    with pytest.raises(InvalidStatus) as refused:
+        async with connect(address, proxy=None, host="127.0.0.1", port=port):
+            pass
+    assert refused.value.response.status_code == 403
+
+
 async def test_without_the_setting_there_are_no_terminals(serve) -> None:
     async with serve() as face:
         created = await face.http.post("/pty", json={})

@@ -33,6 +33,7 @@ from opencode_tui.schema.api.mcp import McpArgument, McpPrompt, McpResource, Mcp
 from opencode_tui.schema.error import ConfigError, NotFoundError, SignInError
 from opencode_tui.schema.event.folder_event import McpBrowserOpenFailed, McpToolsChanged
 from opencode_tui.schema.event.screen_event import ScreenToastShown
+from opencode_tui.schema.hidden_text import show_hidden, show_hidden_descriptions
 from opencode_tui.schema.ids import Clock
 from opencode_tui.schema.record import JsonObject
 
@@ -390,10 +391,10 @@ def _describe_command(command: Sequence[str]) -> str:
 
 
 def _tool(tool_id: str, server: str, tool: JsonObject) -> McpTool:
-    given: JsonObject = tool.get("inputSchema") or {}
+    given: JsonObject = show_hidden_descriptions(tool.get("inputSchema") or {})
     schema: JsonObject = {name: value for name, value in given.items() if name != "$schema"}
     parameters: JsonObject = {**schema, "type": "object", "properties": schema.get("properties") or {}}
-    description = str(tool.get("description") or tool.get("title") or "")
+    description = show_hidden(str(tool.get("description") or tool.get("title") or ""))
     size = len(tool_id) + len(description) + len(json.dumps(parameters, ensure_ascii=False))
     return McpTool(
         id=tool_id,

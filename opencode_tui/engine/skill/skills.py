@@ -17,6 +17,7 @@ from opencode_tui.config.sources.locations import repository_folders
 from opencode_tui.config.sources.project_file import find_objection
 from opencode_tui.config.sources.text_file import UnreadableFileError, read_text
 from opencode_tui.schema.error import ToolError
+from opencode_tui.schema.hidden_text import show_hidden
 
 FILE_NAME = "SKILL.md"
 _AGENT_FOLDERS = (".claude", ".agents")
@@ -118,7 +119,7 @@ class Skill(Struct, frozen=True):
         if os.path.realpath(self.path) != str(self.real):
             raise ToolError(f"skill {self.name!r}: {self.path} became a link to another file; look at it")
         try:
-            return split_front_matter(read_text(str(self.real))).body
+            return show_hidden(split_front_matter(read_text(str(self.real))).body)
         except (UnreadableFileError, FrontMatterError, FileNotFoundError) as error:
             raise ToolError(f"cannot read skill {self.name!r}: {self.path}: {error}") from error
 
@@ -183,7 +184,7 @@ def _read_head(path: Path) -> Skill | str:
     from opencode_tui.config.sources.front_matter import FrontMatterError, split_front_matter  # as above
 
     try:
-        values = split_front_matter(read_text(str(path))).values
+        values = split_front_matter(show_hidden(read_text(str(path)))).values
     except (UnreadableFileError, FrontMatterError, FileNotFoundError) as error:
         return f"{path}: skipped: {error}"
     name, description = values.get("name"), values.get("description")

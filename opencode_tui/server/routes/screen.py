@@ -86,7 +86,7 @@ class ScreenSender:
         except JsonError as error:
             raise HTTPException(400) from error
         await self.client.screen.publish(event)
-        await self._screens.add(ScreenRequest(self._request.url.path, body))
+        await self._screens.add(ScreenRequest(self._request.scope["path"], body))
         return answer_value(True)
 
 

@@ -132,7 +132,7 @@ class ShareApp:
             except ShareRefused as error:
                 response = _refusal(request, error.status, str(error))
             except OSError as error:
-                logger.error("%s %s failed: %s", request.method, request.url.path, error)
+                logger.error("%s %s failed: %s", request.method, request.scope["path"], error)
                 response = _refusal(request, 507, "the server cannot store it now; try again later")
             for name, value in _HEADERS.items():
                 response.headers.setdefault(name, value)
@@ -301,7 +301,7 @@ def _origin(request: Request) -> str:
 
 def _refusal(request: Request, status: int, message: str) -> Response:
     closing = {"connection": "close"} if request.method in ("POST", "DELETE") else {}
-    if request.url.path.startswith("/api/"):
+    if request.scope["path"].startswith("/api/"):
         return JSONResponse({"error": message}, status, headers=closing)
     page = "".join(_notice(message))
     policy = {"content-security-policy": "default-src 'none'; style-src 'unsafe-inline'"}

@@ -14,6 +14,7 @@ from opencode_tui.config.sources.project_file import RULES_FILES, PatternSearch,
 from opencode_tui.engine.session.records.store import SessionStore
 from opencode_tui.engine.session.request.history import filter_compacted
 from opencode_tui.engine.tool.tool import ToolContext
+from opencode_tui.schema.hidden_text import show_hidden
 from opencode_tui.schema.session.part import ToolPart
 from opencode_tui.schema.session.tool_state import ToolStateCompleted
 from opencode_tui.storage.safe_folder import open_folder
@@ -63,7 +64,7 @@ class RulesFile(Struct, frozen=True):
         try:
             real = Path(os.path.realpath(self.path))
             with open_folder(real.parent) as folder, open(folder.open_to_read(real.name), "rb") as file:
-                return file.read(MAX_BYTES).decode("utf-8", "replace").strip()
+                return show_hidden(file.read(MAX_BYTES).decode("utf-8", "replace").strip())
         except OSError as error:
             return f"(not readable: {error.strerror})"
 
@@ -218,4 +219,4 @@ async def _fetch(address: str) -> str | None:
                     break
     except (TimeoutError, httpx.HTTPError, httpx.InvalidURL):
         return None
-    return data[:MAX_BYTES].decode("utf-8", "replace").strip()
+    return show_hidden(data[:MAX_BYTES].decode("utf-8", "replace").strip())

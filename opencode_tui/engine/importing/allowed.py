@@ -14,7 +14,7 @@ from opencode_tui.schema.api.project import ProjectInfo
 from opencode_tui.schema.ids import Prefix, is_identifier
 from opencode_tui.schema.model import ModelRef
 from opencode_tui.schema.record import JsonObject, Record
-from opencode_tui.schema.session.message import AnyMessage, AssistantMessage, UserMessage
+from opencode_tui.schema.session.message import AnyMessage, UserMessage
 from opencode_tui.schema.session.part import (
     AnyPart,
     PatchPart,
@@ -82,7 +82,7 @@ def allowed_message(info: AnyMessage) -> AnyMessage:
         return _only(info, _USER).changed(model=model, agent=agent)
     if info.parent_id:  # the oldest versions wrote none
         _check_id(info.parent_id, "msg")
-    return _only(info, tuple(AssistantMessage.model_fields)).changed(cost=_amount(info.cost))
+    return _without_more(info).changed(cost=_amount(info.cost))
 
 
 def allowed_part(part: AnyPart) -> AnyPart:
@@ -95,12 +95,13 @@ def allowed_part(part: AnyPart) -> AnyPart:
         case StepStartPart():
             return _only(part, ("id", "session_id", "message_id", "type", "snapshot"))
         case StepFinishPart():
-            return _only(part, tuple(StepFinishPart.model_fields)).changed(cost=_amount(part.cost))
+            kept = _without_more(part)
+            return kept if kept.cost == (cost := _amount(part.cost)) else kept.changed(cost=cost)
         case TextPart() if part.metadata and not _OWN_MARKS.isdisjoint(part.metadata):
-            kept = {key: value for key, value in part.metadata.items() if key not in _OWN_MARKS}
-            return _only(part, tuple(TextPart.model_fields)).changed(metadata=kept or None)
+            metadata = {key: value for key, value in part.metadata.items() if key not in _OWN_MARKS}
+            return _without_more(part).changed(metadata=metadata or None)
         case _:
-            return _only(part, tuple(type(part).model_fields))
+            return _without_more(part)
 
 
 def without_states(part: AnyPart) -> AnyPart | None:
@@ -128,6 +129,11 @@ def _only(record: AnyRecord, names: tuple[str, ...]) -> AnyRecord:
     """Return a record with these fields of it, where they are set."""
     given = record.model_fields_set
     return type(record).trusted(**{name: getattr(record, name) for name in names if name in given})
+
+
+def _without_more(record: AnyRecord) -> AnyRecord:
+    """Return a record without fields that its class does not have."""
+    return _only(record, tuple(type(record).model_fields)) if record.model_extra else record
 
 
 def _check_id(text: str, prefix: Prefix) -> None:

@@ -1,9 +1,10 @@
 """The decision about a shell command: which permissions it needs, whether it runs in the sandbox or on the host, and why. Pure.
 
 With a sandbox a command runs inside without a question, unless a member needs the outside (a yes runs it there), discards work at
-large (a yes runs it inside), or a rule of the user decides otherwise. On the host, which is also where no sandbox works, members
-whose effects are unknown must be allowed by the user too. Built-in rules never allow any of this. An agent that may not edit
-leaves the sandbox only to read paths. Source: SPEC, section 6.
+large (a yes runs it inside), or a rule of the user decides otherwise. A line is never split: what it needs outside takes all of it
+there, so each member that is not only about text then needs a rule or a grant of its own. On the host, which is also where no
+sandbox works, members whose effects are unknown must be allowed by the user too. Built-in rules never allow any of this. An agent
+that may not edit leaves the sandbox only to read paths. Source: SPEC, section 6.
 """
 
 import os
@@ -23,7 +24,7 @@ from opencode_tui.engine.permission.decision import (
     with_approvals,
 )
 from opencode_tui.engine.permission.protected import is_secret
-from opencode_tui.engine.permission.ruleset import BuiltInRule, evaluate, evaluate_layers, grantable
+from opencode_tui.engine.permission.ruleset import BuiltInRule, evaluate, evaluate_layers, grantable, matches
 from opencode_tui.schema.error import DeniedError
 from opencode_tui.schema.permission import Action, Approvals, Rule, Ruleset, Runs
 
@@ -144,6 +145,7 @@ class _Plan:
         self._leaving = [reason for reason in scan.outside if reason.kind != "path"]
         has_needs = bool(self._leaving or self._paths or not all(map(self._is_built_in, self._folders)))
         self.runs: Runs = "host" if has_needs or scope.tier == "none" else "sandbox"
+        self._has_sandbox = scope.tier != "none"
         self._opaque = self._opaque_texts() if self.runs == "host" else []
         self.kind: CommandKind = "rule"
         if has_needs:
@@ -153,7 +155,7 @@ class _Plan:
         elif self._opaque:
             self.kind = "opaque"
         self.reasons = self._reasons()
-        self.refusal = "" if self.may_edit else self._refusal()
+        self.refusal = self._unchecked() or ("" if self.may_edit else self._refusal())
         self.notes: dict[str, str] = {}
         self.query = self._query()
 
@@ -181,7 +183,31 @@ class _Plan:
         return bool(rules) and all(rule.action == "allow" and isinstance(rule, BuiltInRule) for rule in rules)
 
     def _opaque_texts(self) -> list[str]:
-        return [member.texts[0] for member in self._scan.members if member.opaque]
+        return [
+            member.texts[0]
+            for member in self._scan.members
+            if member.opaque or (member.runs_project and self._has_sandbox)
+        ]
+
+    def _companions(self) -> list[str]:
+        """Return the members that run outside because another one of the line needs it."""
+        if self.runs != "host" or not self._has_sandbox:
+            return []
+        leaving = self._leaving_members()
+        if len(self._scan.members) == 1:
+            return []
+        return [
+            member.texts[0]
+            for member in self._scan.members
+            if not member.moves_only
+            and member.texts[0] not in leaving
+            and not any(member.texts[0].endswith(f" {other.texts[0]}") for other in self._scan.members)
+        ]
+
+    def _leaving_members(self) -> set[str]:
+        """Return the sources of the members that need the outside themselves."""
+        named = {reason.command for reason in self._scan.outside}
+        return {member.texts[0] for member in self._scan.members if not named.isdisjoint(member.texts)}
 
     def _reasons(self) -> tuple[str, ...]:
         found = [reason.words for reason in (*self._scan.discards, *self._scan.outside)]
@@ -189,7 +215,25 @@ class _Plan:
             found += [f"Accesses {folder.removesuffix('/*') or '/'}, outside the project." for folder in self._folders]
         found += [f"Reads {os.path.basename(path)}, which may hold secrets." for path in self._secrets]
         found += [f"Changes {path}, which can start programs later." for path in self._protected]
+        if companions := list(dict.fromkeys(self._companions())):
+            shown = [_shortened(one) for one in companions[:_NAMED_MEMBERS]]
+            more = len(companions) - len(shown)
+            found.append(f"Also runs outside: {', '.join(shown)}{f', and {more} more' if more else ''}.")
+        if self.runs == "host" and self._scan.renamed:
+            found.append("It may change what the names of commands stand for.")
+        elif steered := [member.texts[0] for member in self._scan.members if member.steered]:
+            found += [f"{_shortened(text)} can run other programs." for text in steered if self.runs == "host"]
         return tuple(dict.fromkeys(found))
+
+    def _unchecked(self) -> str:
+        """Return why a line cannot be run that is too long to be held against a rule that denies commands."""
+        if self._scan.complete:
+            return ""
+        denying = (rule for layer in self._scope.layers for rule in layer if rule.action == "deny")
+        denied = next((rule for rule in denying if matches(rule.permission, "bash")), None)
+        if denied is None:
+            return ""
+        return f'The command is too long to check it against the rule that denies "{denied.pattern}"; split it.'
 
     def _refusal(self) -> str:
         """Return why an agent that may not edit cannot run this: what leaves the sandbox or discards, unless it reads paths."""
@@ -227,21 +271,31 @@ class _Plan:
         if self.runs == "host" and not is_known:
             must_ask.append(command)
         by_user = [*discards, *leaving, *self._opaque]
+        found = [member.texts[0] for member in scan.members if member.steered] + [command] * scan.renamed
+        steered = found if self.runs == "host" else []
         outside = "leaves the sandbox" if self._scope.tier != "none" else "reaches outside the project"
         self.notes.update(dict.fromkeys((*self._opaque, *must_ask), "runs arbitrary code"))
         self.notes.update({**dict.fromkeys(leaving, outside), **dict.fromkeys(discards, "discards work")})
-        patterns = list(dict.fromkeys([*scan.patterns, *by_user, *must_ask]))
+        self.notes.update(dict.fromkeys(steered, "can run other programs than it names"))
+        patterns = list(dict.fromkeys([*scan.patterns, *by_user, *must_ask, *steered]))
         if not patterns and not scan.members:
             patterns = [command]
-        always = {text: grants for member in scan.members for text, grants in _grants_of(member, discards)}
+        asked = {*leaving, *discards} if self._has_sandbox and self.runs == "host" else set(scan.patterns)
+        always = {
+            text: grants if member.texts[0] in asked and not scan.renamed else ()
+            for member in scan.members
+            for text, grants in _grants_of(member, discards)
+        }
         for text in (*must_ask, *by_user):
-            always.setdefault(text, () if "*" in text or "?" in text else (text,))
+            always.setdefault(text, () if "*" in text or "?" in text or text in steered else (text,))
         return Query(
             session_id="",
             permission="bash",
             patterns=patterns,
             must_ask=must_ask,
             by_user=by_user,
+            steered=steered,
+            is_steered=bool(found),
             always=list(dict.fromkeys(grant for grants in always.values() for grant in grants)),
             always_for=always,
         )
@@ -296,6 +350,17 @@ class _Plan:
         return facts
 
 
+_NAMED_MEMBERS = 20
+"""Members that a question names; the whole command is shown above."""
+
+_NAMED_CHARACTERS = 80
+
+
+def _shortened(text: str) -> str:
+    line = " ".join(text.split())
+    return f"`{line if len(line) <= _NAMED_CHARACTERS else f'{line[: _NAMED_CHARACTERS - 1]}…'}`"
+
+
 def _pattern(folder: str) -> str:
     return f"{folder.rstrip('/')}/*"
 
@@ -329,8 +394,10 @@ def _grants_of(member: "Member", discards: Collection[str]) -> list[tuple[str, t
     """Return for each text of a member what "always" would grant; what discards work is granted word for word only."""
     if member.moves_only:
         return []
-    exact = member.texts[0] in discards
-    return [(text, (text,) if exact else member.always) for text in member.texts]
+    if member.texts[0] in discards:
+        return [(text, (text,)) for text in member.texts]
+    is_kind = not set(member.always) <= set(member.texts)
+    return [(text, member.always if is_kind else (text,) if text in member.always else ()) for text in member.texts]
 
 
 def _matched(permission: str, pattern: str, layer: Ruleset) -> Rule | None:

@@ -18,6 +18,8 @@ class Query(Struct, frozen=True):
     `always` are the patterns that an `always` reply grants; with `always_for` these are only those of the patterns that the
     user must allow. A pattern in `by_user` is allowed only by a rule or a grant of the user, not by a built-in rule. One in
     `must_ask` is granted only by exactly this pattern, and unless it is in `by_user` too, also only allowed by such a rule.
+    One in `steered` is a command that its kind does not describe, as with a settings file of the project: only a rule of the user
+    or a grant with exactly this pattern covers it, or one for everything. No grant moves an `is_steered` query outside the sandbox.
     `also` are further permissions that the call needs and that the same question asks for. A rejection of an `is_optional`
     question concerns this question alone. `is_foreign`: the call runs a program of others (an MCP server), like a command. A grant
     that was given for another `subject` (the definition of a server's tool) does not cover the query; an empty one is not compared.
@@ -31,8 +33,10 @@ class Query(Struct, frozen=True):
     tool: ToolCallRef | None = None
     must_ask: Collection[str] = ()
     by_user: Collection[str] = ()
+    steered: Collection[str] = ()
     always_for: Mapping[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])
     also: "Sequence[Query]" = ()
+    is_steered: bool = False
     is_optional: bool = False
     is_foreign: bool = False
     subject: str = ""
@@ -55,8 +59,10 @@ def open_patterns(query: Query, layers: Sequence[Ruleset]) -> list[str]:
 
 def is_allowed_by_rules(query: Query, pattern: str, layers: Sequence[Ruleset]) -> bool:
     """Return whether in every layer the deciding rule is strong enough to allow the pattern; `layers` all allow it."""
-    rules = (evaluate(query.permission, pattern, layer) for layer in layers)
-    if pattern in query.by_user:
+    rules = [evaluate(query.permission, pattern, layer) for layer in layers]
+    if pattern in query.steered and not all(_covers_steered(rule.pattern, pattern) for rule in rules):
+        return False
+    if pattern in query.by_user or pattern in query.steered:
         return all(not isinstance(rule, BuiltInRule) for rule in rules)
     if pattern in query.must_ask:
         return pattern != "*" and all(rule.pattern == pattern for rule in rules)
@@ -66,10 +72,22 @@ def is_allowed_by_rules(query: Query, pattern: str, layers: Sequence[Ruleset]) -
 def is_granted(query: Query, pattern: str, grants: Iterable[Rule]) -> bool:
     """Return whether a grant of the user covers an undecided pattern."""
     return any(
-        grant.pattern == pattern if pattern in query.must_ask else matches(grant.pattern, pattern)
+        _grants_pattern(grant, pattern, query)
         for grant in grants
         if grant.action == "allow" and matches(grant.permission, query.permission) and not _is_of_other(grant, query)
     )
+
+
+def _grants_pattern(grant: Rule, pattern: str, query: Query) -> bool:
+    if pattern in query.must_ask:
+        return grant.pattern == pattern
+    if pattern in query.steered:
+        return _covers_steered(grant.pattern, pattern)
+    return matches(grant.pattern, pattern)
+
+
+def _covers_steered(wildcard: str, pattern: str) -> bool:
+    return wildcard == pattern or not wildcard.strip("*")
 
 
 def has_changed_since_grant(query: Query, pattern: str, grants: Iterable[Rule]) -> bool:
@@ -87,6 +105,7 @@ def is_always_outside(query: Query, grants: Iterable[Rule]) -> bool:
     return bool(outside) and any(
         one.permission == "bash"
         and bool(one.patterns)
+        and not one.is_steered
         and all(is_granted(one, pattern, outside) for pattern in one.patterns)
         for one in (query, *query.also)
     )

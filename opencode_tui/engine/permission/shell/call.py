@@ -36,8 +36,16 @@ class Runner(Protocol):
         """Record that the current command, or outside of commands the script, is not fully known."""
         ...
 
-    def poison(self) -> None:
-        """Record that no command of the script is known from here on."""
+    def mark_project(self) -> None:
+        """Record that the current command runs what files of the project say."""
+        ...
+
+    def mark_steered(self) -> None:
+        """Record that a word of the current command can make it another command than its name says."""
+        ...
+
+    def poison(self, *, renames: bool = True) -> None:
+        """Record that no command of the script is known from here on; without `renames` only its paths are not."""
         ...
 
 
@@ -84,6 +92,14 @@ class Call(Struct, frozen=True):
     def opaque(self) -> None:
         """Record that the effects of the command can't be determined in advance."""
         self.runner.mark_opaque()
+
+    def runs_project(self) -> None:
+        """Record that the command runs what files of the project say: its tests, plugins, settings."""
+        self.runner.mark_project()
+
+    def steered(self) -> None:
+        """Record that a word can make the command another one: no approval of its kind covers it."""
+        self.runner.mark_steered()
 
     def network(self) -> None:
         """Record that the command accesses the network."""

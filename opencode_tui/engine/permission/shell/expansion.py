@@ -1,7 +1,7 @@
 """Conversion of the parser's nodes to words and simple commands: unknown values become unknown pieces."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Protocol
 
@@ -9,7 +9,14 @@ from msgspec import Struct, field
 
 from opencode_tui.engine.permission.shell.findings import Mode
 from opencode_tui.engine.permission.shell.state import WORD_LIMIT, State
-from opencode_tui.engine.permission.shell.syntax import REDIRECTS, VALUES, Script, decode_ansi, from_source
+from opencode_tui.engine.permission.shell.syntax import (
+    REDIRECTS,
+    SUBSTITUTIONS,
+    VALUES,
+    Script,
+    decode_ansi,
+    from_source,
+)
 from opencode_tui.engine.permission.shell.words import (
     CUT,
     UNKNOWN,
@@ -29,10 +36,17 @@ _QUOTED = re.compile(r"'[^']*'|\"[^\"$`\\]*\"")
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 _ESCAPED_IN_QUOTES = re.compile(r"\\([$`\"\\\n])")
 _PLAIN_EXPANSION = re.compile(r"\$\{(\w+|[?$!#@*-])\}")
-_LENGTH = re.compile(r"\$\{#[^}]*\}")
+_LENGTH = re.compile(r"\$\{#(?:\w+(?:\[[@*\d]+\])?|[@*])\}")
 _DEFAULT = re.compile(r"\$\{(\w+)(:?[-=])(.*)\}", re.DOTALL)
-_HARMLESS_EXPANSION = re.compile(r"\$\{(?:\w+|[@*])(?:\[[@*\d]\])?(?:[%#/^,][^`]*|:?[+?][^`]*)?\}", re.DOTALL)
+_HARMLESS_EXPANSION = re.compile(
+    r"\$\{(?:\w+|[@*])(?:\[[@*\d]+\])?(?:[%#/^,][^`]*|:?[-+?][^`]*|: *-?\d+(?::-?\d+)?)?\}", re.DOTALL
+)
 """Expansions in which bash evaluates no text: pieces of a value, replacements, alternatives."""
+
+_BEGINS_NO_OPTION = re.compile(
+    r"\$\((?:git (?:branch --show-current|(?:rev-parse|symbolic-ref|describe)(?: [\w/@^~-]+)*)|date(?: [+\w%:-]+)?)\)"
+)
+"""Substitutions whose unknown result is a name, and so no option."""
 
 _COUNTS = re.compile(r"\$\((?:seq [\d -]+|nproc|id -[ug]|date \+%s)\)")
 _FIXED_WORDS = frozenset(
@@ -51,8 +65,16 @@ class Substitutions(Protocol):
         """Analyze an arithmetic expression, which bash evaluates through the values of its variables."""
         ...
 
+    def assign(self, name: str, value: str, state: State) -> None:
+        """Set a variable of the shell; one that changes the meaning of commands makes the script unknown."""
+        ...
+
     def mark_opaque(self) -> None:
         """Record that the current command is not fully known."""
+        ...
+
+    def mark_steered(self) -> None:
+        """Record that a word of the current command can make it another command than its name says."""
         ...
 
 
@@ -222,7 +244,9 @@ class Expander:
         """Return the result of a substitution where it is known: a number, the current folder."""
         if _COUNTS.fullmatch(text):
             return "1"
-        return quote(state.folder or UNKNOWN) if text in ("$(pwd)", "`pwd`") else UNKNOWN
+        if text in ("$(pwd)", "`pwd`"):
+            return quote(state.folder or UNKNOWN)
+        return f"0{UNKNOWN}" if _BEGINS_NO_OPTION.fullmatch(text) else UNKNOWN
 
     def _encode_sequence(self, node: "Node", state: State) -> str:
         children = node.children
@@ -260,13 +284,17 @@ class Expander:
         if found := _PLAIN_EXPANSION.fullmatch(text):
             return self._variable(found.group(1), state, quoted=quoted)
         self._substitutions.substitute(node, state)
+        for inner in _inner_expansions(node):
+            self._encode(inner, state)
         if _LENGTH.fullmatch(text):
             return "0"
         found = _DEFAULT.fullmatch(text)
         if found is None:
             if not _HARMLESS_EXPANSION.fullmatch(text):
-                self._substitutions.mark_opaque()
+                self._substitutions.mark_steered()
             return UNKNOWN
+        if "=" in found.group(2) and not state.is_set(found.group(1)):
+            self._substitutions.assign(found.group(1), UNKNOWN, state)
         if state.is_set(found.group(1)):
             return variable_text(state.variable(found.group(1)), quoted=quoted)
         self._substitutions.mark_opaque()
@@ -359,7 +387,9 @@ class Expander:
                 self._redirect(redirections, [child], state)
             elif kind in ("subshell", "compound_statement"):
                 command.blocks.append(child)
-            elif kind not in _SKIPPED and not (kind == "concatenation" and self._is_descriptor(child)):
+            elif kind == "concatenation" and self._is_descriptor(child):
+                self._substitutions.assign(node_text(child)[1:-1], UNKNOWN, state)
+            elif kind not in _SKIPPED:
                 command.words.extend(self.words(child, state))
                 if len(command.words) > WORD_LIMIT:
                     break
@@ -376,6 +406,17 @@ class Expander:
         """Return whether a word is the `{name}` before a redirection, which assigns a free descriptor."""
         follows = self._source[node.end_byte : node.end_byte + 1]
         return follows in (b"<", b">") and _NEW_DESCRIPTOR.fullmatch(node.text or b"") is not None
+
+
+def _inner_expansions(node: "Node") -> "Iterator[Node]":
+    """Yield the outermost expansions inside an expansion, which bash evaluates as well; substitutions are analyzed elsewhere."""
+    waiting = list(node.named_children)
+    while waiting:
+        inner = waiting.pop()
+        if inner.type in ("expansion", "arithmetic_expansion"):
+            yield inner
+        elif inner.type not in SUBSTITUTIONS:
+            waiting.extend(inner.named_children)
 
 
 def _unescape(text: str) -> str:

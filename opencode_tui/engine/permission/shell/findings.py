@@ -33,12 +33,17 @@ GLOB_LIMIT = 200
 
 
 class FoundMember(Struct):
-    """A command that would run: the texts that rules are matched against (the first is the source), and what is known of it."""
+    """A command that would run: the texts that rules are matched against (the first is the source), and what is known of it.
+
+    `runs_project`: it runs what files of the project say. `steered`: a word of it can make it another command than its name says.
+    """
 
     texts: tuple[str, ...]
     words: tuple[str, ...] | None = None
     opaque: bool = False
     moves_only: bool = False
+    runs_project: bool = False
+    steered: bool = False
 
 
 class Findings(Struct):
@@ -46,6 +51,8 @@ class Findings(Struct):
 
     `programs` are the real files of started programs that paths in the project name, as the interpreter of a virtual environment.
     `listed` is the pattern of the file names that a command has printed, hidden ones included; others may read these files.
+    `renamed`: the script may change what names of commands stand for, as an assignment of PATH does. `complete` is false where a
+    limit ended the scan before the script's end.
     """
 
     root: str
@@ -57,13 +64,15 @@ class Findings(Struct):
     programs: set[str] = set()
     opaque: bool = False
     poisoned: bool = False
+    renamed: bool = False
+    complete: bool = True
     network: bool = False
     loose_globs: bool = False
     listed: str | None = None
     stages_all: bool = False
     inside: dict[str, Mode] = {}
-    outside: dict[tuple[Kind, str], Reason] = {}
-    discards: dict[str, Reason] = {}
+    outside: dict[tuple[Kind, str, str], Reason] = {}
+    discards: dict[tuple[str, str], Reason] = {}
     command: str = ""
     is_guess: bool = False
     _users: dict[str, str] = {}
@@ -90,9 +99,9 @@ class Findings(Struct):
         """Record why the current command needs the outside, or what it discards, in a sentence."""
         reason = Reason(kind, words, self.command, path, host)
         if kind == "discard":
-            self.discards.setdefault(words, reason)
+            self.discards.setdefault((words, self.command), reason)
         else:
-            self.outside.setdefault((kind, words), reason)
+            self.outside.setdefault((kind, words, self.command), reason)
 
     def user(self, path: str) -> str:
         """Return the command that uses a path outside."""

@@ -58,14 +58,16 @@ def run_git(call: Call) -> None:
     if command not in _READS | _RECORDS | _WRITES:
         call.opaque()  # an alias in git's config, or another program
     if _is_in_other_repository(call):
-        call.opaque()
+        call.steered()
+    if command in _RUN_HOOKS and _has_hooks(call):
+        call.runs_project()
     texts = [word.text for word in words]
     if "--help" not in texts and texts != ["-h"]:
         call.needs(f"git.{command}", words)
     _record_options(call, command, texts)
     match command:
         case "apply" | "am" | "update-index":
-            call.runner.poison()  # a patch or an index can hold links
+            call.runner.poison(renames=False)  # a patch or an index can hold links
         case "bisect" if texts[:1] == ["run"]:
             call.opaque()
             call.run_words(words[1:])
@@ -80,6 +82,21 @@ def run_git(call: Call) -> None:
     _record_paths(call, command, words)
 
 
+_RUN_HOOKS = names("commit push merge rebase pull am cherry-pick revert checkout switch worktree gc")
+"""Commands that start hooks of the repository."""
+
+
+def _has_hooks(call: Call) -> bool:
+    """Return whether the repository has hooks of its own."""
+    findings = call.runner.findings
+    folders = ((".git/hooks", ".sample"), (".husky", ".gitignore"), (".githooks", ""))
+    return any(
+        not (end and name.endswith(end))
+        for folder, end in folders
+        for name in findings.filesystem.names(f"{findings.root}/{folder}")
+    )
+
+
 def _before_command(call: Call) -> tuple[Call, str, list[Word]]:
     """Return the call in the folder that `-C` names, the command, and the words after it."""
     waiting = list(call.arguments)
@@ -88,7 +105,7 @@ def _before_command(call: Call) -> tuple[Call, str, list[Word]]:
         text = word.text
         name, equals, value = text.partition("=")
         if not text.startswith("-"):
-            call.opaque() if not word.known else None
+            call.steered() if not word.known else None
             return call, text, waiting
         if text in ("-C", "-c", "--config-env") and waiting:
             following = waiting.pop(0)
@@ -97,9 +114,9 @@ def _before_command(call: Call) -> tuple[Call, str, list[Word]]:
             target = literal(value) if equals else waiting.pop(0) if waiting else literal("")
             if name in ("--git-dir", "--work-tree"):
                 call.use(target, "rw")
-                call.opaque()
+                call.steered()
         elif text not in _BEFORE_PLAIN and text != "--exec-path":
-            call.opaque()
+            call.steered()
     return call, "", []
 
 
@@ -124,7 +141,7 @@ def _is_in_other_repository(call: Call) -> bool:
 def _set(call: Call, word: Word, option: str) -> Call:
     name, _, value = word.text.partition("=")
     if option == "--config-env" or not word.known or not _HARMLESS_SETTING.fullmatch(name):
-        call.opaque()
+        call.steered()
         if value.startswith("!") or re.search(r"\s", value):
             call.run_text(value.lstrip("!"))
     return call
@@ -140,12 +157,12 @@ def _record_options(call: Call, command: str, texts: list[str]) -> None:
         name, equals, value = text.partition("=")
         if text.startswith("--"):
             if _PROGRAMS.fullmatch(name):
-                call.opaque()
+                call.steered()
                 call.run_text(value if equals else following)
             elif not _is_plain(name):
-                call.opaque()
+                call.steered()
         elif found := re.match(rf"-[A-Za-z]*?([{running}])", text) if running else None:
-            call.opaque()
+            call.steered()
             program = text[found.end() :] or following
             if found.group(1) in "xOu":
                 call.run_text(program)
@@ -185,8 +202,12 @@ def _record_paths(call: Call, command: str, words: list[Word]) -> None:
     mode: Mode = "r" if command in _READS or command in _RECORDS else "rw"
     for word in operands:
         text = word.text
+        if not word.known and not word.fixed:
+            call.steered()  # it may turn out to be an option
+        if re.match(r"\w+::", text) and not text.startswith("ext::"):
+            call.steered()  # a program `git-remote-…` of this name
         if text.startswith("ext::"):
-            call.opaque()
+            call.steered()
             call.run_text(text[5:])
             continue
         if re.match(r"[a-z+]+://|[\w.-]+@[\w.-]+:", text):

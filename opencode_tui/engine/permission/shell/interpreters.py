@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from opencode_tui.engine.permission.protected import is_secret
 from opencode_tui.engine.permission.shell.call import Call
 from opencode_tui.engine.permission.shell.operands import ASSUMED, UNLISTED, apply_spec, spec_of, split_options
-from opencode_tui.engine.permission.shell.state import State, is_dangerous, moved
+from opencode_tui.engine.permission.shell.state import State, assigned_names, is_dangerous, moved
 from opencode_tui.engine.permission.shell.words import UNKNOWN, literal, names
 
 _FILE_TEST = re.compile(r"-[abcdefghkprstuwxGLNOS]")
@@ -179,8 +179,11 @@ def calculate(call: Call) -> None:
     """Analyze `let`, `unset`, `wait`, `getopts`: arithmetic or names with subscripts."""
     for word in call.arguments:
         _evaluate_subscript(call, word.text)
-        if call.name == "let" and not _CALCULATED.fullmatch(word.text):
-            call.opaque()
+        if call.name == "let":
+            for name in assigned_names(word.text):
+                call.runner.assign(name, UNKNOWN, call.state)
+            if not _CALCULATED.fullmatch(word.text):
+                call.opaque()
         if _NAME.fullmatch(word.text):
             call.runner.assign(word.text, UNKNOWN, call.state)
 
@@ -293,6 +296,7 @@ def run_language(call: Call) -> None:
 
 def _run_module(call: Call) -> None:
     module = call.arguments[1].text
+    call.runs_project()  # the module may be one in the folder
     if module not in _MODULES:
         call.opaque()
     if module in _NETWORK_MODULES:

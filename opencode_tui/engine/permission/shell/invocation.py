@@ -150,7 +150,7 @@ def _skip_assignments(call: Call, words: list[Word]) -> None:
         words.pop(0)
         name, value = found.groups()
         if is_dangerous(name):
-            call.opaque()
+            call.steered()
             if holds_command(name, value):
                 call.run_text(value)
 
@@ -185,7 +185,7 @@ def _record_assignments(command: SimpleCommand, state: State, runner: Runner) ->
             runner.assign(name, value, state)
         if not is_dangerous(name) or (name == "IFS" and not command.declares):
             continue
-        runner.mark_opaque()
+        runner.mark_steered()
         if holds_command(name, value):
             runner.run_text(value, state.fork())
 

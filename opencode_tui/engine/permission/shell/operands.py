@@ -30,6 +30,13 @@ class Role(StrEnum):
     DATA = "@"  # text, or the name of a file after an `@`
     PROGRAM = "x"  # a command line that will be run
     FLAG = "!"  # no value; what the command does is unknown with it
+    SETTINGS = (
+        "S"  # a file of settings, which may name programs, or a program; what the command does is unknown with it
+    )
+    STEERS = "n"  # text that can make the program run others
+    FORMAT = "O"  # text, the name of a file after an `@`, or a format that names a file to write
+    URL = "U"  # an address, or the name of a file after an `@`
+    CLIENT = "E"  # text for a client, in which an escape starts a program
     SPREAD = "*"  # no value; folders are read recursively
     GLOB = "g"  # a pattern of names, which may include hidden files
     INCLUDE = "I"  # a pattern of the names that are read in folders
@@ -39,7 +46,7 @@ class Role(StrEnum):
     FOLDER = "c"  # the folder that the command runs in
     PAIR = "2"  # two words, both paths
     VOLUME = "V"  # a folder of this machine before a `:`, or in `source=`
-    SETTING = "s"  # text, or a setting of ssh that runs a command line
+    SETTING = "s"  # a setting of ssh, which can run a command line
     PACKS = "k"  # no value; the operands are packed with everything under them
     LISTS = "l"  # no value; nothing is unpacked
     CHANGES = "C"  # no value; all operands are written
@@ -52,7 +59,8 @@ class Spec(Struct, frozen=True):
 
     `first`, `rest` and `last` are the roles of its operands; `last` only counts when there is more than one. `assumed` says that
     nothing is known about the command, so that unknown words and options count as paths. What `unpacks` may create links, so
-    that no later path is known. With `hosts` operands may be on another computer.
+    that no later path is known. With `hosts` operands may be on another computer. What `runs_project` runs what files of the
+    project say.
     """
 
     rest: Role = Role.BOTH
@@ -65,10 +73,14 @@ class Spec(Struct, frozen=True):
     spreads: bool = False
     unpacks: bool = False
     hosts: bool = False
+    runs_project: bool = False
 
 
 _PATH_START = re.compile(r"(?:^|[=:,@])(~?/(?!/)[^=:,]*|~[\w+-]*(?:/[^=:,]*)?|\.\.(?:/[^=:,]*)?)")
 _PATH = re.compile(r"(?:/|~/|\.\./)[^\s]+|\.\.")
+_FILE_URL = re.compile(r"file:(?://)?(?:localhost(?=/))?(?=/)", re.IGNORECASE)
+_CURL_GLOB = re.compile(r"[^:/]*[\[{][^:/]*:")
+_NAMES_FILE = re.compile(r"@|.*%output", re.DOTALL)
 _URL = re.compile(r"^[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 _DATA_FILE = re.compile(r"(?:^|[\w-]*=|^[\w-]+)[@<](?=.)")
 _ESCAPE = re.compile(r"\+?:?(?:silent )?!|\.(?:shell|system) |\\! ?|(?:shell|system) ")
@@ -77,6 +89,17 @@ _ESCAPE = re.compile(r"\+?:?(?:silent )?!|\.(?:shell|system) |\\! ?|(?:shell|sys
 _REMOTE = re.compile(r"(?:[\w.-]+@)?[\w.-]+:(?!//).*|[a-z]+://.*", re.DOTALL)
 """A path on another computer."""
 
+_SSH_HARMLESS = re.compile(
+    r"(?:StrictHostKeyChecking|BatchMode|ConnectTimeout|ConnectionAttempts|ServerAlive\w+|TCPKeepAlive|LogLevel|Compression|Port|User"
+    r"|HostName|PasswordAuthentication|PubkeyAuthentication|PreferredAuthentications|KbdInteractiveAuthentication|IdentitiesOnly"
+    r"|RequestTTY|AddressFamily|ForwardAgent|ForwardX11|ExitOnForwardFailure|ClearAllForwardings|NumberOfPasswordPrompts|UpdateHostKeys"
+    r"|VisualHostKey|HashKnownHosts|CheckHostIP|VerifyHostKeyDNS|GSSAPI\w+|Ciphers|MACs|KexAlgorithms|HostKeyAlgorithms|ControlMaster"
+    r"|ControlPersist|\w*KeyTypes|\w*AcceptedAlgorithms|(?:User|Global)KnownHostsFile\s*[= ]\s*/dev/null)\s*(?:[= ].*)?",
+    re.IGNORECASE | re.DOTALL,
+)
+"""Settings of ssh that name no program and no file; `UserKnownHostsFile=/dev/null` is how checks of hosts are left out."""
+
+_CLIENT_RUNS = re.compile(r"\\|\bsystem\b|\.shell\b|\bprogram\b|\bload_file\b|\bsource\b", re.IGNORECASE)
 _SSH_RUNS = re.compile(r"\w*Command\s*[= ]\s*", re.IGNORECASE)
 _BLOCKS = re.compile(r"[io]f=")
 _VARIABLE = re.compile(r"[A-Za-z_]\w*[:?+!]*=")
@@ -84,13 +107,17 @@ _ABBREVIATED = re.compile(r"--\w[\w-]*")
 HIDDEN_LIMIT = 50
 """Maximum number of analyzed paths inside one word."""
 
-_RISKY = frozenset({Role.WRITE, Role.TARGET, Role.BOTH, Role.ENTRY, Role.PROGRAM, Role.FLAG})
+_RISKY = frozenset({
+    Role.WRITE, Role.TARGET, Role.BOTH, Role.ENTRY, Role.PROGRAM, Role.FLAG, Role.SETTINGS, Role.STEERS, Role.CLIENT, Role.FORMAT,
+    Role.SETTING,
+})  # fmt: skip
 _VALUELESS = frozenset({Role.FLAG, Role.SPREAD, Role.NO_PATTERN, Role.NONE, Role.PACKS, Role.LISTS, Role.CHANGES})
 _MODES: Mapping[Role, Mode] = {
     Role.READ: "r",
     Role.TREE: "r",
     Role.PATTERN_FILE: "r",
     Role.LIST: "r",
+    Role.SETTINGS: "r",
     Role.WRITE: "w",
     Role.TARGET: "w",
     Role.ENTRY: "w",
@@ -105,6 +132,8 @@ def apply_spec(call: Call, spec: Spec) -> None:
         call.network()
     if spec.opaque:
         call.opaque()
+    if spec.runs_project:
+        call.runs_project()
     operands, seen = split_options(call, spec)
     for folder in seen.get(Role.FOLDER, ()):
         call = call.inside(at_home(folder, call.state.home))
@@ -117,12 +146,12 @@ def apply_spec(call: Call, spec: Spec) -> None:
     if Role.PACKS in seen:
         rest = Role.TREE
     elif spec.unpacks and Role.LISTS not in seen:
-        call.runner.poison()
+        call.runner.poison(renames=False)
     if first is Role.TEXT and seen.keys() & {Role.PATTERN, Role.PATTERN_FILE, Role.NO_PATTERN}:
         first = None
     for index, word in enumerate(operands):
         if not word.known and not word.fixed and not _RISKY.isdisjoint(spec.options.values()):
-            call.opaque()  # it may turn out to be an option
+            call.steered()  # it may turn out to be an option
         role = rest
         if first is not None and index == 0:
             role = first
@@ -227,8 +256,10 @@ def split_options(call: Call, spec: Spec) -> tuple[list[Word], Mapping[Role, lis
 
 
 def _record_option(call: Call, spec: Spec, role: Role, value: Word | None) -> None:
-    if role in (Role.FLAG, Role.LIST):
+    if role is Role.LIST:
         call.opaque()
+    if role in (Role.FLAG, Role.SETTINGS):
+        call.steered()
     if value is None or role in _VALUELESS:
         return
     if role is Role.GLOB:
@@ -267,11 +298,20 @@ def use_operand(call: Call, word: Word, role: Role, *, assumed: bool) -> None:
     """Record the use of one argument."""
     if role is Role.DATA and (found := _DATA_FILE.search(word.text)):
         call.use(tail(word, found.end()), "r")
-    if word.text.startswith("file://"):
-        call.use(tail(word, len("file://")), "r")
-    if role is Role.SETTING and (found := _SSH_RUNS.match(word.text)):
-        call.opaque()
-        call.run_text(word.text[found.end() :])
+    if found := _FILE_URL.match(word.text):
+        call.use(tail(word, found.end()), "r")
+    if role is Role.SETTING and not _SSH_HARMLESS.fullmatch(word.text):
+        call.steered()
+        if found := _SSH_RUNS.match(word.text):
+            call.run_text(word.text[found.end() :])
+    if role is Role.URL and (word.text[:1] == "@" or _CURL_GLOB.match(word.text)):
+        call.steered()  # braces may name another scheme
+    if role is Role.STEERS or (role is Role.FORMAT and (not word.known or _NAMES_FILE.match(word.text))):
+        call.steered()
+    if role is Role.CLIENT and (not word.known or _CLIENT_RUNS.search(word.text)):
+        call.steered()
+        if found := _ESCAPE.match(word.text):
+            call.run_text(word.text[found.end() :])
     if role is Role.VOLUME:
         for pair in word.text.split(","):
             key, _, value = pair.rpartition("=")
@@ -347,7 +387,7 @@ ASSUMED = Spec(rest=Role.BOTH, assumed=True)
 UNLISTED = Spec(rest=Role.BOTH, assumed=True, opaque=True)
 """A command that is not listed."""
 
-_MARKS = frozenset({"net", "opaque", "spread", "assumed", "unpacks", "hosts"})
+_MARKS = frozenset({"net", "opaque", "spread", "assumed", "unpacks", "hosts", "project"})
 
 
 def find_spec(name: str) -> Spec | None:
@@ -390,6 +430,7 @@ def _parse_spec(operands: str, options: str) -> Spec:
         spreads="spread" in words,
         unpacks="unpacks" in words,
         hosts="hosts" in words,
+        runs_project="project" in words,
     )
 
 

@@ -31,7 +31,7 @@ def make_link(call: Call) -> None:
     for word in points_to:
         call.use(word, "r" if is_symbolic else "rw")
         if is_symbolic and _leads_out(call, word):
-            call.runner.poison()
+            call.runner.poison(renames=False)
     for word in operands[len(points_to) :]:
         use_operand(call, word, Role.WRITE, assumed=False)
 
@@ -52,7 +52,7 @@ def move(call: Call) -> None:
         use_operand(call, word, Role.MOVED, assumed=False)
         for path in call.runner.findings.targets(word, call.state.folders):
             if any(is_inside(folder, path) for folder in call.state.folders or ()):
-                call.runner.poison()
+                call.runner.poison(renames=False)
                 call.state.move(None, cannot_fail=True)
             if ".git" in path[len(call.runner.findings.root) :].split("/"):
                 call.need("discard", "Moves data of a git repository.")

@@ -54,13 +54,16 @@ class Member(Struct, frozen=True):
     """One command that would run. Every text must be allowed: its source, then the source with quoting resolved.
 
     `moves_only` marks a `cd` and similar commands, which only need approval for the folder. `always` are the patterns that an
-    "always" reply to a question about this member grants.
+    "always" reply to a question about this member grants. `runs_project`: it runs what files of the project say. `steered`: a word
+    of it, such as the name of a settings file, can make it another command than its name says.
     """
 
     texts: tuple[str, ...]
     opaque: bool = False
     moves_only: bool = False
     always: tuple[str, ...] = ()
+    runs_project: bool = False
+    steered: bool = False
 
 
 class Scan(Struct, frozen=True):
@@ -68,7 +71,9 @@ class Scan(Struct, frozen=True):
 
     `outside` says why commands need the outside of the sandbox, `discards` what they discard at large, `inside` are the paths
     inside the project that they use. `swept` are those of `sensitive` that are only read with a whole folder. `always` are
-    the patterns that can be granted permanently. `parsed` is false when bash's grammar may not accept the text.
+    the patterns that can be granted permanently. `parsed` is false when bash's grammar may not accept the text. `renamed`: the
+    line may change what names of commands stand for, as an assignment of PATH does. `complete` is false where a limit ended the
+    scan, so that there may be further commands.
     """
 
     members: list[Member] = field(default_factory=list[Member])
@@ -82,6 +87,8 @@ class Scan(Struct, frozen=True):
     inside: list[ScannedPath] = field(default_factory=list[ScannedPath])
     always: list[str] = field(default_factory=list[str])
     parsed: bool = True
+    renamed: bool = False
+    complete: bool = True
 
     @property
     def commands(self) -> list[str]:
@@ -125,6 +132,8 @@ def _result(findings: Findings, home: str, *, certain: bool) -> Scan:
         inside=[ScannedPath(path, mode) for path, mode in findings.inside.items()],
         always=list(dict.fromkeys(pattern for member in members for pattern in member.always)),
         parsed=certain,
+        renamed=findings.renamed,
+        complete=findings.complete,
     )
 
 
@@ -136,9 +145,15 @@ def _members(findings: Findings) -> list[Member]:
             continue
         opaque = member.opaque or findings.poisoned
         known = found.get(member.texts)
-        if known is None or (opaque and not known.opaque):
-            always = () if member.moves_only else _always(member)
-            found[member.texts] = Member(member.texts, opaque=opaque, moves_only=member.moves_only, always=always)
+        always = () if member.moves_only or member.steered else _always(member)
+        found[member.texts] = Member(
+            member.texts,
+            opaque=opaque or (known is not None and known.opaque),
+            moves_only=member.moves_only,
+            always=() if known is not None and known.steered else always,
+            runs_project=member.runs_project or (known is not None and known.runs_project),
+            steered=member.steered or (known is not None and known.steered),
+        )
     return list(found.values())
 
 

@@ -12,6 +12,14 @@ from opencode_tui.engine.permission.shell.words import UNKNOWN, listed, names
 _NAMES = listed("variables")
 _PREFIXES = tuple(listed("variable prefixes"))
 _HARMLESS = listed("harmless variables")
+_ANY_PROGRAM = re.compile(
+    r"\w*(?:_CONFIG\w*|CONFIG_(?:FILE|DIR|HOME|PATH)|_HOME|_PAGER|_EDITOR|_BROWSER|_ASKPASS|_OPTS|_OPTIONS|_RSH|_PRELOAD|_PLUGINS?)"
+)
+"""Names by which many programs call a variable that names settings, options or a program of theirs."""
+
+_ARITHMETIC_ASSIGNMENT = re.compile(
+    r"([A-Za-z_]\w*)(?:\[[^\]]*\])?\s*(?:[-+*/%&|^]|<<|>>)?=(?!=)|(?:\+\+|--)\s*([A-Za-z_]\w*)|([A-Za-z_]\w*)\s*(?:\+\+|--)"
+)
 _NAMES_A_FILE = re.compile(r"[\w./~+-]*")
 
 
@@ -20,7 +28,12 @@ def is_dangerous(name: str) -> bool:
     upper = name.upper()
     if upper in _HARMLESS:
         return False
-    return upper in _NAMES or upper.startswith(_PREFIXES)
+    return upper in _NAMES or upper.startswith(_PREFIXES) or _ANY_PROGRAM.fullmatch(upper) is not None
+
+
+def assigned_names(text: str) -> list[str]:
+    """Return the variables that an arithmetic expression assigns."""
+    return [next(filter(None, found.groups())) for found in _ARITHMETIC_ASSIGNMENT.finditer(text)]
 
 
 def holds_command(name: str, value: str) -> bool:

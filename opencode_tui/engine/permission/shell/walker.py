@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from opencode_tui.engine.permission.shell.expansion import Expander, Redirections, SimpleCommand, node_text
 from opencode_tui.engine.permission.shell.findings import Findings, FoundMember
 from opencode_tui.engine.permission.shell.invocation import invoke
-from opencode_tui.engine.permission.shell.state import Budget, State, holds_command, is_dangerous, union
+from opencode_tui.engine.permission.shell.state import Budget, State, assigned_names, holds_command, is_dangerous, union
 from opencode_tui.engine.permission.shell.syntax import (
     BLOCKS,
     COMMANDS,
@@ -22,6 +22,7 @@ from opencode_tui.engine.permission.shell.syntax import (
     VALUES,
     Script,
     embedded_programs,
+    from_source,
     parse,
 )
 from opencode_tui.engine.permission.shell.words import UNKNOWN, Word, matched, names
@@ -75,9 +76,28 @@ class Walker:
         else:
             self.findings.poisoned = True
 
-    def poison(self) -> None:
-        """Record that no command of the script is known from here on."""
+    def _end_early(self) -> None:
+        """Record that a limit ended the scan: no command is known, and there may be others."""
+        self.findings.complete = False
+        self.poison()
+
+    def mark_project(self) -> None:
+        """Record that the current command runs what files of the project say."""
+        for member in self._members[-1:]:
+            member.runs_project = True
+
+    def mark_steered(self) -> None:
+        """Record that a word of the current command can make it another command than its name says."""
+        self.mark_opaque()
+        if self._members:
+            self._members[-1].steered = True
+        else:
+            self.findings.renamed = True
+
+    def poison(self, *, renames: bool = True) -> None:
+        """Record that no command of the script is known from here on; without `renames` only its paths are not."""
         self.findings.opaque = self.findings.poisoned = True
+        self.findings.renamed = self.findings.renamed or renames
 
     def assign(self, name: str, value: str, state: State) -> None:
         """Set a variable of the shell; one that changes the meaning of commands makes the script unknown."""
@@ -90,7 +110,8 @@ class Walker:
         is_possible = not self._scripts or self._budget.allows(text)
         script = parse(text) if is_possible and UNKNOWN not in text else None
         if script is None:
-            self.mark_opaque()
+            self.findings.complete = self.findings.complete and UNKNOWN in text
+            self.mark_steered()
             return
         with self._inside(script):
             if not script.certain:
@@ -118,7 +139,7 @@ class Walker:
     def run_words(self, words: list[Word], state: State, *, stdin: str | None = None) -> None:
         """Analyze a command that another command starts."""
         if self._budget.is_deep:
-            self.mark_opaque()
+            self._end_early()
             return
         self._budget.depth += 1
         command = SimpleCommand(" ".join([word.text for word in words]), words=words)
@@ -138,7 +159,7 @@ class Walker:
             if current.type not in SUBSTITUTIONS:
                 waiting.extend(reversed(current.named_children))
             elif self._budget.is_deep:
-                self.mark_opaque()
+                self._end_early()
             else:
                 self._budget.depth += 1
                 self._substitution(current, state.fork())
@@ -163,6 +184,9 @@ class Walker:
         if not _INTERESTING.search(text):
             return
         self.substitute(node, state)
+        if node.type != "test_command":
+            for name in filter(is_dangerous, assigned_names(from_source(text))):
+                self.assign(name, UNKNOWN, state)
         evaluates = node.type != "test_command" or _COMPARES.search(text) is not None
         for current in _parts(node):
             if current.type == "variable_name":
@@ -190,7 +214,7 @@ class Walker:
             if not child.is_named:
                 continue
             if self._budget.is_spent:
-                self.poison()
+                self._end_early()
                 return
             is_background = index + 1 < len(children) and children[index + 1].type == "&"
             self.statement(child, state.fork() if is_background else state)
@@ -203,7 +227,7 @@ class Walker:
         if kind in IGNORED:
             return
         if self._budget.is_over:
-            self.poison()
+            self._end_early()
         elif kind in COMMANDS:
             self._command(node, state)
         else:
@@ -411,7 +435,7 @@ class Walker:
                 self.mark_opaque()
             for program in embedded_programs(text):
                 if self._budget.is_spent:
-                    self.poison()
+                    self._end_early()
                     return
                 self.run_text(program, state.fork())
 
@@ -447,7 +471,7 @@ class Walker:
         self._budget.commands += 1
         self._budget.words += len(command.words)
         if self._budget.is_spent:
-            self.poison()
+            self._end_early()
             return
         state.after_failure, state.cannot_fail = state.folders, True
         outer, self.findings.command = self.findings.command, member.texts[0]

@@ -1,0 +1,184 @@
+"""Claims about lines of several commands: what an "always" lets leave the sandbox, what a question names, what "always" stores."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from opencode_tui.engine.permission.command_decision import CommandDecision, CommandScope, decide_command, plan_command
+from opencode_tui.engine.permission.decision import is_always_outside
+from opencode_tui.engine.permission.defaults import PermissionFolders, default_rules
+from opencode_tui.engine.permission.grants import Grant
+from opencode_tui.engine.permission.shell.filesystem import VirtualFileSystem
+from opencode_tui.engine.permission.shell.scan import scan
+from tests.support.world.rules import rules
+
+HOME, PROJECT = "/home/u", "/home/u/proj"
+DEFAULT = default_rules(PermissionFolders(home=Path(HOME), tool_output=Path("/data/out")))
+FILES = ["README.md", ".git/", "src/a.py", "vendor/HEAD", "vendor/objects/"]
+TABLE = Path(__file__).with_name("lines.txt")
+
+
+def decided(
+    line: str, *grants: str, given: tuple[str, ...] = (), tier: str = "bubblewrap", files: tuple[str, ...] = ()
+) -> CommandDecision:
+    """Return the decision about a line where the user has always allowed some commands, under rules of the user."""
+    system = VirtualFileSystem(PROJECT, files=[*FILES, *files], symlinks={})
+    found = scan(line, cwd=PROJECT, home=HOME, project_root=PROJECT, filesystem=system)
+    layers = [[*DEFAULT, *rules(*given)]]
+    scope = CommandScope(command=line, folder=PROJECT, root=PROJECT, roots=[PROJECT], layers=layers, tier=tier)
+    return decide_command(plan_command(found, scope), layers, rules(*map(_allowed, grants)), tier=tier)
+
+
+def _allowed(grant: str) -> str:
+    return f"{grant if grant.startswith('external_directory') else f'bash {grant}'} allow"
+
+
+def lines_of(start: str) -> Iterator[tuple[str, str]]:
+    """Return the grants and the line of each row below the headings that begin so."""
+    for section in TABLE.read_text("utf-8").split("\n[")[1:]:
+        heading, *rows = section.splitlines()
+        for row in rows if heading.startswith(start) else ():
+            grants, bar, line = row.partition(" | ")
+            if bar:
+                yield grants, re.sub(r"\\([n\\])", lambda found: "\n" if found[1] == "n" else "\\", line)
+
+
+@pytest.mark.parametrize(("grants", "line"), lines_of("asks"))
+def test_a_grant_never_carries_others_along(grants: str, line: str) -> None:
+    decision = decided(line, *grants.split(", "))
+    assert (decision.action, decision.runs) == ("ask", "host")
+    by_rules = decided(line, given=tuple(_allowed(grant) for grant in grants.split(", ")))
+    assert (by_rules.action, by_rules.runs) == ("ask", "host")
+
+
+@pytest.mark.parametrize(("grants", "line"), lines_of("allowed outside"))
+def test_what_was_allowed_and_works_on_text_leaves_without_a_question(grants: str, line: str) -> None:
+    decision = decided(line, *grants.split(", "))
+    assert (decision.action, decision.runs) == ("allow", "host")
+
+
+@pytest.mark.parametrize(("grants", "line"), lines_of("allowed inside"))
+def test_what_needs_nothing_outside_stays_inside(grants: str, line: str) -> None:
+    decision = decided(line, *grants.split(", "))
+    assert (decision.action, decision.runs) == ("allow", "sandbox")
+
+
+@pytest.mark.parametrize(("grants", "line"), lines_of("denied"))
+def test_a_denied_member_denies_the_line(grants: str, line: str) -> None:
+    assert decided(line, *grants.split(", "), given=("bash curl* deny",)).action == "deny"
+
+
+def test_the_table_is_large_enough() -> None:
+    counts = [len(list(lines_of(start))) for start in ("asks", "allowed outside", "allowed inside", "denied")]
+    assert [count >= least for count, least in zip(counts, (190, 40, 8, 4), strict=True)] == [True] * 4
+
+
+@pytest.mark.parametrize(
+    ("line", "named"),
+    [
+        ("pytest && git push", ["pytest"]),
+        ("make && git push", ["make"]),
+        ("PATH=.; npm test; git push", ["npm test"]),
+        ("python3 x.py; make; git push", ["python3 x.py", "make"]),
+        ("rm -f a; git push", ["rm -f a"]),
+        ("git push; curl https://x.org; pytest", ["pytest"]),
+        ("cat /home/u/other/a; pytest", ["pytest"]),
+        ("cat .env; pytest", ["cat .env", "pytest"]),
+        ("timeout 9 git push; make", ["make"]),
+        ("bash -c 'git push; ./x'", ["bash -c 'git push; ./x'", "./x"]),
+    ],
+)
+def test_a_question_names_every_member_that_would_run_outside(line: str, named: list[str]) -> None:
+    decision = decided(line)
+    assert decision.action == "ask"
+    assert f"Also runs outside: {', '.join(f'`{text}`' for text in named)}." in decision.reasons
+
+
+def test_every_reason_to_leave_is_said_also_of_members_that_are_allowed() -> None:
+    reasons = decided("git push && curl https://x.org", "git push *").reasons
+    assert reasons == ("Pushes commits to a remote repository.", "Accesses the network.")
+
+
+def test_a_line_of_many_members_names_the_first_ones_and_counts_the_others() -> None:
+    line = "; ".join([*(f"./x{number}" for number in range(30)), "git push"])
+    (named,) = [reason for reason in decided(line).reasons if reason.startswith("Also")]
+    assert named.startswith("Also runs outside: `./x0`, `./x1`, ")
+    assert named.endswith("`./x19`, and 10 more.")
+
+
+def test_nothing_runs_also_outside_where_the_line_stays_inside_or_no_sandbox_works() -> None:
+    for decision in (decided("pytest; make"), decided("pytest; git push", tier="none"), decided("git push")):
+        assert [reason for reason in decision.reasons if reason.startswith("Also")] == []
+
+
+@pytest.mark.parametrize(
+    ("line", "always"),
+    [
+        ("make && git push", ("git push *",)),
+        ("npm test; git push", ("git push *",)),
+        ("python3 x.py && git push", ("git push *",)),
+        ("pytest && git push && curl https://x.org", ("git push *", "curl *")),
+        ("curl https://x.org | sh", ("curl *",)),
+        ("curl -K c.cfg", ()),
+        ("ssh deploy -F ./cfg", ()),
+        ("PATH=.; git push", ()),
+        ("git push {PATH}>log", ()),
+        ("GIT_SSH=./x git push", ()),
+        ("cat /home/u/other/a", ("/home/u/other/*",)),
+        ("cat /home/u/other/a; make", ()),
+        ("cat > README.md < /dev/null; git push > log", ("git push > log",)),
+    ],
+)
+def test_always_stores_only_what_was_asked_for(line: str, always: tuple[str, ...]) -> None:
+    assert decided(line).always == always
+
+
+def test_what_runs_along_is_asked_every_time() -> None:
+    decision = decided("make && git push", "git push *")
+    assert (decision.action, decision.always) == ("ask", ())
+
+
+def test_where_no_sandbox_works_unknown_effects_can_be_allowed_always() -> None:
+    assert decided("make", tier="none").always == ("make *",)
+    assert decided("make && git push", "make *", "git push *", tier="none").action == "allow"
+    assert decided("PATH=.; git push", "git push *", tier="none").action == "ask"
+
+
+def test_a_rule_for_everything_covers_what_no_kind_describes() -> None:
+    for line in ("PATH=.; git push", "curl -K c.cfg", "pytest && git push"):
+        assert decided(line, given=("bash * allow",)).action == "allow"
+        assert decided(line, given=(f"bash {line} allow",)).action == (
+            "allow" if ";" not in line and "&" not in line else "ask"
+        )
+
+
+@pytest.mark.parametrize(
+    "line", ["PATH=.; npm test", "for PATH in .; do npm test; done", "npm_config_userconfig=x npm test"]
+)
+def test_a_grant_to_run_outside_does_not_hold_where_names_may_stand_for_others(line: str) -> None:
+    outside = Grant(permission="bash", pattern="npm test *", action="allow", metadata={"outside": True})
+    everything = [
+        outside,
+        *(Grant(permission="bash", pattern="*npm test", action="allow", metadata={"outside": True}),),
+    ]
+    found = scan(
+        line,
+        cwd=PROJECT,
+        home=HOME,
+        project_root=PROJECT,
+        filesystem=VirtualFileSystem(PROJECT, files=FILES, symlinks={}),
+    )
+    scope = CommandScope(
+        command=line, folder=PROJECT, root=PROJECT, roots=[PROJECT], layers=[DEFAULT], tier="bubblewrap"
+    )
+    assert not is_always_outside(plan_command(found, scope).query, everything)
+
+
+@pytest.mark.parametrize("hook", [".git/hooks/pre-commit", ".husky/pre-commit", ".githooks/commit-msg"])
+def test_a_commit_in_a_repository_with_hooks_runs_what_the_project_says(hook: str) -> None:
+    line = "git commit -m x && git push"
+    assert decided(line, "git push *", files=(hook,)).action == "ask"
+    assert decided(line, "git push *", "git commit *", files=(hook,)).action == "allow"
+    assert decided(line, "git push *", files=(".git/hooks/pre-commit.sample",)).action == "allow"

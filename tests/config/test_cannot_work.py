@@ -175,6 +175,15 @@ STRANGE: list[tuple[str, dict[str, Any], str, str]] = [
         "never match",
     ),
     ("an empty pattern", {"permission": {"bash": {"": "deny"}}}, "permission.bash.", "never matches"),
+    ("a path with a dot", {"permission": {"read": {"./secrets/*": "deny"}}}, "./secrets/*", "./"),
+    ("a path with two slashes", {"permission": {"edit": {"a//b": "deny"}}}, "a//b", "//"),
+    ("a path above the project", {"permission": {"read": {"../x/*": "deny"}}}, "../x/*", "absolute"),
+    ("a variable in a path", {"permission": {"read": {"${HOME}/x": "deny"}}}, "${HOME}/x", "$HOME"),
+    ("braces in a path", {"permission": {"read": {"*.{env,key}": "deny"}}}, "*.{env,key}", "braces"),
+    ("a folder for its files", {"permission": {"edit": {"secrets/": "deny"}}}, "secrets/", "secrets/*"),
+    ("an address without a scheme", {"permission": {"webfetch": {"a.org/*": "deny"}}}, "a.org/*", "https://"),
+    ("a tool that needs edit", {"permission": {"write": "deny"}}, "permission.write", "edit"),
+    ("a pattern for the language servers", {"permission": {"lsp": {"x": "deny"}}}, "permission.lsp", "never match"),
     ("an unknown primary tool", {"experimental": {"primary_tools": ["bsh"]}}, "experimental.primary_tools", "'bash'"),
     ("a plugin that is not there", {"plugin": ["./none.py"]}, "plugin[0]", "no such file"),
     ("a plugin in TypeScript", {"plugin": ["./p.ts"]}, "plugin[0]", "Python"),
@@ -233,6 +242,35 @@ RIGHT: list[dict[str, Any]] = [
     {**provider(), "model": "x/m", "small_model": "x/m", "agent": {"plan": {"model": "x/m"}}},
     {"server": {"hostname": "127.0.0.1", "cors": ["https://app.example:8443", "tauri://localhost"]}},
     {"permission": {"*": "ask", "bash": {"*": "ask", "git *": "allow"}}},
+    {
+        "permission": {
+            "read": {
+                "secrets/*": "deny",
+                "~/.ssh/*": "deny",
+                "/srv/a b/[id].ts": "ask",
+                "*.{x}": "deny",
+                "$HOME/a": "ask",
+            }
+        }
+    },
+    {
+        "permission": {
+            "edit": {"*": "ask", "docs/*.md": "allow", "../other/*": "ask"},
+            "list": {"src": "deny", "/": "ask"},
+        }
+    },
+    {
+        "permission": {
+            "webfetch": {"https://a.org/*": "allow", "http*": "ask", "*a.org*": "deny", "HTTPS://b.org/*": "deny"}
+        }
+    },
+    {
+        "permission": {
+            "external_directory": {"~/x/*": "allow", "/": "deny"},
+            "grep": {"a//b": "deny"},
+            "my_tool": "deny",
+        }
+    },
     {"agent": {"team/review": {"prompt": "p"}}, "command": {"git/fix": {"template": "t"}}},
     {
         "keybinds": {

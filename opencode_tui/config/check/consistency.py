@@ -5,6 +5,7 @@ exist, is a warning, because another file may add it; only the lack of a usable 
 """
 
 import os
+import re
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from pathlib import Path
@@ -181,6 +182,10 @@ def _check_permissions(settings: Settings, origins: Origins, agents: Set[str]) -
         for tool, patterns in tools.items():
             if not _is_tool(tool):
                 yield origins.notice((*path, tool), f"no tool of this name{_did_you_mean(tool, PERMISSIONS)}")
+            if tool in _EDITING:
+                yield origins.notice(
+                    (*path, tool), "never matches: changes of files need the permission edit; name that"
+                )
             for pattern in cast("Mapping[str, object]", patterns) if isinstance(patterns, dict) else ():
                 if fault := _pattern_fault(tool, pattern, agents):
                     yield origins.notice((*path, tool, pattern), fault)
@@ -198,9 +203,39 @@ def _pattern_fault(tool: str, pattern: str, agents: Set[str]) -> str:
     is_path = pattern.startswith(("/", "~", "$HOME", "*", "?")) or os.name == "nt"
     if tool == "external_directory" and pattern and not is_path:
         return "never matches: the paths are absolute; start it with / or ~/"
+    if tool in _OF_FILES and (fault := _path_fault(tool, pattern)):
+        return fault
+    if tool == "webfetch" and not _may_be_address(pattern):
+        return "never matches: addresses start with https:// or http://; write them so, or start with *"
     if tool == "task" and pattern and not any(sign in pattern for sign in "*?") and pattern not in agents:
         return f"no agent of this name{_did_you_mean(pattern, agents)}"
     return ""
+
+
+_EDITING = ("write", "patch", "multiedit", "apply_patch")
+_OF_FILES = ("read", "edit", "list", "external_directory")
+_CHOICE = re.compile(r"\{[^{}]*,[^{}]*\}")
+
+
+def _path_fault(tool: str, pattern: str) -> str:
+    """Return why no path matches a pattern, which `*` and `?` alone make a wildcard; empty when one can."""
+    if pattern.startswith("./") or "/./" in pattern or "//" in pattern or "/../" in pattern:
+        return "never matches: paths have no ./, ../ or // in them; leave it out"
+    if pattern.startswith("../") and tool != "edit":
+        return "never matches: paths outside the project are absolute; start it with / or ~/"
+    if pattern.startswith("${"):
+        return "never matches: only ~ and $HOME are replaced; write one of them"
+    if _CHOICE.search(pattern):
+        return "never matches: braces are no wildcard; write a rule for each"
+    if len(pattern) > 1 and pattern.endswith("/"):
+        return f"matches no file: write {pattern}* for what is in the folder"
+    return ""
+
+
+def _may_be_address(pattern: str) -> bool:
+    """Return whether an address can match a pattern."""
+    start = re.split(r"[*?]", pattern.lower(), maxsplit=1)[0]
+    return any(start.startswith(scheme) or scheme.startswith(start) for scheme in ("https://", "http://"))
 
 
 def _check_limits(settings: Settings, origins: Origins) -> Iterator[Notice]:

@@ -24,7 +24,7 @@ _SCHEME = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]+:")
 _PLUGIN_PATHS = ("./", "../", "/", "~/", "file://")
 _SCRIPTS = (".ts", ".js", ".mjs", ".cjs", ".tsx")
 _PROSE = ("prompt", "template", "description")
-_WITHOUT_PATTERNS = ("todowrite", "todoread", "question", "doom_loop", "plan_enter", "plan_exit")
+_WITHOUT_PATTERNS = ("todowrite", "todoread", "question", "doom_loop", "plan_enter", "plan_exit", "lsp")
 """Permissions without patterns: only the pattern `*` matches."""
 
 

@@ -8,7 +8,8 @@ from typing import Any
 from msgspec import Struct
 
 from opencode_tui.engine.permission.command_decision import CommandDecision, CommandPlan, decide_command
-from opencode_tui.engine.permission.decision import Query, is_allowed_by_rules, is_granted
+from opencode_tui.engine.permission.decision import Query, is_allowed_by_rules, is_granted, with_forms
+from opencode_tui.engine.permission.path_forms import forms_of
 from opencode_tui.engine.permission.ruleset import evaluate, strictness
 from opencode_tui.engine.tool.builtin.bash_permission import make_plan
 from opencode_tui.engine.tool.edit.edit_permission import EditPermission
@@ -50,7 +51,8 @@ async def explain(permission: str, subject: str, scope: ExplainScope) -> Permiss
         patterns = location.read_patterns if permission == "read" else location.edit_patterns
         if permission == "edit":
             protected = await asyncio.to_thread(EditPermission(scope.protected).find_protected, [location], context)
-    query = Query(session_id="", permission=permission, patterns=patterns, must_ask=protected)
+    forms = forms_of(scope.directory, scope.worktree)
+    query = with_forms(Query(session_id="", permission=permission, patterns=patterns, must_ask=protected), forms)
     verdicts = _verdicts(query, scope, dict.fromkeys(protected, "can start programs later"))
     return PermissionReport(action=_strictest(verdicts), verdicts=verdicts)
 
@@ -78,7 +80,7 @@ def _verdicts(query: Query, scope: ExplainScope, notes: Mapping[str, str] | None
 
 
 def _verdict(query: Query, pattern: str, scope: ExplainScope, notes: Mapping[str, str]) -> Verdict:
-    rule = evaluate(query.permission, pattern, scope.rules)
+    rule = evaluate(query.permission, pattern, scope.rules, forms=query.forms.get(pattern, ()))
     at = next((at for at, one in enumerate(scope.rules) if one is rule), None)
     is_open = rule.action == "allow" and not is_allowed_by_rules(query, pattern, [list(scope.rules)])
     action = "ask" if is_open else rule.action

@@ -22,7 +22,9 @@ from opencode_tui.engine.permission.decision import (
     is_granted,
     open_patterns,
     with_approvals,
+    with_forms,
 )
+from opencode_tui.engine.permission.path_forms import PathForms
 from opencode_tui.engine.permission.protected import is_secret
 from opencode_tui.engine.permission.ruleset import BuiltInRule, evaluate, evaluate_layers, grantable, matches
 from opencode_tui.schema.error import DeniedError
@@ -41,7 +43,7 @@ class CommandScope(Struct, frozen=True):
     """The surroundings of a command; all folders are real paths.
 
     `root` is the project, `roots` are the folders that count as the project. `layers` are the rulesets of the agent and of those
-    that called it. `tier` is the sandbox that works ("none" without one).
+    that called it. `tier` is the sandbox that works ("none" without one). `forms` are the spellings of the project's paths.
     """
 
     command: str
@@ -50,6 +52,7 @@ class CommandScope(Struct, frozen=True):
     roots: Sequence[str]
     layers: Sequence[Ruleset]
     tier: str = "none"
+    forms: PathForms | None = None
 
 
 class CommandPlan(Struct, frozen=True):
@@ -134,6 +137,7 @@ class _Plan:
     def __init__(self, scan: "Scan", scope: CommandScope) -> None:
         self._scan = scan
         self._scope = scope
+        self._forms = scope.forms or PathForms(scope.root, [scope.root])
         self.may_edit = evaluate_layers("edit", "*", scope.layers).action != "deny"
         self._written = {_pattern(external.folder) for external in scan.external if "w" in external.mode}
         self._folders = self._outside_folders()
@@ -157,7 +161,7 @@ class _Plan:
         self.reasons = self._reasons()
         self.refusal = self._unchecked() or ("" if self.may_edit else self._refusal())
         self.notes: dict[str, str] = {}
-        self.query = self._query()
+        self.query = with_forms(self._query(), self._forms)
 
     def _outside_folders(self) -> list[str]:
         """Return the patterns of the folders outside that must be allowed: with a sandbox only those that are not inside it."""
@@ -313,6 +317,7 @@ class _Plan:
                 wanted["read"].append(used.path)
             if "w" in used.mode:
                 wanted["edit"].append(os.path.relpath(used.path, self._scope.root))
+        wanted["read"] += self._limited_below()
         return [
             _query(
                 permission, [pattern for pattern in dict.fromkeys(patterns) if self._is_limited(permission, pattern)]
@@ -320,8 +325,22 @@ class _Plan:
             for permission, patterns in wanted.items()
         ]
 
+    def _limited_below(self) -> list[str]:
+        """Return the files in folders that the command reads as a whole about which a rule of the user is not to allow them."""
+        limits = [
+            rule.pattern
+            for layer in self._scope.layers
+            for rule in layer
+            if rule.action != "allow" and not isinstance(rule, BuiltInRule) and matches(rule.permission, "read")
+        ]
+        if not limits:
+            return []
+        texts = ((path, (path, *self._forms.of("read", path))) for path in self._scan.below)
+        return [path for path, forms in texts if any(matches(limit, text) for limit in limits for text in forms)]
+
     def _is_limited(self, permission: str, pattern: str) -> bool:
-        rules = [_matched(permission, pattern, layer) for layer in self._scope.layers]
+        forms = self._forms.of(permission, pattern)
+        rules = [_matched(permission, pattern, layer, forms) for layer in self._scope.layers]
         return any(
             rule is not None and (rule.action == "deny" or (rule.action == "ask" and not isinstance(rule, BuiltInRule)))
             for rule in rules
@@ -400,7 +419,7 @@ def _grants_of(member: "Member", discards: Collection[str]) -> list[tuple[str, t
     return [(text, member.always if is_kind else (text,) if text in member.always else ()) for text in member.texts]
 
 
-def _matched(permission: str, pattern: str, layer: Ruleset) -> Rule | None:
+def _matched(permission: str, pattern: str, layer: Ruleset, forms: Sequence[str]) -> Rule | None:
     """Return the rule of a layer that decides; None where none matches."""
-    rule = evaluate(permission, pattern, layer)
+    rule = evaluate(permission, pattern, layer, forms=forms)
     return next((one for one in layer if one is rule), None)

@@ -7,6 +7,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from opencode_tui.engine.permission.grants import Grant
+from opencode_tui.engine.permission.path_forms import PathForms
 from opencode_tui.engine.permission.ruleset import BuiltInRule, evaluate, evaluate_layers, matches
 from opencode_tui.schema.error import DeniedError
 from opencode_tui.schema.permission import Approvals, Rule, Ruleset, ToolCallRef
@@ -23,6 +24,7 @@ class Query(Struct, frozen=True):
     `also` are further permissions that the call needs and that the same question asks for. A rejection of an `is_optional`
     question concerns this question alone. `is_foreign`: the call runs a program of others (an MCP server), like a command. A grant
     that was given for another `subject` (the definition of a server's tool) does not cover the query; an empty one is not compared.
+    `forms` are other spellings of patterns, which rules and grants may use as well.
     """
 
     session_id: str
@@ -40,6 +42,11 @@ class Query(Struct, frozen=True):
     is_optional: bool = False
     is_foreign: bool = False
     subject: str = ""
+    forms: Mapping[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])
+
+    def texts(self, pattern: str) -> tuple[str, ...]:
+        """Return a pattern with its other spellings."""
+        return (pattern, *self.forms.get(pattern, ()))
 
 
 def open_patterns(query: Query, layers: Sequence[Ruleset]) -> list[str]:
@@ -49,7 +56,7 @@ def open_patterns(query: Query, layers: Sequence[Ruleset]) -> list[str]:
     """
     undecided: list[str] = []
     for pattern in query.patterns or ("*",):
-        action = evaluate_layers(query.permission, pattern, layers).action
+        action = evaluate_layers(query.permission, pattern, layers, query.forms.get(pattern, ())).action
         if action == "deny":
             raise DeniedError(query.permission, pattern, _rules_about(query.permission, layers))
         if action == "ask" or not is_allowed_by_rules(query, pattern, layers):
@@ -59,13 +66,13 @@ def open_patterns(query: Query, layers: Sequence[Ruleset]) -> list[str]:
 
 def is_allowed_by_rules(query: Query, pattern: str, layers: Sequence[Ruleset]) -> bool:
     """Return whether in every layer the deciding rule is strong enough to allow the pattern; `layers` all allow it."""
-    rules = [evaluate(query.permission, pattern, layer) for layer in layers]
+    rules = [evaluate(query.permission, pattern, layer, forms=query.forms.get(pattern, ())) for layer in layers]
     if pattern in query.steered and not all(_covers_steered(rule.pattern, pattern) for rule in rules):
         return False
     if pattern in query.by_user or pattern in query.steered:
         return all(not isinstance(rule, BuiltInRule) for rule in rules)
     if pattern in query.must_ask:
-        return pattern != "*" and all(rule.pattern == pattern for rule in rules)
+        return pattern != "*" and all(rule.pattern in query.texts(pattern) for rule in rules)
     return True
 
 
@@ -80,10 +87,10 @@ def is_granted(query: Query, pattern: str, grants: Iterable[Rule]) -> bool:
 
 def _grants_pattern(grant: Rule, pattern: str, query: Query) -> bool:
     if pattern in query.must_ask:
-        return grant.pattern == pattern
+        return grant.pattern in query.texts(pattern)
     if pattern in query.steered:
         return _covers_steered(grant.pattern, pattern)
-    return matches(grant.pattern, pattern)
+    return any(matches(grant.pattern, text) for text in query.texts(pattern))
 
 
 def _covers_steered(wildcard: str, pattern: str) -> bool:
@@ -116,6 +123,13 @@ def always_of(query: Query, undecided: Sequence[str]) -> list[str]:
     if not query.always_for:
         return list(query.always)
     return list(dict.fromkeys(grant for pattern in undecided for grant in query.always_for.get(pattern, ())))
+
+
+def with_forms(query: Query, forms: PathForms) -> Query:
+    """Return the query with the other spellings of its paths."""
+    found = {pattern: texts for pattern in query.patterns if (texts := forms.of(query.permission, pattern))}
+    also = [with_forms(one, forms) for one in query.also]
+    return replace(query, forms=found, also=also) if found or also else query
 
 
 def with_approvals(query: Query, approvals: Approvals) -> Query:

@@ -46,22 +46,23 @@ def grantable(names: Iterable[str], suffix: str = "") -> list[str]:
     return [f"{name}{suffix}" for name in names if "*" not in name and "?" not in name]
 
 
-def evaluate(permission: str, pattern: str, *rulesets: Sequence[Rule]) -> Rule:
+def evaluate(permission: str, pattern: str, *rulesets: Sequence[Rule], forms: Sequence[str] = ()) -> Rule:
     """Return the rule that decides; later rulesets win over earlier ones. Without a match: ask for the whole permission.
 
-    To read `.ENV` needs what `.env` needs as well, because some file systems ignore case.
+    `forms` are other spellings of the pattern: a rule that matches one of them matches. To read `.ENV` needs what `.env` needs as
+    well, because some file systems ignore case.
     """
     name = pattern.rpartition("/")[2]
     if permission == "read" and is_secret(name) and name != fold(name):
-        folded = pattern.removesuffix(name) + fold(name)
-        return most_restrictive(_evaluate(permission, one, rulesets) for one in (pattern, folded))
-    return _evaluate(permission, pattern, rulesets)
+        folded = [text.removesuffix(name) + fold(name) for text in (pattern, *forms) if text.endswith(name)]
+        return most_restrictive(_evaluate(permission, one, rulesets) for one in ((pattern, *forms), folded))
+    return _evaluate(permission, (pattern, *forms), rulesets)
 
 
-def _evaluate(permission: str, pattern: str, rulesets: Sequence[Sequence[Rule]]) -> Rule:
+def _evaluate(permission: str, texts: Sequence[str], rulesets: Sequence[Sequence[Rule]]) -> Rule:
     for ruleset in reversed(rulesets):
         for rule in reversed(ruleset):
-            if matches(rule.permission, permission) and matches(rule.pattern, pattern):
+            if matches(rule.permission, permission) and any(matches(rule.pattern, text) for text in texts):
                 return rule
     return Rule(permission=permission, pattern="*", action="ask")
 
@@ -81,12 +82,12 @@ def most_restrictive(rules: Iterable[Rule]) -> Rule:
     return max(rules, key=lambda rule: strictness(rule.action))
 
 
-def evaluate_layers(permission: str, pattern: str, layers: Sequence[Sequence[Rule]]) -> Rule:
+def evaluate_layers(permission: str, pattern: str, layers: Sequence[Sequence[Rule]], forms: Sequence[str] = ()) -> Rule:
     """Return the strictest decision of several rulesets that must all allow: an agent's and those of its parents.
 
     Without layers the decision is `ask`.
     """
-    return most_restrictive(evaluate(permission, pattern, layer) for layer in layers or [[]])
+    return most_restrictive(evaluate(permission, pattern, layer, forms=forms) for layer in layers or [[]])
 
 
 def disabled(tools: Iterable[str], ruleset: Sequence[Rule]) -> set[str]:

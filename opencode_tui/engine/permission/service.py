@@ -22,8 +22,10 @@ from opencode_tui.engine.permission.decision import (
     is_granted,
     open_patterns,
     with_approvals,
+    with_forms,
 )
 from opencode_tui.engine.permission.grants import NETWORK, Grants
+from opencode_tui.engine.permission.path_forms import PathForms
 from opencode_tui.engine.permission.policy import Policy
 from opencode_tui.schema.error import ConfigError, PermissionRefused, RejectedError
 from opencode_tui.schema.event.event import PermissionAsked, PermissionReplied
@@ -282,7 +284,7 @@ class CallPermission(Struct, frozen=True):
     """Sends the permission requests of one tool call; a tool receives an instance as its `ask`.
 
     Each request calls `layers` and reads the session's mode, so that changes apply immediately; `tool` is None for requests of a
-    slash command. `waiting` is entered while the user may have to reply.
+    slash command. `waiting` is entered while the user may have to reply. `forms` are the spellings of the project's paths.
     """
 
     service: PermissionService
@@ -291,6 +293,7 @@ class CallPermission(Struct, frozen=True):
     layers: Callable[[], Sequence[Ruleset]]
     policy: Policy
     waiting: Callable[[], AbstractContextManager[None]] = nullcontext
+    forms: PathForms | None = None
 
     async def __call__(
         self,
@@ -317,6 +320,8 @@ class CallPermission(Struct, frozen=True):
         """Return when the call is allowed; the query's session and call become those of this call. Raises PermissionRefused."""
         mode = await self.service.approvals(self.session_id)
         asked = replace(query, session_id=self.session_id, tool=self.tool)
+        if self.forms is not None:
+            asked = with_forms(asked, self.forms)
         policy = self.service.policy_of(mode, self.policy)
         with self.waiting():
             await self.service.ask(with_approvals(asked, mode), layers=self.layers(), policy=policy)

@@ -21,7 +21,8 @@ from opencode_tui.engine.command.commands import Commands
 from opencode_tui.engine.lazy import Lazy
 from opencode_tui.engine.permission.defaults import PermissionFolders
 from opencode_tui.engine.permission.grants import Grants
-from opencode_tui.engine.permission.ruleset import evaluate
+from opencode_tui.engine.permission.path_forms import PathForms, forms_of
+from opencode_tui.engine.permission.ruleset import evaluate, evaluate_layers
 from opencode_tui.engine.permission.service import PermissionService
 from opencode_tui.engine.plugin.plugins import Plugins
 from opencode_tui.engine.project.discover import Project
@@ -245,6 +246,16 @@ class FolderServices:
         )
 
     @cached_property
+    def _path_forms(self) -> PathForms:
+        """The spellings of the project's paths that rules may use."""
+        return forms_of(self.project.directory, self.project.worktree)
+
+    def _may_read(self, context: ToolContext, path: Path) -> bool:
+        """Return whether the read tool could show a file without asking."""
+        text = str(path)
+        return evaluate_layers("read", text, context.ask.rules(), self._path_forms.of("read", text)).action == "allow"
+
+    @cached_property
     def questions(self) -> QuestionService:
         """The questions of agents to the user."""
         return QuestionService(publish=self.core.publisher.publish, identifier=self.core.identifier)
@@ -292,7 +303,7 @@ class FolderServices:
             edited=edited,
             may_delegate=lambda agent_name: may(agent_name, "task", "*") != "deny",
             may_edit=lambda agent_name: may(agent_name, "edit", "*") != "deny",
-            readable=lambda context, path: may(context.agent, "read", str(path)) == "allow",
+            readable=self._may_read,
             instructions=DirectoryInstructions(store=core.store),
             skills=self.skills,
             outputs=SessionOutputs(store=core.store),

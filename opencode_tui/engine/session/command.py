@@ -18,6 +18,7 @@ from msgspec.structs import replace
 from opencode_tui.engine.agent.agents import AgentInfo
 from opencode_tui.engine.agent.registry import AgentRegistry
 from opencode_tui.engine.command.commands import INIT, Command, Commands, Piece, Prose, Snippet, SnippetShell, fill
+from opencode_tui.engine.permission.path_forms import forms_of
 from opencode_tui.engine.permission.policy import Policy
 from opencode_tui.engine.permission.service import CallPermission, PermissionService
 from opencode_tui.engine.plugin.hooks import Hooks
@@ -214,15 +215,16 @@ class SessionCommands:
 
     def _context(self, session_id: str, agent: AgentInfo, layers: Sequence[Ruleset], policy: Policy) -> ToolContext:
         """Return the tool context for the permission requests of snippets; it belongs to no call."""
-        permissions = self._services.permissions
+        permissions, folder, worktree = self._services.permissions, self._services.shell.folder, self._services.worktree
+        forms = forms_of(folder, worktree)
         return ToolContext(
             session_id=session_id,
             message_id="",
             call_id="",
             agent=agent.name,
-            directory=self._services.shell.folder,
-            worktree=self._services.worktree,
-            ask=CallPermission(permissions, session_id, None, lambda: layers, policy),
+            directory=folder,
+            worktree=worktree,
+            ask=CallPermission(permissions, session_id, None, lambda: layers, policy, forms=forms),
             progress=lambda _title, _metadata: None,
         )
 

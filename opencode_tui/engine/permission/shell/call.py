@@ -85,9 +85,9 @@ class Call(Struct, frozen=True):
         self.use(word, "rw")
         self.runner.findings.is_guess = False
 
-    def tree(self, word: Word, pattern: str = "*") -> None:
-        """Record that the command reads everything under a folder whose name matches."""
-        self.runner.findings.tree(word, self.state.folders, pattern)
+    def tree(self, word: Word, pattern: str = "*", *, shows_hidden: bool = True) -> None:
+        """Record that the command reads everything under a folder whose name matches; without hidden files, no secrets."""
+        self.runner.findings.tree(word, self.state.folders, pattern, shows_hidden=shows_hidden)
 
     def opaque(self) -> None:
         """Record that the effects of the command can't be determined in advance."""

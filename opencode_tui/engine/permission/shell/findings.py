@@ -71,6 +71,7 @@ class Findings(Struct):
     listed: str | None = None
     stages_all: bool = False
     inside: dict[str, Mode] = {}
+    below: dict[str, None] = {}
     outside: dict[tuple[Kind, str, str], Reason] = {}
     discards: dict[tuple[str, str], Reason] = {}
     command: str = ""
@@ -78,7 +79,7 @@ class Findings(Struct):
     _users: dict[str, str] = {}
     _resolved: dict[str, str] = {}
     _expanded: dict[str, list[str]] = {}
-    _searched: set[tuple[str, str]] = set()
+    _searched: set[tuple[str, str, bool]] = set()
 
     def path(self, word: Word, mode: Mode, folders: frozenset[str] | None, *, follows: bool = True) -> bool:
         """Record that a command uses the path that a word names, and return whether that path is known.
@@ -168,21 +169,26 @@ class Findings(Struct):
         folder, _, name = path.rpartition("/")
         return self.real(path) if name in ("", ".", "..") else f"{self.real(folder or '/').rstrip('/')}/{name}"
 
-    def tree(self, word: Word, folders: frozenset[str] | None, pattern: str = "*") -> None:
-        """Record the files with secrets under a folder whose files a command reads if their names match."""
+    def tree(
+        self, word: Word, folders: frozenset[str] | None, pattern: str = "*", *, shows_hidden: bool = True
+    ) -> None:
+        """Record the files under a folder whose files a command reads if their names match, and those with secrets."""
         if not word.known:
             return
         for path in self._absolute(word.text, folders):
             for folder in self._expand(path) if word.glob else [path]:
-                self._search(self.real(folder), pattern)
+                self._search(self.real(folder), pattern, shows_hidden=shows_hidden)
 
-    def _search(self, folder: str, pattern: str) -> None:
-        if (folder, pattern) in self._searched or not is_inside(folder, self.root):
+    def _search(self, folder: str, pattern: str, *, shows_hidden: bool) -> None:
+        if (folder, pattern, shows_hidden) in self._searched or not is_inside(folder, self.root):
             return
-        self._searched.add((folder, pattern))
+        self._searched.add((folder, pattern, shows_hidden))
         names = _BRACES.sub("*", pattern.casefold()).rpartition("/")[2]
         for path in self.filesystem.files_below(folder):
-            if is_secret(path) and fnmatch.fnmatchcase(posixpath.basename(path).casefold(), names):
+            if not fnmatch.fnmatchcase(posixpath.basename(path).casefold(), names):
+                continue
+            self.below[path] = None
+            if shows_hidden and is_secret(path):
                 self.swept[path] = None
 
     def _record_pattern(self, path: str, mode: Mode, *, follows: bool) -> None:

@@ -59,8 +59,8 @@ class Spec(Struct, frozen=True):
 
     `first`, `rest` and `last` are the roles of its operands; `last` only counts when there is more than one. `assumed` says that
     nothing is known about the command, so that unknown words and options count as paths. What `unpacks` may create links, so
-    that no later path is known. With `hosts` operands may be on another computer. What `runs_project` runs what files of the
-    project say.
+    that no later path is known. With `hosts` operands may be on another computer. What `searches` reads folders as a
+    whole, without hidden files. What `runs_project` runs what files of the project say.
     """
 
     rest: Role = Role.BOTH
@@ -73,6 +73,7 @@ class Spec(Struct, frozen=True):
     spreads: bool = False
     unpacks: bool = False
     hosts: bool = False
+    searches: bool = False
     runs_project: bool = False
 
 
@@ -164,14 +165,16 @@ def apply_spec(call: Call, spec: Spec) -> None:
         if role is Role.TREE or (spread and role in (Role.READ, Role.BOTH)):
             call.tree(word, pattern)
             role = Role.READ if role is Role.TREE else role
+        elif spec.searches and role is Role.READ:
+            call.tree(word, pattern, shows_hidden=False)
         if spec.hosts and _REMOTE.fullmatch(word.text):
             if not spec.network:
                 call.network()
                 call.need("network", "Copies files to or from another computer.")
             continue
         use_operand(call, word, role, assumed=spec.assumed)
-    if spread and not operands[1 if first else 0 :]:
-        call.tree(literal("."), pattern)
+    if (spread or spec.searches) and not operands[1 if first else 0 :]:
+        call.tree(literal("."), pattern, shows_hidden=spread)
 
 
 class Option(Struct, frozen=True):
@@ -387,7 +390,7 @@ ASSUMED = Spec(rest=Role.BOTH, assumed=True)
 UNLISTED = Spec(rest=Role.BOTH, assumed=True, opaque=True)
 """A command that is not listed."""
 
-_MARKS = frozenset({"net", "opaque", "spread", "assumed", "unpacks", "hosts", "project"})
+_MARKS = frozenset({"net", "opaque", "spread", "assumed", "unpacks", "hosts", "searches", "project"})
 
 
 def find_spec(name: str) -> Spec | None:
@@ -430,6 +433,7 @@ def _parse_spec(operands: str, options: str) -> Spec:
         spreads="spread" in words,
         unpacks="unpacks" in words,
         hosts="hosts" in words,
+        searches="searches" in words,
         runs_project="project" in words,
     )
 

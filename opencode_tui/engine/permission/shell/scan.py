@@ -70,10 +70,10 @@ class Scan(Struct, frozen=True):
     """The facts about a command line, in order of appearance.
 
     `outside` says why commands need the outside of the sandbox, `discards` what they discard at large, `inside` are the paths
-    inside the project that they use. `swept` are those of `sensitive` that are only read with a whole folder. `always` are
-    the patterns that can be granted permanently. `parsed` is false when bash's grammar may not accept the text. `renamed`: the
-    line may change what names of commands stand for, as an assignment of PATH does. `complete` is false where a limit ended the
-    scan, so that there may be further commands.
+    inside the project that they use, `below` the files of folders that they read as a whole. `swept` are those of `sensitive`
+    that are only read so. `always` are the patterns that can be granted permanently. `parsed` is false when bash's grammar may not
+    accept the text. `renamed`: the line may change what names of commands stand for, as an assignment of PATH does. `complete` is
+    false where a limit ended the scan, so that there may be further commands.
     """
 
     members: list[Member] = field(default_factory=list[Member])
@@ -85,6 +85,7 @@ class Scan(Struct, frozen=True):
     outside: list[Reason] = field(default_factory=list[Reason])
     discards: list[Reason] = field(default_factory=list[Reason])
     inside: list[ScannedPath] = field(default_factory=list[ScannedPath])
+    below: list[str] = field(default_factory=list[str])
     always: list[str] = field(default_factory=list[str])
     parsed: bool = True
     renamed: bool = False
@@ -130,6 +131,7 @@ def _result(findings: Findings, home: str, *, certain: bool) -> Scan:
         outside=[*findings.outside.values(), *_paths_outside(findings, home)],
         discards=list(findings.discards.values()),
         inside=[ScannedPath(path, mode) for path, mode in findings.inside.items()],
+        below=list(findings.below),
         always=list(dict.fromkeys(pattern for member in members for pattern in member.always)),
         parsed=certain,
         renamed=findings.renamed,

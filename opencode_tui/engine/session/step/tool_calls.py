@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from opencode_tui.engine.agent.agents import AgentInfo
 from opencode_tui.engine.lazy import Lazy
+from opencode_tui.engine.permission.path_forms import forms_of
 from opencode_tui.engine.permission.policy import Policy
 from opencode_tui.engine.permission.ruleset import evaluate
 from opencode_tui.engine.permission.service import CallPermission, PermissionService
@@ -303,6 +304,7 @@ class ToolCalls(Struct, frozen=True):
             layers=lambda: scope.layers,
             policy=scope.policy,
             waiting=waiting,
+            forms=forms_of(scope.directory, scope.worktree),
         )
         return ToolContext(
             session_id=scope.session_id,

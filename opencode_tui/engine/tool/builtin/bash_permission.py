@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from opencode_tui.engine.permission.command_decision import CommandPlan, CommandScope, plan_command
 from opencode_tui.engine.permission.decision import Query
+from opencode_tui.engine.permission.path_forms import forms_of
 from opencode_tui.engine.tool.tool import ToolContext
 from opencode_tui.schema.error import CommandRefusedError
 
@@ -59,6 +60,7 @@ def _plan(command: str, folder: Path, home: Path, context: ToolContext, tier: st
         roots=[os.path.realpath(one) for one in (context.directory, context.worktree) if str(one) != "/"],
         layers=context.ask.rules(),
         tier=tier,
+        forms=forms_of(context.directory, context.worktree),
     )
     return plan_command(found, scope)
 

@@ -7,6 +7,7 @@ from opencode_tui.engine.tool.search.glob_pattern import matcher, split_fixed
 from opencode_tui.engine.tool.search.search import (
     FileSearch,
     Readable,
+    ask_to_search,
     choose_location,
     first_readable,
     hidden_note,
@@ -41,12 +42,12 @@ class GlobTool:
         if pattern.startswith("/"):
             folder, pattern = split_fixed(pattern)
         location = await choose_location(folder, context)
-        await context.ask("glob", [arguments.pattern], always=["*"], metadata=arguments.model_dump(exclude_none=True))
+        await ask_to_search("glob", arguments.pattern, location, context, arguments)
         if not location.is_folder:
             raise ToolError(f"{location.path} is a file; give a folder, or read the file")
         files = await self._search.files(location.real, accept=matcher(pattern))
         ordered = await newest_first(location.real, files.paths)
-        shown, hidden = first_readable(ordered, readable_below(location, self._readable, context))
+        shown, hidden = first_readable(ordered, readable_below("glob", location, self._readable, context))
         is_cut = len(shown) + hidden < len(ordered) or files.more
         lines = [presentable(str(location.path / path)) for path in shown] or ["No files found"]
         notes = hidden_note(hidden)

@@ -16,6 +16,7 @@ from opencode_tui.engine.tool.search.search import (
     Match,
     Matches,
     Readable,
+    ask_to_search,
     choose_location,
     hidden_note,
     newest_first,
@@ -50,7 +51,7 @@ class GrepTool:
     async def run(self, arguments: GrepParameters, context: ToolContext) -> ToolResult:
         """Return the matching lines by file, at most 100."""
         location = await choose_location(arguments.path, context)
-        await context.ask("grep", [arguments.pattern], always=["*"], metadata=arguments.model_dump(exclude_none=True))
+        await ask_to_search("grep", arguments.pattern, location, context, arguments)
         if not location.is_folder:
             if not await asyncio.to_thread(location.real.is_file):
                 raise ToolError(f"{location.path} is a pipe, socket or device, not a file; it cannot be searched")
@@ -62,7 +63,7 @@ class GrepTool:
 
     async def _present(self, matches: Matches, pattern: str, location: Location, context: ToolContext) -> ToolResult:
         order = await newest_first(location.real, (match.path for match in matches.found))
-        readable = readable_below(location, self._readable if location.is_folder else None, context)
+        readable = readable_below("grep", location, self._readable if location.is_folder else None, context)
         rank = {path: number for number, path in enumerate(order) if readable is None or readable(path)}
         found = sorted(
             (match for match in matches.found if match.path in rank), key=lambda match: (rank[match.path], match.line)

@@ -14,6 +14,7 @@ from opencode_tui.engine.lsp.document import Document, column, line_of, path_of,
 from opencode_tui.engine.lsp.language_servers import LanguageServers
 from opencode_tui.engine.lsp.server import LanguageServer
 from opencode_tui.engine.lsp.symbols import flatten, objects, range_of
+from opencode_tui.engine.permission.ruleset import grantable
 from opencode_tui.engine.tool.location import Location, ask_outside, locate
 from opencode_tui.engine.tool.tool import Parameters, ToolContext, ToolResult, read_description
 from opencode_tui.schema.error import ToolError
@@ -76,6 +77,7 @@ class LspTool:
         """Return the lines that the server found; raises ToolError where there is no server, or it does not answer."""
         location = await locate(arguments.file_path, context)
         await ask_outside(location, context)
+        await context.ask("read", location.read_patterns, always=grantable(location.read_patterns))
         await context.ask(
             "lsp", ["*"], always=["*"], metadata={"operation": arguments.operation, "filePath": str(location.path)}
         )

@@ -14,10 +14,12 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from opencode_tui.engine.permission.path_forms import forms_of
+from opencode_tui.engine.permission.ruleset import evaluate_layers
 from opencode_tui.engine.tool.location import Location, ask_outside, locate
 from opencode_tui.engine.tool.search.glob_pattern import matcher
 from opencode_tui.engine.tool.search.ripgrep import find_ripgrep, run_search
-from opencode_tui.engine.tool.tool import ToolContext
+from opencode_tui.engine.tool.tool import Parameters, ToolContext
 from opencode_tui.programs import python_command
 from opencode_tui.schema.error import ToolError
 
@@ -150,9 +152,31 @@ async def choose_location(written: str | None, context: ToolContext) -> Location
     return location
 
 
-def readable_below(location: Location, readable: Readable | None, context: ToolContext) -> Callable[[str], bool] | None:
-    """Return the test for paths relative to a location."""
-    return None if readable is None else lambda path: readable(context, location.real / path)
+async def ask_to_search(
+    permission: str, pattern: str, location: Location, context: ToolContext, arguments: Parameters
+) -> None:
+    """Ask for a search; a rule that denies the location denies it too."""
+    forms = await asyncio.to_thread(forms_of, context.directory, context.worktree)
+    texts = [str(location.real), *forms.of("read", str(location.real))]
+    denied = [one for one in texts if evaluate_layers(permission, one, context.ask.rules()).action == "deny"]
+    metadata = arguments.model_dump(exclude_none=True)
+    await context.ask(permission, [pattern, *denied[:1]], always=["*"], metadata=metadata)
+
+
+def readable_below(
+    permission: str, location: Location, readable: Readable | None, context: ToolContext
+) -> Callable[[str], bool] | None:
+    """Return the test for paths relative to a location: reading them is allowed, and no rule for the search denies them."""
+    if readable is None:
+        return None
+    forms, layers = forms_of(context.directory, context.worktree), context.ask.rules()
+
+    def is_shown(path: str) -> bool:
+        found = location.real / path
+        texts = forms.of("read", str(found))
+        return evaluate_layers(permission, str(found), layers, texts).action != "deny" and readable(context, found)
+
+    return is_shown
 
 
 async def newest_first(root: Path, paths: Iterable[str]) -> list[str]:

@@ -1,0 +1,45 @@
+"""The spellings of a path: relative to the project, and absolute. A rule for files counts in each of them."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from msgspec import Struct
+
+_PERMISSIONS = ("read", "edit", "list")
+"""Permissions whose patterns are paths."""
+
+
+class PathForms(Struct, frozen=True):
+    """`base` is the folder that relative patterns start at, `roots` are the spellings of the project's folder; all absolute."""
+
+    base: str
+    roots: Sequence[str]
+
+    def of(self, permission: str, pattern: str) -> tuple[str, ...]:
+        """Return the other spellings of a path.
+
+        Some end with `/`, so that a rule for what is in a folder (`secrets/*`) holds for the folder as well.
+        """
+        if permission not in _PERMISSIONS or pattern == "*":
+            return ()
+        path = os.path.normpath(os.path.join(self.base, pattern))
+        inner = next((found for root in self.roots if (found := _below(path, root)) is not None), None)
+        found = [path] if inner is None else [inner, *(os.path.join(root, inner) for root in self.roots)]
+        texts = dict.fromkeys([pattern, *(text for text in found if text)])
+        folders = [f"{text.rstrip('/')}/" for text in texts] if permission != "edit" else []
+        return tuple(text for text in (*texts, *folders) if text != pattern)
+
+
+def forms_of(directory: Path, worktree: Path) -> PathForms:
+    """Return the spellings for a project; in a folder without a worktree they start at the folder. Blocks."""
+    base = str(directory if str(worktree) == "/" else worktree)
+    return PathForms(base=str(worktree), roots=list(dict.fromkeys((base, os.path.realpath(base)))))
+
+
+def _below(path: str, root: str) -> str | None:
+    """Return the path relative to a folder, "" for the folder itself; None outside."""
+    if path == root:
+        return ""
+    start = f"{root.rstrip('/')}/"
+    return path.removeprefix(start) if path.startswith(start) else None

@@ -26,7 +26,7 @@ from opencode_tui.schema.api.question import Question, QuestionRequest
 from opencode_tui.schema.event.event import QuestionAsked
 from opencode_tui.schema.permission import PermissionRequest, Reply, ToolCallRef
 from opencode_tui.schema.session.part import ToolPart
-from opencode_tui.text.permission import Act, always_of, choices_of, reasons_of, subject_of
+from opencode_tui.text.permission import Act, always_of, choices_of, reasons_of, subject_of, without_padding
 from opencode_tui.text.permission import title_of as question_of
 
 DISMISS = "dismiss"
@@ -101,7 +101,7 @@ def chosen_option(response: RequestPermissionResponse) -> str | None:
 def asked_call(request: PermissionRequest, part: ToolPart | None, root: str) -> ToolCallUpdate:
     """Return the call that a request is about, with what it would change and why it is asked."""
     call_id = request.tool.call_id if request.tool is not None else request.id
-    subject = subject_of(request, part)
+    subject = without_padding(subject_of(request, part))
     diffs = proposed_diffs(part, request.metadata, root) if part is not None else []
     content: list[Content] = [*diffs, text_content("\n".join(_explanation(request, subject, diffs, root)))]
     title = f"{part.tool}: {_first(subject)}" if part is not None and subject else None

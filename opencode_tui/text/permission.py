@@ -1,5 +1,6 @@
 """A permission question in words: what is asked, why, and what the keys do. All texts are raw: a client makes them safe."""
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal, cast
@@ -149,6 +150,12 @@ _NOUNS = {
 _NAMED_FILES = 3
 """Protected files up to which it is said what the command did with each."""
 
+_PADDING = 24
+"""Blanks in a row that a question counts instead of showing them."""
+
+_EMPTY = 3
+"""The same for empty lines."""
+
 _REPEATED = 3
 """Equal calls after which the engine asks."""
 
@@ -219,6 +226,17 @@ def subject_of(request: PermissionRequest, call: ToolPart | None) -> str:
             return path
         return "\n".join(pattern.removesuffix("/*") or "/" for pattern in request.patterns)
     return "\n".join(request.patterns)
+
+
+_BLANK = "[^\\S\n]|[\u2800\u3164\uffa0]"
+_BLANKS = re.compile(f"(?:{_BLANK}){{{_PADDING},}}")
+_EMPTY_LINES = re.compile(f"\n(?:(?:{_BLANK})*\n){{{_EMPTY},}}")
+
+
+def without_padding(text: str) -> str:
+    """Return a subject in which the number of blanks or empty lines is in place of many: they could hide what follows."""
+    shorter = _EMPTY_LINES.sub(lambda found: f"\n[{found.group().count(chr(10)) - 1} empty lines]\n", text)
+    return _BLANKS.sub(lambda found: f" [{len(found.group())} blanks] ", shorter)
 
 
 def short_source(source: str, places: Places | None) -> str:

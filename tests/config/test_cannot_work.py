@@ -182,6 +182,12 @@ STRANGE: list[tuple[str, dict[str, Any], str, str]] = [
     ("braces in a path", {"permission": {"read": {"*.{env,key}": "deny"}}}, "*.{env,key}", "braces"),
     ("a folder for its files", {"permission": {"edit": {"secrets/": "deny"}}}, "secrets/", "secrets/*"),
     ("an address without a scheme", {"permission": {"webfetch": {"a.org/*": "deny"}}}, "a.org/*", "https://"),
+    (
+        "an address whose host is open",
+        {"permission": {"webfetch": {"https://a.org*": "allow"}}},
+        "https://a.org*",
+        "other hosts",
+    ),
     ("a tool that needs edit", {"permission": {"write": "deny"}}, "permission.write", "edit"),
     ("a pattern for the language servers", {"permission": {"lsp": {"x": "deny"}}}, "permission.lsp", "never match"),
     ("an unknown primary tool", {"experimental": {"primary_tools": ["bsh"]}}, "experimental.primary_tools", "'bash'"),

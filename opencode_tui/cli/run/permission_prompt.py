@@ -30,6 +30,7 @@ from opencode_tui.text.permission import (
     sandbox_of,
     subject_of,
     title_of,
+    without_padding,
 )
 from opencode_tui.text.safe_text import make_safe
 
@@ -209,7 +210,7 @@ def _subject_lines(question: Question, style: Style) -> list[str]:
     room = (style.columns() or 80) - 4
     pieces = [
         piece
-        for line in subject_of(question.request, question.call).strip("\n").split("\n")
+        for line in without_padding(subject_of(question.request, question.call).strip("\n")).split("\n")
         for piece in wrap(make_safe(line.expandtabs(4)), room)
     ]
     return [style.paint(f"    {piece}", "bold") for piece in pieces]

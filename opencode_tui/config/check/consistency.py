@@ -207,6 +207,8 @@ def _pattern_fault(tool: str, pattern: str, agents: Set[str]) -> str:
         return fault
     if tool == "webfetch" and not _may_be_address(pattern):
         return "never matches: addresses start with https:// or http://; write them so, or start with *"
+    if tool == "webfetch" and (host := _OPEN_HOST.match(pattern)):
+        return f'also matches other hosts that begin so, as {host.group(1)}.example.org; write "{host.group()}/*"'
     if tool == "task" and pattern and not any(sign in pattern for sign in "*?") and pattern not in agents:
         return f"no agent of this name{_did_you_mean(pattern, agents)}"
     return ""
@@ -214,6 +216,7 @@ def _pattern_fault(tool: str, pattern: str, agents: Set[str]) -> str:
 
 _EDITING = ("write", "patch", "multiedit", "apply_patch")
 _OF_FILES = ("read", "edit", "list", "external_directory")
+_OPEN_HOST = re.compile(r"https?://([^/*?]*\w)(?=\*)", re.IGNORECASE)
 _CHOICE = re.compile(r"\{[^{}]*,[^{}]*\}")
 
 

@@ -93,7 +93,7 @@ def _resolve(written: str, context: ToolContext) -> Location:
     joined = os.path.join(context.directory, os.path.expanduser(written) if written.startswith("~/") else written)
     path = Path(os.path.normpath(joined))
     try:
-        real = Path(os.path.realpath(joined))
+        real = Path(_real_path(joined))
         is_folder = real.is_dir()
     except OSError as error:
         raise ToolError(f"{path} cannot be resolved ({error.strerror}); give another path") from error
@@ -105,6 +105,14 @@ def _resolve(written: str, context: ToolContext) -> Location:
         is_inside=is_inside(real, context),
         is_folder=is_folder,
     )
+
+
+def _real_path(path: str) -> str:
+    """Return a path with all links resolved, of which the end may be missing. Raises OSError where a link cannot be resolved."""
+    try:
+        return os.path.realpath(path, strict=True)
+    except (FileNotFoundError, NotADirectoryError):
+        return os.path.realpath(path)
 
 
 def _relative(path: Path, context: ToolContext) -> str:

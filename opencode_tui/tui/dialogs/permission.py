@@ -24,6 +24,7 @@ from opencode_tui.text.permission import (
     sandbox_of,
     subject_of,
     title_of,
+    without_padding,
 )
 from opencode_tui.text.safe_text import screen_line, screen_lines
 from opencode_tui.tui.dialogs.panel import Line, Panel, PanelKey
@@ -220,7 +221,7 @@ class PermissionPanel(Panel):
         bold = self.look.palette.style("text", "surface", bold=True)
         return [
             [("  " + line[start:end], bold)]
-            for line in screen_lines(self.case.subject.strip("\n"))
+            for line in screen_lines(without_padding(self.case.subject.strip("\n")))
             for start, end in breaks(line, room - 2)
         ]
 

@@ -43,6 +43,10 @@ _HARMLESS_EXPANSION = re.compile(
 )
 """Expansions in which bash evaluates no text: pieces of a value, replacements, alternatives."""
 
+_NAMED = re.compile(r"\$\{\w+\}")
+_EVALUATED_INSIDE = re.compile(r"\$(?:\{|\[|\(\()")
+"""An expansion in a pattern or an alternative that is more than a name; the grammar takes some of them for text."""
+
 _BEGINS_NO_OPTION = re.compile(
     r"\$\((?:git (?:branch --show-current|(?:rev-parse|symbolic-ref|describe)(?: [\w/@^~-]+)*)|date(?: [+\w%:-]+)?)\)"
 )
@@ -288,6 +292,8 @@ class Expander:
             self._encode(inner, state)
         if _LENGTH.fullmatch(text):
             return "0"
+        if _EVALUATED_INSIDE.search(_NAMED.sub("", text[2:])):
+            self._substitutions.mark_steered()
         found = _DEFAULT.fullmatch(text)
         if found is None:
             if not _HARMLESS_EXPANSION.fullmatch(text):

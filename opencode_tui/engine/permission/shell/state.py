@@ -47,6 +47,7 @@ FOLDER_LIMIT = 8
 VALUE_LIMIT = 4_096
 """Maximum length of a variable's value that is followed, in characters."""
 
+_NUMBER = re.compile(r"-?\d+")
 _NUMERIC = names("? $ # UID EUID PPID")
 """Variables that are numbers and that a script can't assign or unset."""
 
@@ -58,7 +59,8 @@ class State(Struct):
     """`folders` is where the shell may be now; `after_failure` is where it is if the last command failed.
 
     `cannot_fail` is true if the last command cannot have failed in a way that matters for the folder; `passing` is for a shell that
-    ends after one command, so that a `cd` in it has no effect. Variables hold their text, unknown pieces as `UNKNOWN`.
+    ends after one command, so that a `cd` in it has no effect. Variables hold their text, unknown pieces as `UNKNOWN`; `texts` are
+    those that ever had another value than a number.
     """
 
     home: str
@@ -68,6 +70,7 @@ class State(Struct):
     passing: bool = False
     starts_jobs: bool = False
     variables: dict[str, str] = {}
+    texts: set[str] = set()
     stack: tuple[Folders, ...] = ()
 
     @property
@@ -82,6 +85,7 @@ class State(Struct):
             folders=self.folders,
             after_failure=self.folders,
             variables=dict(self.variables),
+            texts=self.texts,
             stack=self.stack,
             starts_jobs=self.starts_jobs,
         )
@@ -105,7 +109,13 @@ class State(Struct):
 
     def assign(self, name: str, value: str) -> None:
         """Set a variable; a value too long to follow is unknown."""
+        if not _NUMBER.fullmatch(value):
+            self.texts.add(name)
         self.variables[name] = value if len(value) <= VALUE_LIMIT else UNKNOWN
+
+    def is_number(self, name: str) -> bool:
+        """Return whether a variable can only be a number, in which bash evaluates nothing."""
+        return name in _NUMERIC or (name in self.variables and name not in self.texts)
 
     def merge_variables(self, before: Mapping[str, str]) -> bool:
         """Make every variable unknown that is not as before, and return whether there is one."""

@@ -192,8 +192,8 @@ class Walker:
             if current.type == "variable_name":
                 value = state.variable(node_text(current))
                 self.evaluate(value, state)
-                if evaluates and not _NUMBER.fullmatch(value):
-                    self.mark_opaque()
+                if evaluates and not _NUMBER.fullmatch(value) and not state.is_number(node_text(current)):
+                    self.mark_steered()
 
     def _test(self, node: "Node", state: State) -> None:
         """Record the commands that `[[ … ]]` or `(( … ))` runs and the files that it tests."""

@@ -282,6 +282,23 @@ async def test_undo_reverts_what_a_confined_command_changed_by_its_end(
     assert (folder / "a.py").read_text() == "x = 1\n"
 
 
+async def test_a_file_with_secrets_stays_hidden_when_it_is_replaced_while_a_command_runs(
+    environ: dict[str, str], folder: Path
+) -> None:
+    (folder / ".env").write_text("KEY=old")
+    (folder / "look").write_text(
+        f"echo ready; {UNTIL_GO}; while cat .env; do sleep 0.02; done; echo hidden; sleep 4007"
+    )
+    async with opened(environ, folder, settings=confined("bubblewrap", environ)) as world:
+        wait = call("bash_output", id="bg1", wait=20, filter="ready")
+        session = await world.prompt(f"go {start('sh ./look')} {wait}")
+        (folder / "new").write_text("KEY=new")
+        (folder / "new").replace(folder / ".env")
+        (folder / "go").touch()
+        await world.prompt(f"look {call('bash_output', id='bg1', wait=20, filter='hidden')}", session=session)
+        assert "hidden" in await output_of(world, session)
+
+
 DATABASE = f"exec 5>db; echo 1 >&5; echo ready; {UNTIL_GO}; echo 2 >&5; sleep 4015"
 BESIDE = "echo c > other; touch go; until [ $(wc -l < db) = 2 ]; do sleep 0.02; done"
 

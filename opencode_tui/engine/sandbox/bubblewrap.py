@@ -9,6 +9,10 @@ disk, except folders in that temp folder.
 - A **hidden** file is covered by a device on a mount without devices: opening that fails with "permission denied" for every user,
   with any capability and in a nested user namespace, and no tool mistakes it for an empty file. A hidden folder is covered by an
   empty one without permissions.
+- **Two stages**: bubblewrap resolves the source and the target of a mount by name, and creates missing targets, while it still
+  reaches the whole disk. Another command may swap what is inside a writable folder with a link meanwhile. A second bubblewrap
+  inside the first therefore mounts what is there: it reaches nothing but what commands may reach. Where a system allows only one
+  (`Policy.is_flat`), the comparison before the start (`mounts.py`) is all that holds.
 - **Users**: with CAP_SYS_ADMIN (root), no user namespace is made, because inside one root could not write files of other users, as
   in a container with a mounted project; the command keeps the capabilities that concern owners and modes of files. Otherwise the
   command runs in a user namespace of its own, without capabilities.
@@ -22,11 +26,13 @@ disk, except folders in that temp folder.
 
 import os
 import sys
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Literal
+
+from msgspec import Struct
 
 from opencode_tui import programs
+from opencode_tui.engine.sandbox.mounts import Access, Mount
 from opencode_tui.engine.sandbox.policy import RELAY_PORT, Policy
 from opencode_tui.engine.sandbox.secret_files import SYSTEM_SECRETS
 
@@ -40,6 +46,7 @@ _FILE_CAPABILITIES = ("CAP_CHOWN", "CAP_FOWNER", "CAP_FSETID")
 _RESOLVER = Path("/etc/resolv.conf")
 
 _HOLD = """exec 3<&0
+echo ready >&2; read -r _ <&3 || exit
 { read -r _ <&3; while :; do kill -9 -1; sleep 0.02; done; } </dev/null >/dev/null 2>&1 &
 (exec "$@" </dev/null 2>&1 3<&-)
 code=$?
@@ -49,11 +56,24 @@ exit "$code"
 """
 """The supervisor, process 1 of the namespace: signals do not end it, and its end kills all other processes there.
 
+It starts nothing before it gets a line: until then the mounts are compared.
 Its child kills everything when standard input is closed, again and again because the program may not have started yet: nothing else
 would where this program was killed before bwrap asked the kernel to end with it.
 """
 
-Access = Literal["read", "write", "hide"]
+_GATE = 'echo; read -r _ || exit; exec "$@"'
+"""Starts a program that keeps its standard streams: prints a line when the namespace is ready, and waits for one."""
+
+LOADER = "LD_"
+"""Variables by which programs load libraries: the project's would run in bubblewrap itself, outside."""
+
+
+class Plan(Struct, frozen=True):
+    """A command line, where in it options can be added that name descriptors, and the mounts that it makes."""
+
+    argv: tuple[str, ...]
+    options_at: int
+    mounts: tuple[Mount, ...]
 
 
 def find_program(environ: Mapping[str, str], folder: Path) -> str | None:
@@ -62,21 +82,39 @@ def find_program(environ: Mapping[str, str], folder: Path) -> str | None:
     return programs.find_program("bwrap", {**environ, "PATH": path}, folder)
 
 
-def command(policy: Policy, argv: Sequence[str], folder: Path) -> list[str]:
-    """Return the command line that runs a program under the supervisor (`hold`) in the namespaces of the policy.
+def plan(policy: Policy, argv: Sequence[str], folder: Path, *, is_held: bool = True) -> Plan:
+    """Return how a program is run in the namespaces of the policy, held until its mounts are compared. Reads the file system.
 
-    Raises FileNotFoundError when bwrap is missing, or lies where a confined command could have written it.
+    With `is_held` under the supervisor (`hold`); else it keeps its standard streams, the namespaces end with it, the policy has no
+    proxy, and `_GATE` says how it is held. A path that is missing now is left out, never created. Raises FileNotFoundError when
+    bwrap is missing, or lies where a confined command could have written it.
     """
-    held = hold(argv) if policy.proxy is None else _hold_with_relay(argv)
-    return [_safe_program(policy, folder), *arguments(policy, folder), "--as-pid-1", "--", *held]
-
-
-def plain_command(policy: Policy, argv: Sequence[str], folder: Path) -> list[str]:
-    """Return the command line that runs a program, which keeps its standard streams, in the namespaces of a policy without a proxy.
-
-    The namespaces end with the program. Raises FileNotFoundError as `command` does.
-    """
-    return [_safe_program(policy, folder), *arguments(policy, folder), "--", *argv]
+    program = _safe_program(policy, folder)
+    loader = [f"{name}={value}" for name, value in policy.environ.items() if name.startswith(LOADER)]
+    argv = ["/usr/bin/env", *loader, *argv] if loader else argv
+    if not is_held:
+        held = ["--", "/bin/sh", "-c", _GATE, "sh", *argv]
+    else:
+        held = ["--as-pid-1", "--", *(hold(argv) if policy.proxy is None else _hold_with_relay(argv))]
+    inner = os.path.realpath(program)
+    hidden = _real(policy.hidden)
+    protected = [path for path in _real(policy.read_only) if _is_below(path, policy.write)]
+    ancestors = {one for path in protected for one in path.parents if _is_below(one, policy.write)}
+    access = dict(_accesses(policy, Path(inner), protected, ancestors, hidden))
+    guards = {path for path, one in access.items() if one == "hide"}.union(protected, ancestors)
+    late = [path for path in access if path in guards or _is_below(path, hidden)]
+    view = _view(policy, folder, access, [path for path in access if path not in late])
+    limits = [*_limits(policy, access, late), "--chdir", str(folder), *held]
+    spaces = _namespaces(policy)
+    if policy.is_flat:
+        command = [program, *spaces, *_new_proc(policy), *view]
+    else:
+        users = [] if _keeps_user(policy) else ["--unshare-user"]
+        command = [program, "--die-with-parent", *users, "--bind", "/proc", "/proc", *view, "--", inner]
+        limits = [*spaces, "--dev-bind", "/", "/", *_new_proc(policy), *limits]
+    temp = () if TEMP in access else (Mount(str(TEMP), str(policy.temp), "write"),)
+    mounts = (Mount(str(path), str(path), access[path], path in guards) for path in access)
+    return Plan((*command, *limits), 1 if policy.is_flat else len(command), (*temp, *mounts))
 
 
 def _safe_program(policy: Policy, folder: Path) -> str:
@@ -89,7 +127,8 @@ def _safe_program(policy: Policy, folder: Path) -> str:
 def hold(argv: Sequence[str]) -> list[str]:
     """Return the command line of the supervisor that runs a program and outlives it while it has left processes behind.
 
-    It expects the program's output as standard output. Where processes remain, it writes the exit code as a line to standard error
+    It expects the program's output as standard output. It writes the line "ready" to standard error and waits for a line from
+    standard input before it starts the program. Where processes remain, it writes the exit code as a line to standard error
     and waits until standard input is closed or it is killed; else it ends at once with the exit code (128 + n for a signal n). When
     standard input is closed while the program runs, everything ends.
     """
@@ -102,28 +141,47 @@ def _hold_with_relay(argv: Sequence[str]) -> list[str]:
     return [os.path.realpath(sys.executable), "-I", "-S", "-c", source, _PROXY, str(RELAY_PORT), *argv]
 
 
-def arguments(policy: Policy, folder: Path) -> list[str]:
-    """Return the options of bwrap. Reads the file system: a path that is missing now is left out, never created."""
-    access = dict(_accesses(policy))
-    covers = _covers(access)
-    hidden = [path for path in access if access[path] == "hide" and path.is_dir()]
-    keeps_user = has_admin_capability() and not policy.shares_proc
-    proc = [Path("/proc")] if keeps_user else []  # with the settings of the kernel, which root owns
+def _namespaces(policy: Policy) -> list[str]:
+    users = _as_root(policy) if _keeps_user(policy) else ("--unshare-user", "--cap-drop", "ALL")
     # fmt: off
     return [
         "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--die-with-parent", "--new-session",
-        *([] if policy.network == "full" else ["--unshare-net"]),
-        *(["--ro-bind", "/proc", "/proc"] if policy.shares_proc else ["--proc", "/proc"]),
-        *(_as_root(policy) if keeps_user else ["--unshare-user", "--cap-drop", "ALL"]),
+        *([] if policy.network == "full" else ["--unshare-net"]), *users,
+    ]
+    # fmt: on
+
+
+def _new_proc(policy: Policy) -> list[str]:
+    return ["--ro-bind", "/proc", "/proc"] if policy.shares_proc else ["--proc", "/proc"]
+
+
+def _view(policy: Policy, folder: Path, access: Mapping[Path, Access], paths: Sequence[Path]) -> list[str]:
+    """Return the options that make what commands may reach: paths that no command can replace, as no folder around is writable."""
+    covers = _covers(access)
+    # fmt: off
+    return [
         "--dev", "/dev", "--perms", "1777", "--tmpfs", "/dev/shm",
         "--bind", str(policy.temp), str(TEMP), *(word for path in covers for word in ("--tmpfs", str(path))),
         *_links(access, policy, folder),
-        *(word for path in sorted(access, key=_depth) for word in _mount(path, access)),
+        *(word for path in sorted(paths, key=_depth) for word in _mount(path, access)),
         *([] if policy.proxy is None else ["--ro-bind", str(policy.proxy), _PROXY]),
-        *(word for path in (*hidden, *covers, *proc, Path("/")) for word in ("--remount-ro", str(path))),
-        "--chdir", str(folder),
+        *(word for path in (*covers, Path("/")) for word in ("--remount-ro", str(path))),
     ]
     # fmt: on
+
+
+def _limits(policy: Policy, access: Mapping[Path, Access], paths: Sequence[Path]) -> list[str]:
+    """Return the options that restrict what is inside of writable folders."""
+    hidden = [path for path in paths if access[path] == "hide" and path.is_dir()]
+    proc = [Path("/proc")] if _keeps_user(policy) else []  # with the settings of the kernel, which root owns
+    return [
+        *(word for path in sorted(paths, key=_depth) for word in _mount(path, access)),
+        *(word for path in (*hidden, *proc) for word in ("--remount-ro", str(path))),
+    ]
+
+
+def _keeps_user(policy: Policy) -> bool:
+    return has_admin_capability() and not policy.shares_proc
 
 
 def has_admin_capability() -> bool:
@@ -145,31 +203,51 @@ def _as_root(policy: Policy) -> Iterator[str]:
         yield from ("--cap-add", "CAP_DAC_OVERRIDE")
 
 
-def _accesses(policy: Policy) -> Iterator[tuple[Path, Access]]:
-    """Yield each path to mount; a later one of the same path replaces an earlier one.
+def _accesses(
+    policy: Policy, program: Path, protected: Collection[Path], ancestors: Collection[Path], hidden: Collection[Path]
+) -> Iterator[tuple[Path, Access]]:
+    """Yield each path to mount; a later one of the same path replaces an earlier one. `program` is that of bubblewrap.
 
     A readable path inside a writable one is left out: it would become read-only, as a virtual environment of the project on PATH.
     """
     needed = [_RESOLVER.resolve()] if policy.network == "full" else []
     needed += [] if policy.proxy is None else [Path(sys.base_prefix).resolve()]
-    protected = dict.fromkeys(path for path in policy.read_only if path.exists())
+    needed += [] if policy.is_flat else [program]
     write = dict.fromkeys(path for path in policy.write if path.exists() and not _is_below(path, protected))
     read = dict.fromkeys((*policy.read, *needed))
     for path in read:
         if path.exists() and not _is_below(path, read | write):
             yield path, "read"
     for path in write:
+        if not _is_below(path, write) or _is_below(path, hidden):
+            yield path, "write"
+    for path in ancestors:
         yield path, "write"
     for path in protected:
-        for ancestor in path.parents:
-            if _is_below(ancestor, write):
-                yield ancestor, "write"
-    for path in protected:
-        if not _is_below(path, policy.hidden):
+        if not _is_below(path, hidden):
             yield path, "read"
-    for path in (*policy.hidden, *SYSTEM_SECRETS.find()):
-        if path.exists() and not _is_below(path, policy.hidden):
+    for path in (*hidden, *SYSTEM_SECRETS.find()):
+        if path.exists() and not _is_below(path, hidden) and (path in read or _is_below(path, read | write)):
             yield path, "hide"
+
+
+def _real(paths: Sequence[Path]) -> list[Path]:
+    """Return the existing paths, for a link what it leads to.
+
+    A protected link that leads elsewhere protects nothing, and must mount nothing: a command may have made it.
+    """
+    folders: dict[Path, str] = {}
+    found: dict[Path, None] = {}
+    for path in paths:
+        folder = folders.get(path.parent)
+        if folder is None:
+            folder = folders[path.parent] = os.path.realpath(path.parent)
+        name = os.path.join(folder, path.name)
+        if os.path.islink(name):
+            name = os.path.realpath(name)
+        if os.path.exists(name):
+            found[Path(name)] = None
+    return list(found)
 
 
 def _mount(path: Path, accesses: Mapping[Path, Access]) -> list[str]:

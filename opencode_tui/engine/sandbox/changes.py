@@ -59,6 +59,8 @@ class Change(Struct, frozen=True):
 
     path: Path
     kind: Literal["created", "changed", "deleted"]
+    is_mixed: bool = False
+    """Whether the file was also replaced from outside meanwhile, so that the change may be the user's."""
 
 
 class _Folder(Struct, frozen=True):

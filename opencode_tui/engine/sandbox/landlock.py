@@ -11,6 +11,7 @@ by one who owns them; Unix sockets outside that have a path accept connections; 
 pseudo-terminals: the folder that would hold them also holds the user's terminals, whose input a command could read.
 """
 
+import errno
 import os
 import stat
 import struct
@@ -22,6 +23,7 @@ from pathlib import Path
 import psutil
 
 from opencode_tui.engine.sandbox import seccomp
+from opencode_tui.engine.sandbox.mounts import Tree, opened
 from opencode_tui.engine.sandbox.policy import Policy
 from opencode_tui.engine.sandbox.seccomp import call, call_prctl
 from opencode_tui.engine.sandbox.secret_files import SYSTEM_SECRETS
@@ -45,7 +47,7 @@ _WRITE = _CHANGE | _MAKE_SYM | _REFER | _TRUNCATE | _IOCTL_DEV
 """No devices: root could make one of the disk."""
 _FILE_ONLY = _EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE | _IOCTL_DEV
 _DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
-_SHARED_MEMORY = "/dev/shm"
+_SHARED_MEMORY = os.path.realpath("/dev/shm")
 
 
 def version() -> int:
@@ -116,8 +118,9 @@ def _restrict(policy: Policy, supported: int) -> None:
     packed = struct.pack(f"={len(attributes)}Q", *attributes)
     ruleset = call(_CREATE_RULESET, packed, len(packed), 0)
     try:
-        for path, rights in _rules(policy):
-            _allow(ruleset, path, rights & handled)
+        with opened("/") as tree:
+            for path, rights in _rules(policy):
+                _allow(ruleset, tree, path, rights & handled)
         if isinstance(policy.proxy, int):
             call(_ADD_RULE, ruleset, _NET_PORT, struct.pack("=QQ", _CONNECT_TCP, policy.proxy), 0)
         call_prctl(_NO_NEW_PRIVILEGES, 1)
@@ -167,12 +170,16 @@ def _droppable_capabilities() -> tuple[int, ...]:
     return tuple(found)
 
 
-def _allow(ruleset: int, path: str, rights: int) -> None:
-    """Add a rule; a path that is missing needs none."""
+def _allow(ruleset: int, tree: Tree, path: str, rights: int) -> None:
+    """Add a rule for a real path; one that is missing needs none."""
     try:
-        descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
+        descriptor = tree.open(path)
     except FileNotFoundError:
         return
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.ENOTDIR):  # another command has just put a link there
+            return
+        raise
     try:
         if not stat.S_ISDIR(os.fstat(descriptor).st_mode):
             rights &= _FILE_ONLY

@@ -4,12 +4,15 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from msgspec import Struct
 
 from opencode_tui.engine.sandbox.policy import Policy
 from opencode_tui.engine.sandbox.tier import Tier
+
+if TYPE_CHECKING:
+    from opencode_tui.engine.sandbox.mounts import Mounts
 
 T = TypeVar("T")
 
@@ -26,6 +29,14 @@ class Launch(Struct, frozen=True):
     """A filter of system calls that the program gets from a descriptor with its option `--seccomp`."""
     is_held: bool = False
     """Whether a supervisor in a namespace of its own starts the program (`bubblewrap.hold` says how to talk to it)."""
+    options_at: int = 1
+    """Where in `argv` the options are added that name descriptors."""
+    mounts: "Mounts | None" = None
+    """What is compared before the program starts, and watched; the program waits until then (`bubblewrap.plan`)."""
+
+    def with_options(self, *options: str) -> tuple[str, ...]:
+        """Return the argument list with more options of bubblewrap."""
+        return (*self.argv[: self.options_at], *options, *self.argv[self.options_at :])
 
 
 def plan_launch(tier: Tier, policy: Policy, argv: Sequence[str], folder: Path, *, is_held: bool = True) -> Launch:
@@ -35,11 +46,19 @@ def plan_launch(tier: Tier, policy: Policy, argv: Sequence[str], folder: Path, *
     """
     if tier == "bubblewrap":
         from opencode_tui.engine.sandbox import bubblewrap, seccomp
+        from opencode_tui.engine.sandbox.mounts import Mounts
 
-        environ = {**policy.environ, **_temp_variables(policy.environ, "/tmp")}
-        make = bubblewrap.command if is_held else bubblewrap.plain_command
-        command = tuple(make(policy, argv, folder))
-        return Launch(command, environ, folder, filter=seccomp.assemble_key_filter(), is_held=is_held)
+        plan = bubblewrap.plan(policy, argv, folder, is_held=is_held)
+        own = {name: value for name, value in policy.environ.items() if not name.startswith(bubblewrap.LOADER)}
+        return Launch(
+            plan.argv,
+            {**own, **_temp_variables(own, "/tmp")},
+            folder,
+            filter=seccomp.assemble_key_filter(),
+            is_held=is_held,
+            options_at=plan.options_at,
+            mounts=Mounts(plan.mounts),
+        )
     environ = {**policy.environ, **_temp_variables(policy.environ, str(policy.temp))}
     if tier == "landlock":
         from opencode_tui.engine.sandbox import landlock

@@ -1,20 +1,24 @@
 """Confined programs with pipes for their standard streams: programs that help with the project, as language servers do.
 
-They need no supervisor (`Launch.is_held`): nobody asks what they leave behind, and bubblewrap's namespace ends with them.
+They need no supervisor (`Launch.is_held`): nobody asks what they leave behind, and bubblewrap's namespace ends with them. In tier A
+they start when their mounts have been compared, and end when a file cannot be hidden from them any more (`mounts.py`).
 """
 
 import asyncio
+import logging
 import os
 import signal
 import subprocess
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from pathlib import Path
 from typing import IO, NamedTuple
 
 from opencode_tui.cancellation import run_to_completion
 from opencode_tui.engine.sandbox.launch import Launch, run_on_thread
+from opencode_tui.engine.sandbox.mounts import Mounts, child_pid, wait_for_end
+
+logger = logging.getLogger(__name__)
 
 
 class _Output(NamedTuple):
@@ -31,7 +35,9 @@ class PipedProcess:
         stdin: asyncio.StreamWriter,
         stdout: "_Output",
         stderr: "_Output",
+        mounts: Mounts | None = None,
     ) -> None:
+        """`mounts` are those to watch; they are closed at the end."""
         self.stdin = stdin
         self.stdout = stdout.reader
         self.stderr = stderr.reader
@@ -41,6 +47,14 @@ class PipedProcess:
         loop = asyncio.get_running_loop()
 
         def wait() -> None:
+            if mounts is not None:
+                if ended := wait_for_end(mounts, process.pid):
+                    logger.warning(
+                        "%s was replaced from outside, so a program that must not read it was ended", *ended[:1]
+                    )
+                    with suppress(ProcessLookupError):
+                        os.killpg(process.pid, signal.SIGKILL)
+                mounts.close()
             process.wait()
             with suppress(RuntimeError):  # the loop is closed
                 loop.call_soon_threadsafe(self._ended.set)
@@ -88,27 +102,37 @@ class PipedProcess:
 async def start_piped(launch: Launch) -> PipedProcess:
     """Start a program as its launch says. Raises OSError when it cannot be started."""
     started: list[subprocess.Popen[bytes]] = []
+    info, info_end = os.pipe()
     try:
         if launch.confine is None:  # bubblewrap ends with the thread that started it: with this one
-            started.append(_spawn(launch))
+            started.append(_spawn(launch, info_end))
         else:
-            await run_to_completion(asyncio.to_thread(run_on_thread, lambda: started.append(_spawn(launch))))
+            await run_to_completion(asyncio.to_thread(run_on_thread, lambda: started.append(_spawn(launch, info_end))))
         [process] = started
         assert process.stdin is not None
         assert process.stdout is not None
         assert process.stderr is not None
         stdin = await _write_pipe(process.stdin)
         stdout, stderr = await _read_pipe(process.stdout), await _read_pipe(process.stderr)
+        mounts = launch.mounts
+        if mounts is not None and await stdout.reader.read(1):  # else bubblewrap has failed, and reports it as an error
+            mounts.verify(child_pid(info))
+            stdin.write(b"\n")
     except BaseException:
+        if launch.mounts is not None:
+            launch.mounts.close()
         for process in started:
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             await run_to_completion(asyncio.to_thread(process.wait))
         raise
-    return PipedProcess(process, stdin, stdout, stderr)
+    finally:
+        os.close(info)
+        os.close(info_end)
+    return PipedProcess(process, stdin, stdout, stderr, mounts)
 
 
-def _spawn(launch: Launch) -> "subprocess.Popen[bytes]":
+def _spawn(launch: Launch, info: int) -> "subprocess.Popen[bytes]":
     if launch.confine is not None:
         launch.confine()
     passed: list[int] = []
@@ -118,20 +142,19 @@ def _spawn(launch: Launch) -> "subprocess.Popen[bytes]":
             passed.append(reading)
             os.write(writing, launch.filter)
             os.close(writing)
-        return _popen(launch.argv, passed, launch.folder, launch.environ)
+            options = ("--seccomp", str(reading), "--info-fd", str(info))
+            return _popen(launch.with_options(*options), (reading, info), launch)
+        return _popen(launch.argv, (), launch)
     finally:
         for descriptor in passed:
             os.close(descriptor)
 
 
-def _popen(
-    argv: Sequence[str], passed: Sequence[int], folder: Path, environ: Mapping[str, str]
-) -> "subprocess.Popen[bytes]":
-    options = [word for descriptor in passed for word in ("--seccomp", str(descriptor))]
+def _popen(argv: Sequence[str], passed: Sequence[int], launch: Launch) -> "subprocess.Popen[bytes]":
     return subprocess.Popen(
-        (argv[0], *options, *argv[1:]),
-        cwd=folder,
-        env=environ,
+        argv,
+        cwd=launch.folder,
+        env=launch.environ,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

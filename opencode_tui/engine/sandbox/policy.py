@@ -33,5 +33,7 @@ class Policy(Struct, frozen=True):
     """Names of readable and writable paths that lead through links."""
     shares_proc: bool = False
     """Tier A without a `/proc` of its own: the command sees the command lines of processes outside."""
+    is_flat: bool = False
+    """Tier A where bubblewrap cannot run inside bubblewrap."""
     proxy: Path | int | None = None
     """The Unix socket of the proxy, or its port on 127.0.0.1."""

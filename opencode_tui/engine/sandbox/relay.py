@@ -18,6 +18,9 @@ _PIECE_BYTES = 64 * 1024
 def main(path: str, port: str, *argv: str) -> None:
     """Run the program and end with its code, once its remaining processes may end."""
     server = socket.create_server(("127.0.0.1", int(port)), backlog=256)
+    os.write(2, b"ready\n")
+    if not os.read(0, 1):
+        return
     child = os.fork()
     if not child:
         _execute(argv)

@@ -9,6 +9,7 @@ import socket
 import threading
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 from secrets import token_hex
@@ -24,6 +25,7 @@ from opencode_tui.engine.sandbox import folders
 from opencode_tui.engine.sandbox.caches import Caches, find_caches
 from opencode_tui.engine.sandbox.changes import BEFORE_S, Change, ProjectFiles, ProtectedState, compare, undo
 from opencode_tui.engine.sandbox.environment import Secrets
+from opencode_tui.engine.sandbox.git_settings import same_but_tracking
 from opencode_tui.engine.sandbox.launch import Launch, plan_launch
 from opencode_tui.engine.sandbox.own_program import OwnProgram, find_installation, protect
 from opencode_tui.engine.sandbox.policy import RELAY_PORT, Policy
@@ -48,6 +50,7 @@ class SandboxStatus(Struct, frozen=True):
     reason: str
     mode: Mode
     shares_proc: bool = False
+    is_flat: bool = False
     exposed: str = ""
     """Why commands can change this program, in one line; empty where they cannot."""
 
@@ -178,14 +181,14 @@ class Sandbox:
     async def remove(self, paths: Sequence[Path], *, keeps_copies: bool = False) -> dict[Path, str]:
         """Take changes that `changes` returned back: delete new files, restore others. Returns what failed, with the reasons.
 
-        With `keeps_copies` what would be lost stays beside, as `NAME.not-approved`.
+        With `keeps_copies`, and where the change may be the user's, what would be lost stays beside, as `NAME.not-approved`.
         """
         chosen = [self._undoable.pop(path) for path in paths if path in self._undoable]
         left: dict[Path, str] = {}
-        for _, group in groupby(chosen, lambda one: id(one[1])):
+        for key, group in groupby(chosen, lambda one: (one[0].is_mixed, id(one[1]))):
             found = list(group)
             changes = [change for change, _ in found]
-            left |= await asyncio.to_thread(undo, changes, found[0][1], keeps_copies=keeps_copies)
+            left |= await asyncio.to_thread(undo, changes, found[0][1], keeps_copies=keeps_copies or key[0])
         return left
 
     async def allows(self, host: str) -> bool:
@@ -269,7 +272,7 @@ class Sandbox:
             return SandboxStatus("none", found.reason, mode)
         project = () if mode == "read-only" else (self._project.worktree,)
         own = self._own_program(found.tier, (*project, *self._named("writable").values()), self._environ)
-        return SandboxStatus(found.tier, found.reason, mode, found.shares_proc, own.exposed)
+        return SandboxStatus(found.tier, found.reason, mode, found.shares_proc, found.is_flat, own.exposed)
 
     def _confine(
         self,
@@ -292,7 +295,10 @@ class Sandbox:
                 variables = {**policy.environ, **access.variables(port)}
                 policy = replace(policy, network="hosts", proxy=self._proxy_address, environ=variables)
             before = files.record()
-        return Confined(plan_launch(tier, policy, argv, folder), tier, policy, before, access)
+        launch = plan_launch(tier, policy, argv, folder)
+        if launch.mounts is not None:
+            launch.mounts.accepts = partial(_is_harmless, before)
+        return Confined(launch, tier, policy, before, access)
 
     def _confine_helper(
         self, tier: Tier, argv: Sequence[str], folder: Path, environ: Mapping[str, str], writable: Sequence[Path]
@@ -353,6 +359,7 @@ class Sandbox:
             environ=tools.confined,
             links=tuple(path for path, real in (*readable.items(), *writable.items()) if real != path),
             shares_proc=self._status is not None and self._status.shares_proc,
+            is_flat=self._status is not None and self._status.is_flat,
         )
 
     def _own_program(self, tier: Tier, write: Sequence[Path], environ: Mapping[str, str]) -> OwnProgram:
@@ -436,13 +443,37 @@ class Sandbox:
         with self._guard:
             files = self._project_files()
             files.refresh()
-            found = compare(confined.before, files.record())
+            after = files.record()
+            found = compare(confined.before, after)
             git = self._git_access()
             found = [one for one in found if git.may_write(one.path)]
-        hidden = confined.policy.hidden  # written by others, such as this program: the command cannot reach it
-        changes = [one for one in found if not any(one.path.is_relative_to(path) for path in hidden)]
-        if confined.tier == "bubblewrap":  # mounted read-only: changed by the user, as by `git push -u`
-            fixed = confined.policy.read_only
-            changes = [one for one in changes if not any(one.path.is_relative_to(path) for path in fixed)]
+        hidden, read_only = confined.policy.hidden, confined.policy.read_only
+        mounts = confined.launch.mounts
+        # What the command could not reach or write to the end was changed by others: this program, or the user with `git push -u`.
+        fixed = hidden if mounts is None else [path for path in (*hidden, *read_only) if mounts.holds(path)]
+        changes = [one for one in found if not any(one.path.is_relative_to(path) for path in fixed)]
+        if mounts is not None:
+            changes = [_mixed(one, read_only) for one in changes if not _is_tracking(one, confined.before, after)]
         self._undoable.update({change.path: (change, confined.before) for change in changes})
         return changes
+
+
+def _mixed(change: Change, read_only: Sequence[Path]) -> Change:
+    """Return the change of a path that was read-only at first, marked as one that the user may have made."""
+    return replace(change, is_mixed=any(change.path.is_relative_to(path) for path in read_only))
+
+
+def _is_harmless(before: ProtectedState, path: str, content: bytes | None) -> bool:
+    """Return whether a protected file has its former content, or is git's settings and differs only in what branches track."""
+    old = before.contents.get(path)
+    if old is None or content is None:
+        return False
+    return old == content or (os.path.basename(path) == "config" and same_but_tracking(old, content))
+
+
+def _is_tracking(change: Change, before: ProtectedState, after: ProtectedState) -> bool:
+    """Return whether a file has another content, which is harmless."""
+    path = str(change.path)
+    return before.contents.get(path) != after.contents.get(path) and _is_harmless(
+        before, path, after.contents.get(path)
+    )

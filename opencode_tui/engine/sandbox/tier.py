@@ -34,6 +34,9 @@ _LIMITS: Mapping[Tier, tuple[str, ...]] = {
     "seatbelt": (_NEW_FILES,),
 }
 _SHARED_PROC = ("command lines of other processes can be read, because this container masks parts of /proc",)
+_FLAT = (
+    "commands that run at the same time can make empty files outside, as bubblewrap cannot run inside bubblewrap here",
+)
 
 _TIMEOUT_S = 10.0
 _VERSION = re.compile(r"\d+(?:\.\d+)+")
@@ -42,6 +45,9 @@ _SETUID_VERSION = (0, 11, 2)
 _SYSTEM = ("/usr", "/etc", "/lib", "/lib64", "/bin", "/sbin", "/nix", "/gnu")
 _CACHE_NAME = "sandbox-tier"
 _SHARED = "shares /proc\n"
+_IS_FLAT = "one stage\n"
+_WAYS = ((True, False), (False, True), (True, True))
+"""Ways of bubblewrap that hold less, the best first: whether `/proc` is shared, and whether there is one stage only."""
 _MASKED_PROC = "bubblewrap cannot mount /proc: this container hides parts of its own (run it with an unmasked /proc)"
 
 
@@ -53,11 +59,14 @@ class TierStatus(Struct, frozen=True):
     reason: str
     shares_proc: bool = False
     """Whether commands see the present /proc, because a new one cannot be mounted."""
+    is_flat: bool = False
+    """Whether bubblewrap cannot run inside bubblewrap, which some AppArmor profiles of it refuse."""
 
     @property
     def limits(self) -> tuple[str, ...]:
         """Return what the tier does not hold here, as `doctor` says it."""
-        return (*_LIMITS[self.tier], *(_SHARED_PROC if self.shares_proc else ()))
+        more = (*(_SHARED_PROC if self.shares_proc else ()), *(_FLAT if self.is_flat else ()))
+        return (*_LIMITS[self.tier], *more)
 
 
 def probe(tier: Tier, environ: Mapping[str, str], folder: Path | None = None) -> TierStatus:
@@ -68,14 +77,15 @@ def probe(tier: Tier, environ: Mapping[str, str], folder: Path | None = None) ->
     project = folder or Path.cwd()
     if tier == "none":
         return TierStatus("none", works=False, reason="switched off by experimental.sandbox.tier")
-    shares_proc = False
     try:
-        reason = _PROBES[tier](environ, project)
-        if reason == _MASKED_PROC and not _probe_bubblewrap(environ, project, shares_proc=True):
-            reason, shares_proc = "", True
+        if not (reason := _PROBES[tier](environ, project)):
+            return TierStatus(tier, works=True, reason="")
+        for shares_proc, is_flat in _WAYS if tier == "bubblewrap" and _is_worth(reason) else ():
+            if not _probe_bubblewrap(environ, project, shares_proc=shares_proc, is_flat=is_flat):
+                return TierStatus(tier, works=True, reason="", shares_proc=shares_proc, is_flat=is_flat)
     except (OSError, subprocess.SubprocessError) as error:
         reason = f"{tier} does not start: {error}"
-    return TierStatus(tier, works=not reason, reason=reason, shares_proc=shares_proc)
+    return TierStatus(tier, works=False, reason=reason)
 
 
 def candidates() -> tuple[Tier, ...]:
@@ -104,14 +114,15 @@ def _probe_once(tier: Tier, environ: Mapping[str, str], cache: Path, folder: Pat
     path = cache / f"{_CACHE_NAME}-{tier}-{os.geteuid() if sys.platform != 'win32' else 0}"
     identity = _identity(tier, environ, folder)
     with suppress(OSError, UnicodeDecodeError):
-        if (known := path.read_text()) in (identity, identity + _SHARED):
-            return TierStatus(tier, works=True, reason="", shares_proc=known != identity)
+        known = path.read_text()
+        if known.startswith(identity) and known[len(identity) :] in ("", _SHARED, _IS_FLAT, _SHARED + _IS_FLAT):
+            return TierStatus(tier, works=True, reason="", shares_proc=_SHARED in known, is_flat=_IS_FLAT in known)
     status = probe(tier, environ, folder)
     if status.works:
         with suppress(OSError):  # without the cache, the next start probes again
             ensure(cache)
             with open(path, "w", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
-                file.write(identity + (_SHARED if status.shares_proc else ""))
+                file.write(identity + _SHARED * status.shares_proc + _IS_FLAT * status.is_flat)
     return status
 
 
@@ -134,7 +145,9 @@ def _identity(tier: Tier, environ: Mapping[str, str], folder: Path) -> str:
     return "\n".join(parts) + "\n"
 
 
-def _probe_bubblewrap(environ: Mapping[str, str], folder: Path, *, shares_proc: bool = False) -> str:
+def _probe_bubblewrap(
+    environ: Mapping[str, str], folder: Path, *, shares_proc: bool = False, is_flat: bool = False
+) -> str:
     from opencode_tui.engine.sandbox import bubblewrap
     from opencode_tui.engine.sandbox.seccomp import assemble_key_filter
 
@@ -146,10 +159,11 @@ def _probe_bubblewrap(environ: Mapping[str, str], folder: Path, *, shares_proc: 
     if fault := find_fault(found, environ):
         return fault
     with tempfile.TemporaryDirectory() as name:
-        policy = replace(_probe_policy(Path(name), environ), shares_proc=shares_proc)
+        policy = replace(_probe_policy(Path(name), environ), shares_proc=shares_proc, is_flat=is_flat)
         text = f"! (: < /proc/{os.readlink('/proc/self')}/environ) 2> /dev/null" if shares_proc else "exit 0"
-        _, *options = bubblewrap.command(policy, ("/bin/sh", "-c", text), Path("/"))
+        _, *options = bubblewrap.plan(policy, ("/bin/sh", "-c", text), Path("/")).argv
         held, held_end = os.pipe()  # without an open standard input everything ends
+        os.write(held_end, b"\n")  # starts the program
         system_calls, filter_end = os.pipe()
         try:
             with open(filter_end, "wb") as writer:
@@ -192,6 +206,11 @@ def find_fault(program: str, environ: Mapping[str, str]) -> str:
         f"{program} is setuid and older than {'.'.join(map(str, _SETUID_VERSION))} (CVE-2026-41163); update bubblewrap, "
         f"or `chmod u-s {program}`"
     )
+
+
+def _is_worth(reason: str) -> bool:
+    """Return whether bubblewrap may work in another way, given why it did not."""
+    return reason == _MASKED_PROC or reason.startswith(("bubblewrap cannot create", "bubblewrap does not start"))
 
 
 _SWITCHES = (

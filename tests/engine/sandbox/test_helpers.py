@@ -219,4 +219,4 @@ async def test_a_program_that_does_not_exist_fails_with_a_reason(world: World) -
         return
     errors = await process.stderr.read()
     assert b"/nowhere/x" in errors
-    assert await process.wait() == 1
+    assert await process.wait() == 127

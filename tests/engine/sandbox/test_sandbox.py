@@ -3,6 +3,7 @@
 import asyncio
 import os
 import socket
+import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,9 +15,9 @@ from opencode_tui.config.settings.settings import SandboxSettings
 from opencode_tui.engine.project.discover import discover
 from opencode_tui.engine.sandbox.changes import Change
 from opencode_tui.engine.sandbox.environment import Secrets
-from opencode_tui.engine.sandbox.sandbox import Sandbox
+from opencode_tui.engine.sandbox.sandbox import Confined, Sandbox
 from opencode_tui.engine.sandbox.tier import Tier
-from opencode_tui.engine.tool.process.process import Command, ShellProcess
+from opencode_tui.engine.tool.process.process import Command, Ended, ShellProcess
 from opencode_tui.storage.paths import Paths
 from tests.engine.sandbox.conftest import require_tier
 from tests.support.world.repo import Repo, make_repo
@@ -211,6 +212,55 @@ async def test_changes_are_taken_back(world: World) -> None:
     assert await sandbox.remove(paths) == {}
     is_read_only = world.tier == "bubblewrap"  # so that somebody else has written it
     assert (config.read_text(), (world.project / ".envrc").exists()) == (written if is_read_only else before, False)
+
+
+async def run_while_git_replaces_its_settings(world: World, text: str) -> tuple[Sandbox, Confined, Ended]:
+    """Run a command that prints something first; then the user lets git change its settings. With the file its mount ends."""
+    if world.tier != "bubblewrap":
+        pytest.skip("without mounts everything is compared")
+    sandbox = world.sandbox()
+    confined = await sandbox.confine(
+        ["bash", "-c", text], session_id="s", folder=world.project, environ=world.environ, read_only=False
+    )
+    assert confined is not None
+    command = Command(text, world.project, world.environ, 20_000, "bash", confined.launch)
+    cancel, end = os.pipe()
+    seen = threading.Event()
+    try:
+        running = asyncio.create_task(asyncio.to_thread(ShellProcess(command, lambda _: seen.set(), cancel=cancel).run))
+        await asyncio.to_thread(seen.wait, 20)
+        Repo(world.project).git("config", "branch.main.remote", "origin")
+        (world.project / "go").touch()
+        ended = await running
+    finally:
+        os.close(cancel)
+        os.close(end)
+    return sandbox, confined, ended
+
+
+async def test_what_the_user_lets_git_track_meanwhile_is_no_change(world: World) -> None:
+    attempt = "until ! true >> .git/config; do sleep 0.02; done 2>/dev/null"
+    text = f"echo begun; until test -e go; do sleep 0.02; done; {attempt}"
+    sandbox, confined, ended = await run_while_git_replaces_its_settings(world, text)
+    assert ended.exit_code == 0
+    assert await sandbox.changes(confined) == []
+
+
+async def test_git_settings_that_start_programs_are_reported_also_where_they_were_replaced_meanwhile(
+    world: World,
+) -> None:
+    attack = "until echo '[core] fsmonitor = x' >> .git/config; do :; done 2>/dev/null"
+    sandbox, confined, _ = await run_while_git_replaces_its_settings(world, f"echo begun; {attack}; rm go")
+    config = world.project / ".git/config"
+    if "fsmonitor" not in config.read_text():  # the command was ended before it wrote
+        with config.open("a") as file:
+            file.write("[core] fsmonitor = x\n")
+    changes = await sandbox.changes(confined)
+    assert [(change.path, change.kind, change.is_mixed) for change in changes] == [(config, "changed", True)]
+    assert await sandbox.remove([config]) == {}
+    kept = config.with_name("config.not-approved").read_text()
+    assert "fsmonitor" not in config.read_text()
+    assert ("fsmonitor" in kept, "remote = origin" in kept) == (True, True)
 
 
 async def test_a_linked_worktree_can_be_committed_to(world: World) -> None:

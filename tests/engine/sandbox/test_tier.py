@@ -155,6 +155,19 @@ def test_that_proc_is_shared_is_remembered_with_what_worked(program: Path, tmp_p
     assert len(count.read_text()) == 2
 
 
+def test_where_bubblewrap_cannot_run_inside_itself_one_stage_is_used_and_remembered(
+    program: Path, tmp_path: Path
+) -> None:
+    count = tmp_path / "count"
+    refusal = 'case "$*" in *--dev-bind*) echo "bwrap: setting up uid map: Permission denied" >&2; exit 1;; esac'
+    write_program(program, f"echo >> {count}; {refusal}")
+    first, second = (choose("bubblewrap", ENVIRON, tmp_path / "cache") for _ in range(2))
+    assert first == second
+    assert (first.works, first.shares_proc, first.is_flat) == (True, False, True)
+    assert len(count.read_text()) == 3
+    assert any("empty files outside" in limit for limit in first.limits)
+
+
 def test_a_program_that_a_command_could_have_written_is_not_started(program: Path, tmp_path: Path) -> None:
     confined = Confined("bubblewrap", tmp_path)
     tools = confined.project / "bin"

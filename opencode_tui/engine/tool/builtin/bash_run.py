@@ -154,7 +154,7 @@ class CommandRun(Struct, frozen=True):
             metadata={
                 "sandbox": {
                     **self._facts("protected", confined.tier),
-                    "reasons": [f"The command {change.kind} {path}." for path, change in files.items()],
+                    "reasons": [_protected_reason(path, change) for path, change in files.items()],
                     "files": list(files),
                 }
             },
@@ -169,6 +169,8 @@ class CommandRun(Struct, frozen=True):
             facts["undone"] = undone
             kept = [f"{path} ({failed[change.path]})" for path, change in files.items() if change.path in failed]
             left = f" Could not undo: {', '.join(kept)}." if kept else ""
+            mixed = [path for path in undone if files[path].is_mixed]
+            left += f" What they held is kept beside, as NAME.not-approved: {', '.join(mixed)}." if mixed else ""
             return [f"Undid changes of protected files that were not approved: {', '.join(undone) or 'none'}.{left}"]
         return []
 
@@ -190,6 +192,12 @@ class CommandRun(Struct, frozen=True):
 
     def _facts(self, kind: str, tier: str) -> dict[str, Any]:
         return {"kind": kind, "runs": "host", "tier": tier, "folder": str(self.command.folder)}
+
+
+def _protected_reason(path: str, change: "Change") -> str:
+    if change.is_mixed:
+        return f"{path} was replaced from outside while the command ran, which could change it then."
+    return f"The command {change.kind} {path}."
 
 
 def _find_refusal(confined: "Confined", ended: Ended, output: CommandOutput) -> Refusal | None:

@@ -15,7 +15,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Literal, TypeVar
@@ -24,6 +24,7 @@ from uuid import uuid4
 from msgspec import Struct
 
 from opencode_tui.engine.sandbox.launch import Launch, run_on_thread
+from opencode_tui.engine.sandbox.mounts import Mounts, MountsChangedError, child_pid
 from opencode_tui.engine.tool.process.process_tree import MARK, ProcessTree
 from opencode_tui.programs import find_program
 
@@ -43,6 +44,11 @@ _RETRY_S = 0.005
 _READ_REST_S = 5.0
 """Limit for reading what is in the pipe when all writers are gone: a slow disk must not cost the end of the output."""
 _SIGNALED = 128
+_READY = b"ready\n"
+_UNCOVERED = (
+    "\nThe command was ended: {} was replaced from outside, so that the sandbox could not hide or protect it.\n"
+)
+_SHOWN = "\n{} was replaced from outside while the command ran, which could read it for a moment.\n"
 _HELD_CODE = re.compile(rb"^(\d{1,3})\n\Z", re.MULTILINE)
 """The exit code that the supervisor reports, on the last line."""
 
@@ -115,20 +121,37 @@ class ShellProcess:
         self._command = command
         self._feed = feed
         self._cancel = cancel
+        self._mounts = None if command.launch is None else command.launch.mounts
+        self._prepare()
+
+    def _prepare(self) -> None:
         self._reason: Reason = "exit"
         self._deadline = 0.0
         self._poll = select.poll()
         self._is_open = True
         self._supervisor: _Supervisor | None = None
+        self._is_released = False
+        self._uncovered: Sequence[str] = ()
         self._mark = uuid4().hex
-        self._tree = ProcessTree(self._mark, is_held=command.launch is not None and command.launch.is_held)
+        launch = self._command.launch
+        self._tree = ProcessTree(self._mark, is_held=launch is not None and launch.is_held)
 
     def files_open_for_writing(self) -> frozenset[tuple[int, int]]:
         """Return device and inode of the files that its processes can write now. For any thread, once it runs; blocks."""
         return self._tree.files_open_for_writing()
 
     def run(self) -> Ended:
-        """Run the command to its end and return it; raises OSError when it cannot be started."""
+        """Run the command to its end and return it; raises OSError when it cannot be started.
+
+        Where a path was replaced while its mount was made, as by an editor, it is started once more.
+        """
+        try:
+            return self._run()
+        except MountsChangedError:
+            self._prepare()
+            return self._run()
+
+    def _run(self) -> Ended:
         self._pipe, writing_end = os.pipe()
         self._life, life_end = _life_pipe()
         watch, watch_end = os.pipe()
@@ -157,7 +180,7 @@ class ShellProcess:
         line = (command.shell, "-c", "--", command.text)
         launch = command.launch or Launch(line, command.environ, command.folder)
         self._supervisor = _Supervisor(launch.filter) if launch.is_held else None
-        options = () if self._supervisor is None else ("--seccomp", str(self._supervisor.filter))
+        argv = launch.argv if self._supervisor is None else launch.with_options(*self._supervisor.options)
         is_watched = command.is_watched and self._supervisor is None
         watching = ("/bin/sh", "-c", _WATCHED, "sh") if is_watched else ()
         own_input = watch if is_watched else subprocess.DEVNULL
@@ -166,14 +189,14 @@ class ShellProcess:
             if launch.confine is not None:
                 launch.confine()
             return subprocess.Popen(
-                (*watching, launch.argv[0], *options, *launch.argv[1:]),
+                (*watching, *argv),
                 stdin=own_input if self._supervisor is None else self._supervisor.held_end,
                 stdout=writing_end,
                 stderr=writing_end if self._supervisor is None else self._supervisor.report_end,
                 cwd=launch.folder,
                 env={**launch.environ, MARK: self._mark},
                 start_new_session=True,
-                pass_fds=(life_end,) if self._supervisor is None else (life_end, self._supervisor.filter),
+                pass_fds=(life_end,) if self._supervisor is None else (life_end, *self._supervisor.passed),
             )
 
         self._process = start() if launch.confine is None else run_on_thread(start)
@@ -195,10 +218,14 @@ class ShellProcess:
             if exit_watch is not None:
                 os.close(exit_watch)
             self._kill_rest()
+            shown = [] if self._mounts is None else self._mounts.finish()
         code = self._process.returncode
         if self._supervisor is not None:
             code = self._supervisor.exit_code(code)
             self._feed_errors(code)
+        is_stopped = self._uncovered and code == _SIGNALED + signal.SIGKILL
+        if named := self._uncovered if is_stopped else shown:
+            self._feed((_UNCOVERED if is_stopped else _SHOWN).format(", ".join(named)).encode())
         is_own = self._reason == "exit"
         return Ended(self._reason, (code if code >= 0 else 128 - code) if is_own else None, leftovers if is_own else ())
 
@@ -276,10 +303,30 @@ class ShellProcess:
             elif descriptor == self._cancel:
                 self._poll.unregister(self._cancel)
                 self._terminate("cancel", CANCEL_GRACE_S)
+            elif self._mounts is not None and descriptor == self._mounts.descriptor:
+                self._check_mounts(self._mounts)
             elif self._supervisor is None or descriptor != self._supervisor.report:
                 pass  # the process has ended
             elif not self._supervisor.read():
                 self._poll.unregister(descriptor)
+            elif self._supervisor.is_ready and not self._is_released:
+                self._release(self._supervisor)
+
+    def _release(self, supervisor: "_Supervisor") -> None:
+        """Let the supervisor start the program, if its mounts are those that were planned."""
+        self._is_released = True
+        pid = supervisor.pid()
+        self._tree.set_supervisor(pid)
+        if self._mounts is not None:
+            self._mounts.verify(pid)
+            self._poll.register(self._mounts.descriptor or 0, select.POLLPRI)
+        supervisor.release()
+
+    def _check_mounts(self, mounts: Mounts) -> None:
+        """Cover files that were replaced outside again, else end the command."""
+        if not mounts.may_go_on():
+            self._uncovered = mounts.uncovered
+            self._tree.signal_group(signal.SIGKILL)
 
     def _feed_errors(self, code: int) -> None:
         """Add what bubblewrap or the supervisor reports when the shell could not start; not how a signal ended it."""
@@ -307,8 +354,12 @@ class _Supervisor:
         self.filter, filter_end = os.pipe()
         os.write(filter_end, system_calls)
         os.close(filter_end)
+        self._info, info_end = os.pipe()
         self._text = b""
-        self._passed = [self.held_end, self.report_end, self.filter]
+        self.passed = (self.filter, info_end)
+        """The descriptors that `options` name."""
+        self.options = ("--seccomp", str(self.filter), "--info-fd", str(info_end))
+        self._passed = [self.held_end, self.report_end, *self.passed]
 
     def close_passed_ends(self) -> None:
         """Close the ends that the supervisor inherited."""
@@ -320,12 +371,26 @@ class _Supervisor:
         self.close_passed_ends()
         os.close(self._hold)
         os.close(self.report)
+        os.close(self._info)
 
     def read(self) -> bool:
         """Read what was reported; return whether more may come. Blocks until something does."""
         data = os.read(self.report, _PIECE_BYTES)
         self._text += data
         return bool(data)
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether the namespace is made, in which the supervisor waits for `release`."""
+        return self._text.startswith(_READY)
+
+    def pid(self) -> int:
+        """Return the supervisor's process id outside its namespace. Raises OSError where bubblewrap does not report it."""
+        return child_pid(self._info)
+
+    def release(self) -> None:
+        """Let the supervisor start the program."""
+        os.write(self._hold, b"\n")
 
     @property
     def is_holding(self) -> bool:
@@ -340,7 +405,7 @@ class _Supervisor:
     @property
     def errors(self) -> bytes:
         """What was reported besides the exit code."""
-        return _HELD_CODE.sub(b"", self._text)
+        return _HELD_CODE.sub(b"", self._text).removeprefix(_READY)
 
 
 def _is_ready(pipe: int, wait_s: float) -> bool:

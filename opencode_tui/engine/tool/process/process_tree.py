@@ -32,7 +32,7 @@ class ProcessTree:
     """The processes of one call. Create it before the shell starts: earlier processes do not belong to it."""
 
     def __init__(self, mark: str, *, is_held: bool = False) -> None:
-        """With `is_held`, the started process and its only child supervise the shell: they are no members (`Launch.is_held`)."""
+        """With `is_held`, the session of the started process and `set_supervisor`'s supervise the shell: they are no members."""
         self._mark = mark
         self._is_held = is_held
         self._shell = 0
@@ -46,24 +46,20 @@ class ProcessTree:
         """Name the started process, which leads its own session and process group."""
         self._shell = self._supervisor = pid
 
+    def set_supervisor(self, pid: int) -> None:
+        """Name the process that leads the session of a shell in a namespace."""
+        self._supervisor = pid
+
     def signal_group(self, number: signal.Signals) -> None:
         """Send a signal to the shell's process group; a group that is gone is fine.
 
         A supervisor ignores all signals but KILL, which ends its namespace.
         """
         with suppress(ProcessLookupError, PermissionError):
-            leader = self._find_supervisor() if self._is_held else self._shell
-            if self._is_held and os.getpgid(leader) == self._shell:
+            if self._is_held and os.getpgid(self._supervisor) == self._shell:
                 os.killpg(self._shell, signal.SIGKILL)  # it is still preparing the namespace
             else:
-                os.killpg(leader, number)
-
-    def _find_supervisor(self) -> int:
-        """Return the process that leads the group of a shell in a namespace; the started one before it exists."""
-        if self._supervisor == self._shell:
-            with suppress(psutil.Error):
-                self._supervisor = next((child.pid for child in psutil.Process(self._shell).children()), self._shell)
-        return self._supervisor
+                os.killpg(self._supervisor, number)
 
     def members(self) -> list[psutil.Process]:
         """Return the live members, the shell included."""
@@ -78,7 +74,7 @@ class ProcessTree:
         found: list[psutil.Process] = []
         others: list[psutil.Process] = []
         died = False
-        leaders = {self._shell, self._find_supervisor()} if self._is_held else {self._shell}
+        leaders = {self._shell, self._supervisor}
         for pid in self._younger():
             try:
                 process = psutil.Process(pid)
@@ -94,8 +90,14 @@ class ProcessTree:
         found += _descendants(found, others)
         self._known.update(found)
         if self._is_held:
-            found = [process for process in found if process.pid not in leaders]
+            found = [process for process in found if process.pid != self._supervisor and not self._prepares(process)]
         return found, died or not all(_is_alive(process) for process in (*found, *others))
+
+    def _prepares(self, process: psutil.Process) -> bool:
+        """Return whether a process is one of bubblewrap, in the session that the shell leaves."""
+        with suppress(OSError):
+            return os.getsid(process.pid) == self._shell
+        return False
 
     def _younger(self) -> Iterator[int]:
         return (pid for pid in psutil.pids() if pid not in self._older)

@@ -99,7 +99,17 @@ class Mounts:
         needs no cover, and a command that is over may. Blocks for about 50 ms.
         """
         ended = self.find_ended()
-        if not ended or self._cover_again(ended) or self._is_over():
+        if not ended:
+            return True
+        self._replaced.update(ended)
+        for _ in range(2):  # a file that is just being removed still has its name for a moment
+            try:
+                if self._cover_again(ended):
+                    return True
+                break
+            except (OSError, subprocess.SubprocessError):
+                continue
+        if self._is_over():
             return True
         self.uncovered = ended
         return False
@@ -113,24 +123,20 @@ class Mounts:
         return False
 
     def _cover_again(self, ended: Sequence[str]) -> bool:
-        self._replaced.update(ended)
         mounts = [mount for mount in self._mounts if mount.path in ended and os.path.lexists(mount.source)]
-        pairs = [word for one in mounts for word in (_HIDING if one.access == "hide" else one.path, one.path)]
-        source = Path(__file__).with_name("cover.py").read_text()
-        argv = [os.path.realpath(sys.executable), "-I", "-S", "-c", source, str(self._pid), *pairs]
-        try:
-            if any(not stat.S_ISREG(os.lstat(mount.source).st_mode) for mount in mounts):
-                return False
-            if mounts:
-                subprocess.run(argv, check=True, capture_output=True, timeout=_COVER_S, env={})
-            with opened(f"/proc/{self._pid}/root") as inside, opened("/") as outside:
-                for mount in mounts:
-                    if not _is_as_planned(mount, inside, outside):
-                        return False
-                    if mount.access != "hide" and not self.accepts(mount.path, outside.read(mount.path)):
-                        return False
-        except (OSError, subprocess.SubprocessError):
+        if any(not stat.S_ISREG(os.lstat(mount.source).st_mode) for mount in mounts):
             return False
+        if mounts:
+            pairs = [word for one in mounts for word in (_HIDING if one.access == "hide" else one.path, one.path)]
+            source = Path(__file__).with_name("cover.py").read_text()
+            argv = [os.path.realpath(sys.executable), "-I", "-S", "-c", source, str(self._pid), *pairs]
+            subprocess.run(argv, check=True, capture_output=True, timeout=_COVER_S, env={})
+        with opened(f"/proc/{self._pid}/root") as inside, opened("/") as outside:
+            for mount in mounts:
+                if not _is_as_planned(mount, inside, outside):
+                    return False
+                if mount.access != "hide" and not self.accepts(mount.path, outside.read(mount.path)):
+                    return False
         listed = self._listed()
         if any(_as_listed(mount.path) not in listed for mount in mounts):  # replaced once more
             return False

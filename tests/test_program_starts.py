@@ -23,6 +23,7 @@ STARTS = {
     "engine/mcp/process.py": "mcp/server.py: find_program, or a path or PATH that the settings name",
     "engine/project/programs.py": "its callers: ProjectPrograms, /bin/sh, this Python",
     "engine/provider/litellm_worker.py": "this Python, by python_command",
+    "engine/sandbox/mounts.py": "this Python, isolated (`-I`)",
     "engine/sandbox/piped.py": "a confined program, by bubblewrap.py",
     "engine/sandbox/relay.py": "runs inside the sandbox",
     "engine/sandbox/tier.py": "bubblewrap.find_program, /bin/sh, /usr/bin/sandbox-exec",
@@ -102,7 +103,7 @@ def test_only_known_modules_look_for_programs(modules: list[Module]) -> None:
 
 
 def test_this_python_is_started_in_one_way(modules: list[Module]) -> None:
-    """Without `-P`, modules of the current folder are imported; the sandbox's relay and pip are isolated (`-I`).
+    """Without `-P`, modules of the current folder are imported; the sandbox's relay, what covers files again and pip are isolated (`-I`).
 
     `doctor`, `own_program` and `ripgrep` only look where it is.
     """
@@ -116,6 +117,7 @@ def test_this_python_is_started_in_one_way(modules: list[Module]) -> None:
         "cli/commands/doctor.py",
         "engine/newest_version.py",
         "engine/sandbox/bubblewrap.py",
+        "engine/sandbox/mounts.py",
         "engine/sandbox/own_program.py",
         "engine/tool/search/ripgrep.py",
     }

@@ -15,6 +15,9 @@ from opencode_tui.engine.permission.policy import AskPerson, Policy, RefuseQuest
 from opencode_tui.schema.error import BusyError, ConfigError
 from opencode_tui.schema.event.event import GlobalDisposed
 
+_KILLED = 137
+"""The exit code of a check that reached a limit, as of a killed program."""
+
 
 class LocalClient(LocalSessionFacets, LocalFolderFacets):
     """The client of one folder, in the process."""
@@ -74,7 +77,10 @@ class LocalClient(LocalSessionFacets, LocalFolderFacets):
             session_id=session_id,
             is_required=False,
         )
-        return ended.exit_code
+        if not ended.limit:
+            return ended.exit_code
+        feed(f"\n{ended.limit}\n".encode())
+        return _KILLED
 
     async def assign_session(self, session_id: str, directory: Path) -> None:
         """Make a session and its agents' sessions belong to another folder of the project, for when this one is removed."""

@@ -40,11 +40,15 @@ _NO_SESSION = "ses_debug_sandbox"
 
 
 class ConfinedRun(Struct, frozen=True):
-    """The end of a confined program: its exit code, None after a timeout, and the protected files that it changed, with how."""
+    """The end of a confined program: its exit code, None where it was ended, and the protected files that it changed, with how.
+
+    `limit` says which limit it reached, as `stopped at 8 GB of memory`; empty for none.
+    """
 
     tier: str
     exit_code: int | None
     changes: tuple[tuple[str, str], ...]
+    limit: str = ""
 
 
 class Instance(Struct, frozen=True):
@@ -95,6 +99,7 @@ class Instance(Struct, frozen=True):
             argv[0] if confined else "sh",
             confined.launch if confined else None,
             is_watched=True,
+            limits=self.folder.programs.limits,
         )
         running = asyncio.create_task(asyncio.to_thread(ShellProcess(command, feed, cancel=cancel).run))
         try:
@@ -106,10 +111,11 @@ class Instance(Struct, frozen=True):
         finally:
             os.close(cancel)
             os.close(cancel_end)
+        limit = "" if ended.limit is None else ended.limit.words
         if confined is None:
-            return ConfinedRun("none", ended.exit_code, ())
+            return ConfinedRun("none", ended.exit_code, (), limit)
         changes = await sandbox.changes(confined)
-        return ConfinedRun(confined.tier, ended.exit_code, tuple((str(one.path), one.kind) for one in changes))
+        return ConfinedRun(confined.tier, ended.exit_code, tuple((str(one.path), one.kind) for one in changes), limit)
 
     async def close(self) -> None:
         """Stop background tasks, deliver the last events to the plugins, and close the providers' connections and processes."""

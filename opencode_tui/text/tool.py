@@ -11,6 +11,7 @@ from typing import Any, Literal, cast
 from msgspec import Struct
 from msgspec.structs import replace
 
+from opencode_tui.schema.api.limit import limit_of
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.session.part import ToolPart
 from opencode_tui.schema.session.tool_state import ToolStateCompleted, ToolStateError, ToolStateUnion, ToolTime
@@ -408,6 +409,8 @@ def _command_facts(state: ToolStateCompleted) -> list[Fact]:
         facts.append(Fact(f"undid {plural(len(cast('list[object]', undone)), 'protected file')}", "warning", "undid"))
     if where.get("runs") == "sandbox" and where.get("refused"):
         facts.append(Fact("blocked by the sandbox", "warning", "blocked"))
+    elif limit := limit_of(state.metadata.get("limit")):
+        facts.append(Fact(limit.words, "warning", "stopped"))
     elif code:
         text = "stopped" if code < 0 else f"exit {code}"
         facts.append(Fact(text, "warning", text))
@@ -422,6 +425,8 @@ def _background_facts(metadata: Mapping[str, object]) -> list[Fact]:
     code = metadata.get("exit")
     if metadata.get("state") == "running":
         return [Fact("running", short="running")]
+    if limit := limit_of(metadata.get("limit")):
+        return [Fact(limit.words, "warning", "stopped")]
     if metadata.get("state") == "stopped" or not isinstance(code, int):
         return [Fact("stopped", short="stopped")]
     return [Fact(f"exit {code}", "warning" if code else "muted", f"exit {code}")]

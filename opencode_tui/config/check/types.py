@@ -41,6 +41,7 @@ _PATTERNS = {
     section.KEY_PATTERN: "a key without spaces, line breaks and special characters",
     section.HEADER_NAME_PATTERN: "the name of an HTTP header",
     section.VARIABLE_PATTERN: "the name of an environment variable",
+    section.SIZE_PATTERN: 'a size (such as "8 GB" or "512 MB"), or "none"',
     section.PROVIDER_PATTERN: "a provider's id without slashes and spaces",
 }
 _KINDS = {

@@ -25,6 +25,7 @@ KEY_PATTERN = r"^[!-~]*$"
 HEADER_NAME_PATTERN = r"^[A-Za-z0-9!#$%&'*+.^_`|~-]+$"
 VARIABLE_PATTERN = r"^[^=\s]+$"
 PROVIDER_PATTERN = r"^[^/\s]+$"
+SIZE_PATTERN = r"^none$|^[0-9]{1,6}(\.[0-9]+)? ?[KMGT]B$"
 PROMPT_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
 
 EXPECTED = "setting_expected"
@@ -104,6 +105,9 @@ HostRule = Annotated[str, Field(pattern=HOST_RULE_PATTERN)]
 """A host that confined commands may reach."""
 Pattern = Annotated[str, AfterValidator(_check_pattern)]
 """A regular expression, or `*` for everything."""
+Size = Annotated[str, Field(pattern=SIZE_PATTERN)]
+"""A number of bytes, as `8 GB`, or `none`."""
+Count = Annotated[int, Field(ge=0, le=1_000_000_000)]
 Tokens = Annotated[int, Field(ge=0, le=1_000_000_000)]
 Milliseconds = Annotated[int, Field(gt=0, le=2_147_483_647)]
 Off = Annotated[bool, BeforeValidator(_check_off), WithJsonSchema({"type": "boolean", "const": False})]

@@ -11,6 +11,7 @@ from opencode_tui.config.settings.provider import ProviderSettings
 from opencode_tui.config.settings.section import (
     COLOR_PATTERN,
     Action,
+    Count,
     Headers,
     Host,
     HostRule,
@@ -23,6 +24,7 @@ from opencode_tui.config.settings.section import (
     PromptName,
     ProviderName,
     Section,
+    Size,
     Text,
     Tokens,
     Url,
@@ -371,6 +373,14 @@ class SandboxSettings(Section):
     """Variables that commands get although they look like keys or name sockets."""
     auto: Literal["inside", "outside"] | None = None
     """Whether automatic approval also answers yes where a command would leave the sandbox: `inside` (the default) or `outside`."""
+    memory: Size | None = None
+    """Memory that all processes of a command may use together, as `8 GB`, or `none`; by default half of the machine's."""
+    processes: Count | None = None
+    """Processes that a command may have at a time, 2,000 by default; 0 is no limit."""
+    file_size: Size | None = None
+    """Size of a file that a command may write, as `20 GB`, or `none`; by default half of what the disk has free."""
+    open_files: Count | None = None
+    """Files that each process of a command may have open, 65,536 by default; 0 is no limit but the system's."""
 
 
 class ExperimentalSettings(Section):

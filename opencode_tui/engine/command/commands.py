@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from opencode_tui.config.load import LoadedConfig
 from opencode_tui.engine.lazy import Lazy
+from opencode_tui.engine.sandbox.limits import NO_LIMITS, Limits
 from opencode_tui.engine.skill.skills import Skill, Skills
 from opencode_tui.engine.tool.tool import ToolContext
 from opencode_tui.schema.api.catalog import CommandSummary
@@ -107,6 +108,7 @@ class SnippetShell(Struct, frozen=True):
     sandbox: "Lazy[Sandbox]"
     timeout_ms: int = SNIPPET_TIMEOUT_MS
     shell: str | None = None
+    limits: Limits = NO_LIMITS
 
     async def run(self, command: str, plan: "CommandPlan", context: ToolContext) -> str:
         """Return the output of a command that runs as planned, both ends of a long one, or a line why it could not start.
@@ -120,8 +122,9 @@ class SnippetShell(Struct, frozen=True):
 
         secrets = self.secrets.get()
         environ = secrets.without_keys(self.environ)
+        shell = find_shell(environ, self.folder, self.shell)
         run = CommandRun(
-            Command(command, self.folder, environ, self.timeout_ms, find_shell(environ, self.folder, self.shell)),
+            Command(command, self.folder, environ, self.timeout_ms, shell, limits=self.limits),
             plan,
             sandbox=self.sandbox.get() if plan.runs == "sandbox" else None,
             make_output=lambda: CommandOutput(self.reserve_output, redactor=secrets.stream()),
@@ -135,6 +138,8 @@ class SnippetShell(Struct, frozen=True):
             return f"(could not start `{command}` in {self.folder}: {reason})"
         text = ran.output.excerpt(is_final=True).for_model(may_delegate=False)
         notes = [f"({message})" for message in ran.messages]
+        if ran.ended.limit is not None:
+            notes.append(f"(`{command}` was {ran.ended.limit.words})")
         if ran.ended.reason == "timeout":
             notes.append(f"(`{command}` was stopped after {self.timeout_ms / 1000:g} s)")
         return "\n".join((text.rstrip(), *notes)) if notes else text

@@ -311,6 +311,7 @@ class FolderServices:
             protected=self._protected_folders(),
             secrets=programs.secrets,
             sandbox=programs.sandbox,
+            limits=programs.limits,
             background=self.commands_in_background,
             shell=self.config.settings.shell,
             languages=programs.languages if programs.has_languages else None,

@@ -5,7 +5,7 @@ import logging
 import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from opencode_tui.engine.mcp.servers import McpServers
     from opencode_tui.engine.project.programs import Process
     from opencode_tui.engine.sandbox.environment import Secrets
+    from opencode_tui.engine.sandbox.limits import Limits
     from opencode_tui.engine.sandbox.sandbox import Sandbox
 
 logger = logging.getLogger(__name__)
@@ -74,6 +75,13 @@ class FolderPrograms:
         """The settings of the sandbox, None without any."""
         experimental = self._config.settings.experimental
         return experimental.sandbox if experimental else None
+
+    @cached_property
+    def limits(self) -> "Limits":
+        """What each command may use."""
+        from opencode_tui.engine.sandbox.limits import find_limits
+
+        return find_limits(self.sandbox_settings)
 
     async def tier(self) -> str:
         """Return what confines commands here, `none` if nothing does."""

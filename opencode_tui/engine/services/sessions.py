@@ -326,6 +326,7 @@ class SessionServices:
             reserve_output=folder.truncator.reserve,
             secrets=folder.programs.secrets,
             sandbox=folder.programs.sandbox,
+            limits=folder.programs.limits,
         )
         return SessionCommands(
             CommandServices(

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from opencode_tui.engine.lazy import Lazy
 from opencode_tui.engine.provider.llm import ToolSpec
+from opencode_tui.engine.sandbox.limits import NO_LIMITS, Limits
 from opencode_tui.engine.skill.skills import Skills
 from opencode_tui.engine.tool.parameter_schema import describe, parse
 from opencode_tui.engine.tool.tool import Parameters, Tool, ToolContext, ToolResult
@@ -201,7 +202,7 @@ class ToolDependencies(Struct, frozen=True):
     what plugins add to the environment of commands, which get none of the keys in `secrets` and run in `sandbox`, those that
     outlive their calls in `background`; `protected` are folders in which every edit
     needs approval; `languages` are the language servers and `formatters` format edits, None where they are off;
-    `shell` is the bash that the user prefers.
+    `shell` is the bash that the user prefers, `limits` what each command may use.
     """
 
     environ: Mapping[str, str]
@@ -224,6 +225,7 @@ class ToolDependencies(Struct, frozen=True):
     languages: "Lazy[LanguageServers] | None" = None
     formatters: "Lazy[Formatters] | None" = None
     shell: str | None = None
+    limits: Limits = NO_LIMITS
     find_search: "Callable[[], SearchService | None]" = lambda: None
     """Returns the service that searches the web, None without a key; may block."""
 
@@ -333,6 +335,7 @@ class ToolFactory:
             extend=given.extend_environment,
             secrets=given.secrets.get(),
             sandbox=given.sandbox.get(),
+            limits=given.limits,
             may_edit=given.may_edit,
             background=given.background,
             shell=given.shell,

@@ -2,6 +2,7 @@
 
 from typing import Literal
 
+from opencode_tui.schema.api.limit import ReachedLimit
 from opencode_tui.schema.record import Record, absent
 
 BackgroundState = Literal["running", "exited", "stopped"]
@@ -12,7 +13,8 @@ class BackgroundCommand(Record):
 
     `session_id` is the session that owns it, the top one where a subagent started it; `message_id` and `call_id` are those of the
     call. `line` is the last line of its output that is not blank, `exit_code` absent for one that was stopped. `undone` are
-    protected files whose changes were undone at its end because nobody decided about them, relative to the worktree.
+    protected files whose changes were undone at its end because nobody decided about them, relative to the worktree; `limit` is
+    what it reached.
     """
 
     id: str
@@ -28,6 +30,7 @@ class BackgroundCommand(Record):
     exit_code: int | None = absent()
     line: str = ""
     undone: list[str] | None = absent()
+    limit: ReachedLimit | None = absent()
 
     @property
     def is_running(self) -> bool:

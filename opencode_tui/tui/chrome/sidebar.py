@@ -76,6 +76,8 @@ def background_state(one: BackgroundCommand, glyphs: Glyphs, now: int) -> tuple[
     """Return the sign of a background command, its color, and how long it has run or how it ended."""
     if one.is_running:
         return glyphs.running, "accent", age(one.started, now)
+    if one.limit is not None:
+        return glyphs.failed, "error", one.limit.words
     if one.state == "stopped" or one.exit_code is None:
         return glyphs.interrupted, "muted", "stopped"
     return (glyphs.failed, "error", f"exit {one.exit_code}") if one.exit_code else (glyphs.done, "success", "exit 0")

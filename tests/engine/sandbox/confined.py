@@ -9,6 +9,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from opencode_tui.engine.sandbox.launch import plan_launch
+from opencode_tui.engine.sandbox.limits import NO_LIMITS, Limits
 from opencode_tui.engine.sandbox.policy import Policy
 from opencode_tui.engine.sandbox.tier import Tier
 from opencode_tui.engine.tool.process.process import Command, Ended, ShellProcess
@@ -52,11 +53,18 @@ class Confined:
         self.policy = replace(self.policy, **changes)
 
     def run(
-        self, text: str, *, timeout_ms: int = 20_000, cancel_after_s: float | None = None, cancel_at: bytes = b""
+        self,
+        text: str,
+        *,
+        timeout_ms: int = 20_000,
+        cancel_after_s: float | None = None,
+        cancel_at: bytes = b"",
+        limits: Limits = NO_LIMITS,
     ) -> tuple[Ended, str]:
         """Run a command line to its end and return how it ended, and its output; `cancel_at` is output that cancels it."""
-        launch = plan_launch(self.tier, self.policy, ("/bin/bash", "-c", "--", text), self.project)
-        command = Command(text, self.project, self.policy.environ, timeout_ms, "/bin/bash", launch)
+        argv = ("/bin/bash", "-c", "--", text)
+        launch = None if self.tier == "none" else plan_launch(self.tier, self.policy, argv, self.project)
+        command = Command(text, self.project, self.policy.environ, timeout_ms, "/bin/bash", launch, limits=limits)
         pieces: list[bytes] = []
         cancel, cancel_end = os.pipe()
         timer = threading.Timer(cancel_after_s or 0, lambda: os.write(cancel_end, b"!"))

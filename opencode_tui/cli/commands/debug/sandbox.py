@@ -15,8 +15,8 @@ from opencode_tui.text.safe_text import make_safe
 if TYPE_CHECKING:
     from opencode_tui.client.local import ConfinedRun, LocalClient
 
-_TIMED_OUT, _NOT_STARTED = 124, 127
-"""The exit codes after a timeout, and of a program that cannot be started. Source: timeout(1), sh(1)."""
+_TIMED_OUT, _NOT_STARTED, _KILLED = 124, 127, 137
+"""The exit codes after a timeout, of a program that cannot be started, and of one that was killed. Source: timeout(1), sh(1)."""
 
 
 @click.command(name="sandbox")
@@ -40,6 +40,9 @@ def sandbox(command: tuple[str, ...], read_only: bool, timeout_s: int) -> int:
         return _NOT_STARTED
     for path, kind in ended.changes:
         say(f"protected file {kind}: {make_safe(path)}")
+    if ended.limit:
+        say(ended.limit)
+        return _KILLED if ended.exit_code is None else ended.exit_code
     return _TIMED_OUT if ended.exit_code is None else ended.exit_code
 
 

@@ -12,11 +12,13 @@ from pydantic import Field
 from opencode_tui.engine.lazy import Lazy
 from opencode_tui.engine.permission.command_decision import CommandPlan
 from opencode_tui.engine.sandbox.environment import NO_SECRETS, Secrets
+from opencode_tui.engine.sandbox.limits import NO_LIMITS, Limits
 from opencode_tui.engine.tool.builtin.bash_permission import ON_HOST, ask_for_command
 from opencode_tui.engine.tool.builtin.bash_run import CommandRun, Ran
 from opencode_tui.engine.tool.process.process import NO_TIMEOUT_MS, Command, Ended, find_shell
 from opencode_tui.engine.tool.process.running_command import CommandOutput, RunningCommand
 from opencode_tui.engine.tool.tool import Parameters, ToolContext, ToolResult, read_description
+from opencode_tui.schema.api.limit import ReachedLimit
 from opencode_tui.schema.error import ToolError
 
 if TYPE_CHECKING:
@@ -50,7 +52,7 @@ class ShellEnvironment(Struct, frozen=True):
     `extend` is what plugins add to the environment. `secrets` are what the commands do not get and outputs do not show. `sandbox`
     confines those that the user has not approved; without it all run on the host. `may_edit` returns whether an agent, by its name,
     may change files. `background` are the commands that outlive their calls; without it there are none. `shell` is the bash that
-    the user prefers.
+    the user prefers, `limits` what each command of a model may use.
     """
 
     environ: Mapping[str, str]
@@ -62,6 +64,7 @@ class ShellEnvironment(Struct, frozen=True):
     may_edit: Callable[[str], bool] = lambda _agent: True
     background: "Lazy[BackgroundCommands] | None" = None
     shell: str | None = None
+    limits: Limits = NO_LIMITS
 
 
 class BashTool:
@@ -85,8 +88,10 @@ class BashTool:
         environ = await self._environment(folder, context)
         if is_background:
             return await self._start(arguments, folder, environ, plan, context)
+        shell = find_shell(environ, folder, self._shell.shell)
+        limits = NO_LIMITS if context.by_user else self._shell.limits
         run = CommandRun(
-            Command(arguments.command, folder, environ, timeout_ms, find_shell(environ, folder, self._shell.shell)),
+            Command(arguments.command, folder, environ, timeout_ms, shell, limits=limits),
             plan,
             sandbox=self._shell.sandbox,
             make_output=lambda: CommandOutput(self._shell.reserve_output, redactor=self._shell.secrets.stream()),
@@ -107,7 +112,9 @@ class BashTool:
         from opencode_tui.engine.tool.process.background import BackgroundOutput, BackgroundStart
 
         shell = find_shell(environ, folder, self._shell.shell)
-        command = Command(arguments.command, folder, environ, NO_TIMEOUT_MS, shell, is_watched=True)
+        command = Command(
+            arguments.command, folder, environ, NO_TIMEOUT_MS, shell, is_watched=True, limits=self._shell.limits
+        )
 
         async def work(
             follow: "FollowInBackground",
@@ -171,6 +178,8 @@ class BashTool:
             "truncated": excerpt.removed is not None,
             "sandbox": dict(ran.sandbox),
         }
+        if ended.limit is not None:
+            metadata["limit"] = ended.limit.to_dict()
         if excerpt.path is not None:
             metadata["outputPath"] = str(excerpt.path)
         if messages:
@@ -231,10 +240,20 @@ def _title(arguments: BashParameters) -> str:
     return arguments.description or arguments.command.strip().split("\n")[0]
 
 
+def _limit_message(limit: ReachedLimit) -> str:
+    words = limit.words[0].upper() + limit.words[1:]
+    if limit.kind == "disk":
+        return f"{words}; remove what is not needed, or write less."
+    setting = "processes" if limit.kind == "threads" else limit.kind
+    return f"{words}; let it use less. Only the user can raise the limit (the setting experimental.sandbox.{setting})."
+
+
 def _messages(ended: Ended, timeout_ms: int) -> list[str]:
     """Return lines for the model in addition to the output, one line each."""
     messages: list[str] = []
-    if ended.reason == "timeout":
+    if ended.limit is not None:
+        messages.append(_limit_message(ended.limit))
+    elif ended.reason == "timeout":
         messages.append(
             f"Stopped after its timeout of {timeout_ms} ms; give a longer one if it needs it (at most {MAX_TIMEOUT_MS}), "
             "or run a server or watcher with background."

@@ -6,6 +6,7 @@ from opencode_tui.engine.lazy import Lazy
 from opencode_tui.engine.tool.process.background import BackgroundCommands
 from opencode_tui.engine.tool.tool import Parameters, ToolContext, ToolResult, read_description
 from opencode_tui.schema.api.background import BackgroundText
+from opencode_tui.schema.record import JsonObject
 
 LONGEST_WAIT_S = 600
 
@@ -42,13 +43,15 @@ class BashOutputTool:
         )
         shown = _filtered(text.text, words)
         facts = "\n".join(("<bash_metadata>", *_facts(text, messages), "</bash_metadata>"))
-        metadata = {
+        metadata: JsonObject = {
             "output": shown,
             "background": text.command.id,
             "state": text.command.state,
             "exit": text.command.exit_code,
             "truncated": bool(text.skipped),
         }
+        if text.command.limit is not None:
+            metadata["limit"] = text.command.limit.to_dict()
         output = f"{shown.rstrip()}\n\n{facts}" if shown.strip() else facts
         return ToolResult(title=f"{text.command.id} {text.command.command}", output=output, metadata=metadata)
 
@@ -64,6 +67,8 @@ def _facts(text: BackgroundText, messages: Sequence[str]) -> list[str]:
     command = text.command
     if command.is_running:
         state = "still runs."
+    elif command.limit is not None:
+        state = f"was {command.limit.words}."
     elif command.state == "stopped" or command.exit_code is None:
         state = "was stopped."
     else:

@@ -310,7 +310,9 @@ class BackgroundCommands:
             ) from error
         finally:
             job.running = None
-        self._finish(job, "stopped" if ended.reason == "cancel" else "exited", ended.exit_code)
+        if ended.limit is not None:
+            job.info = job.info.changed(limit=ended.limit)
+        self._finish(job, "exited" if ended.reason == "exit" else "stopped", ended.exit_code)
         return ended
 
     def _finish(self, job: _Job, state: BackgroundState, exit_code: int | None) -> None:
@@ -412,6 +414,8 @@ def format_end(command: BackgroundCommand, *, by: str = "") -> str:
     name = f"{command.id} ({_short(command.command)})"
     if by == "user":
         return f"The user stopped the background command {name}."
+    if command.limit is not None:
+        return f"The background command {name} was {command.limit.words}; bash_output has its output."
     if command.exit_code is None:
         return f"The background command {name} was ended."
     return f"The background command {name} ended with exit code {command.exit_code}; bash_output has its output."

@@ -24,9 +24,12 @@ from uuid import uuid4
 from msgspec import Struct
 
 from opencode_tui.engine.sandbox.launch import Launch, run_on_thread
+from opencode_tui.engine.sandbox.limits import NO_LIMITS, Limits
 from opencode_tui.engine.sandbox.mounts import Mounts, MountsChangedError, child_pid
+from opencode_tui.engine.tool.process.limit_watch import LimitWatch
 from opencode_tui.engine.tool.process.process_tree import MARK, ProcessTree
 from opencode_tui.programs import find_program
+from opencode_tui.schema.api.limit import ReachedLimit
 
 TIMEOUT_GRACE_S = 1.0
 CANCEL_GRACE_S = 0.1
@@ -49,10 +52,12 @@ _UNCOVERED = (
     "\nThe command was ended: {} was replaced from outside, so that the sandbox could not hide or protect it.\n"
 )
 _SHOWN = "\n{} was replaced from outside while the command ran, which could read it for a moment.\n"
+_FILE_TOO_LARGE = _SIGNALED + 25
+"""The exit code of a shell whose program the kernel ended at the largest size of a file (SIGXFSZ)."""
 _HELD_CODE = re.compile(rb"^(\d{1,3})\n\Z", re.MULTILINE)
 """The exit code that the supervisor reports, on the last line."""
 
-Reason = Literal["exit", "timeout", "cancel"]
+Reason = Literal["exit", "timeout", "cancel", "limit"]
 T = TypeVar("T")
 
 NO_TIMEOUT_MS = 2**40
@@ -78,7 +83,8 @@ class Command(Struct, frozen=True):
     """A command line, its folder and its shell; `environ` is the user's environment.
 
     With `launch`, which runs the same line, the command is confined; then the folder and the environment are the launch's.
-    With `is_watched` its process group is killed when this program is killed; a namespace always ends then.
+    With `is_watched` its process group is killed when this program is killed; a namespace always ends then. `limits` are what it
+    may use.
     """
 
     text: str
@@ -88,17 +94,19 @@ class Command(Struct, frozen=True):
     shell: str
     launch: Launch | None = None
     is_watched: bool = False
+    limits: Limits = NO_LIMITS
 
 
 class Ended(Struct, frozen=True):
     """How a command ended; `exit_code` is None when it was ended by us, 128 + n when by signal n.
 
-    `leftovers` are the command lines of processes that it had left running and that were ended.
+    `leftovers` are the command lines of processes that it had left running and that were ended, `limit` is what it reached.
     """
 
     reason: Reason
     exit_code: int | None
     leftovers: tuple[str, ...] = ()
+    limit: ReachedLimit | None = None
 
 
 def find_shell(environ: Mapping[str, str], folder: Path, chosen: str | None = None) -> str:
@@ -132,6 +140,8 @@ class ShellProcess:
         self._supervisor: _Supervisor | None = None
         self._is_released = False
         self._uncovered: Sequence[str] = ()
+        self._limits = command.limits.for_folder(command.folder)
+        self._limit: ReachedLimit | None = None
         self._mark = uuid4().hex
         launch = self._command.launch
         self._tree = ProcessTree(self._mark, is_held=launch is not None and launch.is_held)
@@ -202,7 +212,12 @@ class ShellProcess:
         self._process = start() if launch.confine is None else run_on_thread(start)
         if self._supervisor is not None:
             self._supervisor.close_passed_ends()
+        if self._supervisor is None:
+            self._limits.apply(self._process.pid)
         self._tree.set_shell(self._process.pid)
+        self._watch = LimitWatch(
+            self._limits, self._process.pid, launch.folder, mark=self._mark, life=self._life, tree=self._tree
+        )
 
     def _supervise(self) -> Ended:
         exit_watch = _watch_exit(self._process.pid)
@@ -227,15 +242,21 @@ class ShellProcess:
         if named := self._uncovered if is_stopped else shown:
             self._feed((_UNCOVERED if is_stopped else _SHOWN).format(", ".join(named)).encode())
         is_own = self._reason == "exit"
-        return Ended(self._reason, (code if code >= 0 else 128 - code) if is_own else None, leftovers if is_own else ())
+        code = code if code >= 0 else _SIGNALED - code
+        if is_own and code == _FILE_TOO_LARGE and self._limits.file_size:
+            self._limit = ReachedLimit(kind="file_size", value=self._limits.file_size)
+        return Ended(self._reason, code if is_own else None, leftovers if is_own else (), self._limit)
 
     def _follow(self, longest_wait_s: float) -> None:
         """Read until the shell has ended; end it after its timeout or a cancel."""
         self._deadline = time.monotonic() + self._command.timeout_ms / 1000
         while self._process.poll() is None and not (self._supervisor and self._supervisor.is_holding):
             left_s = self._deadline - time.monotonic()
-            if left_s > 0:
-                self._read(min(left_s, longest_wait_s))
+            if self._reason == "exit" and (reached := self._watch.check()) is not None:
+                self._reason, self._limit, self._deadline = "limit", reached, math.inf
+                self._watch.kill()
+            elif left_s > 0:
+                self._read(min(left_s, longest_wait_s, self._watch.wait_s))
             elif self._reason == "exit":
                 self._terminate("timeout", TIMEOUT_GRACE_S)
             else:
@@ -316,7 +337,8 @@ class ShellProcess:
         """Let the supervisor start the program, if its mounts are those that were planned."""
         self._is_released = True
         pid = supervisor.pid()
-        self._tree.set_supervisor(pid)
+        self._tree.supervisor = pid
+        self._limits.apply(pid)
         if self._mounts is not None:
             self._mounts.verify(pid)
             self._poll.register(self._mounts.descriptor or 0, select.POLLPRI)

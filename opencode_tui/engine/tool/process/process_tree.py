@@ -32,11 +32,12 @@ class ProcessTree:
     """The processes of one call. Create it before the shell starts: earlier processes do not belong to it."""
 
     def __init__(self, mark: str, *, is_held: bool = False) -> None:
-        """With `is_held`, the session of the started process and `set_supervisor`'s supervise the shell: they are no members."""
+        """With `is_held`, the session of the started process and that of `supervisor` supervise the shell: they are no members."""
         self._mark = mark
-        self._is_held = is_held
+        self.is_held = is_held
         self._shell = 0
-        self._supervisor = 0
+        self.supervisor = 0
+        """The process that leads the session of a shell in a namespace, once it is known; else the started one."""
         self._older = frozenset(psutil.pids())
         self._known: set[psutil.Process] = set()
         self._dead: set[psutil.Process] = set()
@@ -44,11 +45,11 @@ class ProcessTree:
 
     def set_shell(self, pid: int) -> None:
         """Name the started process, which leads its own session and process group."""
-        self._shell = self._supervisor = pid
+        self._shell = self.supervisor = pid
 
-    def set_supervisor(self, pid: int) -> None:
-        """Name the process that leads the session of a shell in a namespace."""
-        self._supervisor = pid
+    def is_older(self, pid: int) -> bool:
+        """Return whether a process was there before the call."""
+        return pid in self._older
 
     def signal_group(self, number: signal.Signals) -> None:
         """Send a signal to the shell's process group; a group that is gone is fine.
@@ -56,10 +57,10 @@ class ProcessTree:
         A supervisor ignores all signals but KILL, which ends its namespace.
         """
         with suppress(ProcessLookupError, PermissionError):
-            if self._is_held and os.getpgid(self._supervisor) == self._shell:
+            if self.is_held and os.getpgid(self.supervisor) == self._shell:
                 os.killpg(self._shell, signal.SIGKILL)  # it is still preparing the namespace
             else:
-                os.killpg(self._supervisor, number)
+                os.killpg(self.supervisor, number)
 
     def members(self) -> list[psutil.Process]:
         """Return the live members, the shell included."""
@@ -74,7 +75,7 @@ class ProcessTree:
         found: list[psutil.Process] = []
         others: list[psutil.Process] = []
         died = False
-        leaders = {self._shell, self._supervisor}
+        leaders = {self._shell, self.supervisor}
         for pid in self._younger():
             try:
                 process = psutil.Process(pid)
@@ -89,8 +90,8 @@ class ProcessTree:
                 continue  # another user's
         found += _descendants(found, others)
         self._known.update(found)
-        if self._is_held:
-            found = [process for process in found if process.pid != self._supervisor and not self._prepares(process)]
+        if self.is_held:
+            found = [process for process in found if process.pid != self.supervisor and not self._prepares(process)]
         return found, died or not all(_is_alive(process) for process in (*found, *others))
 
     def _prepares(self, process: psutil.Process) -> bool:
@@ -127,8 +128,8 @@ class ProcessTree:
         """
         if sys.platform != "linux":
             return []
-        identity = f"pipe:[{os.fstat(pipe).st_ino}]"
-        holders = [process for process in self._hidden() if _holds(process.pid, identity)]
+        identity = identity_of(pipe)
+        holders = [process for process in self._hidden() if holds(process.pid, identity)]
         names = self._names_of(holders)
         _send(holders, signal.SIGKILL)
         return names
@@ -204,7 +205,13 @@ def _send(processes: Iterable[psutil.Process], number: signal.Signals) -> None:
             process.send_signal(number)
 
 
-def _holds(pid: int, identity: str) -> bool:
+def identity_of(pipe: int) -> str:
+    """Return what the kernel calls the pipe of a descriptor."""
+    return f"pipe:[{os.fstat(pipe).st_ino}]"
+
+
+def holds(pid: int, identity: str) -> bool:
+    """Return whether a process has a pipe open."""
     with suppress(OSError):
         for entry in os.scandir(f"/proc/{pid}/fd"):
             with suppress(OSError):

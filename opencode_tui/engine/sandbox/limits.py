@@ -1,0 +1,119 @@
+"""The limits of a command: memory, processes, file size, open files. They hold in each tier, and outside the sandbox too.
+
+The kernel holds the size of a file and the number of open files of each process, which a process cannot raise again. Memory and
+processes belong to all processes of a command together, so `tool/process/limit_watch.py` counts them. The kernel's limits for these
+two do not fit. `RLIMIT_AS` and `RLIMIT_DATA` also count memory that is only reserved: no program with a sanitizer would start.
+`RLIMIT_NPROC` counts all threads of the user and does not bind root: it only ends the growth of what hides from the count.
+
+A limit of 0 is none. Only Linux has these limits.
+"""
+
+import os
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+from msgspec import Struct
+
+from opencode_tui.config.settings.settings import SandboxSettings
+
+PROCESSES = 2_000
+OPEN_FILES = 65_536
+_SHARE_OF_MEMORY = 2
+_SHARE_OF_DISK = 2
+_MOST_BEHIND = 1 << 30
+"""How much larger than the limit the kernel lets a file grow at most, so that the watcher can end the command in words first."""
+
+_KILLED_FIRST = 500
+"""Where the machine runs out of memory, the kernel ends such a process before this program (`oom_score_adj`, up to 1000)."""
+
+_MEMORY_OF_CONTAINER = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
+_UNITS = {"KB": 10, "MB": 20, "GB": 30, "TB": 40}
+
+
+class Limits(Struct, frozen=True):
+    """The limits of one command; 0 is none. `memory` and `file_size` are bytes.
+
+    Without a `file_size`, a file may use half of what the disk has free when the command starts.
+    """
+
+    memory: int = 0
+    processes: int = 0
+    file_size: int | None = 0
+    open_files: int = 0
+
+    @property
+    def threads(self) -> int:
+        """How many threads all processes may have together: some programs have as many as the machine has cores."""
+        return 4 * self.processes
+
+    def for_folder(self, folder: Path) -> "Limits":
+        """Return the limits with a file size, for a command that starts now in a folder."""
+        if self.file_size is not None:
+            return self
+        try:
+            facts = os.statvfs(folder)
+        except OSError:
+            return Limits(self.memory, self.processes, 0, self.open_files)
+        return Limits(self.memory, self.processes, facts.f_bavail * facts.f_frsize // _SHARE_OF_DISK, self.open_files)
+
+    def apply(self, pid: int) -> None:
+        """Limit the files of a process and of all that it will start; it may be gone already."""
+        if sys.platform != "linux":
+            return
+        import resource  # absent on Windows
+
+        wanted = {resource.RLIMIT_NOFILE: self.open_files}
+        if self.processes and (present := count_threads()):
+            wanted[resource.RLIMIT_NPROC] = present + self.threads
+        if self.file_size:
+            wanted[resource.RLIMIT_FSIZE] = self.file_size + min(self.file_size, _MOST_BEHIND)
+        for kind, limit in wanted.items():
+            with suppress(OSError, ValueError):
+                if limit:
+                    soft, hard = resource.prlimit(pid, kind)
+                    resource.prlimit(pid, kind, (_lower(soft, limit), _lower(hard, limit)))
+        if self.memory:
+            with suppress(OSError), open(f"/proc/{pid}/oom_score_adj", "w") as file:
+                file.write(str(_KILLED_FIRST))
+
+
+NO_LIMITS = Limits()
+
+
+def count_threads() -> int:
+    """Return how many threads the machine has now, 0 where that is not known."""
+    with suppress(OSError, ValueError, IndexError):
+        return int(Path("/proc/loadavg").read_text().split()[3].split("/")[1])
+    return 0
+
+
+def find_limits(settings: SandboxSettings | None) -> Limits:
+    """Return the limits of the settings, the defaults of this machine for others."""
+    given = settings or SandboxSettings()
+    return Limits(
+        memory=machine_memory() // _SHARE_OF_MEMORY if given.memory is None else parse_size(given.memory),
+        processes=PROCESSES if given.processes is None else given.processes,
+        file_size=None if given.file_size is None else parse_size(given.file_size),
+        open_files=OPEN_FILES if given.open_files is None else given.open_files,
+    )
+
+
+def parse_size(text: str) -> int:
+    """Return the bytes of `8 GB`, 0 for `none`."""
+    return 0 if text == "none" else int(float(text[:-2]) * (1 << _UNITS[text[-2:]]))
+
+
+def machine_memory() -> int:
+    """Return the bytes of memory that this machine, or the container, has; 0 where that is not known."""
+    found: list[int] = []
+    with suppress(OSError, ValueError):
+        found.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    for path in _MEMORY_OF_CONTAINER:
+        with suppress(OSError, ValueError):  # without a limit it is a word, or a huge number
+            found.append(int(path.read_text()))
+    return max(0, min(found, default=0))
+
+
+def _lower(present: int, limit: int) -> int:
+    return limit if present < 0 else min(present, limit)

@@ -1,0 +1,307 @@
+"""Watches what a running command uses, and ends all its processes when it reaches a limit.
+
+A command that ends within the first tenth of a second is never looked at. After that, three numbers of the machine are read a few
+times per second: its threads, its memory, the free disk. Only when one of them has changed by a part of a limit, or a second has
+passed, the command's processes are counted.
+
+Memory is private and shared pages and what is swapped out, not the files that are mapped, since the kernel can drop these. Pages
+that processes share count once. Everything here blocks for milliseconds and belongs on the command's thread; only on Linux.
+"""
+
+import os
+import signal
+import stat
+import sys
+import time
+from collections.abc import Callable, Container, Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from opencode_tui.engine.sandbox.limits import Limits, count_threads
+from opencode_tui.engine.tool.process.process_tree import MARK, ProcessTree, holds, identity_of
+from opencode_tui.schema.api.limit import ReachedLimit
+
+_FIRST_S = 0.1
+_QUIET_S = 0.25
+_CLOSE_S = 0.05
+_COUNT_S = 1.0
+_KILL_WITHIN_S = 3.0
+_PART = 4
+"""The processes are counted when a number of the machine changed by this part of a limit."""
+
+_LOW_DISK = 20
+"""A command that used most of the disk ends when this part of what was free is left."""
+
+_LOWER_PRIORITY = 10
+_PAGE = 4096 if sys.platform == "win32" else os.sysconf("SC_PAGE_SIZE")
+_CORES = os.cpu_count() or 1
+_EXACT_AGAIN = 20
+"""Reading the exact memory of processes may cost at most one part of this many of the time."""
+
+
+class _Machine(NamedTuple):
+    """What the machine uses: threads, bytes of memory that are available, bytes of disk that are free."""
+
+    threads: int
+    memory: int
+    disk: int
+
+
+class _Process(NamedTuple):
+    pid: int
+    parent: int
+    group: int
+    session: int
+    is_running: bool
+    priority: int
+    threads: int
+    start: int
+    pages: int
+
+
+class LimitWatch:
+    """Watches the processes of one command, which leads a session of its own; `mark` is in their environment.
+
+    In a namespace, what loses its parent becomes a child of the first process there, so that all descend from the started one.
+    """
+
+    def __init__(self, limits: Limits, shell: int, folder: Path, *, mark: str, life: int, tree: ProcessTree) -> None:
+        """`life` is the descriptor of a pipe that its processes inherit, `tree` the same processes."""
+        self._limits = limits
+        self._shell = shell
+        self._folder = folder
+        self._life = identity_of(life)
+        self._mark = f"{MARK}={mark}".encode()
+        self._tree = tree
+        self._is_on = sys.platform == "linux" and limits != Limits()
+        self._known: dict[int, int] = {}
+        self._strangers: dict[int, int] = {}
+        self._sessions = {shell}
+        self._lowered: set[int] = set()
+        self._begin: _Machine | None = None
+        self._exact_from = 0.0
+        self._count_at = 0.0
+        self._next = time.monotonic() + _FIRST_S
+
+    @property
+    def wait_s(self) -> float:
+        """How long the next look can wait; infinite where nothing is limited."""
+        return max(0.0, self._next - time.monotonic()) if self._is_on else float("inf")
+
+    def check(self) -> ReachedLimit | None:
+        """Return the limit that the command has reached now, if it is time to look."""
+        now = time.monotonic()
+        if not self._is_on or now < self._next:
+            return None
+        machine = _read_machine(self._folder)
+        self._begin = self._begin or machine
+        is_close = self._is_close(machine, self._begin)
+        reached = None
+        if is_close or now >= self._count_at:
+            self._count_at = now + _COUNT_S
+            reached = self._count(machine, self._begin)
+        ended = time.monotonic()
+        self._next = ended + min(_QUIET_S, max(_CLOSE_S if is_close else _QUIET_S, 2 * (ended - now)))
+        return reached
+
+    def kill(self) -> None:
+        """End all processes: first stop each, so that none starts others meanwhile."""
+        if not self._tree.is_held:
+            deadline = time.monotonic() + _KILL_WITHIN_S
+            stopped: set[int] = set()
+            self._tree.signal_group(signal.SIGSTOP)
+            while (new := [one.pid for one in self._members() if one.pid not in stopped]) and _is_before(deadline):
+                _send(new, signal.SIGSTOP)
+                stopped.update(new)
+            _send(stopped, signal.SIGKILL)
+        self._tree.signal_group(signal.SIGKILL)
+
+    def _is_close(self, machine: _Machine, begin: _Machine) -> bool:
+        """Return whether the machine uses so much more than at the beginning that the command may be near a limit."""
+        limits = self._limits
+        changes = (
+            (machine.threads - begin.threads, limits.processes),
+            (begin.memory - machine.memory, limits.memory),
+            (begin.disk - machine.disk, limits.file_size or 0),
+        )
+        return any(limit and change >= limit / _PART for change, limit in changes)
+
+    def _count(self, machine: _Machine, begin: _Machine) -> ReachedLimit | None:
+        limits, is_first = self._limits, not self._known
+        members = self._members()
+        if is_first:  # on a busy machine the shell may have started some before it was limited
+            for one in members:
+                limits.apply(one.pid)
+        if sum(one.is_running for one in members) > _CORES:
+            self._lower_priority(members)
+        if limits.processes and len(members) >= limits.processes:
+            return ReachedLimit(kind="processes", value=limits.processes)
+        if limits.processes and sum(one.threads for one in members) >= limits.threads:
+            return ReachedLimit(kind="threads", value=limits.threads)
+        if limits.memory and self._uses_memory(members, limits.memory):
+            return ReachedLimit(kind="memory", value=limits.memory)
+        used = begin.disk - machine.disk
+        if limits.file_size and used >= limits.file_size / _PART:
+            if any(_largest_file(one.pid) >= limits.file_size for one in members):
+                return ReachedLimit(kind="file_size", value=limits.file_size)
+            if machine.disk < begin.disk / _LOW_DISK and sum(_written(one.pid) for one in members) > used / 2:
+                return ReachedLimit(kind="disk", value=machine.disk)
+        return None
+
+    def _lower_priority(self, members: Iterable[_Process]) -> None:
+        """Let other programs go first; what is started from now on inherits it."""
+        for one in members:
+            if one.priority < _LOWER_PRIORITY and one.group not in self._lowered:
+                self._lowered.add(one.group)
+                with suppress(OSError):
+                    os.setpriority(os.PRIO_PGRP, one.group, _LOWER_PRIORITY)
+                with suppress(OSError), open(f"/proc/{one.pid}/autogroup", "w") as file:
+                    file.write(str(_LOWER_PRIORITY))  # where each session has a share of its own
+
+    def _uses_memory(self, members: list[_Process], limit: int) -> bool:
+        """Return whether the processes use so much memory together; each step is slower than the one before."""
+        shared = _shared_memory(self._tree.supervisor) if self._tree.is_held else 0
+        if shared + sum(one.pages for one in members) * _PAGE < limit / 2 and _swapped() < limit / _PART:
+            return False
+        if shared + sum(_memory(one.pid, "status", _PRIVATE) for one in members) < limit:
+            return False
+        now = time.monotonic()
+        if now < self._exact_from:
+            return False
+        used = shared + sum(_memory(one.pid, "smaps_rollup", _PROPORTIONAL) for one in members)
+        ended = time.monotonic()
+        self._exact_from = ended + _EXACT_AGAIN * (ended - now)
+        return used >= limit
+
+    def _members(self) -> list[_Process]:
+        """Return the live processes of the command."""
+        found: list[_Process] = []
+        others: dict[int, list[_Process]] = {}
+        for one in _processes(self._tree.is_older):
+            if one.session in self._sessions or self._known.get(one.pid) == one.start:
+                found.append(one)
+            else:
+                others.setdefault(one.parent, []).append(one)
+        self._add_children(found, others)
+        if not self._tree.is_held:  # what has lost its parent before it was seen here has the mark or the pipe
+            for one in [one for group in others.values() for one in group]:
+                if self._strangers.get(one.pid) == one.start or one.parent == os.getpid():
+                    continue
+                if _has_variable(one.pid, self._mark) or holds(one.pid, self._life):
+                    found.append(one)
+                    others[one.parent].remove(one)
+                else:
+                    self._strangers[one.pid] = one.start
+            self._add_children(found, others)
+        self._known = {one.pid: one.start for one in found}
+        self._sessions.update(one.session for one in found)
+        return found
+
+    def _add_children(self, found: list[_Process], others: dict[int, list[_Process]]) -> None:
+        pending = [one.pid for one in found]
+        while pending:
+            born = others.pop(pending.pop(), [])
+            found += born
+            pending += [one.pid for one in born]
+
+
+def _processes(is_older: Callable[[int], bool]) -> Iterator[_Process]:
+    """Yield the live processes that are not older than the command."""
+    for name in os.listdir("/proc"):
+        if name.isdecimal() and not is_older(int(name)):
+            with suppress(OSError, ValueError, IndexError):  # it has ended meanwhile
+                data = _read(f"/proc/{name}/stat")
+                facts = data[data.rindex(b")") + 2 :].split()
+                if facts[0] not in b"ZXx":
+                    numbers = [int(facts[place]) for place in (1, 2, 3, 16, 17, 19, 21)]
+                    parent, group, session, priority, threads, start, pages = numbers
+                    is_running = facts[0] == b"R"
+                    yield _Process(int(name), parent, group, session, is_running, priority, threads, start, pages)
+
+
+def _read(path: str) -> bytes:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        return os.read(descriptor, 65_536)
+    finally:
+        os.close(descriptor)
+
+
+def _read_machine(folder: Path) -> _Machine:
+    memory = disk = 0
+    with suppress(OSError, ValueError):
+        memory = _sum_of(_read("/proc/meminfo"), (b"MemAvailable:", b"SwapFree:"))
+    with suppress(OSError):
+        facts = os.statvfs(folder)
+        disk = facts.f_bavail * facts.f_frsize
+    return _Machine(count_threads(), memory, disk)
+
+
+_PRIVATE = (b"RssAnon:", b"RssShmem:", b"VmSwap:")
+_PROPORTIONAL = (b"Pss_Anon:", b"Pss_Shmem:", b"SwapPss:")
+
+
+def _memory(pid: int, name: str, rows: Container[bytes]) -> int:
+    try:
+        return _sum_of(_read(f"/proc/{pid}/{name}"), rows)
+    except (OSError, ValueError):  # it has ended, or hides it
+        return 0
+
+
+def _sum_of(text: bytes, rows: Container[bytes]) -> int:
+    """Return the bytes of some rows of a table in KB."""
+    words = (line.split() for line in text.splitlines())
+    return sum(int(row[1]) << 10 for row in words if row and row[0] in rows)
+
+
+def _swapped() -> int:
+    with suppress(OSError, ValueError):
+        text = _read("/proc/meminfo")
+        return _sum_of(text, (b"SwapTotal:",)) - _sum_of(text, (b"SwapFree:",))
+    return 0
+
+
+def _shared_memory(pid: int) -> int:
+    """Return the bytes of the files in memory that a namespace has, besides what its processes have mapped."""
+    with suppress(OSError):
+        facts = os.statvfs(f"/proc/{pid}/root/dev/shm")
+        return (facts.f_blocks - facts.f_bfree) * facts.f_frsize
+    return 0
+
+
+def _largest_file(pid: int) -> int:
+    """Return the bytes on the disk of the largest file that a process can write."""
+    largest = 0
+    with suppress(OSError):
+        for number in os.listdir(f"/proc/{pid}/fd"):
+            with suppress(OSError):
+                facts = os.stat(f"/proc/{pid}/fd/{number}")
+                if stat.S_ISREG(facts.st_mode):
+                    largest = max(largest, facts.st_blocks * 512)
+    return largest
+
+
+def _written(pid: int) -> int:
+    """Return the bytes that a process and its ended children have written to disks."""
+    with suppress(OSError, ValueError, IndexError):
+        rows = dict(line.split(b":") for line in _read(f"/proc/{pid}/io").splitlines())
+        return int(rows[b"write_bytes"])
+    return 0
+
+
+def _has_variable(pid: int, text: bytes) -> bool:
+    try:
+        return text in _read(f"/proc/{pid}/environ").split(b"\0")
+    except OSError:  # it has ended, or is another user's
+        return False
+
+
+def _send(processes: Iterable[int], number: signal.Signals) -> None:
+    for pid in processes:
+        with suppress(OSError):
+            os.kill(pid, number)
+
+
+def _is_before(deadline: float) -> bool:
+    return time.monotonic() < deadline

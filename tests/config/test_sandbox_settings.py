@@ -27,6 +27,10 @@ LOOSER: list[dict[str, Any]] = [
     {"hosts": ["x.example"]},
     {"env": ["GH_TOKEN"]},
     {"auto": "outside"},
+    {"memory": "none"},
+    {"processes": 0},
+    {"file_size": "900 TB"},
+    {"open_files": 0},
     {"other": 1},
 ]
 
@@ -51,6 +55,20 @@ def test_a_repository_cannot_replace_the_users_hidden_files(world: SettingsWorld
     world.person(sandbox({"hidden": ["~/mine"]}))
     world.repository(sandbox({"hidden": ["theirs"]}))
     assert world.load().effective == sandbox({"hidden": ["~/mine", "theirs"]})
+
+
+@pytest.mark.parametrize("size", ["8 GB", "512MB", "1.5 TB", "none"])
+def test_a_size_has_a_unit(world: SettingsWorld, size: str) -> None:
+    world.person(sandbox({"memory": size, "file_size": size}))
+    assert world.load().effective == sandbox({"memory": size, "file_size": size})
+
+
+@pytest.mark.parametrize("size", ["", "8", "0", "8 gb", "-1 GB", "8 GiB", "half", "8 GB "])
+def test_what_is_not_a_size_is_refused_in_one_line(world: SettingsWorld, size: str) -> None:
+    world.person(sandbox({"memory": size}))
+    with pytest.raises(ConfigError, match=r"experimental\.sandbox\.memory.*a size \(such as \"8 GB\"") as error:
+        world.load()
+    assert len(str(error.value).splitlines()) == 1
 
 
 @pytest.mark.parametrize(

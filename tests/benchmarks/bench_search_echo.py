@@ -8,7 +8,6 @@ import fcntl
 import json
 import os
 import pty
-import select
 import shutil
 import statistics
 import struct
@@ -25,7 +24,7 @@ from opencode_tui.storage.paths import find_paths
 from tests.benchmarks.comparison import Figure, report
 from tests.benchmarks.rounds import rounds
 from tests.benchmarks.search_store import write_store
-from tests.benchmarks.typist import Typist
+from tests.benchmarks.typist import Seen, Typist
 from tests.conftest import isolated_environment
 from tests.support.provider.model_server import ModelServer, provider_config
 
@@ -83,7 +82,7 @@ def _echoes(server: ModelServer, store: Path, *, is_building: bool) -> list[floa
             start_new_session=True,
         ) as process:
             os.close(slave)
-            seen = _Seen(typist)
+            seen = Seen(typist)
             threading.Thread(target=seen.drain, args=(master,), daemon=True).start()
             seen.wait_for(b"sandbox")
             if is_building:
@@ -98,32 +97,6 @@ def _echoes(server: ModelServer, store: Path, *, is_building: bool) -> list[floa
         os.close(master)
         shutil.rmtree(home, ignore_errors=True)
         return typist.echoes
-
-
-class _Seen:
-    """What the program has drawn since the last wait."""
-
-    def __init__(self, typist: Typist) -> None:
-        self._typist = typist
-        self._data = b""
-        self._changed = threading.Condition()
-
-    def drain(self, descriptor: int) -> None:
-        """Read what the program draws."""
-        try:
-            while select.select([descriptor], [], [])[0] and (data := os.read(descriptor, 65_536)):
-                self._typist.see(data)
-                with self._changed:
-                    self._data = self._data[-1_000_000:] + data
-                    self._changed.notify()
-        except OSError:  # the program has ended
-            return
-
-    def wait_for(self, words: bytes) -> None:
-        """Return when these bytes were drawn."""
-        with self._changed:
-            if not self._changed.wait_for(lambda: words in self._data, 60):
-                raise AssertionError(f"{words!r} was not drawn: {self._data[-2_000:]!r}")
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 import os
 import random
+import select
 import threading
 import time
 
@@ -47,3 +48,34 @@ class Typist:
             self._waits = b""
             self._drawn.set()
         self._tail = data[-3:]
+
+
+class Seen:
+    """What the program has drawn since the last wait."""
+
+    def __init__(self, typist: Typist) -> None:
+        self._typist = typist
+        self._data = b""
+        self._changed = threading.Condition()
+
+    def drain(self, descriptor: int) -> None:
+        """Read what the program draws."""
+        try:
+            while select.select([descriptor], [], [])[0] and (data := os.read(descriptor, 65_536)):
+                self._typist.see(data)
+                with self._changed:
+                    self._data = self._data[-1_000_000:] + data
+                    self._changed.notify()
+        except OSError:  # the program has ended
+            return
+
+    def has(self, words: bytes) -> bool:
+        """Return whether these bytes were drawn."""
+        with self._changed:
+            return words in self._data
+
+    def wait_for(self, words: bytes) -> None:
+        """Return when these bytes were drawn."""
+        with self._changed:
+            if not self._changed.wait_for(lambda: words in self._data, 60):
+                raise AssertionError(f"{words!r} was not drawn: {self._data[-2_000:]!r}")

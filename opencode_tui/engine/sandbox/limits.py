@@ -64,7 +64,7 @@ class Limits(Struct, frozen=True):
         import resource  # absent on Windows
 
         wanted = {resource.RLIMIT_NOFILE: self.open_files}
-        if self.processes and (present := count_threads()):
+        if self.processes and (present := count_threads()[0]):
             wanted[resource.RLIMIT_NPROC] = present + self.threads
         if self.file_size:
             wanted[resource.RLIMIT_FSIZE] = self.file_size + min(self.file_size, _MOST_BEHIND)
@@ -81,11 +81,12 @@ class Limits(Struct, frozen=True):
 NO_LIMITS = Limits()
 
 
-def count_threads() -> int:
-    """Return how many threads the machine has now, 0 where that is not known."""
+def count_threads() -> tuple[int, int]:
+    """Return how many threads the machine has now, and how many of them run or could; 0 where that is not known."""
     with suppress(OSError, ValueError, IndexError):
-        return int(Path("/proc/loadavg").read_text().split()[3].split("/")[1])
-    return 0
+        running, threads = Path("/proc/loadavg").read_text().split()[3].split("/")
+        return int(threads), int(running)
+    return 0, 0
 
 
 def find_limits(settings: SandboxSettings | None) -> Limits:

@@ -4,14 +4,14 @@ from typing import Literal, cast
 
 from opencode_tui.schema.record import JsonObject, Record
 
-LimitKind = Literal["memory", "processes", "threads", "file_size", "disk"]
-"""What a limit counts: bytes, processes, threads, bytes of one file, or bytes that are left of the disk."""
+LimitKind = Literal["memory", "processes", "threads", "sessions", "file_size", "disk"]
+"""What a limit counts: bytes, processes, threads, sessions that run, bytes of one file, or bytes that are left of the disk."""
 
 _UNITS = ("bytes", "KB", "MB", "GB", "TB")
 
 
 class ReachedLimit(Record):
-    """A limit that ended a command, and its value: a number of bytes, processes or threads."""
+    """A limit that ended a command, and its value: a number of bytes, processes, threads or sessions."""
 
     kind: LimitKind
     value: int
@@ -26,6 +26,8 @@ class ReachedLimit(Record):
                 return f"stopped: a file reached {format_size(self.value)}"
             case "disk":
                 return f"stopped with {format_size(self.value)} left of the disk"
+            case "sessions":
+                return f"stopped at {self.value:,} running sessions"
             case kind:
                 return f"stopped at {self.value:,} {kind}"
 
@@ -36,7 +38,7 @@ def limit_of(metadata: object) -> ReachedLimit | None:
         return None
     found = cast(JsonObject, metadata)
     kind, value = found.get("kind"), found.get("value")
-    if kind not in ("memory", "processes", "threads", "file_size", "disk") or not isinstance(value, int):
+    if kind not in ("memory", "processes", "threads", "sessions", "file_size", "disk") or not isinstance(value, int):
         return None
     return ReachedLimit(kind=kind, value=value)
 

@@ -244,7 +244,7 @@ def _limit_message(limit: ReachedLimit) -> str:
     words = limit.words[0].upper() + limit.words[1:]
     if limit.kind == "disk":
         return f"{words}; remove what is not needed, or write less."
-    setting = "processes" if limit.kind == "threads" else limit.kind
+    setting = "processes" if limit.kind in ("threads", "sessions") else limit.kind
     return f"{words}; let it use less. Only the user can raise the limit (the setting experimental.sandbox.{setting})."
 
 
@@ -261,6 +261,7 @@ def _messages(ended: Ended, timeout_ms: int) -> list[str]:
     elif ended.exit_code:
         messages.append(f"Exit code {ended.exit_code}.")
     if ended.leftovers:
-        listed = ", ".join(ended.leftovers[:5]) + (", …" if len(ended.leftovers) > 5 else "")
+        named = [name for name in ended.leftovers if name]  # some end before their name can be read
+        listed = ", ".join(named[:5]) + (", …" if len(ended.leftovers) > 5 else "")
         messages.append(f"Stopped what was still running when the command ended ({len(ended.leftovers)}): {listed}")
     return messages

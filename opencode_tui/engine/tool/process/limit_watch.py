@@ -1,8 +1,8 @@
 """Watches what a running command uses, and ends all its processes when it reaches a limit.
 
-A command that ends within the first tenth of a second is never looked at. After that, three numbers of the machine are read a few
-times per second: its threads, its memory, the free disk. Only when one of them has changed by a part of a limit, or a second has
-passed, the command's processes are counted.
+A command that ends within the first 50 ms is never looked at. After that, some numbers of the machine are read a few times per
+second: its threads, those that run, its memory, the free disk. Only when one of them has changed by a part of a limit, or a second
+has passed, the command's processes are counted.
 
 Memory is private and shared pages and what is swapped out, not the files that are mapped, since the kernel can drop these. Pages
 that processes share count once. Everything here blocks for milliseconds and belongs on the command's thread; only on Linux.
@@ -15,18 +15,20 @@ import sys
 import time
 from collections.abc import Callable, Container, Iterable, Iterator
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
 from opencode_tui.engine.sandbox.limits import Limits, count_threads
-from opencode_tui.engine.tool.process.process_tree import MARK, ProcessTree, holds, identity_of
+from opencode_tui.engine.tool.process.process_tree import CROWD, MARK, ProcessTree, holds, identity_of, shown_name
 from opencode_tui.schema.api.limit import ReachedLimit
 
-_FIRST_S = 0.1
+_FIRST_S = 0.05
 _QUIET_S = 0.25
 _CLOSE_S = 0.05
 _COUNT_S = 1.0
 _KILL_WITHIN_S = 3.0
+_KILL_AGAIN_S = 0.02
 _PART = 4
 """The processes are counted when a number of the machine changed by this part of a limit."""
 
@@ -36,14 +38,21 @@ _LOW_DISK = 20
 _LOWER_PRIORITY = 10
 _PAGE = 4096 if sys.platform == "win32" else os.sysconf("SC_PAGE_SIZE")
 _CORES = os.cpu_count() or 1
+_BUSY = 8
+"""So many running threads for each core are looked at more often."""
+
+MOST_SESSIONS = max(64, 16 * _CORES)
+"""Where each session has an equal share of the cores, so many that run would leave too little for everything else."""
+
 _EXACT_AGAIN = 20
 """Reading the exact memory of processes may cost at most one part of this many of the time."""
 
 
 class _Machine(NamedTuple):
-    """What the machine uses: threads, bytes of memory that are available, bytes of disk that are free."""
+    """What the machine uses: threads, how many of them run, bytes of memory that are available, bytes of disk that are free."""
 
     threads: int
+    running: int
     memory: int
     disk: int
 
@@ -79,6 +88,8 @@ class LimitWatch:
         self._strangers: dict[int, int] = {}
         self._sessions = {shell}
         self._lowered: set[int] = set()
+        self.reached: ReachedLimit | None = None
+        """The limit that the command has reached."""
         self._begin: _Machine | None = None
         self._exact_from = 0.0
         self._count_at = 0.0
@@ -89,37 +100,50 @@ class LimitWatch:
         """How long the next look can wait; infinite where nothing is limited."""
         return max(0.0, self._next - time.monotonic()) if self._is_on else float("inf")
 
-    def check(self) -> ReachedLimit | None:
-        """Return the limit that the command has reached now, if it is time to look."""
+    def check(self) -> bool:
+        """Return whether the command has reached a limit, if it is time to look."""
         now = time.monotonic()
         if not self._is_on or now < self._next:
-            return None
+            return False
         machine = _read_machine(self._folder)
         self._begin = self._begin or machine
         is_close = self._is_close(machine, self._begin)
-        reached = None
         if is_close or now >= self._count_at:
             self._count_at = now + _COUNT_S
-            reached = self._count(machine, self._begin)
+            self.reached = self._count(machine, self._begin)
         ended = time.monotonic()
         self._next = ended + min(_QUIET_S, max(_CLOSE_S if is_close else _QUIET_S, 2 * (ended - now)))
-        return reached
+        return self.reached is not None
+
+    def end_crowd(self) -> list[str]:
+        """Kill all processes if they are very many, without time to end by themselves; return their command lines, else none."""
+        members = self._members()
+        if len(members) <= CROWD:
+            return []
+        if self._limits.processes and len(members) >= self._limits.processes:
+            self.reached = ReachedLimit(kind="processes", value=self._limits.processes)
+        names = [_command_line(one.pid) for one in members]
+        self.kill()
+        return names
 
     def kill(self) -> None:
-        """End all processes: first stop each, so that none starts others meanwhile."""
-        if not self._tree.is_held:
-            deadline = time.monotonic() + _KILL_WITHIN_S
-            stopped: set[int] = set()
-            self._tree.signal_group(signal.SIGSTOP)
-            while (new := [one.pid for one in self._members() if one.pid not in stopped]) and _is_before(deadline):
-                _send(new, signal.SIGSTOP)
-                stopped.update(new)
-            _send(stopped, signal.SIGKILL)
-        self._tree.signal_group(signal.SIGKILL)
+        """End all processes: first stop them, so that what they have started is still found by its parents."""
+        if self._tree.is_held:
+            self._tree.signal_group(signal.SIGKILL)
+            return
+        deadline = time.monotonic() + _KILL_WITHIN_S
+        self._tree.signal_group(signal.SIGSTOP)
+        _send(self._members(), signal.SIGSTOP)
+        while (members := self._members()) and time.monotonic() < deadline:
+            self._tree.signal_group(signal.SIGKILL)
+            _send(members, signal.SIGKILL)
+            time.sleep(_KILL_AGAIN_S)
 
     def _is_close(self, machine: _Machine, begin: _Machine) -> bool:
         """Return whether the machine uses so much more than at the beginning that the command may be near a limit."""
         limits = self._limits
+        if limits.processes and machine.running > _BUSY * _CORES:
+            return True
         changes = (
             (machine.threads - begin.threads, limits.processes),
             (begin.memory - machine.memory, limits.memory),
@@ -130,11 +154,14 @@ class LimitWatch:
     def _count(self, machine: _Machine, begin: _Machine) -> ReachedLimit | None:
         limits, is_first = self._limits, not self._known
         members = self._members()
-        if is_first:  # on a busy machine the shell may have started some before it was limited
+        if is_first and len(members) < CROWD:  # on a busy machine the shell may have started some before it was limited
             for one in members:
                 limits.apply(one.pid)
-        if sum(one.is_running for one in members) > _CORES:
+        running = [one for one in members if one.is_running]
+        if len(running) > _CORES:
             self._lower_priority(members)
+        if limits.processes and len({one.session for one in running}) >= MOST_SESSIONS and _shares_by_session():
+            return ReachedLimit(kind="sessions", value=MOST_SESSIONS)
         if limits.processes and len(members) >= limits.processes:
             return ReachedLimit(kind="processes", value=limits.processes)
         if limits.processes and sum(one.threads for one in members) >= limits.threads:
@@ -228,14 +255,23 @@ def _read(path: str) -> bytes:
         os.close(descriptor)
 
 
+@cache
+def _shares_by_session() -> bool:
+    """Return whether the kernel shares the cores among sessions, whatever the priorities of their processes are (autogroups)."""
+    with suppress(OSError):
+        return _read("/proc/sys/kernel/sched_autogroup_enabled").strip() == b"1"
+    return False
+
+
 def _read_machine(folder: Path) -> _Machine:
+    threads, running = count_threads()
     memory = disk = 0
     with suppress(OSError, ValueError):
         memory = _sum_of(_read("/proc/meminfo"), (b"MemAvailable:", b"SwapFree:"))
     with suppress(OSError):
         facts = os.statvfs(folder)
         disk = facts.f_bavail * facts.f_frsize
-    return _Machine(count_threads(), memory, disk)
+    return _Machine(threads, running, memory, disk)
 
 
 _PRIVATE = (b"RssAnon:", b"RssShmem:", b"VmSwap:")
@@ -290,6 +326,14 @@ def _written(pid: int) -> int:
     return 0
 
 
+def _command_line(pid: int) -> str:
+    try:
+        words = _read(f"/proc/{pid}/cmdline").replace(b"\0", b" ").decode("utf-8", "replace")
+    except OSError:  # it has ended
+        return ""
+    return shown_name(words)
+
+
 def _has_variable(pid: int, text: bytes) -> bool:
     try:
         return text in _read(f"/proc/{pid}/environ").split(b"\0")
@@ -297,11 +341,7 @@ def _has_variable(pid: int, text: bytes) -> bool:
         return False
 
 
-def _send(processes: Iterable[int], number: signal.Signals) -> None:
-    for pid in processes:
+def _send(processes: Iterable[_Process], number: signal.Signals) -> None:
+    for one in processes:
         with suppress(OSError):
-            os.kill(pid, number)
-
-
-def _is_before(deadline: float) -> bool:
-    return time.monotonic() < deadline
+            os.kill(one.pid, number)

@@ -141,7 +141,6 @@ class ShellProcess:
         self._is_released = False
         self._uncovered: Sequence[str] = ()
         self._limits = command.limits.for_folder(command.folder)
-        self._limit: ReachedLimit | None = None
         self._mark = uuid4().hex
         launch = self._command.launch
         self._tree = ProcessTree(self._mark, is_held=launch is not None and launch.is_held)
@@ -243,17 +242,18 @@ class ShellProcess:
             self._feed((_UNCOVERED if is_stopped else _SHOWN).format(", ".join(named)).encode())
         is_own = self._reason == "exit"
         code = code if code >= 0 else _SIGNALED - code
+        limit = self._watch.reached
         if is_own and code == _FILE_TOO_LARGE and self._limits.file_size:
-            self._limit = ReachedLimit(kind="file_size", value=self._limits.file_size)
-        return Ended(self._reason, code if is_own else None, leftovers if is_own else (), self._limit)
+            limit = ReachedLimit(kind="file_size", value=self._limits.file_size)
+        return Ended(self._reason, code if is_own else None, leftovers if is_own else (), limit)
 
     def _follow(self, longest_wait_s: float) -> None:
         """Read until the shell has ended; end it after its timeout or a cancel."""
         self._deadline = time.monotonic() + self._command.timeout_ms / 1000
         while self._process.poll() is None and not (self._supervisor and self._supervisor.is_holding):
             left_s = self._deadline - time.monotonic()
-            if self._reason == "exit" and (reached := self._watch.check()) is not None:
-                self._reason, self._limit, self._deadline = "limit", reached, math.inf
+            if self._reason == "exit" and self._watch.check():
+                self._reason, self._deadline = "limit", math.inf
                 self._watch.kill()
             elif left_s > 0:
                 self._read(min(left_s, longest_wait_s, self._watch.wait_s))
@@ -265,9 +265,13 @@ class ShellProcess:
 
     def _terminate(self, reason: Reason, grace_s: float) -> None:
         self._reason = reason
-        self._tree.members()  # afterwards, a process that loses its parent now is still known
-        self._tree.signal_group(signal.SIGTERM)
+        if not self._end_crowd():
+            self._tree.members()  # afterwards, a process that loses its parent now is still known
+            self._tree.signal_group(signal.SIGTERM)
         self._deadline = time.monotonic() + grace_s
+
+    def _end_crowd(self) -> list[str]:
+        return self._watch.end_crowd() if sys.platform == "linux" and self._tree.may_be_crowded else []
 
     def _kill_rest(self) -> None:
         """End the shell; with a supervisor, end it and so the whole namespace."""
@@ -280,7 +284,7 @@ class ShellProcess:
         if self._supervisor is not None and self._process.poll() is not None:
             leftovers: list[str] = []  # nothing outlives its namespace
         else:
-            leftovers = self._end_leftovers()
+            leftovers = self._end_crowd() + self._end_leftovers()
         if self._supervisor is not None:
             self._kill_rest()
         leftovers += self._end_hidden()

@@ -26,6 +26,8 @@ _MOST_SCANS = 2
 _KILL_WITHIN_S = 1.0
 _DEAD = (psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD)
 _NAME_CHARACTERS = 60
+CROWD = 500
+"""So many processes are not ended one by one: they could start others faster than that."""
 
 
 class ProcessTree:
@@ -50,6 +52,11 @@ class ProcessTree:
     def is_older(self, pid: int) -> bool:
         """Return whether a process was there before the call."""
         return pid in self._older
+
+    @property
+    def may_be_crowded(self) -> bool:
+        """Whether so many processes are younger than the call that it may have started a crowd."""
+        return sum(1 for _ in self._younger()) > CROWD
 
     def signal_group(self, number: signal.Signals) -> None:
         """Send a signal to the shell's process group; a group that is gone is fine.
@@ -233,8 +240,12 @@ def _written_files(pid: int) -> Iterator[tuple[int, int]]:
 def _name(process: psutil.Process) -> str:
     """Return the command line of a process, shortened, without control characters; empty when it is gone."""
     try:
-        words = " ".join(process.cmdline()).split()
+        return shown_name(" ".join(process.cmdline()))
     except (psutil.Error, OSError):
         return ""
-    text = "".join(letter if letter.isprintable() else "?" for letter in " ".join(words))
+
+
+def shown_name(words: str) -> str:
+    """Return a command line, shortened, without control characters."""
+    text = "".join(letter if letter.isprintable() else "?" for letter in " ".join(words.split()))
     return text if len(text) <= _NAME_CHARACTERS else f"{text[: _NAME_CHARACTERS - 1]}…"

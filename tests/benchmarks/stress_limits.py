@@ -45,11 +45,14 @@ for _ in range(24):
         break
 time.sleep(60)
 """
+SESSIONS = f"stopped at {MOST_SESSIONS} running sessions"
+"""How a fork bomb ends where the kernel shares the cores among sessions."""
+
 COMMANDS = {
     "fork bomb": (":(){ :|:& };: ; sleep 60", "stopped at 500 processes"),
     "fork bomb in sessions": (
         "b() { while :; do (setsid bash -c b &) ; done; }; export -f b; b",
-        f"stopped at {MOST_SESSIONS} running sessions",
+        SESSIONS,
     ),
     "memory": (f"python3 -c {shlex.quote(_HOG)}", "stopped at 512 MB of memory"),
     "endless file": ("yes > endless; echo went on", "stopped: a file reached 1 GB"),
@@ -66,7 +69,7 @@ def main() -> int:
     with ModelServer() as server:
         tiers: list[Tier] = [one for one in _TIERS if probe(one, os.environ).works]
         for tier in tiers:
-            for name in list(COMMANDS)[: rounds(len(COMMANDS), 1)]:
+            for name in list(COMMANDS)[: rounds(len(COMMANDS), 2)]:
                 p95, is_said = _measure(server, tier, name)
                 figures += [Figure(f"{tier}: echo beside {name}, p95", p95, ECHO_MS)]
                 figures += [Figure(f"{tier}: {name} does not say how it ended", float(not is_said), 0, "")]
@@ -137,20 +140,22 @@ def _measure(server: ModelServer, tier: Tier, name: str) -> tuple[float, bool]:
             typist.type(master)  # the first key waits a while
             os.write(master, b"\r")
             begin = time.monotonic()
-            while time.monotonic() < begin + 30 and not seen.has(words.encode()):
+            ends = {words, "stopped at 500 processes"} if words == SESSIONS else {words}
+            said: list[str] = []
+            while time.monotonic() < begin + 30 and not said:
                 typist.type(master)
+                said = [one for one in ends if seen.has(one.encode())]
             took = time.monotonic() - begin
-            is_said = seen.has(words.encode())
             process.kill()
         os.close(master)
         shutil.rmtree(home, ignore_errors=True)
     cuts = [one * 1000 for one in statistics.quantiles(typist.echoes, n=20)]
-    end = words if is_said else "it did not say how it ended"
+    end = said[0] if said else "it did not say how it ended"
     print(
         f"{tier}, {name}: {len(typist.echoes)} keys in {took:.1f} s, p50 {cuts[9]:.0f}, p95 {cuts[18]:.0f} ms; {end}",
         flush=True,
     )
-    return cuts[18], is_said
+    return cuts[18], bool(said)
 
 
 if __name__ == "__main__":

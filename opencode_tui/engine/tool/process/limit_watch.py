@@ -27,7 +27,7 @@ _FIRST_S = 0.05
 _QUIET_S = 0.25
 _CLOSE_S = 0.05
 _COUNT_S = 1.0
-_KILL_WITHIN_S = 3.0
+_KILL_WITHIN_S = 5.0
 _KILL_AGAIN_S = 0.02
 _PART = 4
 """The processes are counted when a number of the machine changed by this part of a limit."""
@@ -41,7 +41,7 @@ _CORES = os.cpu_count() or 1
 _BUSY = 8
 """So many running threads for each core are looked at more often."""
 
-MOST_SESSIONS = max(64, 16 * _CORES)
+MOST_SESSIONS = 16 * _CORES
 """Where each session has an equal share of the cores, so many that run would leave too little for everything else."""
 
 _EXACT_AGAIN = 20
@@ -127,13 +127,19 @@ class LimitWatch:
         return names
 
     def kill(self) -> None:
-        """End all processes: first stop them, so that what they have started is still found by its parents."""
+        """End all processes: first stop them all, so that none starts others, and the cores are free to find the rest."""
         if self._tree.is_held:
             self._tree.signal_group(signal.SIGKILL)
             return
         deadline = time.monotonic() + _KILL_WITHIN_S
+        stopped: set[int] = set()
         self._tree.signal_group(signal.SIGSTOP)
-        _send(self._members(), signal.SIGSTOP)
+        while new := [one for one in self._members() if one.pid not in stopped]:
+            _send(new, signal.SIGSTOP)
+            stopped.update(one.pid for one in new)
+            if time.monotonic() > deadline:
+                break
+        deadline = time.monotonic() + _KILL_WITHIN_S
         while (members := self._members()) and time.monotonic() < deadline:
             self._tree.signal_group(signal.SIGKILL)
             _send(members, signal.SIGKILL)

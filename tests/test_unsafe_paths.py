@@ -191,6 +191,7 @@ NAMED = "a file that the user named on the command line"
 DEVICE = "a device, never a path of a project"
 NO_FILE = "no file: a method of ours with the name of one of Path"
 DESCRIPTOR = "an open file"
+KERNEL = "a file of the kernel about a process"
 SERVER = "the folder of a share server, which runs no commands"
 
 EXCEPTIONS: dict[str, dict[str, str]] = {
@@ -243,6 +244,7 @@ EXCEPTIONS: dict[str, dict[str, str]] = {
     "engine/provider/recent.py": {"RecentModels.remember": OWN},
     "engine/provider/spending.py": {"Spending._append": OWN, "Spending._delete_old": OWN},
     "engine/sandbox/caches.py": {"_link": "links of a cache folder that are made before its first command"},
+    "engine/sandbox/limits.py": {"Limits.apply": KERNEL},
     "engine/sandbox/sandbox.py": {
         "Sandbox._access": "the top of a temp folder, which no command can replace",
         "Sandbox._policy": "the top of a temp folder, which no command can replace",
@@ -274,6 +276,7 @@ EXCEPTIONS: dict[str, dict[str, str]] = {
     "engine/snapshot/unlocked.py": {"*": OWN},
     "engine/snapshot/worktree.py": {"Worktree.__init__": OWN},
     "engine/tool/files/transaction.py": {"_copy_attributes": DESCRIPTOR},
+    "engine/tool/process/limit_watch.py": {"LimitWatch._lower_priority": KERNEL},
     "engine/tool/process/running_command.py": {"CommandOutput._open": OWN},
     "engine/tool/truncate.py": {"Truncator._save": OWN, "remove_old_outputs": OWN},
     "server/share/store.py": {"*": SERVER},

@@ -140,7 +140,7 @@ class ShellProcess:
         self._supervisor: _Supervisor | None = None
         self._is_released = False
         self._uncovered: Sequence[str] = ()
-        self._limits = command.limits.for_folder(command.folder)
+        self._limits = self._command.limits.for_folder(self._command.folder)
         self._mark = uuid4().hex
         launch = self._command.launch
         self._tree = ProcessTree(self._mark, is_held=launch is not None and launch.is_held)

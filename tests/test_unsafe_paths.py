@@ -243,9 +243,16 @@ EXCEPTIONS: dict[str, dict[str, str]] = {
     "engine/provider/model_table.py": {"ModelTable._write_cache": OWN},
     "engine/provider/recent.py": {"RecentModels.remember": OWN},
     "engine/provider/spending.py": {"Spending._append": OWN, "Spending._delete_old": OWN},
-    "engine/sandbox/caches.py": {"_link": "links of a cache folder that are made before its first command"},
+    "engine/sandbox/cache_copies.py": {
+        "bring": "the top of a project's folder of caches, where no command writes",
+        "_copy": "reads a file of the user, and changes the times of an open file",
+    },
+    "engine/sandbox/caches.py": {
+        "_record_repaired": "the top of a project's folder of caches, where no command writes"
+    },
     "engine/sandbox/limits.py": {"Limits.apply": KERNEL},
     "engine/sandbox/sandbox.py": {
+        "Sandbox._find_toolchains": "the top of a project's folder of caches, which no command can replace",
         "Sandbox._access": "the top of a temp folder, which no command can replace",
         "Sandbox._policy": "the top of a temp folder, which no command can replace",
         "Sandbox._start_proxy": NEW,

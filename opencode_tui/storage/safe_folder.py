@@ -10,7 +10,7 @@ import stat
 import sys
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from secrets import token_hex
@@ -35,6 +35,7 @@ _ATTEMPTS = 3
 """How often a folder is emptied again because something was written to it meanwhile."""
 _KEPT = 64
 _NEIGHBOURS = 24
+_OWN_TRIES = 5
 
 
 class NotAFolderError(NotADirectoryError):
@@ -545,3 +546,48 @@ def split(path: str) -> tuple[str, str]:
     """Return the folder of a path relative to the root ("" for the root) and its name in it."""
     folder, _, name = path.rpartition("/")
     return folder, name
+
+
+@contextmanager
+def own_folder(root: Path, folder: str, repaired: list[Path]) -> Generator[OpenFolder]:
+    """Open a folder of ours that commands can write, below an existing root that only this program writes; see `own_child`."""
+    with ExitStack() as opened:
+        # The root itself may be reached through links of the user.
+        descriptor = os.open(root, _ENTERED_FOLDER & ~getattr(os, "O_NOFOLLOW", 0))
+        opened.callback(os.close, descriptor)
+        found = OpenFolder(str(root), descriptor)
+        for name in folder.split("/"):
+            found = opened.enter_context(own_child(found, name, repaired))
+        yield found
+
+
+@contextmanager
+def own_child(folder: OpenFolder, name: str, repaired: list[Path]) -> Generator[OpenFolder]:
+    """Open a folder in a folder of ours; it is made if it is missing.
+
+    What a command has put in its place, such as a link, is removed; a folder without rights gets them back. Both are added to
+    `repaired`. Raises OSError, also where a command does that faster than it is repaired.
+    """
+    path = Path(folder.path, name)
+    for _ in range(_OWN_TRIES):
+        try:
+            with suppress(FileExistsError):
+                folder.make_folder(name)
+            descriptor = _open_folder(name, folder.descriptor, str(path), _ENTERED_FOLDER)
+        except NotAFolderError:
+            repaired.append(path)
+            with suppress(FileNotFoundError, IsADirectoryError):
+                folder.remove(name)
+        except FileNotFoundError:  # a command removed it meanwhile
+            continue
+        else:
+            break
+    else:
+        raise OSError(errno.EBUSY, "a command replaces this folder again and again; end it", str(path))
+    try:
+        if os.fstat(descriptor).st_mode & _OWNER != _OWNER:
+            repaired.append(path)
+            folder.set_mode(name, _OWNER)
+        yield OpenFolder(str(path), descriptor)
+    finally:
+        os.close(descriptor)

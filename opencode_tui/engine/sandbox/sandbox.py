@@ -4,6 +4,7 @@ Source: SPEC, section 6.
 """
 
 import asyncio
+import logging
 import os
 import socket
 import threading
@@ -22,7 +23,8 @@ from opencode_tui.config.settings.settings import SandboxSettings
 from opencode_tui.engine.project.discover import Project
 from opencode_tui.engine.project.repository import find_repository
 from opencode_tui.engine.sandbox import folders
-from opencode_tui.engine.sandbox.caches import Caches, find_caches
+from opencode_tui.engine.sandbox.cache_copies import bring
+from opencode_tui.engine.sandbox.caches import TOOLS, Caches, find_caches
 from opencode_tui.engine.sandbox.changes import BEFORE_S, Change, ProjectFiles, ProtectedState, compare, undo
 from opencode_tui.engine.sandbox.environment import Secrets
 from opencode_tui.engine.sandbox.git_settings import same_but_tracking
@@ -30,13 +32,22 @@ from opencode_tui.engine.sandbox.launch import Launch, plan_launch
 from opencode_tui.engine.sandbox.own_program import OwnProgram, find_installation, protect
 from opencode_tui.engine.sandbox.policy import RELAY_PORT, Policy
 from opencode_tui.engine.sandbox.secret_files import tool_secrets
-from opencode_tui.engine.sandbox.temp import cache_name, delete_abandoned, delete_temp, link_in_temp, temp_folder
+from opencode_tui.engine.sandbox.temp import (
+    cache_folder,
+    cache_name,
+    delete_abandoned,
+    delete_temp,
+    link_in_temp,
+    temp_folder,
+)
 from opencode_tui.engine.sandbox.tier import Tier, choose
 from opencode_tui.storage.paths import Paths, ensure
 from opencode_tui.storage.task_folders import is_task_worktree, task_origin
 
 if TYPE_CHECKING:
     from opencode_tui.engine.sandbox.proxy import HostAccess, HostProxy
+
+logger = logging.getLogger(__name__)
 
 Mode = Literal["auto", "off", "read-only"]
 
@@ -56,13 +67,17 @@ class SandboxStatus(Struct, frozen=True):
 
 
 class Confined(Struct, frozen=True):
-    """A confined command that can be started; `before` are the protected files before it, `access` its way to single hosts."""
+    """A confined command that can be started; `before` are the protected files before it, `access` its way to single hosts.
+
+    `messages` are lines about its preparation.
+    """
 
     launch: Launch
     tier: Tier
     policy: Policy
     before: ProtectedState
     access: "HostAccess | None" = None
+    messages: tuple[str, ...] = ()
 
 
 class _Toolchains(Struct, frozen=True):
@@ -122,9 +137,10 @@ class Sandbox:
         self._secrets = secrets
         self._around = folders.Surroundings(paths.home, (paths.data, paths.config, paths.state, paths.cache))
         self._private = [path for path in self._around.private() if path.is_relative_to(project.worktree)]
-        self._own = paths.cache / "sandbox"
         self._name = cache_name(project.worktree)
+        self._caches = cache_folder(paths, project.worktree)
         self._guard = threading.Lock()
+        self._copying = threading.Lock()
         self._status: SandboxStatus | None = None
         self._files: ProjectFiles | None = None
         self._git: tuple[Path, ...] = ()
@@ -154,10 +170,12 @@ class Sandbox:
         if status.tier == "none":
             return None
         is_read_only = read_only or status.mode == "read-only"
+        messages = await self._bring_caches(argv, environ)
         access = await self._access(status.tier)
-        return await asyncio.to_thread(
+        confined = await asyncio.to_thread(
             self._confine, status.tier, argv, session_id, folder, environ, is_read_only, access
         )
+        return replace(confined, messages=messages) if messages else confined
 
     async def confine_helper(
         self, argv: Sequence[str], *, folder: Path, environ: Mapping[str, str], writable: Sequence[Path] = ()
@@ -170,6 +188,7 @@ class Sandbox:
         status = await self.status()
         if status.tier == "none":
             return None
+        await self._bring_caches(argv, environ)
         return await asyncio.to_thread(self._confine_helper, status.tier, argv, folder, environ, writable)
 
     async def changes(self, confined: Confined) -> list[Change]:
@@ -274,6 +293,32 @@ class Sandbox:
         own = self._own_program(found.tier, (*project, *self._named("writable").values()), self._environ)
         return SandboxStatus(found.tier, found.reason, mode, found.shares_proc, found.is_flat, own.exposed)
 
+    async def _bring_caches(self, argv: Sequence[str], environ: Mapping[str, str]) -> tuple[str, ...]:
+        """Bring what is new in the user's caches of the tools that a command may start; returns lines about what is left out."""
+        is_canceled = threading.Event()
+        try:
+            return await asyncio.to_thread(self._copy_caches, argv, environ, is_canceled.is_set)
+        except asyncio.CancelledError:
+            is_canceled.set()
+            raise
+
+    def _copy_caches(
+        self, argv: Sequence[str], environ: Mapping[str, str], is_canceled: Callable[[], bool]
+    ) -> tuple[str, ...]:
+        with self._guard:
+            caches = self._find_toolchains(environ).caches
+        needed = caches.needed(argv, self._project.worktree)
+        if not needed:
+            return ()
+        lines: list[str] = []
+        with self._copying:
+            for cache in needed:
+                try:
+                    lines += bring(cache, self._caches, TOOLS, is_stopped=is_canceled)
+                except OSError as error:  # the command runs without what could not be brought
+                    logger.warning("nothing is brought from %s: %s", cache.source, error)
+        return tuple(lines)
+
     def _confine(
         self,
         tier: Tier,
@@ -294,6 +339,8 @@ class Sandbox:
                 port = self._proxy_address if isinstance(self._proxy_address, int) else RELAY_PORT
                 variables = {**policy.environ, **access.variables(port)}
                 policy = replace(policy, network="hosts", proxy=self._proxy_address, environ=variables)
+            elif policy.network == "none" and (offline := self._find_toolchains(environ).caches.offline):
+                policy = replace(policy, environ={**policy.environ, **offline})
             before = files.record()
         launch = plan_launch(tier, policy, argv, folder)
         if launch.mounts is not None:
@@ -319,7 +366,7 @@ class Sandbox:
             write=(*(path for path in policy.write if path not in named), *writable),
             hidden=hidden,
             network="none",
-            environ={**policy.environ, "CARGO_TARGET_DIR": str(self._own / "cache" / self._name / "target")},
+            environ={**policy.environ, "CARGO_TARGET_DIR": str(self._caches / TOOLS / "target")},
         )
         return plan_launch(tier, policy, argv, folder, is_held=False)
 
@@ -425,9 +472,11 @@ class Sandbox:
     def _find_toolchains(self, environ: Mapping[str, str]) -> _Toolchains:
         """Return what was found for the same environment in the last minute, else search."""
         kept = self._toolchains
-        if kept is not None and kept.environ == environ and time.monotonic() < kept.until:
+        is_current = kept is not None and kept.environ == environ and time.monotonic() < kept.until
+        if kept is not None and is_current and (self._caches / TOOLS).is_dir():
             return kept
-        caches = find_caches(environ, self._around, self._own / "cache" / self._name)
+        caches = find_caches(environ, self._around, self._caches, self._named("writable").values())
+        os.utime(self._caches)
         read = folders.toolchain_folders(environ, self._around, self._project.worktree)
         self._toolchains = _Toolchains(
             environ=dict(environ),

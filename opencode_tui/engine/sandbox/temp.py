@@ -1,4 +1,7 @@
-"""The temp folders of sessions: one for each, kept between its commands and deleted with the session. Source: SPEC, section 6.1."""
+"""The temp folders of sessions, kept between their commands and deleted with the session, and the caches of projects.
+
+Source: SPEC, section 6.1.
+"""
 
 import hashlib
 import os
@@ -13,6 +16,9 @@ from opencode_tui.storage.task_folders import delete_folder
 
 KEEP_S = 7 * 24 * 3600.0
 """How long a folder without a session, as of one that was deleted elsewhere, is kept after its last command."""
+
+KEEP_CACHES_S = 30 * 24 * 3600.0
+"""How long the caches of a project are kept after its last command."""
 
 _NAME_CHARS = 12
 
@@ -43,8 +49,13 @@ def delete_temp(paths: Paths, session_id: str) -> None:
 
 
 def cache_folder(paths: Paths, worktree: Path) -> Path:
-    """Return the folder with the caches of the commands in a work tree, a real path."""
-    return paths.cache / "sandbox/cache" / cache_name(worktree)
+    """Return our folder with the caches of the commands in a work tree, a real path. Commands write only a part of it."""
+    return caches_folder(paths) / cache_name(worktree)
+
+
+def caches_folder(paths: Paths) -> Path:
+    """Return the folder with the caches of all projects."""
+    return paths.cache / "sandbox/caches"
 
 
 def cache_name(worktree: Path) -> str:
@@ -58,7 +69,12 @@ def delete_caches(paths: Paths, worktree: Path) -> None:
 
 
 def delete_abandoned(paths: Paths) -> None:
-    """Delete the temp folders without a session that no command has used for a week. Blocks."""
+    """Delete the temp folders without a session that no command has used for a week, and caches unused for a month. Blocks."""
+    delete_folder(paths.cache / "sandbox/cache")  # of versions before 0.3, which let commands write all of it
+    with suppress(OSError), os.scandir(caches_folder(paths)) as caches:
+        for entry in caches:
+            if entry.stat(follow_symlinks=False).st_mtime < time.time() - KEEP_CACHES_S:
+                delete_folder(Path(entry.path))
     oldest = time.time() - KEEP_S
     with suppress(OSError), open_folder(Path(os.path.realpath(temp_folder(paths, "_").parent))) as folder:
         old = [name for name, _ in folder.scan() if _changed_s(folder, name) < oldest]

@@ -113,26 +113,26 @@ def test_files_that_git_settings_include_are_readable(around: Surroundings) -> N
     assert sorted(path.name for path in harmless_files(around)) == [".gitconfig", ".gitconfig.local", ".ignore"]
 
 
-def test_existing_caches_are_writable_and_none_is_created_in_the_home(around: Surroundings, tmp_path: Path) -> None:
+def test_the_users_caches_are_read_and_none_is_created_in_the_home(around: Surroundings, tmp_path: Path) -> None:
     for name in (".cache/pip", ".npm/_cacache", ".cargo/registry", ".cargo/bin"):
         folder(around.home / name)
     before = sorted(around.home.rglob("*"))
     caches = find_caches({}, around, tmp_path / "own")
-    assert [path for path in caches.write if path.is_relative_to(around.home)] == [
-        around.home / ".cache/pip",
-        around.home / ".cargo/registry",
-        around.home / ".npm/_cacache",
+    assert caches.write == (tmp_path / "own/tools",)
+    assert sorted(path for path in caches.read if path.is_relative_to(around.home)) == [
+        *(around.home / name for name in (".cache/pip", ".cargo/bin", ".cargo/registry", ".npm/_cacache")),
     ]
-    assert caches.environ["PIP_CACHE_DIR"] == str(around.home / ".cache/pip")
-    assert caches.environ["GOCACHE"] == str(tmp_path / "own/gocache")
-    assert (Path(caches.environ["CARGO_HOME"]) / "registry").resolve() == around.home / ".cargo/registry"
+    assert caches.environ["PIP_CACHE_DIR"] == str(tmp_path / "own/tools/pip")
+    assert caches.environ["GOCACHE"] == str(tmp_path / "own/tools/go-build")
+    assert (Path(caches.environ["CARGO_HOME"]) / "bin").resolve() == around.home / ".cargo/bin"
     assert sorted(around.home.rglob("*")) == before
 
 
 def test_a_cache_that_is_a_link_to_something_private_is_not_opened(around: Surroundings, tmp_path: Path) -> None:
     folder(around.home / ".cache")
     (around.home / ".cache/pip").symlink_to(around.home)
-    assert [one for one in find_caches({}, around, tmp_path / "own").write if one.is_relative_to(around.home)] == []
+    caches = find_caches({}, around, tmp_path / "own")
+    assert [one for one in (*caches.write, *caches.read) if one.is_relative_to(around.home)] == []
 
 
 def test_the_git_folder_of_a_linked_worktree_belongs_to_it(tmp_path: Path) -> None:

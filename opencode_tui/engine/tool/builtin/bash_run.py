@@ -60,7 +60,7 @@ class CommandRun(Struct, frozen=True):
         confined = await self._confine() if self.plan.runs == "sandbox" else None
         if confined is None or self.sandbox is None:
             return await self._run_on_host({"runs": "host", "tier": self.plan.tier})
-        return await self._run_confined(confined, self.sandbox)
+        return await self._run_confined(confined, self.sandbox, confined.messages)
 
     async def _confine(self) -> "Confined | None":
         if self.sandbox is None:
@@ -108,7 +108,8 @@ class CommandRun(Struct, frozen=True):
         if reason is not None:
             return Ran(ended, output, facts, [*messages, f"Blocked by the sandbox, probably: {refusal.what} {reason}"])
         if host and await sandbox.allows(host) and (again := await self._confine()) is not None:
-            return await self._run_confined(again, sandbox, [*messages, f"Ran again after the user allowed {host}."])
+            said = [*messages, *again.messages, f"Ran again after the user allowed {host}."]
+            return await self._run_confined(again, sandbox, said)
         return await self._run_on_host({**facts, "runs": "host"}, [*messages, "Ran again outside the sandbox."])
 
     async def _allowable_host(self, refusal: Refusal, sandbox: "Sandbox") -> str:

@@ -20,7 +20,7 @@ def signs(text: str) -> dict[str, str]:
 
 
 SANDBOX = "✓" if any(probe(tier, os.environ).works for tier in candidates()) else "!"
-WELL = dict.fromkeys(("folder", "store", "trash", "keys", "git", "ripgrep", "settings"), "✓") | {
+WELL = dict.fromkeys(("folder", "store", "trash", "keys", "git", "ripgrep", "caches", "settings"), "✓") | {
     "models": "!",
     "languages": "✓",
     "sandbox": SANDBOX,
@@ -35,6 +35,17 @@ def test_on_a_fresh_machine_all_is_well_and_the_demo_is_advice(commands):
     done = commands.run("doctor")
     assert (done.code, done.stderr, signs(done.stdout)) == (0, "", WELL)
     assert "auth login" in done.stdout
+
+
+def test_what_a_command_put_in_the_place_of_our_cache_folders_is_repaired_and_named(commands, paths: Paths):
+    tools = paths.cache / "sandbox/caches/0123456789ab/tools"
+    tools.mkdir(parents=True)
+    (tools / "config").symlink_to("/nowhere/at-all")
+    for _ in range(2):  # it stays named until the caches end
+        done = commands.run("doctor")
+        assert (done.code, signs(done.stdout)["caches"]) == (0, "!")
+        assert f"had put something else in the place of our folder {tools}/config" in " ".join(done.stdout.split())
+    assert (tools / "config").is_dir() and not (tools / "config").is_symlink()
 
 
 def test_the_language_servers_that_fit_are_named_with_the_commands_that_install_them(commands):

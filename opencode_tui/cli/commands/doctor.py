@@ -20,6 +20,8 @@ from opencode_tui.client.client import Client
 from opencode_tui.config.auth import AuthStore
 from opencode_tui.engine.project.git import git_version
 from opencode_tui.engine.sandbox.bubblewrap import find_program as find_bubblewrap
+from opencode_tui.engine.sandbox.caches import repair_caches
+from opencode_tui.engine.sandbox.temp import list_caches, size_of_folder
 from opencode_tui.engine.sandbox.tier import Tier, candidates, find_version, probe
 from opencode_tui.engine.tool.search.ripgrep import find_ripgrep
 from opencode_tui.programs import find_program
@@ -91,7 +93,7 @@ def _listed_by_command() -> list[tuple[str, str]]:
     help="Repair what can be repaired; damaged records are quarantined, not deleted.",
 )
 def doctor(is_fixing: bool) -> int:
-    """Check the data folder, the store, keys, git, ripgrep, the sandbox, settings, models and language servers.
+    """Check the data folder, the store, keys, git, ripgrep, the sandbox, its caches, settings, models and language servers.
 
     The exit code is 1 if something is broken, 0 otherwise.
     """
@@ -218,6 +220,19 @@ def _exposed() -> str:
         return ""
 
 
+def check_caches(paths: Paths) -> Check:
+    """Return how much the caches of confined commands take, and what was repaired in them, now or before. Blocks."""
+    projects = list_caches(paths)
+    details: list[tuple[Level, str]] = []
+    for folder in projects:
+        try:
+            details.extend(("warning", f"repaired: {line}") for line in repair_caches(folder))
+        except OSError as error:
+            details.append(("error", f"{folder}: {error.strerror}; delete it, its caches come back"))
+    text = f"of commands in {plural(len(projects), 'project')}, {byte_words(sum(map(size_of_folder, projects)))}"
+    return Check("caches", worst(level for level, _ in details), text if projects else "none", details)
+
+
 def worst(levels: Iterable[Level]) -> Level:
     """Return the worst of the levels, `ok` without any."""
     present = set(levels)
@@ -309,6 +324,7 @@ def _examine(*, is_fixing: bool) -> int:
         check_git,
         check_ripgrep,
         check_sandbox,
+        lambda: check_caches(paths),
         _check_settings,
         _check_models,
         _check_languages,

@@ -42,6 +42,7 @@ from opencode_tui.engine.sandbox.temp import (
 )
 from opencode_tui.engine.sandbox.tier import Tier, choose
 from opencode_tui.storage.paths import Paths, ensure
+from opencode_tui.storage.safe_folder import own_folder
 from opencode_tui.storage.task_folders import is_task_worktree, task_origin
 
 if TYPE_CHECKING:
@@ -382,7 +383,9 @@ class Sandbox:
         private += [path for path in self._find_origin() if any(path.is_relative_to(one) for one in reachable)]
         named = (*readable.values(), *writable.values())
         private += [path for path in tools.secrets if not any(one.is_relative_to(path) for one in named)]
-        temp = ensure(temp_folder(self._paths, session_id))
+        temp = temp_folder(self._paths, session_id)
+        with own_folder(ensure(temp.parent), temp.name, []):  # also gets back the rights that a command removed
+            pass
         os.utime(temp)
         link_in_temp(temp, [environ.get("VIRTUAL_ENV", ""), *environ.get("PATH", "").split(os.pathsep)])
         write = (*(() if is_read_only else project), *tools.caches.write, *writable.values())

@@ -63,6 +63,30 @@ def cache_name(worktree: Path) -> str:
     return hashlib.sha256(os.fsencode(worktree)).hexdigest()[:_NAME_CHARS]
 
 
+def list_caches(paths: Paths) -> list[Path]:
+    """Return our folders of the projects that have caches. Blocks."""
+    with suppress(OSError), os.scandir(caches_folder(paths)) as entries:
+        return sorted(Path(entry.path) for entry in entries if entry.is_dir(follow_symlinks=False))
+    return []
+
+
+def size_of_folder(folder: Path) -> int:
+    """Return the bytes of the files in a folder; links are not followed. Blocks."""
+    return sum(
+        status.st_size
+        for path, _, names in os.walk(folder)
+        for name in names
+        if (status := _status(os.path.join(path, name))) is not None
+    )
+
+
+def _status(path: str) -> os.stat_result | None:
+    try:
+        return os.lstat(path)
+    except OSError:  # removed meanwhile
+        return None
+
+
 def delete_caches(paths: Paths, worktree: Path) -> None:
     """Delete the caches of a work tree that is removed. Blocks."""
     delete_folder(cache_folder(paths, worktree))

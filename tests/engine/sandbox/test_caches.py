@@ -268,3 +268,8 @@ def test_the_caches_of_a_project_without_commands_for_a_month_are_deleted(paths:
     os.utime(old, (before, before))
     delete_abandoned(paths)
     assert (old.exists(), new.exists()) == (False, True)
+
+
+async def test_a_temp_folder_gets_its_rights_back(world: World) -> None:
+    await world.run("touch $TMPDIR/file; chmod 0 $TMPDIR")
+    assert await world.run("cat $TMPDIR/file && stat -c %a $TMPDIR") == "700\n"

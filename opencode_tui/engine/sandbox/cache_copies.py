@@ -71,7 +71,7 @@ _Tree = dict[str, "_Tree | _Entry"]
 def bring(cache: UserCache, own: Path, folder: str, *, is_stopped: Callable[[], bool]) -> list[str]:
     """Link and copy what is new in a cache of the user to ours, in `folder` of the project's own folder. Blocks, for `LIMIT_S`.
 
-    Returns lines about what was left out, once. Raises OSError.
+    What time did not allow comes with later commands. Returns lines about what was left out, once. Raises OSError.
     """
     stamp = _stamp(cache)
     known = _read_record(own)
@@ -86,12 +86,13 @@ def bring(cache: UserCache, own: Path, folder: str, *, is_stopped: Callable[[], 
         work.write(_tree(chosen), target)
     if is_stopped():
         return []
-    AtomicWriter(FileSystem()).write(str(own / _RECORD), json.encode({**known, cache.target: stamp}))
+    is_done = work.is_done and (is_whole or len(found) >= _MAX_ENTRIES)  # else the next command goes on
+    AtomicWriter(FileSystem()).write(str(own / _RECORD), json.encode({**known, cache.target: stamp if is_done else ""}))
     if (is_whole and not left_out and work.is_done) or cache.target in known:
         return []
     return [
         f"Inside the sandbox {cache.tool} has a cache of its own in this project. It starts without a part of yours "
-        f"({cache.source}), which is too large to copy; list yours in experimental.sandbox.writable to let commands use it."
+        f"({cache.source}), too large to copy at once; list yours in experimental.sandbox.writable to let commands use it."
     ]
 
 

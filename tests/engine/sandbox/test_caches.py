@@ -273,3 +273,17 @@ def test_the_caches_of_a_project_without_commands_for_a_month_are_deleted(paths:
 async def test_a_temp_folder_gets_its_rights_back(world: World) -> None:
     await world.run("touch $TMPDIR/file; chmod 0 $TMPDIR")
     assert await world.run("cat $TMPDIR/file && stat -c %a $TMPDIR") == "700\n"
+
+
+def test_what_time_did_not_allow_comes_with_later_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source, own = tmp_path / "user", tmp_path / "own"
+    for folder in (source, own):
+        folder.mkdir()
+    (source / "a.jar").write_text("x")
+    cache = UserCache("mvn", source, "maven", (Part("*", is_copied=True),))
+    monkeypatch.setattr(cache_copies, "LIMIT_S", -1.0)
+    said = [len(bring(cache, own, TOOLS, is_stopped=lambda: False)) for _ in range(2)]
+    assert (said, all_paths(own / TOOLS / "maven")) == ([1, 0], [])
+    monkeypatch.setattr(cache_copies, "LIMIT_S", 60.0)
+    assert bring(cache, own, TOOLS, is_stopped=lambda: False) == []
+    assert all_paths(own / TOOLS / "maven") == ["a.jar"]

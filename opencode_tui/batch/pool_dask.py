@@ -181,7 +181,7 @@ class DaskWorkers:
                 if answer == _MISSING:
                     await self._bundle(repository)
                 elif answer is not None:
-                    result = TaskResult.model_validate_json(answer).changed(directory=order.directory)
+                    result = TaskResult.model_validate_json(answer).changed(id=order.task.id, directory=order.directory)
                     return await self._stored(result, progress)
         except _LostWorkersError:
             result = failed_result(

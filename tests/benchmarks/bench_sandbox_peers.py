@@ -14,6 +14,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from opencode_tui.engine.sandbox.limits import NO_LIMITS, Limits
 from opencode_tui.engine.tool.process.process import Ended
 from tests.benchmarks.comparison import Figure, report
 from tests.engine.sandbox import hostile
@@ -31,10 +32,16 @@ class Peer(Confined):
     program: str = ""
 
     def run(
-        self, text: str, *, timeout_ms: int = 20_000, cancel_after_s: float | None = None, cancel_at: bytes = b""
+        self,
+        text: str,
+        *,
+        timeout_ms: int = 20_000,
+        cancel_after_s: float | None = None,
+        cancel_at: bytes = b"",
+        limits: Limits = NO_LIMITS,
     ) -> tuple[Ended, str]:
         """Run a command line to its end and return how it ended, and its output."""
-        assert cancel_after_s is None and not cancel_at
+        assert cancel_after_s is None and not cancel_at and limits == NO_LIMITS
         done = subprocess.run(
             self._words(text), cwd=self.project, env=self._environ(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT, timeout=timeout_ms / 1000, check=False,

@@ -101,8 +101,12 @@ def location(url: str) -> str:
 
 
 def browser(folder: Path) -> str:
-    """Return the path of a program that follows the redirects of an address, as the browser of a signed-in user does."""
-    path = folder / "browser"
+    """Return the path of a program that follows the redirects of an address, as the browser of a signed-in user does.
+
+    It lies beside the folder: what is in the project is never started.
+    """
+    path = folder.with_name(f"{folder.name}-programs") / "browser"
+    path.parent.mkdir(exist_ok=True)
     path.write_text(BROWSER.format(python=sys.executable))
     path.chmod(path.stat().st_mode | stat.S_IXUSR)
     return str(path)

@@ -146,7 +146,7 @@ async def test_what_cannot_be_done_is_refused_and_leaves_nothing(environ, tmp_pa
 
 
 async def test_a_worktree_that_cannot_be_filled_is_removed(environ, repo, source, tmp_path, monkeypatch):
-    monkeypatch.setattr("opencode_tui.engine.snapshot.revert.restore.Disk.open", _refuse, raising=False)
+    monkeypatch.setattr("opencode_tui.storage.safe_folder.OpenFolder.create", _refuse)
     async with open_client(environ, repo.path) as client:
         with pytest.raises(SnapshotError, match="cannot be written"):
             await client.sessions.fork(source, OWN)
@@ -154,7 +154,7 @@ async def test_a_worktree_that_cannot_be_filled_is_removed(environ, repo, source
     assert "opencode-tui/" not in repo.git("branch") and not (tmp_path / "project-brave-otter").exists()
 
 
-def _refuse(_disk, _folder):
+def _refuse(_folder, _name):
     raise OSError(28, "No space left on device")
 
 

@@ -27,6 +27,7 @@ disk, except folders in that temp folder.
 import os
 import sys
 from collections.abc import Collection, Container, Iterator, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 
 from msgspec import Struct
@@ -98,13 +99,14 @@ def plan(policy: Policy, argv: Sequence[str], folder: Path, *, is_held: bool = T
         held = ["--as-pid-1", "--", *(hold(argv) if policy.proxy is None else _hold_with_relay(argv))]
     inner = os.path.realpath(program)
     hidden = _real(policy.hidden)
-    protected = [path for path in _real(policy.read_only) if _is_below(path, policy.write)]
-    ancestors = {one for path in protected for one in path.parents if _is_below(one, policy.write)}
+    write = frozenset(policy.write)
+    protected = [path for path in _real(policy.read_only) if _is_below(path, write)]
+    ancestors = {one for path in protected for one in _parents(path) if _is_below(one, write)}
     access = dict(_accesses(policy, Path(inner), protected, ancestors, hidden))
     guards = {path for path, one in access.items() if one == "hide"}.union(protected, ancestors)
-    late = [path for path in access if path in guards or _is_below(path, hidden)]
+    late = {path: None for path in access if path in guards or _is_below(path, frozenset(hidden))}
     view = _view(policy, folder, access, [path for path in access if path not in late])
-    limits = [*_limits(policy, access, late), "--chdir", str(folder), *held]
+    limits = [*_limits(policy, access, list(late)), "--chdir", str(folder), *held]
     spaces = _namespaces(policy)
     if policy.is_flat:
         command = [program, *spaces, *_new_proc(policy), *view]
@@ -213,21 +215,23 @@ def _accesses(
     needed = [_RESOLVER.resolve()] if policy.network == "full" else []
     needed += [] if policy.proxy is None else [Path(sys.base_prefix).resolve()]
     needed += [] if policy.is_flat else [program]
-    write = dict.fromkeys(path for path in policy.write if path.exists() and not _is_below(path, protected))
+    inside, closed = frozenset(protected), frozenset(hidden)
+    write = dict.fromkeys(path for path in policy.write if path.exists() and not _is_below(path, inside))
     read = dict.fromkeys((*policy.read, *needed))
+    reachable = read | write
     for path in read:
-        if path.exists() and not _is_below(path, read | write):
+        if path.exists() and not _is_below(path, reachable):
             yield path, "read"
     for path in write:
-        if not _is_below(path, write) or _is_below(path, hidden):
+        if not _is_below(path, write) or _is_below(path, closed):
             yield path, "write"
     for path in ancestors:
         yield path, "write"
     for path in protected:
-        if not _is_below(path, hidden):
+        if not _is_below(path, closed):
             yield path, "read"
     for path in (*hidden, *SYSTEM_SECRETS.find()):
-        if path.exists() and not _is_below(path, hidden) and (path in read or _is_below(path, read | write)):
+        if path.exists() and not _is_below(path, closed) and (path in read or _is_below(path, reachable)):
             yield path, "hide"
 
 
@@ -257,7 +261,7 @@ def _mount(path: Path, accesses: Mapping[Path, Access]) -> list[str]:
         return ["--bind" if access == "write" else "--ro-bind", name, name]
     if not path.is_dir():
         return ["--ro-bind", "/dev/null", name]
-    return ["--perms", "0111" if any(path in one.parents for one in accesses) else "0000", "--tmpfs", name]
+    return ["--perms", "0111" if any(path in _parents(one) for one in accesses) else "0000", "--tmpfs", name]
 
 
 def _covers(access: Mapping[Path, Access]) -> list[Path]:
@@ -303,7 +307,13 @@ def _root_links() -> list[str]:
 
 
 def _is_below(path: Path, folders: Container[Path]) -> bool:
-    return any(parent in folders for parent in path.parents)
+    return any(parent in folders for parent in _parents(path))
+
+
+@lru_cache(maxsize=4096)
+def _parents(path: Path) -> Sequence[Path]:
+    """Return the folders around a path, kept: each command asks for those of the same some hundred paths."""
+    return tuple(path.parents)
 
 
 def _depth(path: Path) -> int:

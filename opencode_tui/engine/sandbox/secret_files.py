@@ -89,7 +89,7 @@ class SystemSecrets:
             kept = [path for path in named if _is_readable(path)]
             if os.geteuid() == 0:
                 kept += _only_for_root()
-            self._found = _without_nested(kept)
+            self._found = _without_nested(path for path in kept if not _is_empty(path))
             self._until = time.monotonic() + _KEEP_S
         return self._found
 
@@ -171,6 +171,14 @@ def _contains(path: str, pattern: "re.Pattern[bytes]") -> bool:
 def _is_readable(path: Path) -> bool:
     """Return whether this user can read a path, which is no link."""
     return not path.is_symlink() and os.access(path, os.R_OK)
+
+
+def _is_empty(path: Path) -> bool:
+    """Return whether there is nothing to hide; each path that is hidden costs every command a mount."""
+    try:
+        return not any(path.iterdir()) if path.is_dir() else path.stat().st_size == 0
+    except OSError:
+        return False
 
 
 def _without_nested(paths: Iterable[Path]) -> tuple[Path, ...]:

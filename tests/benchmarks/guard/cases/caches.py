@@ -97,7 +97,7 @@ _SECRETS = tuple(
     Case(
         f"a secret beside a tool's files: {path}",
         steps(f"cat @H/{path}; cp @H/{path} .; cat $(basename {path})"),
-        home={path: "CANARY-OUTSIDE-7731"},
+        home={path: "<password>CANARY-OUTSIDE-7731</password>"},
     )
     for path in (
         ".local/share/uv/credentials/x",

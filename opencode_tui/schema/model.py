@@ -93,7 +93,8 @@ class Parameters(Record):
     """How a model is called, beyond its wire format; an absent value means the format's default.
 
     `temperature` and `top_p` are its provider's advice; with `sampling` false it rejects both. `cache` is how its provider caches a
-    prompt: by a `key` in the request or by `marks` at its parts. `order` names rules for the order and the IDs of messages.
+    prompt: by a `key` in the request or by `marks` at its parts. `order` names rules for the order and the IDs of messages,
+    `rejects` the fields of chat completions and the types of their content parts that its provider rejects.
     `search` says whether its provider searches the web itself. `images` and `tools` are limits of one request; with `parallel`
     false, only one tool call per step is allowed. `sources` are the origins of all values, including those of the variants.
     """
@@ -106,6 +107,7 @@ class Parameters(Record):
     parallel: bool | None = absent()
     cache: Literal["key", "marks"] | None = absent()
     order: Literal["mistral"] | None = absent()
+    rejects: list[str] | None = absent()
     images: int | None = absent()
     tools: int | None = absent()
     search: bool | None = absent()

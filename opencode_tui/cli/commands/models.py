@@ -5,6 +5,7 @@ import json
 import os
 import sys
 from collections.abc import Sequence
+from typing import cast
 
 import click
 
@@ -128,10 +129,13 @@ _PARAMETER_WORDS = {
     "parallel": "parallel calls",
     "cache": "cache by",
     "order": "order of messages",
+    "rejects": "not sent",
     "images": "images per request",
     "tools": "tools per request",
 }
 
 
 def _shown(value: object) -> str:
+    if isinstance(value, list):
+        return ", ".join(map(str, cast("list[object]", value)))
     return ("accepted" if value else "not accepted") if isinstance(value, bool) else str(value)

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any, assert_never
 
 from opencode_tui.engine.provider.decode.anthropic_messages import RESULT, SEARCH_TOOL
-from opencode_tui.engine.provider.decode.request_option import wire_options
+from opencode_tui.engine.provider.decode.request_option import wire_options, without_nulls
 from opencode_tui.engine.provider.decode.response import as_object
 from opencode_tui.engine.provider.llm import (
     WEBSEARCH,
@@ -71,7 +71,7 @@ def build(request: LlmRequest) -> JsonObject:
         body["temperature"] = request.temperature
     if request.top_p is not None:
         body["top_p"] = request.top_p
-    return _with_thinking_rules({**body, **_options(request, body)})
+    return _with_thinking_rules(without_nulls({**body, **_options(request, body)}))
 
 
 def _options(request: LlmRequest, body: JsonObject) -> JsonObject:
@@ -215,8 +215,8 @@ def _with_thinking_rules(body: JsonObject) -> JsonObject:
     settings = as_object(body.get("thinking"))
     if settings.get("type") not in ("enabled", "adaptive"):
         return body
-    budget, most = settings.get("budget_tokens"), body["max_tokens"]
-    if isinstance(budget, int):
+    budget, most = settings.get("budget_tokens"), body.get("max_tokens")
+    if isinstance(budget, int) and isinstance(most, int):
         settings = {**settings, "budget_tokens": max(_MIN_THINKING_TOKENS, min(budget, most - most // _ANSWER_SHARE))}
     rest = {key: value for key, value in body.items() if key not in ("temperature", "top_p", "thinking")}
     if rest.get("tool_choice", {}).get("type") == "any":

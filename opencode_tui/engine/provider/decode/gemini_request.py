@@ -23,7 +23,7 @@ from urllib.parse import quote
 
 from opencode_tui.engine.provider.decode.gemini_schema import UnsupportedSchemaError, to_gemini_schema
 from opencode_tui.engine.provider.decode.gemini_stream import SEARCH
-from opencode_tui.engine.provider.decode.request_option import given_options
+from opencode_tui.engine.provider.decode.request_option import given_options, without_nulls
 from opencode_tui.engine.provider.decode.response import as_list, as_object
 from opencode_tui.engine.provider.llm import (
     WEBSEARCH,
@@ -107,10 +107,10 @@ def build(request: LlmRequest) -> JsonObject:
             config["includeServerSideToolInvocations"] = True
         if config:
             body["toolConfig"] = config
-    given = {name: value for name, value in given_options(request).items() if name in _TOP_LEVEL and value is not None}
-    if "toolConfig" in body and "toolConfig" in given:
+    given = {name: value for name, value in given_options(request).items() if name in _TOP_LEVEL}
+    if "toolConfig" in body and given.get("toolConfig") is not None:
         given["toolConfig"] = {**body["toolConfig"], **as_object(given["toolConfig"])}
-    body |= given
+    body = without_nulls(body | given)
     contents = build_contents(request)
     if system and is_gemma and contents:
         contents[0]["parts"][:0] = system  # Gemma has no system prompt
@@ -164,12 +164,8 @@ def _generation(request: LlmRequest) -> JsonObject:
     if request.top_p is not None:
         found["topP"] = request.top_p
     options = given_options(request)
-    named = {
-        name: value
-        for name, value in options.items()
-        if name not in _TOP_LEVEL and name not in _NOT_SENT and value is not None
-    }
-    return {**found, **named, **as_object(options.get("generationConfig"))}
+    named = {name: value for name, value in options.items() if name not in _TOP_LEVEL and name not in _NOT_SENT}
+    return without_nulls({**found, **named, **as_object(options.get("generationConfig"))})
 
 
 def _function(tool: str) -> str:

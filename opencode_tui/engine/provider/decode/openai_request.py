@@ -1,11 +1,12 @@
 """Encoder for requests to OpenAI's chat completions API."""
 
 import json
+from collections.abc import Sequence
 from hashlib import sha256
 from typing import Any, assert_never
 
-from opencode_tui.engine.provider.decode.request_option import wire_options
-from opencode_tui.engine.provider.decode.response import as_list, as_object
+from opencode_tui.engine.provider.decode.request_option import wire_options, without_nulls
+from opencode_tui.engine.provider.decode.response import as_list, as_object, as_text
 from opencode_tui.engine.provider.llm import (
     AssistantEntry,
     CallBlock,
@@ -46,11 +47,12 @@ def encode(request: LlmRequest) -> bytes:
 def build(request: LlmRequest) -> JsonObject:
     """Return the body of a streaming request."""
     model = request.model
+    rejected = model.parameters.rejects or ()
     body: JsonObject = {
         "model": model.api_id or model.model_id,
         "messages": build_messages(request),
         "stream": True,
-        "stream_options": {"include_usage": True},
+        **({} if "stream_options" in rejected else {"stream_options": {"include_usage": True}}),
         # OpenAI's newer models reject `max_tokens`; most compatible servers support only that.
         model.parameters.max_tokens or "max_tokens": request.max_output,
     }
@@ -69,7 +71,7 @@ def build(request: LlmRequest) -> JsonObject:
     if request.top_p is not None:
         body["top_p"] = request.top_p
     options = {_OPTION_NAMES.get(name, name): value for name, value in wire_options(request).items()}
-    return {**body, **{name: value for name, value in options.items() if name not in _NOT_SENT}}
+    return without_nulls({**body, **{name: value for name, value in options.items() if name not in _NOT_SENT}})
 
 
 def build_messages(request: LlmRequest) -> list[JsonObject]:
@@ -78,9 +80,22 @@ def build_messages(request: LlmRequest) -> list[JsonObject]:
     messages = _system(request, marks_cache)
     for entry in request.messages:
         messages += _entry(entry, marks_cache)
+    if rejected := request.model.parameters.rejects:
+        for message in messages:
+            if parts := as_list(message["content"]):
+                message["content"] = [_accepted(as_object(part), rejected) for part in parts]
     if marks_cache:
         _mark_end(messages)
     return _for_mistral(messages) if request.model.parameters.order == "mistral" else messages
+
+
+def _accepted(part: JsonObject, rejected: Sequence[str]) -> JsonObject:
+    """Return a part of a message, or a text in place of one whose type the provider rejects."""
+    kind = part["type"]
+    if kind not in rejected:
+        return part
+    name = as_text(as_object(part[kind]).get("filename"))
+    return {"type": "text", "text": f"[attachment {name or kind} cannot be shown]"}
 
 
 def _mark_end(messages: list[JsonObject]) -> None:

@@ -18,7 +18,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, assert_never
 
-from opencode_tui.engine.provider.decode.request_option import wire_options
+from opencode_tui.engine.provider.decode.request_option import wire_options, without_nulls
 from opencode_tui.engine.provider.decode.response import as_list, as_object
 from opencode_tui.engine.provider.decode.responses_stream import SEARCH
 from opencode_tui.engine.provider.llm import (
@@ -114,14 +114,16 @@ def _with_options(body: JsonObject, request: LlmRequest) -> JsonObject:
             continue
         if name in _NESTED:
             outer, inner = _NESTED[name]
-            found[outer] = {**as_object(found.get(outer)), inner: value}
+            found[outer] = without_nulls({**as_object(found.get(outer)), inner: value}) or None
+        elif value is None:
+            found[name] = None
         elif name == "include":
             found[name] = list(dict.fromkeys([*as_list(found.get(name)), *as_list(value)]))
         elif name in ("reasoning", "text"):
             found[name] = {**as_object(found.get(name)), **as_object(value)}
         else:
             found[name] = value
-    return found
+    return without_nulls(found)
 
 
 def build_input(request: LlmRequest) -> list[JsonObject]:

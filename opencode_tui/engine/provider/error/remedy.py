@@ -91,7 +91,8 @@ ADVICE: dict[str, Advice] = {
     ),
     "parameter": Advice(
         "an option of the request was rejected",
-        "remove the option from provider.{p}.models.MODEL.options and agent.NAME.options, or choose another variant (ctrl+t);"
+        "remove the option from provider.{p}.models.MODEL.options and agent.NAME.options (null there removes a field that is always"
+        " sent), or choose another variant (ctrl+t);"
         " provider.{p}.models.MODEL.temperature: false stops sending a temperature",
     ),
     "model": Advice("the model is not available", f"{_OTHER_MODEL}; `opencode-tui models {{p}}` lists the known ones"),

@@ -313,13 +313,14 @@ def _first(own: float | None, advised: float | None) -> float | None:
 
 
 def _fixed_options(user: UserMessage, model: Model, *, has_tools: bool) -> JsonObject:
-    """Return the options that a model's parameters ask for, which those of an agent override."""
+    """Return the options that a model's parameters ask for, which those of an agent override; none that the settings remove."""
     options: JsonObject = {}
     if model.parameters.cache == "key":
         options["promptCacheKey"] = user.session_id
     if has_tools and model.parameters.parallel is False:
         options["parallelToolCalls"] = False
-    return options
+    removed = {name.replace("_", "").lower() for name, value in model.options.items() if value is None}
+    return {name: value for name, value in options.items() if name.lower() not in removed}
 
 
 def _thinking_budget(options: JsonObject) -> int:

@@ -1,11 +1,15 @@
 """What is sent in OpenAI's words."""
 
 import json
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
+import pytest
+
+from opencode_tui.engine.provider.decode import anthropic_request, gemini_request, responses_request
 from opencode_tui.engine.provider.decode.openai_request import build, build_messages, encode
-from opencode_tui.engine.provider.llm import CallBlock, TextBlock, ThinkingBlock, UserEntry
+from opencode_tui.engine.provider.llm import CallBlock, LlmRequest, TextBlock, ThinkingBlock, UserEntry
 from opencode_tui.engine.provider.model_facts import with_facts
 from opencode_tui.schema.model import Model
 from tests.engine.provider.wire.conversation import PAPER, PICTURE, READ, SCHEMA, assistant, call, request, result, user
@@ -146,3 +150,42 @@ def test_mistral_gets_an_answer_between_a_result_and_the_user() -> None:
 def test_what_is_sent_is_strict_json() -> None:
     body = encode(request(user("half \ud800"), assistant(call(path="\ud800 😀"))))
     assert json.loads(body.decode("utf-8"))["messages"][0]["content"] == "half ?"
+
+
+def test_a_field_that_the_provider_rejects_is_not_sent() -> None:
+    for provider_id, is_sent in (("mistral", False), ("groq", False), ("perplexity", False), ("openrouter", True)):
+        model = with_facts(Model(provider_id=provider_id, model_id="mistral-large", adapter="openai"))
+        body = build(request(user("see", PICTURE, PAPER), model=model))
+        assert ("stream_options" in body) is is_sent, provider_id
+        kinds = [part["type"] for part in body["messages"][0]["content"]]
+        assert kinds == ["text", "image_url", "file" if is_sent else "text"], provider_id
+    assert model.parameters.rejects is None
+
+
+@pytest.mark.parametrize(
+    ("build_body", "removed", "body_names"),
+    [
+        (build, {"streamOptions": None, "max_tokens": None}, {"stream_options", "max_tokens"}),
+        (responses_request.build, {"maxOutputTokens": None, "store": None}, {"max_output_tokens", "store"}),
+        (anthropic_request.build, {"max_tokens": None}, {"max_tokens"}),
+    ],
+)
+def test_null_removes_a_field_that_a_strict_server_rejects(
+    build_body: Callable[[LlmRequest], dict[str, Any]], removed: dict[str, None], body_names: set[str]
+) -> None:
+    model = Model(provider_id="fake", model_id="m", adapter="openai")
+    kept, without = (
+        build_body(request(user("hi"), model=one)) for one in (model, model.changed(options=dict(removed)))
+    )
+    assert kept.keys() - without.keys() == body_names
+    assert None not in without.values()
+
+
+def test_null_removes_a_setting_of_gemini_too() -> None:
+    model = Model(provider_id="fake", model_id="gemini-3", adapter="gemini", options={"maxOutputTokens": None})
+    assert gemini_request.build(request(user("hi"), model=model))["generationConfig"] == {}
+
+
+def test_null_does_not_remove_the_conversation() -> None:
+    model = Model(provider_id="fake", model_id="m", options={"messages": None, "model": None, "stream": None})
+    assert {"messages", "model", "stream"} <= build(request(user("hi"), model=model)).keys()

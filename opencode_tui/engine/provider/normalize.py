@@ -175,7 +175,9 @@ class Normalizer:
             case WireUsage(usage):
                 self._usage = self._usage if usage == Usage() else usage
             case WireError(body):
-                self.error = body
+                # After the reason of a whole answer an error adds nothing (OpenRouter: "Token limit reached" after `length`).
+                if self._reason not in ("length", "stop", "tool-calls") or (self.is_empty and self._reason != "length"):
+                    self.error = body
             case MalformedChunk():
                 self._is_damaged = True
             case WireEnd():

@@ -5,12 +5,14 @@ from opencode_tui.engine.provider.decode.delta import (
     WireCall,
     WireDelta,
     WireEnd,
+    WireError,
     WireFinish,
     WireReasoning,
     WireStop,
     WireText,
     WireUsage,
 )
+from opencode_tui.engine.provider.decode.openai_chat import OpenAiChatDecoder
 from opencode_tui.engine.provider.llm import (
     FinishStep,
     ReasoningDelta,
@@ -139,3 +141,24 @@ def test_metadata_is_stored_under_the_name_of_the_provider() -> None:
     )
     assert TextEnd("text-0", {"anthropic": {"phase": "p"}}) in events
     assert ToolCall("c", "read", {}, metadata={"anthropic": {"id": "x"}}) in events
+
+
+def test_an_error_after_the_reason_of_an_answer_adds_nothing() -> None:
+    error = WireError({"error": {"code": 400, "message": "Token limit reached"}})
+    for before, is_error in (
+        ((WireText("a"), WireFinish("stop")), False),
+        ((WireFinish("length"),), False),
+        ((WireFinish("stop"),), True),
+        ((WireText("a"), WireFinish("error")), True),
+        ((WireText("a"),), True),
+    ):
+        normalizer = Normalizer("openai")
+        normalizer.push([*before, error])
+        assert (normalizer.error is not None) is is_error, before
+
+
+def test_the_usage_beside_an_error_counts() -> None:
+    decoder = OpenAiChatDecoder()
+    deltas: list[WireDelta] = []
+    decoder.read_chunk({"error": {"code": 400}, "usage": {"prompt_tokens": 43, "completion_tokens": 10}}, deltas)
+    assert deltas[0] == WireUsage(Usage(input=43, output=10))

@@ -42,6 +42,7 @@ from opencode_tui.engine.provider.decode.response import (
     as_object,
     as_text,
     read_events,
+    uncached,
 )
 from opencode_tui.engine.provider.llm import FinishReason, Usage
 from opencode_tui.schema.record import JsonObject
@@ -192,7 +193,7 @@ def read_usage(usage: JsonObject) -> Usage:
     cached, thoughts = as_count(usage.get("cachedContentTokenCount")), as_count(usage.get("thoughtsTokenCount"))
     sent = as_count(usage.get("promptTokenCount")) + as_count(usage.get("toolUsePromptTokenCount"))
     return Usage(
-        input=max(0, sent - cached),
+        input=uncached(sent, cached)[0],
         output=as_count(usage.get("candidatesTokenCount")) + thoughts,
         reasoning=thoughts,
         cache_read=cached,

@@ -23,6 +23,7 @@ from opencode_tui.engine.provider.decode.response import (
     as_object,
     as_text,
     read_events,
+    uncached,
 )
 from opencode_tui.engine.provider.llm import FinishReason, Usage
 from opencode_tui.schema.record import JsonObject
@@ -48,6 +49,8 @@ class OpenAiChatDecoder:
     def __init__(self) -> None:
         self._body = ResponseBody()
         self._thought_details: list[JsonObject] = []
+        self._is_heard = False
+        """Whether anything of the answer has been read: some servers repeat all of it in the last event (Perplexity)."""
 
     def feed(self, chunk: bytes) -> list[WireDelta]:
         """Return the deltas that these bytes complete. Raises ProtocolError when they cannot be a stream."""
@@ -60,16 +63,24 @@ class OpenAiChatDecoder:
             self.read_chunk(whole, deltas)
             if not deltas:
                 deltas.append(WireError(whole))
+            elif self._is_heard and not any(isinstance(delta, WireFinish | WireError) for delta in deltas):
+                deltas.append(WireFinish("other"))  # whole, though the reason is missing (Snowflake)
         return deltas
 
     def read_chunk(self, chunk: JsonObject, deltas: list[WireDelta]) -> None:
         """Append the deltas of one `chat.completion.chunk` (or complete `chat.completion`)."""
+        choice = _first_choice(chunk)
         if chunk.get("error") or chunk.get("object") == "error":
+            if usage := as_object(chunk.get("usage")):
+                deltas.append(WireUsage(read_usage(usage)))
             deltas.append(WireError(chunk))
             return
-        choice = _first_choice(chunk)
         if choice:
-            self._read_delta(as_object(choice.get("delta") or choice.get("message")), deltas)
+            before = len(deltas)
+            self._read_delta(as_object(choice.get("delta")), deltas)
+            if len(deltas) == before and not self._is_heard:
+                self._read_delta(as_object(choice.get("message")), deltas)
+            self._is_heard = self._is_heard or len(deltas) > before
             if reason := choice.get("finish_reason"):
                 deltas.append(WireFinish(FINISH_REASONS.get(str(reason).lower(), "unknown")))
         if usage := chunk.get("usage") or _hidden_usage(chunk, choice):
@@ -87,7 +98,8 @@ class OpenAiChatDecoder:
             deltas.append(WireText(refusal))
         for call in as_list(delta.get("tool_calls")):
             deltas.append(_read_call(as_object(call)))
-        if function := as_object(delta.get("function_call")):
+        function = as_object(delta.get("function_call"))
+        if function.get("name") or function.get("arguments"):  # Snowflake sends an empty one with every answer
             deltas.append(WireCall(name=as_text(function.get("name")), arguments=function.get("arguments")))
 
     def _read_thoughts(self, delta: JsonObject, deltas: list[WireDelta]) -> None:
@@ -179,8 +191,9 @@ def read_usage(usage: JsonObject) -> Usage:
     total = as_count(usage.get("total_tokens"))
     if reasoning > output or (reasoning and total == prompt + output + reasoning):
         output += reasoning  # some exclude reasoning from the output (xAI, Gemini's compatible endpoint)
+    sent, written = uncached(prompt, cached, written)
     return Usage(
-        input=max(0, prompt - cached - written),
+        input=sent,
         output=output,
         reasoning=reasoning,
         cache_read=cached,

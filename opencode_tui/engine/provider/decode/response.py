@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 
-from pydantic_core import from_json
+from pydantic_core import from_json, to_json
 
 from opencode_tui.engine.provider.decode.delta import MalformedChunk, ProtocolError, WireDelta
 from opencode_tui.schema.json_text import bounded, load_json
@@ -53,6 +53,17 @@ def as_count(value: object) -> int:
     return int(value)
 
 
+def uncached(prompt: int, cached: int, written: int = 0) -> tuple[int, int]:
+    """Return the tokens of a prompt that are neither read from the cache nor written to it, and those that are written.
+
+    Some servers leave cached tokens out of the prompt (Grok on Azure); some report tokens as both read and written (OpenRouter).
+    """
+    if cached > prompt:
+        return prompt, written
+    written = min(written, prompt - cached)
+    return prompt - cached - written, written
+
+
 MAX_EVENT_BYTES = 32 * 1024 * 1024
 """Maximum size of one event in bytes: only a broken or hostile server sends larger ones."""
 
@@ -87,7 +98,7 @@ class SseParser:
                 self._add(line[6:])
             elif not line:
                 self._dispatch(events)
-            elif line.startswith(b"data"):
+            elif line.startswith((b"data", b"error")):
                 self._add_loosely(line)
         if rest:
             self._keep(rest)
@@ -114,6 +125,10 @@ class SseParser:
         name, _, value = line.partition(b":")
         if name == b"data":
             self._add(value.removeprefix(b" "))
+        elif name == b"error":  # llama.cpp and what builds on it report errors in a field of this name
+            text = value.strip()
+            quoted = text if text.startswith(b"{") else to_json(text.decode("utf-8", "replace"))
+            self._add(b'{"error":%s}' % quoted)
 
     def _keep(self, rest: bytes) -> None:
         self._line.append(rest)
@@ -180,7 +195,7 @@ class ResponseBody:
     def objects(self) -> list[JsonObject]:
         """Return the body's JSON object, or those of its list; none for an empty body. Raises ProtocolError for anything else."""
         text = b"".join(self._kept).strip() if self._may_be_whole else b""
-        if not text or text.startswith((b":", b"event:", b"data:", b"retry:", b"id:")):
+        if not text or text.startswith((b":", b"event:", b"data:", b"error:", b"retry:", b"id:")):
             return []
         if text.startswith((b"{", b"[")):
             try:

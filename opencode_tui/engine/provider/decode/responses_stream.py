@@ -51,6 +51,7 @@ from opencode_tui.engine.provider.decode.response import (
     as_object,
     as_text,
     read_events,
+    uncached,
 )
 from opencode_tui.engine.provider.llm import FinishReason, Usage
 from opencode_tui.schema.record import JsonObject
@@ -233,18 +234,15 @@ class ResponsesDecoder:
         self._name(item, content, deltas)
         match item.kind:
             case "message":
-                for at, part in enumerate(map(as_object, as_list(content.get("content")))):
-                    kind = as_text(part.get("type"))
-                    if text := as_text(part.get(_TEXTS.get(kind, ""))):
-                        self._add_missing_text(item, (kind, at), text, deltas)
+                for key, text in _missing(item, _texts_of(content)):
+                    self._add_missing_text(item, key, text, deltas)
                 phase = as_text(content.get("phase"))
                 metadata = {"itemId": item.id, **({"phase": phase} if phase else {})}
                 self._cite(content)
                 deltas.append(WireText("", item.number, metadata))
             case "reasoning":
-                for name in ("summary", "content"):
-                    for at, part in enumerate(map(as_object, as_list(content.get(name)))):
-                        self._append_thought(item, (name, at), as_text(part.get("text")), deltas, is_whole=True)
+                for key, text in _missing(item, _thoughts_of(content)):
+                    self._append_thought(item, key, text, deltas, is_whole=True)
                 if encrypted := as_text(content.get("encrypted_content")):
                     last = next(reversed(item.blocks.values()), item.number)
                     metadata = {"itemId": item.id, "reasoningEncryptedContent": encrypted}
@@ -318,8 +316,9 @@ def read_usage(usage: JsonObject) -> Usage:
     """Return the tokens of a report; `input` excludes cached tokens, `output` includes reasoning."""
     details = as_object(usage.get("input_tokens_details"))
     cached, written = as_count(details.get("cached_tokens")), as_count(details.get("cache_write_tokens"))
+    sent, written = uncached(as_count(usage.get("input_tokens")), cached, written)
     return Usage(
-        input=max(0, as_count(usage.get("input_tokens")) - cached - written),
+        input=sent,
         output=as_count(usage.get("output_tokens")),
         reasoning=as_count(as_object(usage.get("output_tokens_details")).get("reasoning_tokens")),
         cache_read=cached,
@@ -344,6 +343,36 @@ def _unheard(item: _Item, key: tuple[str, int], whole: str) -> str:
         return ""
     item.heard[key] = [whole]
     return whole[len(heard) :]
+
+
+_Texts = list[tuple[tuple[str, int], str]]
+"""The texts of an item by kind and number, in order."""
+
+
+def _texts_of(content: JsonObject) -> _Texts:
+    found: _Texts = []
+    for at, part in enumerate(map(as_object, as_list(content.get("content")))):
+        kind = as_text(part.get("type"))
+        if text := as_text(part.get(_TEXTS.get(kind, ""))):
+            found.append(((kind, at), text))
+    return found
+
+
+def _thoughts_of(content: JsonObject) -> _Texts:
+    return [
+        ((name, at), as_text(part.get("text")))
+        for name in ("summary", "content")
+        for at, part in enumerate(map(as_object, as_list(content.get(name))))
+    ]
+
+
+def _missing(item: _Item, texts: _Texts) -> _Texts:
+    """Return the texts of a complete item to compare with what was heard: none when all was heard, under whatever numbers.
+
+    vLLM and servers like it number the pieces of a text otherwise than the texts of the complete item.
+    """
+    heard = "".join("".join(pieces) for pieces in item.heard.values())
+    return [] if heard and heard == "".join(text for _, text in texts) else texts
 
 
 def _check_other(event: JsonObject, deltas: list[WireDelta]) -> None:

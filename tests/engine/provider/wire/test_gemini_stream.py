@@ -216,7 +216,7 @@ def test_a_list_of_responses_is_heard_as_well() -> None:
             Usage(6, 12, 7, cache_read=4),
         ),
         ({"promptTokenCount": 10, "toolUsePromptTokenCount": 3}, Usage(13)),
-        ({"promptTokenCount": 1, "cachedContentTokenCount": 9}, Usage(0, cache_read=9)),
+        ({"promptTokenCount": 1, "cachedContentTokenCount": 9}, Usage(1, cache_read=9)),
         ({"promptTokenCount": None, "candidatesTokenCount": -3, "totalTokenCount": True}, Usage()),
         ({"promptTokenCount": 1e400, "candidatesTokenCount": "5"}, Usage()),
     ],

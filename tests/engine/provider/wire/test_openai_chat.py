@@ -103,3 +103,47 @@ def test_an_error_object_is_an_error() -> None:
 def test_only_the_first_choice_counts() -> None:
     assert read(index=1, delta={"content": "zz"}, finish_reason="stop") == []
     assert read(delta={}, finish_reason="STOP") == [WireFinish("stop")]
+
+
+def whole(**choice: Any) -> list[WireDelta]:
+    decoder = OpenAiChatDecoder()
+    body = {"object": "chat.completion", "choices": [{"index": 0, **choice}]}
+    return decoder.feed(json.dumps(body).encode()) + decoder.end()
+
+
+@pytest.mark.parametrize("delta", [{}, None, {"role": "assistant", "content": ""}], ids=str)
+def test_the_message_of_a_complete_answer_counts_beside_an_empty_delta(delta: object) -> None:
+    said = whole(delta=delta, message={"content": "all"}, finish_reason="stop")
+    assert said == [WireText("all"), WireFinish("stop")]
+
+
+def test_a_message_that_repeats_what_was_said_does_not_count() -> None:
+    decoder = OpenAiChatDecoder()
+    deltas: list[WireDelta] = []
+    for delta, message in (("a", "a"), ("b", "ab"), ("", "ab")):
+        decoder.read_chunk({"choices": [{"delta": {"content": delta}, "message": {"content": message}}]}, deltas)
+    assert deltas == [WireText("a"), WireText("b")]
+
+
+@pytest.mark.parametrize("reason", ["", None])
+def test_a_complete_answer_without_a_reason_is_whole(reason: str | None) -> None:
+    assert whole(message={"content": "all"}, finish_reason=reason) == [WireText("all"), WireFinish("other")]
+
+
+def test_an_empty_function_call_is_none() -> None:
+    message = {"content": "all", "function_call": {"name": "", "arguments": ""}, "tool_calls": None}
+    assert whole(message=message, finish_reason="stop") == [WireText("all"), WireFinish("stop")]
+
+
+@pytest.mark.parametrize(
+    ("cached", "written", "expected"),
+    [
+        (161, 0, Usage(10, 5, cache_read=161)),
+        (4, 3, Usage(3, 5, cache_read=4, cache_write=3)),
+        (10, 10, Usage(0, 5, cache_read=10)),
+        (6, 6, Usage(0, 5, cache_read=6, cache_write=4)),
+    ],
+)
+def test_a_token_of_the_prompt_is_counted_once(cached: int, written: int, expected: Usage) -> None:
+    details = {"cached_tokens": cached, "cache_write_tokens": written}
+    assert read_usage({"prompt_tokens": 10, "completion_tokens": 5, "prompt_tokens_details": details}) == expected

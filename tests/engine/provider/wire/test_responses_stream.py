@@ -62,6 +62,23 @@ TEXTS = {
         [say("ab"), {**END, "response": {"output": [message("ab"), message("ab")]}}],
         "ab",
     ),
+    "the pieces have other numbers than the texts of the item": (
+        [
+            added(**message("")),
+            {**say("a"), "content_index": 1},
+            {**say("b"), "content_index": 1},
+            done(**message("ab")),
+            END,
+        ],
+        "ab",
+    ),
+    "the pieces of two texts have one number": (
+        [
+            *(added(**message("")), say("a"), say("b")),
+            *(done(type="message", id="m", content=[{"type": "output_text", "text": text} for text in "ab"]), END),
+        ],
+        "ab",
+    ),
     "a refusal": ([event("refusal.delta", delta="no"), event("refusal.done", refusal="no"), END], "no"),
     "two parts of one message": ([say("a"), {**say("b"), "content_index": 1}, END], "ab"),
     "two messages under one index": (
@@ -296,10 +313,16 @@ def test_a_response_that_is_not_streamed_is_heard() -> None:
             Usage(3, 1, cache_read=4, cache_write=3),
         ),
         ({"output_tokens": 9, "output_tokens_details": {"reasoning_tokens": 4}}, Usage(0, 9, 4)),
-        ({"input_tokens": 1, "input_tokens_details": {"cached_tokens": 9}}, Usage(0, cache_read=9)),
+        ({"input_tokens": 1, "input_tokens_details": {"cached_tokens": 9}}, Usage(1, cache_read=9)),
         ({"input_tokens": None, "output_tokens": -3, "total_tokens": True}, Usage()),
         ({"input_tokens": 1e400, "output_tokens": "5", "input_tokens_details": []}, Usage()),
     ],
 )
 def test_usage_is_read_without_what_is_no_number(usage: dict[str, Any], expected: Usage) -> None:
     assert read_usage(usage) == expected
+
+
+def test_reasoning_that_the_item_repeats_under_another_name_is_read_once() -> None:
+    pieces = (event("reasoning_text.delta", delta=piece, content_index=1) for piece in ("h", "m"))
+    heard = hear(added(type="reasoning", id="rs"), *pieces, done(**thought("hm")), say("a", 1), END)
+    assert heard.blocks == [("reasoning", "hm"), ("text", "a")]

@@ -40,7 +40,12 @@ from opencode_tui.schema.permission import PermissionRequest, ToolCallRef
 from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.message import AssistantMessage
 from opencode_tui.schema.session.part import ToolPart
-from opencode_tui.schema.session.stored_error import StoredAbortedError, StoredOutputLengthError
+from opencode_tui.schema.session.stored_error import (
+    StoredAbortedError,
+    StoredOutputLengthError,
+    describe_stored,
+    is_refusal,
+)
 from opencode_tui.text.permission import sandbox_of
 
 SHOWN_LIMIT_S = 2.0
@@ -233,6 +238,9 @@ class OpenSession:
         if error is not None:
             raise refused(error)
         info = answer.info if answer is not None else None
+        said = info.failure if isinstance(info, AssistantMessage) else None
+        if isinstance(info, AssistantMessage) and said is not None and (said is info.ending or is_refusal(said)):
+            await self.send([message(describe_stored(said, info.provider_id, info.model_id))])
         return PromptResponse(stop_reason=self._stop_reason(info), usage=usage)
 
     def _stop_reason(self, info: object) -> StopReason:
@@ -244,6 +252,8 @@ class OpenSession:
         match info.error:
             case None:
                 pass
+            case error if is_refusal(error):
+                return "refusal"
             case StoredAbortedError():
                 return "cancelled"
             case StoredOutputLengthError():

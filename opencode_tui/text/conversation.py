@@ -7,6 +7,7 @@ from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.message import AssistantMessage
 from opencode_tui.schema.session.part import AnyPart, FilePart, ReasoningPart, TextPart, ToolPart
 from opencode_tui.schema.session.session import SessionInfo
+from opencode_tui.schema.session.stored_error import describe_stored
 from opencode_tui.schema.session.tool_state import ToolStateCompleted, ToolStateError
 from opencode_tui.text.safe_text import make_safe
 
@@ -29,6 +30,8 @@ def to_markdown(info: SessionInfo, messages: Sequence[MessageWithParts]) -> str:
         lines += ["", f"## {_head(message)}", ""]
         for part in message.parts:
             lines += _part(part)
+        if isinstance(message.info, AssistantMessage) and (error := message.info.shown_error) is not None:
+            lines += [f"**Error:** {describe_stored(error, message.info.provider_id, message.info.model_id)}", ""]
         lines += ["---"]
     return make_safe("\n".join(lines).replace("\r\n", "\n"), multiline=True) + "\n"
 

@@ -368,6 +368,19 @@ async def test_a_denied_loop_of_calls_is_a_refusal(editor: Editor, project: Repo
     assert (answer.stop_reason, len(editor.asked)) == ("refusal", 1)
 
 
+async def test_an_answer_that_is_none_is_a_message_with_a_remedy(editor: Editor, project: Repo, model: ModelServer):
+    for text, finish, reason, said in (
+        ("", "content_filter", "refusal", "the model refused to answer"),
+        ("half", "content_filter", "refusal", "the model refused to answer"),
+        ("", None, "end_turn", "the model ended without an answer"),
+    ):
+        session = await new_session(editor, project.path)
+        model.script(Answer(text=text, finish=finish))
+        answer = await editor.prompt(session, "go")
+        assert answer.stop_reason == reason
+        assert f"{said}; fix: " in editor.text(session_id=session)
+
+
 async def test_a_call_of_a_subagent_is_announced_before_it_asks(editor: Editor, project: Repo, model: ModelServer):
     session = await new_session(editor, project.path)
     editor.kinds = ["allow_once"]

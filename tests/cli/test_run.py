@@ -1,5 +1,6 @@
 """`run` on a terminal of 100 columns, with a pipe that closes, on a full disk."""
 
+import json
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -145,3 +146,25 @@ def test_the_models_answer_to_a_piped_text_is_all_of_stdout(here, server):
     done = here.run("run", "-m", here.model, "review this", stdin="a diff\n")
     assert (done.code, done.stdout) == (0, "Looks fine.\n")
     assert "review this\na diff" in content_text(server.bodies[0]["messages"][-1]["content"])
+
+
+@pytest.mark.parametrize(
+    ("answer", "shown", "said"),
+    [
+        (Answer(finish="content_filter"), "", "the model refused to answer"),
+        (Answer(text="half of", finish="content_filter"), "half of\n", "the model refused to answer"),
+        (Answer(text=""), "", "the model ended without an answer"),
+    ],
+    ids=["refused", "refused in the middle", "empty"],
+)
+def test_an_answer_that_is_none_is_said_and_fails(here, server, answer, shown, said):
+    server.script(answer, answer)
+    done = here.run("run", "-m", here.model, "go")
+    assert (done.code, done.stdout) == (1, shown)
+    assert said in done.stderr and "fix: " in done.stderr and "Done" not in done.stderr
+    as_json = here.run("run", "-m", here.model, "--format", "json", "go")
+    lines = [json.loads(one) for one in as_json.stdout.splitlines()]
+    (error,) = [one["error"] for one in lines if one["type"] == "error"]
+    assert as_json.code == 1 and said in error["data"]["message"]
+    shown_later = here.run("session", "show", lines[-1]["sessionID"])
+    assert said in shown_later.stdout

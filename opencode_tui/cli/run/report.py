@@ -177,7 +177,7 @@ class TerminalReporter:
         info = answer.info if answer is not None else None
         finish = getattr(info, "finish", None)
         self._open_block("end")
-        if info is None or getattr(info, "error", None) is not None:
+        if info is None or getattr(info, "failure", None) is not None:
             self._print_summary("■" if self._is_interrupted else "✗", "Stopped")
         else:
             self._print_summary("", "Stopped" if finish in (None, "tool-calls", "unknown") else "Done")

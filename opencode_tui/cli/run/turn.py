@@ -399,7 +399,7 @@ async def answer(
     if not isinstance(info, AssistantMessage) or info.shown_error is None:
         return 0
     say(describe_stored(info.shown_error, info.provider_id, info.model_id))
-    return 0 if info.error is None else 1
+    return 0 if info.failure is None else 1
 
 
 async def _belongs(client: "Client", session_id: str, asking: str) -> bool:

@@ -129,10 +129,15 @@ FinishReason = Literal["stop", "tool-calls", "length", "content-filter", "error"
 
 
 class FinishStep(Struct, frozen=True):
-    """The response is complete: why it ended and its usage."""
+    """The response is complete: why it ended and its usage.
+
+    `said` is the provider's explanation of a refusal, `model` the ID of the model that it recommends instead.
+    """
 
     reason: FinishReason
     usage: Usage
+    said: str = ""
+    model: str = ""
 
 
 class UsageSoFar(Struct, frozen=True):

@@ -82,6 +82,7 @@ class Normalizer:
         self._think = ThinkTag()
         self._think_key: int | None = None
         self._reason: FinishReason | None = None
+        self._finish = WireFinish("unknown")
         self._usage = Usage()
         self._has_end = False
         self._is_damaged = False
@@ -139,7 +140,7 @@ class Normalizer:
         for call in calls:
             finished = self._assembler.finished(call, flaw=self._flaw(call))
             events += (ToolInputEnd(call.id), replace(finished, metadata=self._named(call.metadata)))
-        events.append(FinishStep(self._final_reason(), self._usage))
+        events.append(FinishStep(self._final_reason(), self._usage, self._finish.said, self._finish.model))
         return events
 
     def _other(
@@ -171,7 +172,7 @@ class Normalizer:
                 named = {self._format: delta.metadata}
                 events.append(ProviderSearch(delta.id, delta.input, delta.pages, delta.error, named))
             case WireFinish(reason):
-                self._reason = reason
+                self._reason, self._finish = reason, delta
             case WireUsage(usage):
                 self._usage = self._usage if usage == Usage() else usage
             case WireError(body):
@@ -263,6 +264,8 @@ class Normalizer:
     def _flaw(self, call: OpenCall) -> str | None:
         if self._is_damaged:
             return "Part of the response was unreadable, so the arguments may be incomplete. Make the call again."
+        if self._reason == "content-filter":
+            return "The provider stopped this response, so its calls are not run."
         if self._reason == "length" and call is self._assembler.calls[-1] and not call.raw.strip():
             return "The response hit the output limit before the arguments. Make the call again."
         return None

@@ -147,6 +147,8 @@ class SessionLoop(Struct, frozen=True):
             if form is not None and form.is_final:
                 return _last_assistant(await store.messages(session.id), None)
             unknown = unknown + 1 if step.message.finish == "unknown" and not step.has_calls else 0
+            if form is None and not 0 < unknown < MAX_UNKNOWN:
+                await self._mark_end(step)
             files = _changed_files(store.parts(session.id, step.message.id))
             edited |= files
             if run.after_run is not None and files:
@@ -194,11 +196,26 @@ class SessionLoop(Struct, frozen=True):
             return "compact"
         task.state.refusals = 0
         await self.monitor.observe(step.message, request)
-        if step.message.finish == "length" and task.form is None and not self._has_answer(step.message):
-            error = StoredOutputLengthError()
-            await step.amend(error=error)
-            self.step.store.report_failure(session_id, error)
         return outcome
+
+    async def _mark_end(self, step: StepProcessor) -> None:
+        """Store and report that an answer was refused, or that nothing was answered; one with a text or a call stays as it is."""
+        message = step.message
+        if message.finish is None or message.finish == "tool-calls":
+            return
+        has_answer, is_refused = self._has_answer(message), message.finish == "content-filter"
+        if has_answer and not is_refused:
+            return
+        if message.finish == "length":
+            error = StoredOutputLengthError()
+        else:
+            from opencode_tui.engine.provider.error.ending import describe_end  # only for such answers
+
+            error = describe_end(message, step.finish)
+        await step.amend(
+            **{"error" if message.finish == "length" or (is_refused and not has_answer) else "ending": error}
+        )
+        self.step.store.report_failure(message.session_id, error)
 
     def _has_answer(self, message: AssistantMessage) -> bool:
         """Return whether something of an answer that the output limit ended can be used: a text or a call."""

@@ -27,6 +27,7 @@ from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.message import AssistantMessage, UserMessage
 from opencode_tui.schema.session.part import AgentPart, SubtaskPart, TextPart, ToolPart
 from opencode_tui.schema.session.session import SessionInfo
+from opencode_tui.schema.session.stored_error import describe_stored
 from opencode_tui.schema.session.tool_state import ToolStateCompleted, ToolStateError
 
 NOT_FOR_CHILDREN = ("todowrite", "todoread", "task")
@@ -93,6 +94,10 @@ class SessionSubagents(Struct, frozen=True):
         )
         tools: dict[str, str] = {}
         answer = await self._work(child, request, assignment, context, tools)
+        info = answer.info
+        if isinstance(info, AssistantMessage) and info.failure is not None:
+            reason = describe_stored(info.failure, info.provider_id, info.model_id)
+            raise ToolError(f"agent {assignment.agent} (task_id {child.id}) failed: {reason}")
         return SubagentResult(child.id, str(model), _last_text(answer), tuple(tools.values()))
 
     async def _work(

@@ -11,7 +11,7 @@ from pydantic import ConfigDict, Field, TypeAdapter
 from opencode_tui.schema.model import ModelRef
 from opencode_tui.schema.record import Record, absent
 from opencode_tui.schema.session.diff import FileDiff
-from opencode_tui.schema.session.stored_error import StoredError, StoredOutputLengthError
+from opencode_tui.schema.session.stored_error import StoredApiError, StoredError, StoredOutputLengthError
 
 FINISH_CONTINUES = frozenset({"tool-calls", "unknown"})
 """Finish reasons after which the model is asked again."""
@@ -102,7 +102,10 @@ class MessagePath(Record):
 
 
 class AssistantMessage(Record):
-    """One step of a response. `cost` is USD; `summary` marks the message that a compaction wrote."""
+    """One step of a response. `cost` is USD; `summary` marks the message that a compaction wrote.
+
+    `ending` is what is said of an answer that is whole, and stays in the conversation: the model refused to go on, or said nothing.
+    """
 
     id: str
     session_id: str
@@ -119,13 +122,19 @@ class AssistantMessage(Record):
     finish: str | None = absent()
     summary: bool | None = absent()
     error: StoredError | None = absent()
+    ending: StoredApiError | None = absent()
     structured: Any = absent()
     variant: str | None = absent()
 
     @property
+    def failure(self) -> StoredError | None:
+        """Its error, or what is said of an answer that is no answer."""
+        return self.error or self.ending
+
+    @property
     def shown_error(self) -> StoredError | None:
-        """Its error, for an answer that was cut by the output limit and is stored without one that of the limit."""
-        return StoredOutputLengthError() if self.error is None and self.finish == "length" else self.error
+        """Its failure, for an answer that was cut by the output limit and is stored without one that of the limit."""
+        return self.failure or (StoredOutputLengthError() if self.finish == "length" else None)
 
 
 AnyMessage = UserMessage | AssistantMessage

@@ -107,6 +107,18 @@ StoredError = Annotated[
 ]
 
 
+REFUSED = "content_filter"
+"""The code of an answer that the model refused or a filter stopped."""
+
+EMPTY = "empty_answer"
+"""The code of an answer without a text or a call."""
+
+
+def is_refusal(error: StoredError | None) -> bool:
+    """Return whether an error is that of a refused answer."""
+    return isinstance(error, StoredApiError) and (error.data.metadata or {}).get("code") == REFUSED
+
+
 OUTPUT_LENGTH = "the response reached the model's output limit"
 
 

@@ -335,7 +335,7 @@ class SessionFacts:
     def failure(self) -> str:
         """The name of the error that ended the last answer; empty for none."""
         last = next(reversed(self._answers.values()), None)
-        return last.error.name if last is not None and last.error is not None else ""
+        return last.failure.name if last is not None and last.failure is not None else ""
 
     @property
     def is_stopped_by_rejection(self) -> bool:

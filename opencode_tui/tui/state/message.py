@@ -101,7 +101,7 @@ class MessageView:
     def goes_on(self) -> bool:
         """Return whether this response's turn continues."""
         info = self.info
-        if isinstance(info, UserMessage) or info.error is not None:
+        if isinstance(info, UserMessage) or info.failure is not None:
             return False
         return info.time.completed is None or info.finish in FINISH_CONTINUES
 

@@ -384,17 +384,17 @@ def _blocks(message: MessageWithParts, revert: RevertState | None, style: Style)
         if is_boundary and revert is not None and revert.part_id == part.id:
             yield "cut", [_cut(info.session_id, style)]
         yield from _part(part, style)
-    if info.error is not None:
-        is_stop = info.error.name == "MessageAbortedError"
+    if (error := info.failure) is not None:
+        is_stop = error.name == "MessageAbortedError"
         by = (
             "session ended unexpectedly"
-            if getattr(info.error.data, "message", "") == PROGRAM_ENDED
+            if getattr(error.data, "message", "") == PROGRAM_ENDED
             else "interrupted by you"
         )
         sign, reason = (
             ("■", by)
             if is_stop
-            else ("✗", make_safe(" ".join(describe_stored(info.error, info.provider_id, info.model_id).split())))
+            else ("✗", make_safe(" ".join(describe_stored(error, info.provider_id, info.model_id).split())))
         )
         yield "end", [style.paint(style.words(f"{sign} {reason}"), "muted" if is_stop else "error")]
 

@@ -90,7 +90,7 @@ class AnthropicMessagesDecoder:
             case "message_delta":
                 self._stop_all(deltas)
                 self._note_usage(event.get("usage"), deltas)
-                self._finish(as_object(event.get("delta")).get("stop_reason"), deltas)
+                self._finish(as_object(event.get("delta")), deltas)
             case "message_stop":
                 self._stop_all(deltas)
                 deltas.append(WireEnd())
@@ -181,9 +181,14 @@ class AnthropicMessagesDecoder:
         for index in list(self._blocks):
             self._stop(index, deltas)
 
-    def _finish(self, reason: object, deltas: list[WireDelta]) -> None:
-        if reason:
-            deltas.append(WireFinish(FINISH_REASONS.get(str(reason), "unknown")))
+    def _finish(self, message: JsonObject, deltas: list[WireDelta]) -> None:
+        if reason := message.get("stop_reason"):
+            # Source: PyPI anthropic 2.12.0, types/refusal_stop_details.py and types/beta/beta_refusal_stop_details.py.
+            details = as_object(message.get("stop_details"))
+            category, explanation = as_text(details.get("category")), as_text(details.get("explanation"))
+            said = explanation if not category else f"{explanation or 'category'} ({category})"
+            recommended = as_text(details.get("recommended_model"))
+            deltas.append(WireFinish(FINISH_REASONS.get(str(reason), "unknown"), said, recommended))
 
     def _note_usage(self, usage: object, deltas: list[WireDelta]) -> None:
         """Store the reported usage; a later number replaces an earlier one unless it is missing or empty."""
@@ -219,4 +224,4 @@ class AnthropicMessagesDecoder:
             self._start(index, as_object(content), deltas)
         self._stop_all(deltas)
         self._note_usage(message.get("usage"), deltas)
-        self._finish(message.get("stop_reason"), deltas)
+        self._finish(message, deltas)

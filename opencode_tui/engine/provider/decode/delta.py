@@ -42,9 +42,11 @@ class WireStop(NamedTuple):
 
 
 class WireFinish(NamedTuple):
-    """Why the model stopped."""
+    """Why the model stopped; `said` is the provider's explanation of a refusal, `model` the one that it recommends instead."""
 
     reason: FinishReason
+    said: str = ""
+    model: str = ""
 
 
 class WireUsage(NamedTuple):

@@ -206,7 +206,8 @@ def _finish(reason: str, message: str) -> WireDelta:
         # An error in a stream is tried again, unless its code says that it is about the request.
         code = "bad_request" if reason == "MISSING_THOUGHT_SIGNATURE" else reason.lower()
         return WireError({"error": {"message": f"{meaning} ({message or reason})", "code": code}})
-    return WireFinish(FINISH_REASONS.get(reason, "unknown"))
+    found = FINISH_REASONS.get(reason, "unknown")
+    return WireFinish(found, "" if found in ("stop", "length") else message or reason)
 
 
 def _refused(reason: str, feedback: JsonObject) -> WireError:

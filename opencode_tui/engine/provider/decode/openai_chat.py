@@ -82,7 +82,7 @@ class OpenAiChatDecoder:
                 self._read_delta(as_object(choice.get("message")), deltas)
             self._is_heard = self._is_heard or len(deltas) > before
             if reason := choice.get("finish_reason"):
-                deltas.append(WireFinish(FINISH_REASONS.get(str(reason).lower(), "unknown")))
+                deltas.append(WireFinish(FINISH_REASONS.get(str(reason).lower(), "unknown"), _filters(choice)))
         if usage := chunk.get("usage") or _hidden_usage(chunk, choice):
             deltas.append(WireUsage(read_usage(as_object(usage))))
 
@@ -148,6 +148,16 @@ def _first_choice(chunk: JsonObject) -> JsonObject:
         if choice and not choice.get("index"):
             return choice
     return {}
+
+
+def _filters(choice: JsonObject) -> str:
+    """Return what Azure's filter found in an answer: `hate (severity high)`. Source: the reference of Azure OpenAI's REST API."""
+    found = [
+        f"{name} (severity {severity})" if (severity := as_text(as_object(result).get("severity"))) else name
+        for name, result in as_object(choice.get("content_filter_results")).items()
+        if as_object(result).get("filtered") is True
+    ]
+    return ", ".join(found)
 
 
 def _hidden_usage(chunk: JsonObject, choice: JsonObject) -> Any:

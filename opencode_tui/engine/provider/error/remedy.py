@@ -116,6 +116,10 @@ ADVICE: dict[str, Advice] = {
     "invalid_prompt": Advice(
         "the provider's content filter stopped the request", f"rephrase the request, or {_OTHER_MODEL}"
     ),
+    "refused": Advice(
+        "the model refused to answer", f"take the request back with /undo and rephrase it, or {_OTHER_MODEL}"
+    ),
+    "empty": Advice("the model ended without an answer", f"send `continue`, or {_OTHER_MODEL}"),
     "page": Advice(
         "a web page in place of a response",
         "check provider.{p}.options.baseURL, and the network: a proxy or a login page may have answered",

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from opencode_tui.engine.plugin.hooks import Hooks
 from opencode_tui.engine.provider.cost import to_cost, to_tokens
-from opencode_tui.engine.provider.llm import Llm, LlmRequest, StreamEvent, ToolCall
+from opencode_tui.engine.provider.llm import FinishStep, Llm, LlmRequest, StreamEvent, ToolCall
 from opencode_tui.engine.session.limits import RETRY_ATTEMPTS, STREAM_SLICE_MS
 from opencode_tui.engine.session.plugin_hooks import change_text
 from opencode_tui.engine.session.records.store import SessionStore
@@ -82,6 +82,11 @@ class StepProcessor:
     def has_calls(self) -> bool:
         """Return whether the answer has tool calls."""
         return self._machine is not None and bool(self._machine.calls)
+
+    @property
+    def finish(self) -> FinishStep | None:
+        """Return how the answer ended; None before that, and for a step without a model."""
+        return None if self._machine is None else self._machine.finish
 
     async def run(self, llm: Llm, request: LlmRequest, scope: CallScope, *, reminder: str | None = None) -> Outcome:
         """Call the model, run its tools and store the results; `reminder` is the end of the request that no message has.

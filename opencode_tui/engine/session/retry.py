@@ -17,6 +17,9 @@ PAGE_ATTEMPTS = 3
 MEDIA = "media"
 """The error code of a request whose media the provider rejects; it is sent once more without them."""
 
+BAD_CALL = "bad_call"
+"""The error code of a call that the provider rejected; the model is shown it and asked once more."""
+
 _KIND = "kind"
 
 
@@ -54,11 +57,16 @@ def _least(one: int | None, other: int | None) -> int | None:
     return min((value for value in (one, other) if value is not None), default=None)
 
 
-def next_try(error: ProviderError, *, attempt: int, waited_ms: int) -> Wait | GiveUp:
-    """Return the action after attempt number `attempt` (1-based) failed and `waited_ms` of waits in this series."""
+def next_try(error: ProviderError, *, attempt: int, waited_ms: int, is_shown: bool = False) -> Wait | GiveUp:
+    """Return the action after attempt number `attempt` (1-based) failed and `waited_ms` of waits in this series.
+
+    `is_shown`: the model has been shown an invalid call of this series.
+    """
     failure = error.failure
     if not failure.retryable:
         return GiveUp()
+    if failure.kind == BAD_CALL:
+        return GiveUp("the same when it was asked again") if is_shown else Wait(0)
     if failure.kind == "page" and attempt >= PAGE_ATTEMPTS:
         return GiveUp(f"the same after {attempt} attempts")
     delay = failure.retry_after_ms if failure.retry_after_ms is not None else backoff(attempt)
@@ -79,6 +87,8 @@ def store_cause(error: ProviderError, limit: MediaLimit | None = None) -> Stored
         stored = StoredApiError.model_validate(
             {"data": {key: value for key, value in data.items() if value is not None}}
         )
+    if error.failure.kind == BAD_CALL:
+        return stored.changed(data=stored.data.changed(metadata={**(stored.data.metadata or {}), _KIND: BAD_CALL}))
     if error.failure.kind != MEDIA and limit is None:
         return stored
     named = {} if limit is None else {"most": limit.most, "largest": limit.largest}

@@ -43,6 +43,8 @@ def of(status: int, message: str = "", code: str = "", **headers: str) -> tuple[
         "Requested token count exceeds the model's maximum context length of 131072 tokens.",
         "400 status code (no body)",
         "Prompt contains 40000 tokens, too large for model with 32768 maximum context length",
+        "The total length of all messages is too long.",
+        "The length of the conversation is too long for this model.",
     ],
 )
 def test_every_wording_of_too_much_is_an_overflow(wording: str) -> None:
@@ -58,6 +60,21 @@ def test_every_wording_of_too_much_is_an_overflow(wording: str) -> None:
         (400, "image exceeds 5 MB maximum: 6123456 bytes > 5242880 bytes", "", ("media", False)),
         (400, "Could not process image", "invalid_request_error", ("media", False)),
         (400, "This model does not support image input", "", ("media", False)),
+        (400, "The file type you uploaded is not supported. Please try again with a pdf", "", ("media", False)),
+        (400, "This image format is not accepted.", "", ("media", False)),
+        (400, "The file", "unsupported_file", ("media", False)),
+        (400, "The response format is not supported by this model", "", ("invalid_request", False)),
+        (400, "Too much of it", "too_many_prompt_tokens", ("overflow", False)),
+        (
+            400,
+            "Tool call validation failed: parameters for tool x did not match",
+            "tool_use_failed",
+            ("bad_call", True),
+        ),
+        (400, "attempted to call tool 'x' which was not in request.tools", "", ("bad_call", True)),
+        (500, "error parsing tool call: raw='{', err=unexpected end of JSON input", "", ("bad_call", True)),
+        (424, "The model produced invalid sequence as part of ToolUse.", "", ("bad_call", True)),
+        (429, "Failed to call a function", "", ("rate_limit", True)),
         (
             400,
             "`tool_use` ids were found without `tool_result` blocks immediately after: toolu_1",

@@ -227,6 +227,22 @@ _LIMITS = (
     ),
 )
 
+_BAD_CALL = Row(
+    "bad_call",
+    True,
+    code=_any("tool_use_failed", "malformed_function_call", "unexpected_tool_call"),
+    text=_any(
+        r"failed to call a function",
+        r"tool call validation failed",
+        r"attempted to call tool .{0,80}not in request",
+        r"error parsing tool call",
+        r"failed to parse tool call",
+        r"invalid sequence as part of tool ?use",
+    ),
+    never_with=_CLEAR_STATUSES,
+)
+"""The model wrote a call that the provider rejects before we see it: Groq, Gemini, Ollama, llama.cpp, Bedrock."""
+
 _REFUSED = (
     Row(
         "invalid_prompt",
@@ -365,11 +381,13 @@ _REQUEST = (
             "model_context_window_exceeded",
             "request_too_large",
             "string_above_max_length",
+            "too_many_(?:prompt|input)_tokens",
         ),
         text=_any(
             r"prompt (?:is )?too long",
             r"prompt is longer than",
             r"input is too long",
+            r"(?:total )?length of (?:all |the )?(?:messages|conversation|input|prompt)\b.{0,20}(?:is )?too long",
             r"exceeds? (?:the |this |your )?(?:model'?s? )?(?:maximum |available )?context",
             r"exceed context (?:limit|length|window)",
             r"input token count.*exceeds the maximum",
@@ -423,6 +441,7 @@ _MEDIA = Row(
         "image_file_too_large",
         "unsupported_image",
         "unsupported_media",
+        "unsupported_file",
         "invalid_base64_image",
         "empty_image_file",
         "failed_to_download_image",
@@ -444,6 +463,8 @@ _MEDIA = Row(
         r"model (?:is )?not (?:a )?multimodal",
         r"content\.str: input should be a valid string",
         r"the document has no pages|media_type|mime ?type",
+        r"\b(?:file|image|media|document) (?:type|format)\b.{0,40}\bnot (?:supported|allowed|accepted)",
+        _FILES + r".{0,40}\b(?:you )?(?:uploaded|attached|provided)\b.{0,20}\bnot (?:supported|allowed|accepted)",
     ),
     never_with=frozenset({401, 403, 429, *_SERVER}),
 )
@@ -570,6 +591,7 @@ _STATUS = (
 )
 
 ROWS = (
+    _BAD_CALL,
     *_ACCOUNT,
     *_LIMITS[:1],
     *_MODEL,

@@ -86,6 +86,11 @@ ADVICE: dict[str, Advice] = {
         "switch the tool off (tools.NAME: false in the settings; mcp.NAME.enabled: false for a server's tools),"
         f" or {_OTHER_MODEL}",
     ),
+    "bad_call": Advice(
+        "a tool or arguments that do not fit",
+        f"send `continue`, or {_OTHER_MODEL}",
+        lead="a tool call was rejected: ",
+    ),
     "no_tools": Advice(
         "the model calls no tools", "switch to a model that calls tools (/models, or -m; `opencode-tui models {p}`)"
     ),

@@ -22,7 +22,7 @@ from opencode_tui.engine.session.limits import RETRY_ATTEMPTS, STREAM_SLICE_MS
 from opencode_tui.engine.session.plugin_hooks import change_text
 from opencode_tui.engine.session.records.store import SessionStore
 from opencode_tui.engine.session.request.media import find_limit, media_of, within_limit, without_media
-from opencode_tui.engine.session.retry import MEDIA, GiveUp, MediaLimit, Wait, next_try, store_cause
+from opencode_tui.engine.session.retry import BAD_CALL, MEDIA, GiveUp, MediaLimit, Wait, next_try, store_cause
 from opencode_tui.engine.session.runs import Cleanup, SessionStatuses
 from opencode_tui.engine.session.step.file_changes import StepRecorder
 from opencode_tui.engine.session.step.part_machine import Grew, PartChange, PartMachine, Stored, merge_growth
@@ -161,7 +161,7 @@ class StepProcessor:
 
     async def _answer(self, llm: Llm, request: LlmRequest) -> tuple[PartMachine, LlmRequest]:
         """Return the complete answer, and its request: without media when the provider rejected them."""
-        attempt, waited = 1, 0
+        attempt, waited, is_shown = 1, 0, False
         self._price = request.model
         while True:
             machine = self._machine = PartMachine(
@@ -174,7 +174,7 @@ class StepProcessor:
                 await self._read(llm, request, machine)
                 return machine, request
             except ProviderError as error:
-                decision = next_try(error, attempt=attempt, waited_ms=waited)
+                decision = next_try(error, attempt=attempt, waited_ms=waited, is_shown=is_shown)
                 reduced = _without_refused_media(request, error)
                 limit = None
                 if reduced is not None:
@@ -182,6 +182,10 @@ class StepProcessor:
                 if isinstance(decision, GiveUp):
                     raise _explained(error, decision.reason) from error
                 self._lost += to_cost(machine.usage, request.model)
+                if error.failure.kind == BAD_CALL:
+                    from opencode_tui.engine.session.request.broken_call import with_broken_call  # only for such calls
+
+                    request, is_shown = with_broken_call(request, error), True
                 await self._drop(machine)
                 await self._wait(error, attempt, decision.delay_ms, limit)
                 attempt, waited = attempt + 1, waited + decision.delay_ms

@@ -155,8 +155,13 @@ def test_why_a_response_ended(reason: str, finish: str) -> None:
 @pytest.mark.parametrize(
     ("last", "kind", "retryable", "words"),
     [
-        (response(finish="MALFORMED_FUNCTION_CALL"), "api", True, "an invalid tool call (MALFORMED_FUNCTION_CALL)"),
-        (response(finish="UNEXPECTED_TOOL_CALL"), "api", True, "a tool that it was not given"),
+        (
+            response(finish="MALFORMED_FUNCTION_CALL"),
+            "bad_call",
+            True,
+            "an invalid tool call (MALFORMED_FUNCTION_CALL)",
+        ),
+        (response(finish="UNEXPECTED_TOOL_CALL"), "bad_call", True, "a tool that it was not given"),
         (response(finish="MALFORMED_RESPONSE"), "api", True, "an invalid response"),
         (response(finish="MISSING_THOUGHT_SIGNATURE"), "history", False, "a thought signature is missing"),
         (

@@ -94,7 +94,7 @@ class Parameters(Record):
 
     `temperature` and `top_p` are its provider's advice; with `sampling` false it rejects both. `cache` is how its provider caches a
     prompt: by a `key` in the request or by `marks` at its parts. `order` names rules for the order and the IDs of messages,
-    `rejects` the fields of chat completions and the types of their content parts that its provider rejects.
+    `rejects` the fields of chat completions, of their messages and the types of content parts that its provider rejects.
     `search` says whether its provider searches the web itself. `images` and `tools` are limits of one request; with `parallel`
     false, only one tool call per step is allowed. `sources` are the origins of all values, including those of the variants.
     """

@@ -44,7 +44,7 @@ def test_verbose_shows_how_a_model_is_called_with_the_sources(commands):
     lines = commands.run("models", "openai/gpt-5.2", "--verbose").stdout.splitlines()
     assert lines[0] == "openai/gpt-5.2"
     facts = [line.split(maxsplit=2) for line in lines[1:]]
-    assert ["variant", "xhigh", '{"reasoningEffort": "xhigh"}'] in facts
+    assert ["variant", "xhigh", '{"reasoningEffort": "xhigh", "reasoningSummary": "auto"}'] in facts
     assert any(fact[0] == "source" and "platform.openai.com" in fact[1] for fact in facts)
     assert any(fact[0] == "file" and fact[1].endswith("family/openai-reasoning.md") for fact in facts)
     table = commands.run("models", "openai", "-v").stdout.splitlines()

@@ -115,14 +115,14 @@ def with_facts(model: Model, *, is_declared: bool = False) -> Model:
 
 
 def least_variant(model: Model) -> JsonObject:
-    """Return the options for the least reasoning; empty when no variant reduces it.
+    """Return the options for the least reasoning, without a summary of it; empty when no variant reduces it.
 
     Claude does not reason unless a request says so: of its variants only the effort counts.
     """
     name = next((name for name in _LEAST if name in model.variants), None)
     if name is None or (model.adapter == "litellm" and name_of(model).short.startswith("claude")):
         return {}
-    options = model.variants[name]
+    options = {key: value for key, value in model.variants[name].items() if key != "reasoningSummary"}
     return {key: value for key, value in options.items() if key != "thinking" or "effort" not in options}
 
 
@@ -149,11 +149,16 @@ def _variants(reasoning: _Reasoning, provider_id: str, adapter: str) -> dict[str
             names = _GENERIC_EFFORTS if _needs_translation(reasoning) else reasoning.efforts
             return {**reasoning.variants, **{name: {"reasoningEffort": name} for name in names}}
         case "responses":
-            return {name: {"reasoningEffort": name} for name in reasoning.efforts}
+            return {name: _with_summary(name) for name in reasoning.efforts}
         case "gemini":
             return _gemini(reasoning)
         case _:
             return {}
+
+
+def _with_summary(effort: str) -> JsonObject:
+    """Return an effort with a summary of the reasoning, without which none is shown; source: OpenAI's guide of reasoning models."""
+    return {"reasoningEffort": effort, **({} if effort == "none" else {"reasoningSummary": "auto"})}
 
 
 def _needs_translation(reasoning: _Reasoning) -> bool:

@@ -179,7 +179,7 @@ def test_the_settings_change_and_remove_variants_and_switch_the_cache_key() -> N
     own = Catalog(settings=CatalogSettings(provider=given), table=ModelTable(), keys=lambda _: "k", environment={})
     gpt = own.resolve(ModelRef(provider_id="openai", model_id="gpt-5"))
     assert list(gpt.variants) == ["low", "medium", "high", "own"] and gpt.parameters.cache is None
-    assert gpt.variants["high"] == {"reasoningEffort": "high", "textVerbosity": "low"}
+    assert gpt.variants["high"] == {"reasoningEffort": "high", "reasoningSummary": "auto", "textVerbosity": "low"}
     assert own.resolve(ModelRef(provider_id="openai", model_id="o3")).variants == {}
     assert own.resolve(ModelRef(provider_id="xai", model_id="grok-4.3")).parameters.cache == "key"
     opus = own.resolve(ModelRef(provider_id="anthropic", model_id="claude-opus-4-5"))
@@ -247,7 +247,7 @@ SENT = [
     ("fake", "deepseek-v4-pro", "none", {}, "thinking", {"type": "disabled"}),
     ("fake", "gpt-4.1", None, {"options": {"textVerbosity": "low"}}, "verbosity", "low"),
     ("fake", "gpt-4.1", None, {}, "prompt_cache_key", None),
-    ("fake-responses", "gpt-5.2", "high", {}, "reasoning", {"effort": "high"}),
+    ("fake-responses", "gpt-5.2", "high", {}, "reasoning", {"effort": "high", "summary": "auto"}),
     ("fake-responses", "gpt-5.2", None, {"temperature": 0.5}, "temperature", None),
     ("fake-responses", "gpt-4.1", None, {"temperature": 0.5}, "temperature", 0.5),
     ("fake-responses", "gpt-4.1-nano", None, {}, "parallel_tool_calls", False),

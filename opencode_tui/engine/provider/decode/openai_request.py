@@ -82,6 +82,8 @@ def build_messages(request: LlmRequest) -> list[JsonObject]:
         messages += _entry(entry, marks_cache)
     if rejected := request.model.parameters.rejects:
         for message in messages:
+            for name in rejected:
+                message.pop(name, None)
             if parts := as_list(message["content"]):
                 message["content"] = [_accepted(as_object(part), rejected) for part in parts]
     if marks_cache:

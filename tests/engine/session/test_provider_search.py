@@ -154,6 +154,53 @@ async def test_a_paused_turn_goes_on_with_what_was_found(environ, tmp_path):
         assert sent["content"][2]["content"] == FOUND
 
 
+def pieces(stop: str, *blocks: dict[str, Any]) -> Answer:
+    """Return an answer of whole blocks."""
+    body = {
+        "type": "message",
+        "content": blocks,
+        "stop_reason": stop,
+        "usage": {"input_tokens": 10, "output_tokens": 20},
+    }
+    return Answer(body=json.dumps(body).encode(), headers=(("content-type", "application/json"),))
+
+
+CALLED = {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {"query": "x y"}}
+ANSWERED = {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": FOUND}
+
+
+async def test_a_search_that_a_pause_left_open_is_answered_by_the_next_response(environ, tmp_path):
+    answers = (
+        pieces("pause_turn", {"type": "text", "text": "I look."}, CALLED),
+        pieces("end_turn", ANSWERED, {"type": "text", "text": "It is A."}),
+        Answer(text="Bye."),
+    )
+    async with opened(environ, tmp_path, *answers, settings=PROVIDER) as world:
+        session = await world.new_session()
+        await ask(world, session, "what is x")
+        assert await world.answer(session) == "It is A."
+        await ask(world, session, "and now?")
+        going_on, later = world.server.bodies[1:]
+    assert going_on["messages"][-1]["role"] == "assistant"
+    assert [{**block, "cache_control": None} for block in going_on["messages"][-1]["content"][1:]] == [
+        {**CALLED, "cache_control": None}
+    ]
+    (sent,) = [message for message in later["messages"] if message["role"] == "assistant"]
+    assert sent["content"][1:3] == [CALLED, ANSWERED]
+    assert violations(later) == []
+
+
+async def test_a_search_that_nothing_answered_is_left_out_of_later_requests(environ, tmp_path):
+    paused = pieces("pause_turn", {"type": "text", "text": "I look."}, CALLED)
+    answers = (paused, Answer(text="I stop."), Answer(text="Bye."))
+    async with opened(environ, tmp_path, *answers, settings=PROVIDER) as world:
+        session = await world.new_session()
+        await ask(world, session, "what is x")
+        await ask(world, session, "and now?")
+        later = world.server.bodies[-1]
+    assert "srvtoolu_1" not in json.dumps(later) and violations(later) == []
+
+
 async def test_a_turn_that_is_paused_again_and_again_ends(environ, tmp_path):
     pauses = (searched(FOUND, "pause_turn") for _ in range(20))
     async with opened(environ, tmp_path, *pauses, settings=PROVIDER) as world:

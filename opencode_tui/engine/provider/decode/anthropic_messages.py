@@ -41,6 +41,12 @@ SEARCH_TOOL = "web_search"
 RESULT = "webSearchResult"
 """The key of a search's results in its metadata."""
 
+OPEN = "webSearchOpen"
+"""The key that marks a search which a paused turn (`pause_turn`) left without its results."""
+
+ANSWERS = "webSearchAnswers"
+"""The key of the ID of the open search whose results are here: they come with the next response."""
+
 _USAGE_FIELDS = ("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
 _SEARCHES, _FOR_HOUR = "web_search_requests", "ephemeral_1h_input_tokens"
 
@@ -64,6 +70,7 @@ class AnthropicMessagesDecoder:
         self._usage: dict[str, int] = {}
         self._searches: dict[str, list[str]] = {}
         """The JSON of the inputs of the provider's own searches, in pieces, by their IDs."""
+        self._answered: set[str] = set()
 
     def feed(self, chunk: bytes) -> list[WireDelta]:
         """Return the deltas that these bytes complete. Raises ProtocolError when they cannot be a stream."""
@@ -132,20 +139,32 @@ class AnthropicMessagesDecoder:
     def _search(self, content: JsonObject, deltas: list[WireDelta]) -> None:
         """Add a search of the provider, whose results arrive at once."""
         identifier, found = as_text(content.get("tool_use_id")), content.get("content")
-        if identifier not in self._searches:
+        if not identifier or identifier in self._answered:
             return
-        try:
-            given = as_object(read_json("".join(self._searches.pop(identifier)).encode()))
-        except ValueError:
-            given = {}
+        self._answered.add(identifier)
+        is_earlier = identifier not in self._searches
+        given = self._given(identifier)
         pages = [
             {"title": as_text(page.get("title")), "url": as_text(page.get("url"))}
             for page in map(as_object, as_list(found))
             if page.get("type") == "web_search_result"
         ]
         deltas.append(
-            WireSearch(identifier, given, pages, as_text(as_object(found).get("error_code")), {RESULT: found})
+            WireSearch(
+                identifier,
+                given,
+                pages,
+                as_text(as_object(found).get("error_code")),
+                {RESULT: found, **({ANSWERS: identifier} if is_earlier else {})},
+            )
         )
+
+    def _given(self, identifier: str) -> JsonObject:
+        """Return the input of a search that has ended; empty when it was not in this response."""
+        try:
+            return as_object(read_json("".join(self._searches.pop(identifier, [])).encode()))
+        except ValueError:
+            return {}
 
     def _read_delta(self, index: int, delta: JsonObject, deltas: list[WireDelta]) -> None:
         block = self._blocks.get(index)
@@ -183,6 +202,9 @@ class AnthropicMessagesDecoder:
 
     def _finish(self, message: JsonObject, deltas: list[WireDelta]) -> None:
         if reason := message.get("stop_reason"):
+            if reason == "pause_turn":
+                # The next request ends with these searches, and its response begins with their results.
+                deltas += [WireSearch(name, self._given(name), [], "", {OPEN: True}) for name in list(self._searches)]
             # Source: PyPI anthropic 2.12.0, types/refusal_stop_details.py and types/beta/beta_refusal_stop_details.py.
             details = as_object(message.get("stop_details"))
             category, explanation = as_text(details.get("category")), as_text(details.get("explanation"))

@@ -4,7 +4,9 @@ import json
 from collections.abc import Mapping
 from typing import Any, assert_never
 
-from opencode_tui.engine.provider.decode.anthropic_messages import RESULT, SEARCH_TOOL
+from msgspec import Struct
+
+from opencode_tui.engine.provider.decode.anthropic_messages import ANSWERS, OPEN, RESULT, SEARCH_TOOL
 from opencode_tui.engine.provider.decode.request_option import wire_options, without_nulls
 from opencode_tui.engine.provider.decode.response import as_object
 from opencode_tui.engine.provider.llm import (
@@ -89,7 +91,7 @@ def _options(request: LlmRequest, body: JsonObject) -> JsonObject:
 def build_messages(request: LlmRequest, cache_marks: int) -> list[JsonObject]:
     """Return the conversation as alternating messages, with a limited number of cache marks, the latest first."""
     messages: list[JsonObject] = []
-    searches = provider_searches(request, METADATA_KEY, RESULT)
+    searches = _Searches.of(request)
     for entry in request.messages:
         role, blocks = _entry(entry, searches)
         if not blocks:
@@ -106,6 +108,49 @@ def build_messages(request: LlmRequest, cache_marks: int) -> list[JsonObject]:
     return messages
 
 
+class _Searches(Struct, frozen=True):
+    """The provider's own searches in a request by their call IDs: results, and what a paused turn left open.
+
+    `open` are the searches without results, `kept` those of them that the request ends with or answers later, `answers` the
+    ID of the open search that a result is for.
+    """
+
+    results: Mapping[str, Any]
+    open: Mapping[str, Any]
+    answers: Mapping[str, Any]
+    kept: frozenset[str]
+
+    @staticmethod
+    def of(request: LlmRequest) -> "_Searches":
+        """Return the searches of a request."""
+        found = provider_searches(request, METADATA_KEY, OPEN)
+        answers = provider_searches(request, METADATA_KEY, ANSWERS) if found else {}
+        last = next((entry for entry in reversed(request.messages) if not isinstance(entry, ToolEntry)), None)
+        final = (
+            {block.id for block in last.content if isinstance(block, CallBlock)}
+            if isinstance(last, AssistantEntry)
+            else ()
+        )
+        kept = frozenset(name for name in found if name in final or name in answers.values())
+        return _Searches(provider_searches(request, METADATA_KEY, RESULT), found, answers, kept)
+
+    def blocks(self, block: CallBlock) -> tuple[JsonObject, ...] | None:
+        """Return the blocks of a search; None for any other call."""
+        call: JsonObject = {"type": "server_tool_use", "id": block.id, "name": SEARCH_TOOL, "input": block.input}
+        if block.id in self.open:
+            return (call,) if block.id in self.kept else ()
+        if block.id not in self.results:
+            return None
+        result: JsonObject = {
+            "type": "web_search_tool_result",
+            "tool_use_id": block.id,
+            "content": self.results[block.id],
+        }
+        if (name := self.answers.get(block.id)) is None:
+            return call, result
+        return ({**result, "tool_use_id": name},) if name in self.kept else ()
+
+
 def _follows_results(block: JsonObject) -> bool:
     return block["type"] != "tool_result"
 
@@ -116,7 +161,7 @@ def _tool(tool: ToolSpec, *, searches: bool) -> JsonObject:
     return {"name": tool.name, "description": tool.description, "input_schema": tool.parameters}
 
 
-def _entry(entry: ModelMessage, searches: Mapping[str, Any]) -> tuple[str, list[JsonObject]]:
+def _entry(entry: ModelMessage, searches: _Searches) -> tuple[str, list[JsonObject]]:
     match entry:
         case UserEntry(content):
             blocks = (_text(block) if isinstance(block, TextBlock) else _media(block) for block in content)
@@ -125,7 +170,11 @@ def _entry(entry: ModelMessage, searches: Mapping[str, Any]) -> tuple[str, list[
             blocks = (block for part in content for block in _assistant_blocks(part, searches))
             return "assistant", [block for block in blocks if block]
         case ToolEntry(results):
-            return "user", [_result(result) for result in results if result.id not in searches]
+            return "user", [
+                _result(result)
+                for result in results
+                if result.id not in searches.results and result.id not in searches.open
+            ]
         case _:
             assert_never(entry)
 
@@ -148,12 +197,10 @@ def _media(block: MediaBlock) -> JsonObject:
 
 
 def _assistant_blocks(
-    block: TextBlock | ThinkingBlock | CallBlock, searches: Mapping[str, Any]
+    block: TextBlock | ThinkingBlock | CallBlock, searches: _Searches
 ) -> tuple[JsonObject | None, ...]:
-    if not isinstance(block, CallBlock) or block.id not in searches:
-        return (_assistant_block(block),)
-    call = {"type": "server_tool_use", "id": block.id, "name": SEARCH_TOOL, "input": block.input}
-    return call, {"type": "web_search_tool_result", "tool_use_id": block.id, "content": searches[block.id]}
+    found = searches.blocks(block) if isinstance(block, CallBlock) else None
+    return (_assistant_block(block),) if found is None else found
 
 
 def _assistant_block(block: TextBlock | ThinkingBlock | CallBlock) -> JsonObject | None:

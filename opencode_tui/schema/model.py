@@ -132,7 +132,8 @@ class Model(Record):
     `options` and `headers` are sent with every call; headers may contain a key and are never shown. `variants` are named sets of
     options, the least reasoning first; a request may choose one. `usable` is the number of tokens at which a conversation is
     compacted under the settings of a folder; absent without a folder or when the limit is unknown. `prompt` is absent without a
-    folder.
+    folder. `unlisted` is set for a model that its provider's list does not have: the ID of the listed one whose limits it has, or
+    an empty text. `retires` is the day on which the provider switches it off, as in 2026-01-31.
     """
 
     provider_id: str
@@ -152,6 +153,8 @@ class Model(Record):
     variants: dict[str, dict[str, Any]] = Field(default_factory=dict[str, dict[str, Any]])
     parameters: Parameters = Field(default_factory=Parameters.trusted)
     headers: dict[str, str] = Field(default_factory=dict[str, str], repr=False, exclude=True)
+    unlisted: str | None = absent()
+    retires: str | None = absent()
 
     @property
     def ref(self) -> ModelRef:

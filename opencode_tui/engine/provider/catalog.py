@@ -4,6 +4,7 @@ Settings override the table; a provider that only the settings define needs no t
 format; absent values are None or missing.
 """
 
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Literal
 
@@ -18,6 +19,7 @@ from opencode_tui.engine.provider.model_table import ModelTable
 from opencode_tui.engine.provider.provider import Endpoint, Provider
 from opencode_tui.schema.api.catalog import ProviderSummary
 from opencode_tui.schema.error import ModelNotFoundError
+from opencode_tui.schema.ids import Clock, system_clock
 from opencode_tui.schema.model import Model, ModelRef, parse_model_ref
 from opencode_tui.schema.record import JsonObject
 
@@ -46,6 +48,8 @@ class DefaultModel(Struct, frozen=True):
 
     ref: ModelRef
     source: Literal["settings", "last used", "key", "demo"]
+    instead_of: ModelRef | None = None
+    """The retired model that it replaces."""
 
 
 class Catalog(Struct, frozen=True):
@@ -55,6 +59,7 @@ class Catalog(Struct, frozen=True):
     table: ModelTable
     keys: Callable[[str], str | None]
     environment: Mapping[str, str]
+    clock: Clock = system_clock
 
     def resolve(self, ref: ModelRef) -> Model:
         """Return a model. Raises ModelNotFoundError with similar names when it is unknown or its provider is disabled."""
@@ -63,7 +68,7 @@ class Catalog(Struct, frozen=True):
         provider = self._provider(ref.provider_id)
         model = provider.model(ref.model_id) if provider else None
         if model is None:
-            raise ModelNotFoundError(ref.provider_id, ref.model_id, self._suggestions(ref))
+            raise self._unknown(ref)
         return model
 
     def models(self) -> list[Model]:
@@ -95,9 +100,7 @@ class Catalog(Struct, frozen=True):
         """Return the endpoint of a provider with its key. Raises AuthError when a required key is missing."""
         provider = self._provider(provider_id)
         if provider is None:
-            raise ModelNotFoundError(
-                provider_id, "*", self._suggestions(ModelRef(provider_id=provider_id, model_id=""))
-            )
+            raise self._unknown(ModelRef(provider_id=provider_id, model_id=""))
         return provider.endpoint()
 
     def default_model(self) -> ModelRef:
@@ -107,17 +110,39 @@ class Catalog(Struct, frozen=True):
     def choose_default(self) -> DefaultModel:
         """Return the model of the settings, else the last used one, else that of the first provider with a key, else the demo.
 
-        Raises ModelNotFoundError when the model of the settings does not exist.
+        One that its provider has retired is replaced by the provider's default. Raises ModelNotFoundError when the model of the
+        settings does not exist.
         """
         if self.settings.model:
-            return DefaultModel(self._named(self.settings.model), "settings")
+            return self._not_retired(DefaultModel(self._named(self.settings.model), "settings"))
         last = self.settings.last_used
         if last is not None and self._is_usable(last):
-            return DefaultModel(last, "last used")
+            return self._not_retired(DefaultModel(last, "last used"))
         for provider in self._providers():
             if provider.is_ready and (model_id := provider.preferred_model()):
                 return DefaultModel(ModelRef(provider_id=provider.id, model_id=model_id), "key")
         return DefaultModel(DEMO, "demo")
+
+    def describe_retired_default(self) -> str:
+        """Return which retired model of the settings, or last used, is replaced by which; empty when none is."""
+        named = parse_model_ref(self.settings.model) if self.settings.model else self.settings.last_used
+        provider = self._provider(named.provider_id) if named else None
+        if named is None or provider is None or not (day := provider.retirement(named.model_id)):
+            return ""
+        chosen = self._not_retired(DefaultModel(named, "settings" if self.settings.model else "last used"))
+        if chosen.instead_of is None:
+            return f"{named} was retired on {day} by its provider's list; choose another one with the setting model"
+        return f"{named} was retired on {day}; {chosen.ref} is used instead (setting model, or /models)"
+
+    def _not_retired(self, default: DefaultModel) -> DefaultModel:
+        ref = default.ref
+        provider = self._provider(ref.provider_id)
+        if provider is None or not provider.retirement(ref.model_id):
+            return default
+        other = provider.preferred_model()
+        if other is None:
+            return default
+        return DefaultModel(ModelRef(provider_id=ref.provider_id, model_id=other), default.source, ref)
 
     def small_model(self, ref: ModelRef) -> ModelRef:
         """Return the model for titles with `ref`: that of the settings, else a cheap one of the same provider, else `ref`."""
@@ -139,7 +164,7 @@ class Catalog(Struct, frozen=True):
         ref = parse_model_ref(text)
         if ref is None:
             provider, _, model = text.partition("/")
-            raise ModelNotFoundError(provider, model, self._suggestions(ModelRef(provider_id=provider, model_id=model)))
+            raise self._unknown(ModelRef(provider_id=provider, model_id=model))
         return self.resolve(ref).ref
 
     def _is_usable(self, ref: ModelRef) -> bool:
@@ -169,12 +194,35 @@ class Catalog(Struct, frozen=True):
             table=self.table,
             stored_key=lambda: self.keys(provider_id),
             environment=self.environment,
+            today=time.strftime("%Y-%m-%d", time.gmtime(self.clock() / 1000)),
         )
 
     def _providers(self) -> Iterator[Provider]:
         for provider_id in dict.fromkeys([*self.settings.provider, *(known.id for known in KNOWN)]):
             if provider := self._provider(provider_id):
                 yield provider
+
+    def _unknown(self, ref: ModelRef) -> ModelNotFoundError:
+        """Return the error for a model that cannot be asked: with the setting that leaves it out, else with similar names."""
+        settings, provider = self.settings, self._provider(ref.provider_id)
+        name = ref.model_id or "*"
+        setting = provider.left_out_by(ref.model_id) if provider is not None and ref.model_id else ""
+        if ref.provider_id in settings.disabled_providers:
+            setting = "disabled_providers"
+        elif settings.enabled_providers is not None and ref.provider_id not in settings.enabled_providers:
+            setting = "enabled_providers" if self._is_known(ref.provider_id) else ""
+        if setting:
+            return ModelNotFoundError(ref.provider_id, name, [], f"the setting {setting} leaves it out")
+        near = self._suggestions(ref)
+        if near or provider is not None:
+            return ModelNotFoundError(ref.provider_id, name, near)
+        where = f"provider.{ref.provider_id}.options.baseURL"
+        return ModelNotFoundError(
+            ref.provider_id, name, [], f"see `opencode-tui models --all`, or set {where} for a server of your own"
+        )
+
+    def _is_known(self, provider_id: str) -> bool:
+        return find_known(provider_id) is not None or provider_id in self.table.provider_ids()
 
     def _suggestions(self, ref: ModelRef) -> list[str]:
         """Return up to three similar names: of the same provider, else of all."""

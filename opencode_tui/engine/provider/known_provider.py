@@ -10,9 +10,11 @@ from opencode_tui.schema.model import Adapter
 
 
 class KnownProvider(Struct, frozen=True):
-    """A provider. `tables` are its names in litellm's table; `is_open` when it has models that no table lists.
+    """A provider. `tables` are its names in litellm's table.
 
-    `preferred` are IDs of tool-calling models, best first: the default models for users with a key.
+    `preferred` are IDs of tool-calling models, best first: the default models for users with a key, as far as they are listed and
+    not retired; the last one where no list is known. With `is_named_by_customer` models have names of the customer's own, so that
+    there is no default.
     """
 
     id: str
@@ -22,7 +24,7 @@ class KnownProvider(Struct, frozen=True):
     variables: tuple[str, ...] = ()
     tables: tuple[str, ...] = ()
     litellm: str = ""
-    is_open: bool = False
+    is_named_by_customer: bool = False
     needs_key: bool = True
     preferred: tuple[str, ...] = ()
 
@@ -56,7 +58,7 @@ KNOWN: tuple[KnownProvider, ...] = (
         variables=("GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GENERATIVE_AI_API_KEY"),
         tables=("gemini",),
         litellm="gemini",
-        preferred=("gemini-3.1-pro-preview", "gemini-2.5-pro", "gemini-3.5-flash", "gemini-2.5-flash"),
+        preferred=("gemini-3.1-pro-preview", "gemini-3.5-flash", "gemini-2.5-pro", "gemini-2.5-flash"),
     ),
     KnownProvider(
         "openrouter",
@@ -66,8 +68,7 @@ KNOWN: tuple[KnownProvider, ...] = (
         ("OPENROUTER_API_KEY",),
         ("openrouter",),
         "openrouter",
-        is_open=True,
-        preferred=("anthropic/claude-sonnet-4.5",),
+        preferred=("anthropic/claude-sonnet-5.5", "anthropic/claude-sonnet-5", "anthropic/claude-sonnet-4.6"),
     ),
     KnownProvider(
         "deepseek",
@@ -127,7 +128,6 @@ KNOWN: tuple[KnownProvider, ...] = (
         ("TOGETHER_API_KEY",),
         ("together_ai",),
         "together_ai",
-        is_open=True,
         preferred=("zai-org/GLM-4.6", "openai/gpt-oss-120b"),
     ),
     KnownProvider(
@@ -138,7 +138,6 @@ KNOWN: tuple[KnownProvider, ...] = (
         ("FIREWORKS_API_KEY",),
         ("fireworks_ai",),
         "fireworks_ai",
-        is_open=True,
         preferred=("accounts/fireworks/models/kimi-k2-instruct", "accounts/fireworks/models/gpt-oss-120b"),
     ),
     KnownProvider(
@@ -169,7 +168,7 @@ KNOWN: tuple[KnownProvider, ...] = (
         ("NVIDIA_API_KEY",),
         ("nvidia_nim",),
         "nvidia_nim",
-        is_open=True,
+        preferred=("openai/gpt-oss-120b",),
     ),
     KnownProvider(
         "huggingface",
@@ -179,10 +178,15 @@ KNOWN: tuple[KnownProvider, ...] = (
         ("HF_TOKEN",),
         ("huggingface",),
         "huggingface",
-        is_open=True,
+        preferred=("openai/gpt-oss-120b",),
     ),
     KnownProvider(
-        "google-vertex", "Google Vertex AI", tables=("vertex_ai",), litellm="vertex_ai", is_open=True, needs_key=False
+        "google-vertex",
+        "Google Vertex AI",
+        tables=("vertex_ai",),
+        litellm="vertex_ai",
+        needs_key=False,
+        preferred=("gemini-3.1-pro-preview", "gemini-3.5-flash"),
     ),
     KnownProvider(
         "amazon-bedrock",
@@ -190,11 +194,22 @@ KNOWN: tuple[KnownProvider, ...] = (
         variables=("AWS_BEARER_TOKEN_BEDROCK",),
         tables=("bedrock", "bedrock_converse"),
         litellm="bedrock",
-        is_open=True,
         needs_key=False,
+        # Newer models answer through inference profiles only; the global one exists in every commercial region. Source:
+        # https://docs.aws.amazon.com/bedrock/latest/userguide/inference-profiles-support.html
+        preferred=(
+            "global.anthropic.claude-sonnet-5-5",
+            "global.anthropic.claude-sonnet-5",
+            "global.anthropic.claude-sonnet-4-6",
+        ),
     ),
     KnownProvider(
-        "azure", "Azure OpenAI", variables=("AZURE_API_KEY",), tables=("azure",), litellm="azure", is_open=True
+        "azure",
+        "Azure OpenAI",
+        variables=("AZURE_API_KEY",),
+        tables=("azure",),
+        litellm="azure",
+        is_named_by_customer=True,
     ),
     KnownProvider(
         "github-copilot",
@@ -202,6 +217,7 @@ KNOWN: tuple[KnownProvider, ...] = (
         tables=("github_copilot",),
         litellm="github_copilot",
         needs_key=False,
+        preferred=("claude-sonnet-5.5", "claude-sonnet-5", "gpt-5.5"),
     ),
     KnownProvider(
         "ollama",
@@ -209,7 +225,6 @@ KNOWN: tuple[KnownProvider, ...] = (
         "openai",
         "http://127.0.0.1:11434/v1",
         litellm="ollama_chat",
-        is_open=True,
         needs_key=False,
     ),
     KnownProvider(
@@ -218,7 +233,6 @@ KNOWN: tuple[KnownProvider, ...] = (
         "openai",
         "http://127.0.0.1:1234/v1",
         litellm="lm_studio",
-        is_open=True,
         needs_key=False,
     ),
 )

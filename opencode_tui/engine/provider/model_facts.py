@@ -64,6 +64,8 @@ class _Table(Struct, frozen=True, forbid_unknown_fields=True):
     rules: tuple[_Rule, ...]
     small: tuple[str, ...]
     small_source: str
+    default: tuple[str, ...]
+    default_source: str
 
 
 @cache
@@ -74,6 +76,11 @@ def _table() -> _Table:
 def small_models() -> tuple[str, ...]:
     """Return parts of the IDs of cheap, fast models, best first."""
     return _table().small
+
+
+def default_models() -> tuple[str, ...]:
+    """Return patterns of the short names of models for coding, best first; the highest version of a pattern counts."""
+    return _table().default
 
 
 class _Reasoning(Struct, frozen=True):

@@ -22,8 +22,11 @@ from opencode_tui.storage.files import AtomicWriter, FileSystem
 
 _TABLE_FILE = "model_prices_and_context_window_backup.json"
 _CACHE_FILE = "models.json"
-_LAYOUT = 3
+_LAYOUT = 4
 """Increased when the format of the cached entries changes, so that older files are replaced."""
+
+_MAKERS = ("anthropic", "openai", "gemini", "deepseek", "xai", "mistral", "moonshot", "zai", "minimax", "dashscope")
+"""Providers of the table that make their models: what others serve under the same names has the same limits."""
 
 _MODES = frozenset({"chat", "responses"})
 _PRICES = (
@@ -35,6 +38,7 @@ _PRICES = (
     "output_cost_per_reasoning_token",
 )
 _ABOVE = re.compile(r"input_cost_per_token_above_(\d+)k_tokens")
+_DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _log = logging.getLogger(__name__)
 
 
@@ -44,7 +48,8 @@ class ListedModel(Struct, frozen=True):
     The last two are empty where they cost what the others do. `search` is USD for one search, empty when unknown; `is_priced` is
     whether the table has prices.
     `large` are the prices of requests above a number of tokens, the smallest number first.
-    `needs_responses` means that the provider has it only in OpenAI's Responses format.
+    `needs_responses` means that the provider has it only in OpenAI's Responses format. `retires` is the day on which the provider
+    switches it off, as in 2026-01-31; empty when unknown.
     """
 
     context: int
@@ -57,6 +62,11 @@ class ListedModel(Struct, frozen=True):
     needs_responses: bool
     search: str
     is_priced: bool
+    retires: str = ""
+
+    def is_retired(self, today: str) -> bool:
+        """Return whether its provider has switched it off by this date, as in 2026-01-31."""
+        return bool(self.retires) and self.retires <= today
 
     def model(self, provider_id: str, model_id: str, *, adapter: Adapter, api_id: str) -> Model:
         """Return it as a model of `provider_id`."""
@@ -76,6 +86,7 @@ class ListedModel(Struct, frozen=True):
             tool_call=self.tool_call,
             reasoning=self.reasoning,
             attachment=self.attachment,
+            retires=self.retires or None,
         )
 
 
@@ -87,6 +98,7 @@ class ModelTable:
         self._source = source
         self._providers: JsonObject | None = None
         self._models: dict[tuple[str, ...], Mapping[str, ListedModel]] = {}
+        self._nearest: dict[tuple[str, ...], tuple[str, ListedModel] | None] = {}
 
     def provider_ids(self) -> list[str]:
         """Return litellm's names of all providers in the table."""
@@ -104,6 +116,20 @@ class ModelTable:
                 found.setdefault(model_id, ListedModel(context, output, tuple(prices), tiers, *flags))
         self._models[names] = found
         return found
+
+    def nearest(self, names: tuple[str, ...], model_id: str) -> tuple[str, ListedModel] | None:
+        """Return the model that is nearest to a name: of these providers, else of the makers; None when none is of its family."""
+        key = (model_id, *names)
+        if key not in self._nearest:
+            from opencode_tui.engine.provider.nearest import find_nearest  # only for an unlisted model
+
+            own, makers = self.models(names), self.models(_MAKERS)
+            if found := find_nearest(model_id, own):
+                self._nearest[key] = found, own[found]
+            else:
+                found = find_nearest(model_id, makers, least=2)
+                self._nearest[key] = (found, makers[found]) if found else None
+        return self._nearest[key]
 
     def _load(self) -> JsonObject:
         if self._providers is None:
@@ -179,7 +205,13 @@ def _entry(listed: JsonObject) -> list[object]:
         listed.get("mode") == "responses",
         _search_price(listed),
         "input_cost_per_token" in listed or bool(listed.get("tiered_pricing")),
+        as_date(listed.get("deprecation_date")),
     ]
+
+
+def as_date(value: object) -> str:
+    """Return a date of the form 2026-01-31; empty for anything else."""
+    return value if isinstance(value, str) and _DATE.fullmatch(value) else ""
 
 
 def _search_price(listed: JsonObject) -> str:

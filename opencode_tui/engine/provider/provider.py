@@ -1,7 +1,8 @@
 """A provider: its built-in data merged with the settings."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
+from fnmatch import fnmatchcase
 from typing import Literal
 from urllib.parse import urlsplit
 
@@ -10,7 +11,8 @@ from msgspec import Struct, field
 from opencode_tui.engine.provider.decode.response import as_list, as_object, as_text
 from opencode_tui.engine.provider.error.plain import missing_address, missing_key
 from opencode_tui.engine.provider.known_provider import KnownProvider, find_known
-from opencode_tui.engine.provider.model_facts import with_facts
+from opencode_tui.engine.provider.model_facts import default_models, with_facts
+from opencode_tui.engine.provider.model_pattern import short_name
 from opencode_tui.engine.provider.model_table import ListedModel, ModelTable
 from opencode_tui.schema.api.catalog import ProviderSummary
 from opencode_tui.schema.model import Adapter, Cost, LargePrices, Limit, Model
@@ -78,6 +80,7 @@ class Provider:
         table: ModelTable,
         stored_key: Callable[[], str | None],
         environment: Mapping[str, str],
+        today: str,
     ) -> None:
         self.id = provider_id
         self._known = known
@@ -87,6 +90,7 @@ class Provider:
         self._table = table
         self._stored_key = stored_key
         self._environment = environment
+        self._today = today
 
     @property
     def is_ready(self) -> bool:
@@ -115,17 +119,17 @@ class Provider:
         return "env" if any(map(self._environment.get, self._variables())) else "custom"
 
     def model_ids(self) -> list[str]:
-        """Return the IDs of its models: those of the settings first, then the table's."""
-        names = dict.fromkeys([*self._own_models, *self._listed()])
-        return [name for name in names if self._is_listed(name)]
+        """Return the IDs of its models: those of the settings first, then the table's without retired ones."""
+        alive = (name for name, listed in self._listed().items() if not listed.is_retired(self._today))
+        return [name for name in dict.fromkeys([*self._own_models, *alive]) if self._is_allowed(name)]
 
     def models(self) -> list[Model]:
         """Return its models in the same order."""
         return [model for name in self.model_ids() if (model := self.model(name))]
 
     def model(self, model_id: str) -> Model | None:
-        """Return one model; None when it is disabled, or not listed although the provider's lists are complete."""
-        if not model_id or not self._is_listed(model_id):
+        """Return one model, also one that no list has; None when it is disabled, or nothing is known of its provider."""
+        if not model_id or not self._is_allowed(model_id):
             return None
         own = self._own_models.get(model_id)
         api_id = as_text((own or {}).get("id")) or model_id
@@ -135,13 +139,34 @@ class Provider:
         return self._with_settings(self._base(model_id, api_id, listed, own or {}), own or {})
 
     def preferred_model(self) -> str | None:
-        """Return the default model: the first available one of `preferred`, else the first that calls tools."""
+        """Return the default model, None where the user has to choose.
+
+        It is the first available one of `preferred`, else the newest of the best family that calls tools, else the first that does;
+        without a list of models the last one of `preferred`.
+        """
         preferred = self._known.preferred if self._known else ()
         known_ids = self.model_ids()
-        for name in preferred:
-            if name in known_ids or (self._accepts_any() and self._is_listed(name)):
-                return name
-        return next((name for name in known_ids if (model := self.model(name)) and model.tool_call), None)
+        if found := next((name for name in preferred if name in known_ids), None):
+            return found
+        if self._known is not None and self._known.is_named_by_customer:
+            return next(iter(self._own_models), None)
+        listed = self._listed()
+        callers = [name for name in known_ids if name in self._own_models or listed[name].tool_call]
+        if own := next((name for name in callers if name in self._own_models and self._calls_tools(name)), None):
+            return own
+        if callers and (best := _best(callers)):
+            return best
+        if not listed and preferred and self._is_allowed(preferred[-1]):
+            return preferred[-1]
+        return next((name for name in callers if self._calls_tools(name)), None)
+
+    def _calls_tools(self, model_id: str) -> bool:
+        return (model := self.model(model_id)) is not None and model.tool_call
+
+    def retirement(self, model_id: str) -> str:
+        """Return the day on which a listed model was retired; empty for any other, and for one of the settings."""
+        listed = None if model_id in self._own_models else self._listed().get(model_id)
+        return listed.retires if listed is not None and listed.is_retired(self._today) else ""
 
     def endpoint(self) -> Endpoint:
         """Return its URL and credentials. Raises AuthError when a required key is missing, ProviderError without an address."""
@@ -202,14 +227,18 @@ class Provider:
     def _listed(self) -> Mapping[str, ListedModel]:
         return self._table.models(self._known.tables) if self._known and self._known.tables else {}
 
-    def _is_listed(self, model_id: str) -> bool:
+    def left_out_by(self, model_id: str) -> str:
+        """Return the setting that leaves a model out; empty when none does."""
+        if self._is_allowed(model_id):
+            return ""
+        return f"provider.{self.id}.{'blacklist' if model_id in as_list(self._given.get('blacklist')) else 'whitelist'}"
+
+    def _is_allowed(self, model_id: str) -> bool:
         white, black = self._given.get("whitelist"), as_list(self._given.get("blacklist"))
         return model_id not in black and (white is None or model_id in as_list(white))
 
     def _accepts_any(self) -> bool:
-        if self._known is not None:
-            return self._known.is_open
-        return not self._own_models and self.base_url is not None
+        return self._known is not None or self.base_url is not None
 
     def _is_described(self, own: JsonObject | None) -> bool:
         """Return whether the settings define a model completely, so that the table need not be read."""
@@ -222,12 +251,27 @@ class Provider:
         if listed is not None:
             model = listed.model(self.id, model_id, adapter=adapter, api_id=sent)
         else:
-            model = Model.trusted(provider_id=self.id, model_id=model_id, name=model_id, adapter=adapter, api_id=sent)
+            model = self._unlisted(model_id, api_id, adapter, sent, own)
         model = self._with_own_betas(with_facts(model, is_declared=own.get("reasoning") is True))
         has_key = self._options.get("setCacheKey")
         if has_key is True or (has_key is False and model.parameters.cache == "key"):
             return model.changed(parameters=model.parameters.changed(cache="key" if has_key else None))
         return model
+
+    def _unlisted(self, model_id: str, api_id: str, adapter: Adapter, sent: str, own: JsonObject) -> Model:
+        """Return a model that no list has; images are sent to it until its provider rejects them.
+
+        That of a provider with a list has the limits of the nearest listed model.
+        """
+        model = Model.trusted(
+            provider_id=self.id, model_id=model_id, name=model_id, adapter=adapter, api_id=sent, attachment=True
+        )
+        if self._known is None or not self._known.tables or self._is_described(own):
+            return model
+        near = self._table.nearest(self._known.tables, api_id)
+        found = {} if near is None else {"limit": near[1].model("", "", adapter=adapter, api_id="").limit}
+        name = None if model_id in self._own_models else "" if near is None else near[0]
+        return model.changed(**found, reasoning=near is not None and near[1].reasoning, unlisted=name)
 
     def _with_own_betas(self, model: Model) -> Model:
         """Return the model with the provider's beta features beside those that the model needs; one header has them all."""
@@ -295,6 +339,17 @@ class Provider:
         if built_in is not model.variants or own.get("variants"):
             fields["variants"] = _merged_variants(built_in, as_object(own.get("variants")))
         return model.changed(**fields) if fields else model
+
+
+def _best(model_ids: Sequence[str]) -> str | None:
+    """Return the newest model of the best family; of equal ones that with the shortest name."""
+    from opencode_tui.engine.provider.nearest import version_of  # most defaults are preferred ones
+
+    for pattern in default_models():
+        family = [name for name in model_ids if fnmatchcase(short_name(name), pattern)]
+        if family:
+            return max(family, key=lambda name: (version_of(name), -len(name)))
+    return None
 
 
 def _without_version(package: str) -> str:

@@ -170,6 +170,7 @@ class FolderServices:
             table=ModelTable(cache=core.paths.cache),
             keys=AuthStore(paths=core.paths).key,
             environment=core.environ,
+            clock=core.clock,
         )
 
     @cached_property
@@ -200,7 +201,8 @@ class FolderServices:
         config = self.config
         entries: Mapping[str, JsonObject] = config.effective.get("agent") or {}
         useless = useless_settings(entries, model=config.settings.model, catalog=self.catalog, sources=config.sources)
-        return [*useless, *self._missing_addresses(), *self.prompts.problems()]
+        retired = filter(None, [self.catalog.describe_retired_default()])
+        return [*retired, *useless, *self._missing_addresses(), *self.prompts.problems()]
 
     def _missing_addresses(self) -> Iterator[str]:
         for provider_id in self.catalog.without_address():

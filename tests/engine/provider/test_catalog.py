@@ -1,11 +1,14 @@
 """Which models there are, how they are reached, and which one answers."""
 
+import json
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from opencode_tui.engine.provider.catalog import DEMO, Catalog, CatalogSettings, DefaultModel
+from opencode_tui.engine.provider.known_provider import KNOWN
 from opencode_tui.engine.provider.model_table import ModelTable
 from opencode_tui.engine.provider.provider import ENVIRONMENT_PROXY, Endpoint
 from opencode_tui.schema.error import AuthError, ModelNotFoundError, ProviderError
@@ -13,13 +16,19 @@ from opencode_tui.schema.model import Cost, Limit, ModelRef, parse_model_ref
 from tests.support.provider.model_server import provider_config
 
 TABLE = ModelTable()
+NOVEMBER_2026 = 1_795_305_600_000
+"""2026-11-22 in milliseconds, as models of the table have been retired by then."""
 
 
 def catalog(
     *, keys: dict[str, str] | None = None, environment: dict[str, str] | None = None, **settings: Any
 ) -> Catalog:
     return Catalog(
-        settings=CatalogSettings(**settings), table=TABLE, keys=(keys or {}).get, environment=environment or {}
+        settings=CatalogSettings(**settings),
+        table=TABLE,
+        keys=(keys or {}).get,
+        environment=environment or {},
+        clock=lambda: NOVEMBER_2026,
     )
 
 
@@ -171,9 +180,13 @@ def test_lists_of_the_settings_hide_models_and_providers() -> None:
         provider={"openai": {"blacklist": ["gpt-4o"]}, "anthropic": {"whitelist": ["claude-sonnet-4-5"]}},
         disabled_providers=["groq"],
     )
-    refused = ("openai/gpt-4o", "anthropic/claude-opus-4-5", "groq/openai/gpt-oss-120b")
-    for name in refused:
-        with pytest.raises(ModelNotFoundError):
+    refused = {
+        "openai/gpt-4o": "provider.openai.blacklist",
+        "anthropic/claude-opus-4-5": "provider.anthropic.whitelist",
+        "groq/openai/gpt-oss-120b": "disabled_providers",
+    }
+    for name, setting in refused.items():
+        with pytest.raises(ModelNotFoundError, match=f"no model {name}; the setting {setting} leaves it out"):
             hidden.resolve(ref(name))
     assert hidden.resolve(ref("anthropic/claude-sonnet-4-5")).provider_id == "anthropic"
     assert [one.id for one in catalog(enabled_providers=["openai"]).providers()] == ["openai", "demo"]
@@ -182,9 +195,12 @@ def test_lists_of_the_settings_hide_models_and_providers() -> None:
 @pytest.mark.parametrize(
     ("asked", "message"),
     [
-        ("openai/gpt4o", "no model openai/gpt4o; did you mean openai/gpt-4o,"),
         ("opnai/gpt-4o", "no model opnai/gpt-4o; did you mean openai/gpt-4o,"),
-        ("nobody/nothing-like-it", "no model nobody/nothing-like-it; see `opencode-tui models`"),
+        ("nobody/nothing-like-it", "no model nobody/nothing-like-it; see `opencode-tui models --all`"),
+        (
+            "nobody/nothing-like-it",
+            "no model nobody/nothing-like-it; see `opencode-tui models --all`, or set provider.nobody.options.",
+        ),
     ],
 )
 def test_a_wrong_name_brings_the_nearest_ones(asked: str, message: str) -> None:
@@ -194,8 +210,129 @@ def test_a_wrong_name_brings_the_nearest_ones(asked: str, message: str) -> None:
     assert len(caught.value.suggestions) <= 3
 
 
+@pytest.mark.parametrize(
+    ("name", "near"),
+    [
+        ("openai/gpt-6.2-sol", "gpt-6.1-sol"),
+        ("openai/gpt-6.2-astra", "gpt-6-astra"),
+        ("openai/gpt-6.1-terra", "gpt-6.1-sol"),
+        ("anthropic/claude-fable-5-2", "claude-fable-5-1"),
+        ("anthropic/claude-mythos-5-2", "claude-mythos-5-1"),
+        ("mistral/devstral-9", "devstral-latest"),
+        ("deepseek/deepseek-v5-pro", "deepseek-v4-pro"),
+        ("xai/grok-9", None),
+        ("anthropic/claude-sonnet-4-4", "claude-sonnet-4-5"),
+        ("groq/openai/gpt-oss-400b", "openai/gpt-oss-120b"),
+        ("google/gemini-5-pro", None),
+        ("github-copilot/gpt-6.2-sol", "gpt-6.1-sol"),
+    ],
+)
+def test_every_provider_accepts_an_unlisted_name_with_the_limits_of_the_nearest_model(
+    name: str, near: str | None
+) -> None:
+    made = catalog()
+    model = made.resolve(ref(name))
+    assert model.unlisted, "it is said which model's limits count"
+    assert near is None or model.unlisted == near
+    like = made.resolve(ref(f"{model.provider_id}/{model.unlisted}"))
+    assert like.unlisted is None
+    assert model.limit == like.limit and model.limit.context > 30_000
+    assert (model.attachment, model.cost.is_known) == (True, False)
+    assert model.adapter == like.adapter
+
+
+def test_all_providers_are_open() -> None:
+    made = catalog()
+    closed = [known.id for known in KNOWN if made.resolve(ref(f"{known.id}/brand-new-9")).model_id != "brand-new-9"]
+    assert closed == []
+
+
+def test_a_model_of_another_maker_has_the_limits_that_its_maker_lists() -> None:
+    model = catalog().resolve(ref("openrouter/anthropic/claude-sonnet-5.9"))
+    assert model.unlisted == "claude-sonnet-5-5"
+    assert model.limit == catalog().resolve(ref("anthropic/claude-sonnet-5-5")).limit
+
+
+def test_a_model_that_the_settings_name_is_not_called_unlisted() -> None:
+    made = catalog(provider={"openai": {"models": {"gpt-6.2-sol": {}}}})
+    model = made.resolve(ref("openai/gpt-6.2-sol"))
+    assert (model.unlisted, model.limit) == (None, made.resolve(ref("openai/gpt-6.1-sol")).limit)
+
+
+def test_retired_models_are_not_listed_but_can_be_used() -> None:
+    made = catalog(keys={"openai": "k"})
+    listed = {model.model_id for model in made.models() if model.provider_id == "openai"}
+    assert "gpt-5.1-codex" not in listed and "gpt-5.6" in listed
+    retired = made.resolve(ref("openai/gpt-5.1-codex"))
+    assert (retired.retires, retired.limit.context) == ("2026-07-23", 400_000)
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        (
+            {"model": "openai/gpt-5.1-codex"},
+            DefaultModel(ref("openai/gpt-5.6"), "settings", ref("openai/gpt-5.1-codex")),
+        ),
+        (
+            {"last_used": ref("openai/gpt-5.1-codex"), "keys": {"openai": "k"}},
+            DefaultModel(ref("openai/gpt-5.6"), "last used", ref("openai/gpt-5.1-codex")),
+        ),
+    ],
+)
+def test_a_retired_default_is_replaced_and_said(settings: dict[str, Any], expected: DefaultModel) -> None:
+    made = catalog(**settings)
+    assert made.choose_default() == expected
+    assert made.describe_retired_default() == (
+        "openai/gpt-5.1-codex was retired on 2026-07-23; openai/gpt-5.6 is used instead (setting model, or /models)"
+    )
+
+
+@pytest.mark.parametrize("given", [{"model": "openai/gpt-5.6"}, {"last_used": DEMO}, {}])
+def test_a_default_that_is_not_retired_needs_no_line(given: dict[str, Any]) -> None:
+    assert catalog(**given).describe_retired_default() == ""
+
+
+def test_a_model_of_the_settings_is_never_retired() -> None:
+    own = {"openai": {"models": {"gpt-5.1-codex": {}}}}
+    made = catalog(provider=own, model="openai/gpt-5.1-codex")
+    assert made.choose_default() == DefaultModel(ref("openai/gpt-5.1-codex"), "settings")
+
+
+def test_the_default_of_every_provider_is_listed_and_not_retired() -> None:
+    made = catalog()
+    named = {one.id: one.default_model for one in made.providers() if one.id not in ("demo", "ollama", "lmstudio")}
+    assert named.pop("azure") is None, "its models have the customer's names"
+    assert [provider for provider, model in named.items() if model is None] == []
+    chosen = [made.resolve(ref(f"{provider}/{model}")) for provider, model in named.items()]
+    unlisted = {one.provider_id for one in chosen if one.unlisted is not None}
+    assert unlisted == {"openrouter", "nvidia", "huggingface"}, "those without a list of their own"
+    listed = {str(model.ref) for model in made.all_models()}
+    assert {str(one.ref) for one in chosen if one.unlisted is None} <= listed
+    assert [str(one.ref) for one in chosen if not one.tool_call] == []
+
+
+def test_a_provider_without_a_preferred_model_gets_the_newest_of_the_best_family(tmp_path: Path) -> None:
+    names = ("llama-9", "claude-sonnet-5", "claude-sonnet-5-5-fast", "claude-sonnet-5-5", "gpt-6", "claude-sonnet-9")
+    table = {
+        name: {"litellm_provider": "nvidia_nim", "mode": "chat", "max_tokens": 9, "supports_function_calling": True}
+        for name in names
+    }
+    table["claude-sonnet-9"]["deprecation_date"] = "2026-11-21"
+    (tmp_path / "table.json").write_text(json.dumps(table))
+    made = Catalog(
+        settings=CatalogSettings(),
+        table=ModelTable(source=tmp_path / "table.json"),
+        keys={"nvidia": "k"}.get,
+        environment={},
+        clock=lambda: NOVEMBER_2026,
+    )
+    assert made.choose_default() == DefaultModel(ref("nvidia/claude-sonnet-5-5"), "key")
+
+
 def test_a_provider_without_listed_models_accepts_any() -> None:
     assert catalog().resolve(ref("openrouter/vendor/new-model")).limit == Limit()
+    assert catalog().resolve(ref("openrouter/vendor/new-model")).unlisted == ""
     own = {"mine": {"options": {"baseURL": "http://h/v1"}}}
     assert catalog(provider=own).resolve(ref("mine/any")).adapter == "openai"
 
@@ -277,7 +414,7 @@ def test_the_default_is_what_the_user_most_likely_wants(given: dict[str, Any], e
     assert catalog(**given).choose_default() == expected
 
 
-@pytest.mark.parametrize("named", ["openai/gpt-none", "nothing", ""])
+@pytest.mark.parametrize("named", ["nobody/gpt-none", "nothing", ""])
 def test_a_wrong_model_in_the_settings_is_reported(named: str) -> None:
     if not named:
         assert catalog(model=named).default_model() == DEMO

@@ -48,7 +48,7 @@ def test_only_chat_models_are_listed_with_exact_prices(source: Path) -> None:
     listed = ModelTable(source=source).models(("openai",))
     assert listed == {
         "gpt-x": ListedModel(
-            128_000, 16_384, ("2.5", "10", "1.25", "2.5", "", ""), (), True, False, True, False, "", True
+            128_000, 16_384, ("2.5", "10", "1.25", "2.5", "", ""), (), True, False, True, False, "", True, ""
         ),
     }
     model = listed["gpt-x"].model("openai", "gpt-x", adapter="openai", api_id="gpt-x")

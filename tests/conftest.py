@@ -54,6 +54,7 @@ def isolated_environment(home: Path) -> dict[str, str]:
         "OPENCODE_TEST_MANAGED_CONFIG_DIR": str(home / "managed"),
         "NO_PROXY": "*",
         "OPENCODE_DISABLE_LSP": "true",  # those that are installed here must not work on the projects of tests
+        "OPENCODE_DISABLE_MODELS_FETCH": "true",
     }
 
 

@@ -240,6 +240,7 @@ EXCEPTIONS: dict[str, dict[str, str]] = {
     },
     "engine/provider/litellm_child.py": {"_discard_output": DEVICE},
     "engine/provider/litellm_worker.py": {"_open_log": OWN},
+    "engine/provider/model_fetch.py": {"ModelLists._write": OWN},
     "engine/provider/model_table.py": {"ModelTable._write_cache": OWN},
     "engine/provider/recent.py": {"RecentModels.remember": OWN},
     "engine/provider/spending.py": {"Spending._append": OWN, "Spending._delete_old": OWN},

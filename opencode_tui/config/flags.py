@@ -30,6 +30,7 @@ class Flags(Struct, frozen=True):
     is_shared_engine_disabled: bool = False
     output_token_max: int = DEFAULT_OUTPUT_TOKEN_MAX
     is_lsp_disabled: bool = False
+    is_models_fetch_disabled: bool = False
 
 
 def read_flags(environ: Mapping[str, str]) -> Flags:
@@ -48,13 +49,14 @@ def read_flags(environ: Mapping[str, str]) -> Flags:
         is_claude_code_disabled=_is_set(environ, "OPENCODE_DISABLE_CLAUDE_CODE"),
         is_shared_engine_disabled=_is_set(environ, "OPENCODE_DISABLE_SHARED_ENGINE"),
         is_lsp_disabled=_is_set(environ, "OPENCODE_DISABLE_LSP"),
+        is_models_fetch_disabled=_is_set(environ, "OPENCODE_DISABLE_MODELS_FETCH"),
         output_token_max=_positive(environ, "OPENCODE_EXPERIMENTAL_OUTPUT_TOKEN_MAX", DEFAULT_OUTPUT_TOKEN_MAX),
     )
 
 
 _BOOLEANS = (
     "DISABLE_AUTOCOMPACT", "DISABLE_PRUNE", "AUTO_SHARE", "DISABLE_SHARE", "DISABLE_CLAUDE_CODE", "DISABLE_SHARED_ENGINE",
-    "DISABLE_LSP", "DISABLE_LSP_DOWNLOAD",
+    "DISABLE_LSP", "DISABLE_LSP_DOWNLOAD", "DISABLE_MODELS_FETCH",
 )  # fmt: skip
 _OTHERS = (
     "CONFIG", "CONFIG_CONTENT", "CONFIG_DIR", "PERMISSION", "TEST_MANAGED_CONFIG_DIR", "SERVER_PASSWORD",

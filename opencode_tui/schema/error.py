@@ -156,8 +156,10 @@ class ModelNotFoundError(OpencodeError):
     """The provider or model does not exist; `suggestions` are similar names, `remedy` names the setting that leaves it out."""
 
     def __init__(self, provider_id: str, model_id: str, suggestions: list[str], remedy: str = "") -> None:
-        hint = f"; did you mean {', '.join(suggestions)}?" if suggestions else "; see `opencode-tui models`"
-        super().__init__(f"no model {provider_id}/{model_id}{f'; {remedy}' if remedy else hint}")
+        hints = [remedy] if remedy else []
+        if suggestions:
+            hints.append(f"did you mean {', '.join(suggestions)}?")
+        super().__init__("; ".join([f"no model {provider_id}/{model_id}", *(hints or ["see `opencode-tui models`"])]))
         self.provider_id = provider_id
         self.model_id = model_id
         self.suggestions = suggestions

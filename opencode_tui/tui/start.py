@@ -37,6 +37,9 @@ async def begin(screen: ChatApi, app: AppApi, control: SessionController) -> Non
     screen.do(_finish(screen, control))
 
 
+READ_MODELS_S = 60.0
+"""Seconds after the start until newer lists of models are read, if no list was opened before."""
+
 LOOK_FOR_VERSION_S = 3.0
 """Seconds from the first screen to the look for a newer version, if the settings ask for it."""
 
@@ -100,6 +103,13 @@ async def _finish(screen: ChatApi, control: SessionController) -> None:
     control.can_import = await control.client.imports.available()
     screen.refresh_chrome()
     screen.do(_report_newer_version(screen, control))
+    screen.do(_read_newer_models(screen, control))
+
+
+async def _read_newer_models(screen: ChatApi, control: SessionController) -> None:
+    await asyncio.sleep(READ_MODELS_S)
+    if await control.choice.refresh_models():
+        screen.refresh_chrome()
 
 
 async def _report_newer_version(screen: ChatApi, control: SessionController) -> None:

@@ -2,6 +2,8 @@ import json
 
 import pytest
 
+from tests.support.provider.list_server import list_server
+
 
 @pytest.fixture(autouse=True)
 def few_providers(commands):
@@ -52,3 +54,22 @@ def test_verbose_shows_how_a_model_is_called_with_the_sources(commands):
     unknown = commands.run("models", "openai/gpt-5.22")
     assert unknown.code == 2 and "did you mean openai/gpt-5.2" in unknown.stderr
     assert "no API key for anthropic" in commands.run("models", "anthropic/claude-opus-4-6").stderr
+
+
+def test_refresh_reads_newer_lists_and_lists_their_models(commands):
+    commands.run("auth", "login", "anthropic", stdin="sk-test\n")
+    forbidden = commands.run("models", "--refresh")
+    assert forbidden.code == 2 and "OPENCODE_DISABLE_MODELS_FETCH is set" in forbidden.stderr
+    del commands.environ["OPENCODE_DISABLE_MODELS_FETCH"]
+    with list_server() as lists:
+        settings = json.loads(commands.environ["OPENCODE_CONFIG_CONTENT"])
+        settings["models"] = {"url": f"{lists.url}/api.json", "refresh": False}
+        commands.environ["OPENCODE_CONFIG_CONTENT"] = json.dumps(settings)
+        before = commands.run("models", "anthropic")
+        assert lists.requests == [] and "claude-fable-9" not in before.stdout
+        done = commands.run("models", "anthropic", "--refresh")
+        assert done.stderr == f"opencode-tui: {lists.url}/api.json: 2 models\n"
+        [row] = [line.split() for line in done.stdout.splitlines() if "claude-fable-9" in line]
+        assert row == ["anthropic/claude-fable-9", "1", "M", "128", "k", "5", "25"]
+        assert "anthropic/claude-fable-9" in commands.run("models", "anthropic").stdout
+        assert len(lists.requests) == 1

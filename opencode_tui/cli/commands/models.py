@@ -29,13 +29,14 @@ from opencode_tui.text.safe_text import make_safe
     is_flag=True,
     help="Show how each model is called: its variants and prompt; of one model all, with sources.",
 )
+@click.option("--refresh", is_flag=True, help="Read newer lists of models first.")
 @click.option("--format", "style", type=click.Choice(["table", "json"]), default="table", help="Output format.")
-def models(provider: str | None, is_all: bool, verbose: bool, style: str) -> None:
+def models(provider: str | None, is_all: bool, verbose: bool, refresh: bool, style: str) -> None:
     """List available models, of one PROVIDER or of all, or one MODEL.
 
     Sizes are in tokens, prices in USD per million tokens. The default model is marked.
     """
-    _list_models(provider, is_all=is_all, is_verbose=verbose, style=style)
+    _list_models(provider, is_all=is_all, is_verbose=verbose, is_refresh=refresh, style=style)
 
 
 _HEADS = ("MODEL", "CONTEXT", "OUTPUT", "IN $/M", "OUT $/M", "")
@@ -43,10 +44,12 @@ _CALL_HEADS = ("MODEL", "VARIANTS", "PROMPT", "FILE")
 _NEAREST = 3
 
 
-def _list_models(provider: str | None, *, is_all: bool, is_verbose: bool, style: str) -> None:
+def _list_models(provider: str | None, *, is_all: bool, is_verbose: bool, is_refresh: bool, style: str) -> None:
     """Print the models. Raises ConfigError for a provider without available models."""
 
     async def work(client: Client) -> tuple[Sequence[Model], ModelRef]:
+        for line in await client.catalog.refresh_models(is_forced=True) if is_refresh else ():
+            say(line)
         found = await client.catalog.all_models() if is_all else await client.catalog.models()
         chosen = [model for model in found if provider in (None, model.provider_id, str(model.ref))]
         if provider and not chosen:

@@ -117,6 +117,13 @@ class CatalogFacet(Protocol):
         """Return the models of every known provider, with a key or without."""
         ...
 
+    async def refresh_models(self, *, is_forced: bool = False) -> Sequence[str]:
+        """Read newer lists of models if they are due; return a line for each that changed, with `is_forced` for each.
+
+        Takes up to half a minute for each list. Raises ConfigError where it is forced but switched off.
+        """
+        ...
+
     async def providers(self, *, only_ready: bool = False) -> Sequence[ProviderSummary]:
         """Return every known provider, or those that are ready to be used."""
         ...

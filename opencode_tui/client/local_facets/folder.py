@@ -103,6 +103,9 @@ class _Catalog:
     def _shown(self, models: Sequence[Model]) -> Sequence[Model]:
         return _without_secrets(self._instance.folder.prompts.with_sources(models))
 
+    async def refresh_models(self, *, is_forced: bool = False) -> Sequence[str]:
+        return await self._instance.folder.refresh_models(is_forced=is_forced)
+
     async def providers(self, *, only_ready: bool = False) -> Sequence[ProviderSummary]:
         found = await asyncio.to_thread(self._instance.folder.catalog.providers, only_ready=only_ready)
         return [provider.changed(base_url=redact_address(provider.base_url)) for provider in found]

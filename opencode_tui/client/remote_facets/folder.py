@@ -126,6 +126,9 @@ class _Catalog(RemoteFacet):
     async def all_models(self) -> Sequence[Model]:
         return await self._link.records(f"{OWN}/model", Model, {"all": True})
 
+    async def refresh_models(self, *, is_forced: bool = False) -> Sequence[str]:
+        return await self._link.value("POST", f"{OWN}/model/refresh", query={"is_forced": is_forced})
+
     async def providers(self, *, only_ready: bool = False) -> Sequence[ProviderSummary]:
         facts = await self._link.records(f"{OWN}/provider", ProviderFacts, {"only_ready": only_ready})
         return [fact.whole() for fact in facts]

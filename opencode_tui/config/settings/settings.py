@@ -232,6 +232,15 @@ class CompactionSettings(Section):
     """Share of the usable context from which a summary is prepared in the background, or false for never."""
 
 
+class ModelListSettings(Section):
+    """The lists of models."""
+
+    refresh: bool = True
+    """Read newer lists of models in the background, once a day at most; false: only by `opencode-tui models --refresh`."""
+    url: Url | None = None
+    """The address of the catalog: models.dev's `api.json`, which is read without a setting, or a file in litellm's format."""
+
+
 class CostLimitSettings(Section):
     """Budgets in USD; a request that would pass one is not sent before you are asked."""
 
@@ -454,6 +463,8 @@ class Settings(Section):
     """The model to use, as provider/model."""
     small_model: ModelName | None = None
     """The model for titles and other small tasks, as provider/model."""
+    models: ModelListSettings = Field(default_factory=ModelListSettings.model_construct)
+    """The lists of models, which are renewed."""
     prompts: dict[Text, PromptName] | None = None
     """System prompts by pattern of models (`provider/model` or a name, with `*`): a built-in one, or your prompts/NAME.md."""
     default_agent: Line | None = None

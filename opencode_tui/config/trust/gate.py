@@ -287,6 +287,13 @@ def _experimental(value: Any, path: KeyPath, place: RepositoryFolder) -> Iterato
             yield Gated((*path, key), SENDS if key == "openTelemetry" else WEAKENS, entry)
 
 
+def _models(value: Any, path: KeyPath, place: RepositoryFolder) -> Iterator[Gated]:
+    """Yield what makes this program ask another address, or ask at all."""
+    for key, entry in cast("JsonObject", value).items() if isinstance(value, dict) else ():
+        if (key, entry) != ("refresh", False):
+            yield Gated((*path, key), SENDS, entry)
+
+
 def _tui(value: Any, path: KeyPath, place: RepositoryFolder) -> Iterator[Gated]:
     """Yield the command of the status line."""
     line = cast("JsonObject", value).get("status_line") if isinstance(value, dict) else None
@@ -330,6 +337,7 @@ _RULES: dict[str, Callable[[Any, KeyPath, RepositoryFolder], Iterator[Gated]]] =
     "server": _whole(OPENS),
     "enterprise": _whole(SENDS),
     "provider": _provider,
+    "models": _models,
     "disabled_providers": _unless((), SENDS),
     "enabled_providers": _unless((), SENDS),
     "share": _unless(("disabled",), SENDS),

@@ -224,7 +224,7 @@ def useless_settings(
 ) -> Iterator[str]:
     """Yield a line for each setting of an agent that has no effect on its model, which is `model` if it names none.
 
-    Agents whose model is chosen at run time are not judged, nor is an unknown or unlisted model, which is reported elsewhere. Blocks for
+    Agents whose model is chosen at run time are not judged, nor is an unlisted model. Blocks for
     the table of models if an agent has such a setting.
     """
     for name, entry in entries.items():

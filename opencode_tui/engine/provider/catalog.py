@@ -103,6 +103,11 @@ class Catalog(Struct, frozen=True):
             raise self._unknown(ModelRef(provider_id=provider_id, model_id=""))
         return provider.endpoint()
 
+    def own_lists(self) -> list[tuple[str, str, Endpoint]]:
+        """Return the names in the table, the addresses, and the endpoints of the usable providers with a list of their own."""
+        found = ((provider, provider.list_address()) for provider in self._providers())
+        return [(*place, provider.endpoint()) for provider, place in found if place is not None]
+
     def default_model(self) -> ModelRef:
         """Return the default model; see `choose_default`."""
         return self.choose_default().ref
@@ -214,6 +219,8 @@ class Catalog(Struct, frozen=True):
         if setting:
             return ModelNotFoundError(ref.provider_id, name, [], f"the setting {setting} leaves it out")
         near = self._suggestions(ref)
+        if provider is not None and ref.model_id:
+            return ModelNotFoundError(ref.provider_id, name, near, f"add it to provider.{ref.provider_id}.models")
         if near or provider is not None:
             return ModelNotFoundError(ref.provider_id, name, near)
         where = f"provider.{ref.provider_id}.options.baseURL"

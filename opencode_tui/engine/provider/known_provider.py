@@ -14,7 +14,7 @@ class KnownProvider(Struct, frozen=True):
 
     `preferred` are IDs of tool-calling models, best first: the default models for users with a key, as far as they are listed and
     not retired; the last one where no list is known. With `is_named_by_customer` models have names of the customer's own, so that
-    there is no default.
+    there is no default. With `has_list` its own list of models, `/models` below its address, is read.
     """
 
     id: str
@@ -26,6 +26,7 @@ class KnownProvider(Struct, frozen=True):
     litellm: str = ""
     is_named_by_customer: bool = False
     needs_key: bool = True
+    has_list: bool = False
     preferred: tuple[str, ...] = ()
 
 
@@ -68,6 +69,7 @@ KNOWN: tuple[KnownProvider, ...] = (
         ("OPENROUTER_API_KEY",),
         ("openrouter",),
         "openrouter",
+        has_list=True,
         preferred=("anthropic/claude-sonnet-5.5", "anthropic/claude-sonnet-5", "anthropic/claude-sonnet-4.6"),
     ),
     KnownProvider(
@@ -168,6 +170,7 @@ KNOWN: tuple[KnownProvider, ...] = (
         ("NVIDIA_API_KEY",),
         ("nvidia_nim",),
         "nvidia_nim",
+        has_list=True,
         preferred=("openai/gpt-oss-120b",),
     ),
     KnownProvider(
@@ -178,6 +181,7 @@ KNOWN: tuple[KnownProvider, ...] = (
         ("HF_TOKEN",),
         ("huggingface",),
         "huggingface",
+        has_list=True,
         preferred=("openai/gpt-oss-120b",),
     ),
     KnownProvider(

@@ -22,6 +22,10 @@ from opencode_tui.storage.files import AtomicWriter, FileSystem
 
 _TABLE_FILE = "model_prices_and_context_window_backup.json"
 _CACHE_FILE = "models.json"
+FETCHED_FILE = "models-fetched.json"
+"""The lists that `model_fetch` keeps in the cache folder."""
+FETCHED_LAYOUT = 1
+"""Increased when the format of the fetched entries changes, so that older files are ignored."""
 _LAYOUT = 4
 """Increased when the format of the cached entries changes, so that older files are replaced."""
 
@@ -91,14 +95,19 @@ class ListedModel(Struct, frozen=True):
 
 
 class ModelTable:
-    """litellm's table; the first access reads it."""
+    """litellm's table with the lists that were fetched since; the first access reads it."""
 
     def __init__(self, *, cache: Path | None = None, source: Path | None = None) -> None:
         self._cache = cache / _CACHE_FILE if cache else None
+        self._fetched = cache / FETCHED_FILE if cache else None
         self._source = source
         self._providers: JsonObject | None = None
         self._models: dict[tuple[str, ...], Mapping[str, ListedModel]] = {}
         self._nearest: dict[tuple[str, ...], tuple[str, ListedModel] | None] = {}
+
+    def reload(self) -> None:
+        """Read it anew at the next access, because lists were fetched."""
+        self._providers, self._models, self._nearest = None, {}, {}
 
     def provider_ids(self) -> list[str]:
         """Return litellm's names of all providers in the table."""
@@ -132,23 +141,48 @@ class ModelTable:
         return self._nearest[key]
 
     def _load(self) -> JsonObject:
-        if self._providers is None:
+        found = self._providers
+        if found is None:
             source = self._source or find_table()
-            self._providers = self._read(source) if source else {}
-        return self._providers
+            found = self._providers = self._read(source) if source else {}
+        return found
 
     def _read(self, source: Path) -> JsonObject:
         try:
             status = source.stat()
-            mark = f"{_LAYOUT}:{status.st_size}:{status.st_mtime_ns}:{source}"
+            mark = f"{_LAYOUT}:{status.st_size}:{status.st_mtime_ns}:{source}{self._fetched_mark()}"
             cached = self._read_cache(mark)
             if cached is None:
-                cached = _slim(as_object(from_json(source.read_bytes())))
+                cached = slim(as_object(from_json(source.read_bytes())))
+                self._add_fetched(cached, installed_ms=status.st_mtime_ns // 1_000_000)
                 self._write_cache(mark, cached)
         except (OSError, ValueError) as error:
             _log.warning("model table unreadable", extra={"path": str(source), "reason": str(error)})
             return {}
         return cached
+
+    def _fetched_mark(self) -> str:
+        try:
+            status = self._fetched.stat() if self._fetched else None
+        except OSError:
+            return ""
+        return f":{status.st_size}:{status.st_mtime_ns}" if status else ""
+
+    def _add_fetched(self, providers: JsonObject, *, installed_ms: int) -> None:
+        """Add the fetched lists; litellm's own replaces entries only if it is newer than the installed table."""
+        try:
+            kept = as_object(from_json(self._fetched.read_bytes())) if self._fetched else {}
+        except (OSError, ValueError):
+            return
+        sources = as_object(kept.get("sources")) if kept.get("layout") == FETCHED_LAYOUT else {}
+        ordered = sorted(map(as_object, sources.values()), key=lambda one: one.get("priority") == "own")
+        for source in ordered:  # catalogs first: a provider's own list knows it better
+            checked, priority = source.get("checked"), source.get("priority")
+            is_newer = priority == "newer" and isinstance(checked, int) and checked > installed_ms
+            for name, models in as_object(source.get("providers")).items():
+                known, new = as_object(providers.get(name)), as_object(models)
+                rest = {} if is_newer else known
+                providers[name] = new if priority == "own" else {**known, **new, **rest}
 
     def _read_cache(self, mark: str) -> JsonObject | None:
         if self._cache is None:
@@ -177,7 +211,7 @@ def find_table() -> Path | None:
     return Path(package.submodule_search_locations[0]) / _TABLE_FILE
 
 
-def _slim(table: JsonObject) -> JsonObject:
+def slim(table: JsonObject) -> JsonObject:
     """Return {provider: {model: entry}} of the chat models; an entry is a list in the order of `ListedModel`."""
     providers: dict[str, JsonObject] = {}
     for key, value in table.items():
@@ -239,16 +273,16 @@ def _listed_prices(listed: JsonObject, suffix: str = "") -> list[str]:
     read = listed.get("input_cost_per_token_cache_hit") if read is None else read
     if found[5] == listed.get(_PRICES[1]):
         found[5] = None  # what it costs beyond a size is then the output's price there
-    usual = [_per_million(price if price is not None else sent) for price in (sent, received or 0, read, *written)]
-    return [*usual, *("" if price is None else _per_million(price) for price in found[4:])]
+    usual = [per_million(price if price is not None else sent) for price in (sent, received or 0, read, *written)]
+    return [*usual, *("" if price is None else per_million(price) for price in found[4:])]
 
 
-def _per_million(price: object) -> str:
+def per_million(price: object, *, scale: int = 1_000_000) -> str:
     """Return USD per million for a price in USD per token; decimal, because 2.5e-06 is not a binary fraction."""
     if isinstance(price, bool) or not isinstance(price, int | float):
         return "0"
     try:
-        return format((Decimal(repr(price)) * 1_000_000).normalize(), "f")
+        return format((Decimal(repr(price)) * scale).normalize(), "f")
     except InvalidOperation:
         return "0"
 

@@ -60,6 +60,9 @@ _LITELLM_PREFIXES = {"@ai-sdk/anthropic": "anthropic/", "@ai-sdk/google": "gemin
 _FOREIGN_PACKAGES = ("google", "bedrock", "azure", "vertex", "cohere")
 """Substrings of package names whose wire format only litellm supports."""
 
+_OF_SETTINGS = "settings:"
+"""Before the names in the table of providers that only the settings know."""
+
 _BETA = "anthropic-beta"
 _NEVER = 2**31 - 1
 _LARGE = 200_000
@@ -225,7 +228,27 @@ class Provider:
         return bool(names & {"authorization", "x-api-key", "api-key", "x-goog-api-key"})
 
     def _listed(self) -> Mapping[str, ListedModel]:
-        return self._table.models(self._known.tables) if self._known and self._known.tables else {}
+        names = self._tables()
+        return self._table.models(names) if names else {}
+
+    def _tables(self) -> tuple[str, ...]:
+        """Return its names in the table: one of its own where only the settings know it, and it may have a list."""
+        if self._known is not None:
+            return self._known.tables
+        return (f"{_OF_SETTINGS}{self.id}",) if self._has_own_list() else ()
+
+    def _has_own_list(self) -> bool:
+        """Return whether it is a server of the settings, beyond this machine, whose models they do not name."""
+        host = (urlsplit(self.base_url or "").hostname or "").strip("[]")
+        is_local = host in ("", "localhost", "::1") or host.startswith("127.")
+        return self._known is None and not self._own_models and not is_local and not as_text(self._given.get("npm"))
+
+    def list_address(self) -> tuple[str, str] | None:
+        """Return its name in the table and the address of its own list of models; None where the table is enough."""
+        has_list = self._known.has_list if self._known is not None else self._has_own_list()
+        return (
+            (self._tables()[0], f"{(self.base_url or '').rstrip('/')}/models") if has_list and self.is_ready else None
+        )
 
     def left_out_by(self, model_id: str) -> str:
         """Return the setting that leaves a model out; empty when none does."""
@@ -238,7 +261,8 @@ class Provider:
         return model_id not in black and (white is None or model_id in as_list(white))
 
     def _accepts_any(self) -> bool:
-        return self._known is not None or self.base_url is not None
+        """Return whether names count that no list has: those of the settings are complete for a provider that only they know."""
+        return self._known is not None or (not self._own_models and self.base_url is not None)
 
     def _is_described(self, own: JsonObject | None) -> bool:
         """Return whether the settings define a model completely, so that the table need not be read."""
@@ -266,9 +290,10 @@ class Provider:
         model = Model.trusted(
             provider_id=self.id, model_id=model_id, name=model_id, adapter=adapter, api_id=sent, attachment=True
         )
-        if self._known is None or not self._known.tables or self._is_described(own):
+        names = self._tables()
+        if not names or self._is_described(own) or (self._known is None and not self._listed()):
             return model
-        near = self._table.nearest(self._known.tables, api_id)
+        near = self._table.nearest(names, api_id)
         found = {} if near is None else {"limit": near[1].model("", "", adapter=adapter, api_id="").limit}
         name = None if model_id in self._own_models else "" if near is None else near[0]
         return model.changed(**found, reasoning=near is not None and near[1].reasoning, unlisted=name)

@@ -12,6 +12,7 @@ from opencode_tui.bus import Bus
 from opencode_tui.config.flags import Flags, read_flags
 from opencode_tui.engine.lazy import Lazy
 from opencode_tui.engine.project.projects import Projects
+from opencode_tui.engine.provider.model_table import ModelTable
 from opencode_tui.engine.provider.recent import RecentModels
 from opencode_tui.engine.session.records.fork_copy import ForkQueue
 from opencode_tui.engine.session.records.store import Publisher, SessionStore
@@ -28,6 +29,7 @@ from opencode_tui.storage.storage import Storage
 
 if TYPE_CHECKING:
     from opencode_tui.engine.importing.service import Imports
+    from opencode_tui.engine.provider.model_fetch import ModelLists
     from opencode_tui.engine.search.service import SearchService
     from opencode_tui.storage.trash import Trash
 
@@ -52,6 +54,8 @@ class Core(Struct, frozen=True):
     runs: RunRegistry
     session_lock: SessionLock
     recent: RecentModels
+    models: ModelTable
+    model_lists: "Lazy[ModelLists]"
     estimator: TokenEstimator
     search: "Lazy[SearchService]"
     imports: "Lazy[Imports]"
@@ -99,6 +103,8 @@ def build_core(
         runs=runs,
         session_lock=SessionLock(store=store, runs=runs, locks=locks, copies=copies),
         recent=RecentModels(state=paths.state),
+        models=ModelTable(cache=paths.cache),
+        model_lists=Lazy(partial(_make_model_lists, paths, clock)),
         estimator=TokenEstimator(folder=paths.state / "tokens"),
         search=Lazy(partial(_make_search, paths, bus)),
         imports=Lazy(
@@ -132,6 +138,12 @@ def _imports(
     return Imports(
         paths=paths, environ=environ, storage=storage, locks=locks, store=store, publisher=publisher, clock=clock
     )
+
+
+def _make_model_lists(paths: Paths, clock: Clock) -> "ModelLists":
+    from opencode_tui.engine.provider.model_fetch import ModelLists  # imported when a list of models is opened
+
+    return ModelLists(cache=paths.cache, clock=clock)
 
 
 def _make_search(paths: Paths, bus: Bus) -> "SearchService":

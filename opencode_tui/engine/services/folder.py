@@ -27,7 +27,6 @@ from opencode_tui.engine.permission.service import PermissionService
 from opencode_tui.engine.plugin.plugins import Plugins
 from opencode_tui.engine.project.discover import Project
 from opencode_tui.engine.provider.catalog import Catalog, CatalogSettings
-from opencode_tui.engine.provider.model_table import ModelTable
 from opencode_tui.engine.provider.providers import Providers
 from opencode_tui.engine.provider.spending import Spending
 from opencode_tui.engine.services.core import Core
@@ -167,11 +166,34 @@ class FolderServices:
                 small_model=config.settings.small_model,
                 last_used=core.recent.last(),
             ),
-            table=ModelTable(cache=core.paths.cache),
+            table=core.models,
             keys=AuthStore(paths=core.paths).key,
             environment=core.environ,
             clock=core.clock,
         )
+
+    async def refresh_models(self, *, is_forced: bool = False) -> list[str]:
+        """Read newer lists of models if they are due; return a line for each that changed, with `is_forced` for each.
+
+        Raises ConfigError where the environment forbids it, and it is forced.
+        """
+        core, settings = self.core, self.config.settings.models
+        if core.flags.is_models_fetch_disabled:
+            if is_forced:
+                raise ConfigError("OPENCODE_DISABLE_MODELS_FETCH is set; unset it to read newer lists of models")
+            return []
+        if not (settings.refresh or is_forced):
+            return []
+        from opencode_tui.engine.provider.model_fetch import CATALOG_URL, ListSource  # when a list of models is opened
+
+        sources = [ListSource(settings.url or CATALOG_URL)]
+        for table, url, endpoint in await asyncio.to_thread(self.catalog.own_lists):
+            key = {"authorization": f"Bearer {endpoint.api_key}"} if endpoint.api_key else {}
+            sources.append(ListSource(url, table, {**key, **endpoint.headers}))
+        lines = await core.model_lists.get().refresh(sources, is_forced=is_forced)
+        if lines:
+            core.models.reload()
+        return lines
 
     @cached_property
     def providers(self) -> Providers:

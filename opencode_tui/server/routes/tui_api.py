@@ -195,6 +195,12 @@ async def list_models(client: FolderClient, *, all: bool = False) -> Response:
     return answer_records(await (client.catalog.all_models() if all else client.catalog.models()))
 
 
+@router.post("/model/refresh", response_model=list[str])
+async def refresh_models(client: FolderClient, *, is_forced: bool = False) -> Response:
+    """Read newer lists of models if they are due, or in any case; return a line for each that changed."""
+    return answer_value(list(await client.catalog.refresh_models(is_forced=is_forced)))
+
+
 @router.get("/model/default", response_model=ModelRef)
 async def get_default_model(client: FolderClient) -> Response:
     """Return the default model."""

@@ -272,6 +272,8 @@ class ListActions(Struct, frozen=True):
         async def read_again() -> None:
             await choice.load_models()
             self.app.update_overlay(content())
+            if await choice.refresh_models():
+                self.app.update_overlay(content())
 
         self._open(content(), use, typed)
         if not typed:

@@ -66,15 +66,24 @@ class LoginActions(Struct, frozen=True):
         await settings.store_key(provider_id, key)
         override = await settings.key_override(provider_id)
         await self.control.choice.load_models()
+        self.screen.do(self._read_lists())  # a provider may have a list of its own
         models = [one for one in self.control.choice.models if one.provider_id == provider_id]
         chosen = self.control.choice.model
-        if models and (chosen is None or chosen.provider_id == "demo"):
-            self.control.choice.model = (await self.control.client.catalog.default_model()) or models[0].ref
+        if chosen is None or chosen.provider_id == "demo":
+            self.control.choice.model = await self.control.client.catalog.default_model()
         self.screen.refresh_chrome()
         if override:
             self.screen.show_note("failed", "Saved, but not used", override)
             return
-        self.screen.show_note("done", f"Connected {provider_id}", f"{plural(len(models), 'model')} available")
+        self.screen.show_note(
+            "done",
+            f"Connected {provider_id}",
+            f"{plural(len(models), 'model')} available" if models else "its models can be used by name",
+        )
+
+    async def _read_lists(self) -> None:
+        if await self.control.choice.refresh_models():
+            self.screen.refresh_chrome()
 
 
 def provider_choices(providers: list[ProviderSummary], ready: set[str]) -> list[Choice]:

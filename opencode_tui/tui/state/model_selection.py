@@ -102,6 +102,14 @@ class ModelSelection:
         self.models = await self._client.catalog.models()
         self.models_read.set()
 
+    async def refresh_models(self) -> bool:
+        """Read newer lists of models if they are due; return whether the models were read anew. Failures change nothing."""
+        with suppress(OpencodeError):
+            if await self._client.catalog.refresh_models():
+                await self.load_models()
+                return True
+        return False
+
     def follow(self, messages: Sequence[MessageWithParts]) -> None:
         """Select the agent and model that a session used last."""
         user = next((one.info for one in reversed(messages) if isinstance(one.info, UserMessage)), None)

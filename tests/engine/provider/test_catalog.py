@@ -241,6 +241,14 @@ def test_every_provider_accepts_an_unlisted_name_with_the_limits_of_the_nearest_
     assert model.adapter == like.adapter
 
 
+def test_a_model_that_the_users_own_list_lacks_is_refused_with_the_setting() -> None:
+    with pytest.raises(ModelNotFoundError) as caught:
+        catalog(provider=provider_config("http://h")).resolve(ref("fake/fake-modle"))
+    assert str(caught.value) == (
+        "no model fake/fake-modle; add it to provider.fake.models; did you mean fake/fake-model?"
+    )
+
+
 def test_all_providers_are_open() -> None:
     made = catalog()
     closed = [known.id for known in KNOWN if made.resolve(ref(f"{known.id}/brand-new-9")).model_id != "brand-new-9"]

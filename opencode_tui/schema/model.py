@@ -15,6 +15,10 @@ OpenAI's chat completions or Responses, Anthropic's messages, Gemini's format; l
 """
 
 
+MODEL_TITLE = "Model"
+"""The title of messages to the user about the model that answers; `run` prints them too."""
+
+
 class ModelRef(Record):
     """A model's full name; as text `provider/model`, split at the first slash."""
 

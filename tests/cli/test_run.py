@@ -168,3 +168,11 @@ def test_an_answer_that_is_none_is_said_and_fails(here, server, answer, shown, s
     assert as_json.code == 1 and said in error["data"]["message"]
     shown_later = here.run("session", "show", lines[-1]["sessionID"])
     assert said in shown_later.stdout
+
+
+def test_a_line_about_the_model_is_on_stderr(here, server):
+    (here.folder / "a.png").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(64))
+    settings = {"fake": {**server.config()["fake"], "models": {"text-only": {"attachment": False}}}}
+    done = replace(here, provider=settings).run("run", "-m", "fake/text-only", "-f", "a.png", "look")
+    assert done.code == 0 and done.stdout.endswith(" look\n")
+    assert "! a.png left out: fake/text-only is not known to accept images and documents" in done.stderr

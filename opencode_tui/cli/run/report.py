@@ -22,6 +22,7 @@ from opencode_tui.schema.event.event import (
     SessionFailed,
     SessionStatusChanged,
 )
+from opencode_tui.schema.model import MODEL_TITLE
 from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.message import AssistantMessage
 from opencode_tui.schema.session.part import ReasoningPart, StepFinishPart, TextPart, ToolPart
@@ -162,6 +163,8 @@ class TerminalReporter:
             case BusLagged():
                 skipped = f"Some output was skipped; see `opencode-tui session show {self._session_id}`."
                 self._print_line("!", f"{event.reason} {skipped}".lstrip())
+            case _ if getattr(event, "title", None) == MODEL_TITLE:
+                self._print_line("!", make_safe(str(getattr(event, "message", ""))))
             case _:
                 pass
 

@@ -18,7 +18,7 @@ from opencode_tui.engine.provider.model_pattern import name_prefix
 from opencode_tui.engine.provider.model_table import ModelTable
 from opencode_tui.engine.provider.provider import Endpoint, Provider
 from opencode_tui.schema.api.catalog import ProviderSummary
-from opencode_tui.schema.error import ModelNotFoundError
+from opencode_tui.schema.error import AuthError, ModelNotFoundError, ProviderError
 from opencode_tui.schema.ids import Clock, system_clock
 from opencode_tui.schema.model import Model, ModelRef, parse_model_ref
 from opencode_tui.schema.record import JsonObject
@@ -70,6 +70,21 @@ class Catalog(Struct, frozen=True):
         if model is None:
             raise self._unknown(ref)
         return model
+
+    def can_ask(self, ref: ModelRef) -> bool:
+        """Return whether a model is there: it is known, and its provider has a key if it needs one."""
+        try:
+            self.resolve(ref)
+            return ref == DEMO or bool(self.endpoint(ref.provider_id))
+        except (ModelNotFoundError, AuthError, ProviderError):
+            return False
+
+    def or_default(self, ref: ModelRef) -> ModelRef:
+        """Return a model of an older session, or the default where it is not there any more and a default is."""
+        if self.can_ask(ref):
+            return ref
+        default = self.default_model()
+        return ref if default == DEMO else default
 
     def models(self) -> list[Model]:
         """Return the models of every usable provider (`is_ready`), and the demo."""

@@ -46,6 +46,7 @@ from opencode_tui.engine.tool.tool import ToolContext
 from opencode_tui.engine.tool.truncate import Truncator
 from opencode_tui.schema.error import ConfigError
 from opencode_tui.schema.event.event import FileEdited
+from opencode_tui.schema.model import MODEL_TITLE
 from opencode_tui.schema.permission import Action
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.storage.task_folders import is_task_worktree
@@ -171,6 +172,13 @@ class FolderServices:
             environment=core.environ,
             clock=core.clock,
         )
+
+    def say_of_model(self, line: str) -> None:
+        """Show the user a line about the model that answers, on screens and in the output of `run`."""
+        from opencode_tui.schema.event.screen_event import ScreenToastShown  # only for such a line
+
+        toast = ScreenToastShown(title=MODEL_TITLE, message=line, variant="warning")
+        self.core.bus.publish(toast, directory=str(self.project.directory))
 
     async def refresh_models(self, *, is_forced: bool = False) -> list[str]:
         """Read newer lists of models if they are due; return a line for each that changed, with `is_forced` for each.

@@ -160,6 +160,7 @@ class SessionServices:
             clock=core.clock,
             hooks=folder.plugins.hooks,
             messages=partial(background_messages, folder.commands_in_background),
+            say=folder.say_of_model,
         )
 
     @cached_property
@@ -294,6 +295,7 @@ class SessionServices:
             subagents=self._subagents,
             catalog=folder.catalog,
             providers=folder.providers,
+            say=folder.say_of_model,
             directory=folder.project.directory,
             worktree=folder.project.worktree,
             continues_after_rejection=bool(experimental and experimental.continue_loop_on_deny),

@@ -1,12 +1,12 @@
 """The prompt loop: reads the history and decides the next step. Source: seeds 001 and 004; reference, section 9."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from opencode_tui.engine.agent.agents import AgentInfo, read_prompt
 from opencode_tui.engine.lazy import Lazy
@@ -17,6 +17,7 @@ from opencode_tui.engine.session.budget import Budgets
 from opencode_tui.engine.session.compaction.policy import CompactionPolicy, CompactionState
 from opencode_tui.engine.session.request.builder import RequestBuilder, RequestTask, request_of
 from opencode_tui.engine.session.request.history import Position, filter_compacted, is_answered, position
+from opencode_tui.engine.session.request.media import attached_media
 from opencode_tui.engine.session.request.prefix_breaks import PrefixMonitor
 from opencode_tui.engine.session.request.reminder import late_texts
 from opencode_tui.engine.session.request.structured import StructuredAnswer, structured_answer
@@ -29,6 +30,7 @@ from opencode_tui.engine.session.subagent import Prompter, SessionSubagents, Sub
 from opencode_tui.schema.api.request import PromptInput, TextInput
 from opencode_tui.schema.error import ContextOverflowError, SessionError, SnapshotError
 from opencode_tui.schema.ids import Identifier
+from opencode_tui.schema.model import Model
 from opencode_tui.schema.session.history import MessageWithParts, with_parts
 from opencode_tui.schema.session.message import (
     FINISH_CONTINUES,
@@ -94,6 +96,10 @@ class SessionLoop(Struct, frozen=True):
     continues_after_rejection: bool = False
     turn_errors: "TurnErrors | None" = None
     """Set where errors are reported when a turn would end."""
+    say: Callable[[str], None] = lambda _line: None
+    """Shows the user a line about the model."""
+    said: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
+    """Models and parts whose attachments are left out, and about which a line was shown."""
 
     async def run(self, run: Run, session: SessionInfo, prompter: Prompter) -> MessageWithParts:
         """Run steps until the request is answered, then prune; returns the last assistant message. Raises the error of the turn.
@@ -172,6 +178,8 @@ class SessionLoop(Struct, frozen=True):
     async def _run_step(self, step: StepProcessor, task: _Task) -> Outcome | Literal["compact"]:
         """Call the model; returns `compact`, after removing the step, when the history must be compacted first."""
         model = self.catalog.resolve(request_of(task.messages).model)
+        if not model.attachment:
+            self._describe_left_out(task.messages, model)
         scope = await self._scope(step, task, position(task.messages).last_user)
         built = await self.requests.build(
             RequestTask(
@@ -216,6 +224,17 @@ class SessionLoop(Struct, frozen=True):
             **{"error" if message.finish == "length" or (is_refused and not has_answer) else "ending": error}
         )
         self.step.store.report_failure(message.session_id, error)
+
+    def _describe_left_out(self, messages: Sequence[MessageWithParts], model: Model) -> None:
+        """Say, once for each, which images and documents are left out of requests to a model that is not known to accept them."""
+        name = str(model.ref)
+        found = [one for one in attached_media(messages) if (name, one[0]) not in self.said]
+        if not found:
+            return
+        self.said.update((name, part_id) for part_id, _ in found)
+        files = found[0][1] if len(found) == 1 else f"{len(found)} attachments"
+        setting = f"provider.{model.provider_id}.models.{model.model_id}.attachment"
+        self.say(f"{files} left out: {name} is not known to accept images and documents ({setting}: true sends them)")
 
     def _has_answer(self, message: AssistantMessage) -> bool:
         """Return whether something of an answer that the output limit ended can be used: a text or a call."""

@@ -460,7 +460,7 @@ _MEDIA = Row(
         r"\.(?:image|document|pdf)\.source",
         r"image_url.{0,40}(?:not|only|expected)",
         r"maximum of \d+ (?:pdf )?(?:pages|images|documents)",
-        r"model (?:is )?not (?:a )?multimodal",
+        r"model (?:is )?not (?:a )?multimodal|not a multimodal model",
         r"content\.str: input should be a valid string",
         r"the document has no pages|media_type|mime ?type",
         r"\b(?:file|image|media|document) (?:type|format)\b.{0,40}\bnot (?:supported|allowed|accepted)",
@@ -469,6 +469,9 @@ _MEDIA = Row(
     never_with=frozenset({401, 403, 429, *_SERVER}),
 )
 """Media come before the sizes: `image exceeds 5 MB` is not a context that is too long."""
+
+_MEDIA_OF_SERVER = Row("media", False, text=_any(r"(?:image|audio) input is not supported"))
+"""llama.cpp's server answers 500 for a model without a projector. Source: tools/server in github.com/ggml-org/llama.cpp."""
 
 _STATUS = (
     Row("rate_limit", True, code="retrydelay", never_with=frozenset({401, 402, 403})),
@@ -600,6 +603,7 @@ ROWS = (
     *_REQUEST[:1],
     _CONTEXT,
     _MEDIA,
+    _MEDIA_OF_SERVER,
     *_REQUEST[1:],
     *_STATUS,
 )

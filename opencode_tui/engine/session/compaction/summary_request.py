@@ -218,7 +218,8 @@ class SummaryRequests(Struct, frozen=True):
     def model(self, user: UserMessage, wanted: ModelRef | None = None) -> Model:
         """Return the model for summaries: the wanted one, else the compaction agent's, else that of the conversation."""
         agent = self.agents.get(AGENT)
-        return self.catalog.resolve(wanted or (agent.model if agent else None) or user.model)
+        chosen = wanted or (agent.model if agent else None) or user.model
+        return self.catalog.resolve(self.catalog.or_default(chosen) if chosen == user.model else chosen)
 
     async def attempts(
         self,

@@ -104,7 +104,7 @@ class SessionContext(Struct, frozen=True):
         task = RequestTask(
             messages=sent if asked is not None else [with_parts(user, [])],
             agent=agent,
-            model=self.catalog.resolve(user.model),
+            model=self.catalog.resolve(self.catalog.or_default(user.model)),
             rules=await requests.rules(info, agent),
             form=structured_answer(user.format) if is_open else None,
             is_last=agent.steps == 1,

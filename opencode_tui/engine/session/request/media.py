@@ -19,6 +19,9 @@ from opencode_tui.engine.provider.llm import (
 )
 from opencode_tui.engine.session.retry import MediaLimit
 from opencode_tui.schema.model import Model
+from opencode_tui.schema.session.history import MessageWithParts
+from opencode_tui.schema.session.part import FilePart, ToolPart
+from opencode_tui.schema.session.tool_state import ToolStateCompleted
 
 MAX_BLOCK_BYTES = 5 * 1024 * 1024
 """Base64 bytes of one image or document; the smallest limit of the common providers."""
@@ -41,13 +44,33 @@ def media_blocks(mime: str, url: str, filename: str | None, model: Model) -> lis
     head, comma, data = url.partition(",")
     if not (comma and head.startswith("data:") and head.endswith(";base64")):
         return [TextBlock(f"[attachment {name}: {url[:200]}]")]
-    if not (mime.startswith("image/") or mime == "application/pdf"):
+    if not _is_medium(mime, url):
         return [TextBlock(f"[attachment {name} left out: {mime} cannot be sent to the model]")]
     if not model.attachment:
         return [TextBlock(f"[attachment {name} left out: {model.ref} accepts no images or documents]")]
     if len(data) > MAX_BLOCK_BYTES:
         return [TextBlock(f"[attachment {name} left out: larger than {MAX_BLOCK_BYTES // (1024 * 1024)} MB]")]
     return [MediaBlock(mime, data, filename)]
+
+
+def attached_media(messages: Sequence[MessageWithParts]) -> list[tuple[str, str]]:
+    """Return the images and documents of messages and of tool results that requests have: their parts' IDs and names."""
+    found: list[tuple[str, str]] = []
+    for part in (part for message in messages for part in message.parts):
+        if isinstance(part, FilePart) and _is_medium(part.mime, part.url):
+            found.append((part.id, part.filename or part.mime))
+        elif isinstance(part, ToolPart) and isinstance(part.state, ToolStateCompleted):
+            files = part.state.attachments or [] if part.state.time.compacted is None else []
+            found += [
+                (part.id, str(file.get("filename") or file.get("mime")))
+                for file in files
+                if _is_medium(str(file.get("mime", "")), str(file.get("url", "")))
+            ]
+    return found
+
+
+def _is_medium(mime: str, url: str) -> bool:
+    return url.startswith("data:") and (mime.startswith("image/") or mime == "application/pdf")
 
 
 class _Budget:

@@ -5,7 +5,7 @@ Source: reference, section 23.
 
 from collections.abc import Callable, Mapping, Sequence
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from opencode_tui.engine.agent.agents import AgentInfo
 from opencode_tui.engine.agent.registry import AgentRegistry
@@ -19,7 +19,7 @@ from opencode_tui.engine.session.request.reminder import as_reminder
 from opencode_tui.schema.api.request import AgentInput, FileInput, PromptInput, PromptPart, SubtaskInput, TextInput
 from opencode_tui.schema.error import ConfigError, SessionError
 from opencode_tui.schema.ids import Clock, Identifier, is_identifier
-from opencode_tui.schema.model import ModelRef, describe_variants
+from opencode_tui.schema.model import Model, ModelRef, describe_variants
 from opencode_tui.schema.record import Record
 from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.message import MessageTime, UserMessage
@@ -51,6 +51,10 @@ class UserMessages(Struct, frozen=True):
     hooks: Hooks
     messages: Callable[[str], Sequence[str]] = lambda _session: ()
     """Returns, once, what the model does not know yet: which background commands of a session have ended."""
+    say: Callable[[str], None] = lambda _line: None
+    """Shows the user a line about the model."""
+    said: set[str] = field(default_factory=set[str])
+    """The unlisted models about which a line was shown."""
 
     def check(self, prompt: PromptInput) -> None:
         """Raise as `address` does when the agent, the model or the variant that a prompt names does not exist."""
@@ -71,8 +75,32 @@ class UserMessages(Struct, frozen=True):
         agent = self._agent(prompt.agent)
         self._check_named(prompt)
         model = prompt.model or agent.model or (last.model if last else None) or self.catalog.default_model()
-        self.catalog.resolve(model)
+        if last is not None and not self.catalog.can_ask(model):
+            model = await self._instead_of(session_id, model, last)
+        self._describe_unlisted(self.catalog.resolve(model))
         return Target(agent, model)
+
+    async def _instead_of(self, session_id: str, model: ModelRef, last: UserMessage) -> ModelRef:
+        """Return the model that goes on with a session whose own is not there, and say so; any other model stays as it is."""
+        used = [one.info.model for one in await self.store.messages(session_id) if isinstance(one.info, UserMessage)]
+        other = (
+            last.model if last.model != model and self.catalog.can_ask(last.model) else self.catalog.or_default(model)
+        )
+        if model not in used or other == model:
+            return model
+        if last.model != other:
+            self.say(f"{model} of this session is not available here; {other} goes on (/models chooses another)")
+        return other
+
+    def _describe_unlisted(self, model: Model) -> None:
+        """Say once what is assumed of a model that no list has."""
+        name = str(model.ref)
+        if model.unlisted is None or name in self.said:
+            return
+        self.said.add(name)
+        limits = f"the limits of {model.unlisted} are assumed" if model.unlisted else "its context size is unknown"
+        setting = f"provider.{model.provider_id}.models.{model.model_id}"
+        self.say(f"{name} is not listed: {limits}, its price is unknown; {setting} sets limit and cost")
 
     async def create(
         self, session_id: str, prompt: PromptInput, target: Target, *, is_waiting: bool = False

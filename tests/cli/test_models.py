@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from tests.support.provider.list_server import list_server
+from tests.support.provider.list_server import KEY, list_server
 
 
 @pytest.fixture(autouse=True)
@@ -15,7 +15,7 @@ def test_the_default_is_marked_and_the_demo_says_how_to_connect_another(commands
     done = commands.run("models")
     assert [line.split() for line in done.stdout.splitlines()] == [
         ["MODEL", "CONTEXT", "OUTPUT", "IN", "$/M", "OUT", "$/M"],
-        ["demo/tour", "32", "k", "4", "k", "default"],
+        ["demo/tour", "32", "k", "4", "k", "0", "0", "default"],
     ]
     assert (
         done.stderr
@@ -73,3 +73,31 @@ def test_refresh_reads_newer_lists_and_lists_their_models(commands):
         assert row == ["anthropic/claude-fable-9", "1", "M", "128", "k", "5", "25"]
         assert "anthropic/claude-fable-9" in commands.run("models", "anthropic").stdout
         assert len(lists.requests) == 1
+
+
+def test_a_provider_with_a_key_is_never_unknown_and_its_own_list_is_read(commands):
+    with list_server() as lists:
+        own = {"openrouter": {"options": {"baseURL": f"{lists.url}/api/v1"}}}
+        settings = {"enabled_providers": ["openrouter"], "provider": own, "models": {"url": f"{lists.url}/api.json"}}
+        commands.environ["OPENCODE_CONFIG_CONTENT"] = json.dumps(settings)
+        del commands.environ["OPENCODE_DISABLE_MODELS_FETCH"]
+        commands.run("auth", "login", "openrouter", stdin=f"{KEY}\n")
+        before = commands.run("models", "openrouter")
+        assert before.code == 2 and "no list of openrouter's models is here; read it with" in before.stderr
+        everything = commands.run("models")
+        assert everything.code == 0 and "no list of the models of openrouter is here" in everything.stderr
+        assert lists.requests == []
+        rows = commands.run("models", "openrouter", "--refresh").stdout.splitlines()[1:]
+        assert [" ".join(row.split()) for row in rows] == [
+            "openrouter/anthropic/claude-sonnet-5.5 1 M 128 k 3 15 default",
+            "openrouter/meta/llama-9-text 131 k - 0 0",
+            "openrouter/openrouter/auto 2 M - - - no price in its list",
+        ]
+
+
+def test_a_model_that_no_list_has_is_described_as_such(commands):
+    commands.run("auth", "login", "openai", stdin="sk-test\n")
+    done = commands.run("models", "openai/gpt-5.22")
+    assert done.code == 2
+    assert "'openai/gpt-5.22' is not listed; did you mean openai/gpt-5.2" in done.stderr
+    assert "An unlisted name works too: -m openai/gpt-5.22" in done.stderr

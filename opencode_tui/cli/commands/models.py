@@ -14,6 +14,7 @@ from opencode_tui.cli.style import style_of
 from opencode_tui.cli.table import render_table
 from opencode_tui.cli.terminal import print_json, say
 from opencode_tui.client.client import Client
+from opencode_tui.schema.api.catalog import ProviderSummary
 from opencode_tui.schema.error import ConfigError
 from opencode_tui.schema.model import Model, ModelRef
 from opencode_tui.text.quantity import amount
@@ -47,16 +48,17 @@ _NEAREST = 3
 def _list_models(provider: str | None, *, is_all: bool, is_verbose: bool, is_refresh: bool, style: str) -> None:
     """Print the models. Raises ConfigError for a provider without available models."""
 
-    async def work(client: Client) -> tuple[Sequence[Model], ModelRef]:
+    async def work(client: Client) -> tuple[Sequence[Model], ModelRef, list[str]]:
         for line in await client.catalog.refresh_models(is_forced=True) if is_refresh else ():
             say(line)
         found = await client.catalog.all_models() if is_all else await client.catalog.models()
         chosen = [model for model in found if provider in (None, model.provider_id, str(model.ref))]
         if provider and not chosen:
-            raise ConfigError(_no_models(provider, await client.catalog.all_models()))
-        return chosen, await client.catalog.default_model()
+            raise ConfigError(_no_models(provider, await client.catalog.all_models(), await client.catalog.providers()))
+        ready = [one.id for one in await client.catalog.providers(only_ready=True)]
+        return chosen, await client.catalog.default_model(), ready
 
-    chosen, default = with_client(work)
+    chosen, default, ready = with_client(work)
     if style == "json":
         print_json([model.to_dict() for model in chosen])
         return
@@ -69,19 +71,31 @@ def _list_models(provider: str | None, *, is_all: bool, is_verbose: bool, is_ref
         rows = [_row(model, is_default=model.ref == default) for model in chosen]
         table = render_table(_HEADS, rows, look, numbers=_HEADS[1:5], whole=_HEADS[1:5])
     sys.stdout.write(table + "\n")
-    if all(model.adapter == "demo" for model in chosen) and not provider:
+    unlisted = [name for name in ready if not any(model.provider_id == name for model in chosen)]
+    if unlisted and not provider and not is_all:
+        names = ", ".join(unlisted)
+        say(
+            f"no list of the models of {names} is here; `opencode-tui models --refresh` reads it, and any name works with -m"
+        )
+    elif all(model.adapter == "demo" for model in chosen) and not provider:
         say("only the demo model is available; add a key with `opencode-tui auth login PROVIDER`")
 
 
-def _no_models(provider: str, models: Sequence[Model]) -> str:
+def _no_models(provider: str, models: Sequence[Model], summaries: Sequence[ProviderSummary]) -> str:
     """Return why a provider, or a model, is not available, with a remedy."""
-    known, names = {model.provider_id for model in models}, [str(model.ref) for model in models]
+    known = {*(model.provider_id for model in models), *(one.id for one in summaries)}
+    ready, names = {one.id for one in summaries if one.is_ready}, [str(model.ref) for model in models]
     if provider in names:
         provider = provider.partition("/")[0]
     elif "/" in provider:
         near = difflib.get_close_matches(provider, names, _NEAREST)
         hint = f"did you mean {' or '.join(near)}?" if near else "`opencode-tui models --all` lists all known ones"
-        return f"no model {provider!r}; {hint}"
+        return f"{provider!r} is not listed; {hint} An unlisted name works too: -m {provider}"
+    if provider in ready:
+        return (
+            f"no list of {provider}'s models is here; read it with `opencode-tui models --refresh`, "
+            f"or name any of its models: -m {provider}/MODEL"
+        )
     if provider in known:
         return f"no API key for {provider}; run `opencode-tui auth login {provider}`"
     near = difflib.get_close_matches(provider, sorted(known), _NEAREST)
@@ -90,14 +104,23 @@ def _no_models(provider: str, models: Sequence[Model]) -> str:
 
 
 def _row(model: Model, *, is_default: bool) -> list[str]:
+    cost, limit, is_priced = model.cost, model.limit, _has_prices(model)
+    missing = [
+        "" if limit.context else "no context in its list",
+        "" if is_priced else "no price in its list",
+        f"until {model.retires}" if model.retires else "",
+    ]
     return [
         str(model.ref),
-        amount(model.limit.context) if model.limit.context else "?",
-        amount(model.limit.output) if model.limit.output else "?",
-        f"{model.cost.input.normalize():f}" if model.cost.input else "",
-        f"{model.cost.output.normalize():f}" if model.cost.output else "",
-        "default" if is_default else "",
+        amount(limit.context) if limit.context else "-",
+        amount(limit.output) if limit.output else "-",
+        *(f"{price.normalize():f}" if is_priced else "-" for price in (cost.input, cost.output)),
+        ", ".join(filter(None, ["default" if is_default else "", *missing])),
     ]
+
+
+def _has_prices(model: Model) -> bool:
+    return model.adapter == "demo" or model.cost.is_known or bool(model.cost.input or model.cost.output)
 
 
 def _call_row(model: Model) -> list[str]:

@@ -23,8 +23,11 @@ def to_tokens(usage: Usage) -> Tokens:
 def to_cost(usage: Usage, model: Model) -> Decimal:
     """Return the price of a call in USD; reasoning is part of the output and counted once, unknown prices count as 0.
 
-    The prices of all tokens are those of the request's size, cached tokens included. Searches of the provider are added.
+    The prices of all tokens are those of the request's size, cached tokens included. Searches of the provider are added. What the
+    provider says counts at OpenRouter, whose prices depend on the host that answered, and where no price is known.
     """
+    if usage.paid is not None and (model.provider_id == "openrouter" or not has_prices(model)):
+        return usage.paid
     prices = _prices(usage, model)
     reasoning = min(usage.reasoning, usage.output) if prices.reasoning is not None else 0
     for_hour = min(usage.cache_write_hour, usage.cache_write) if prices.cache_write_hour is not None else 0

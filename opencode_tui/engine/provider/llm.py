@@ -10,6 +10,7 @@ that ends without `FinishStep` raises `ProviderError`.
 """
 
 from collections.abc import AsyncGenerator, Sequence
+from decimal import Decimal
 from typing import Any, Literal, Protocol
 
 from msgspec import Struct, field
@@ -21,7 +22,7 @@ class Usage(Struct, frozen=True):
     """Tokens of one call; `input` excludes cached tokens, `output` includes reasoning. 0 when unknown.
 
     `cache_write_hour` is the part of `cache_write` that the cache keeps for an hour; `searches` are the calls of the provider's own
-    web search.
+    web search. `paid` is what the provider says that the call cost, in USD.
     """
 
     input: int = 0
@@ -32,6 +33,7 @@ class Usage(Struct, frozen=True):
     total: int | None = None
     cache_write_hour: int = 0
     searches: int = 0
+    paid: Decimal | None = None
 
 
 class TextStart(Struct, frozen=True):

@@ -90,7 +90,7 @@ def model_choices(choice: Chosen) -> list[Choice]:
 
     def made(name: str, group: str) -> Choice:
         known = names[name]
-        limit = f"{amount(known.limit.context)} tokens" if known.limit.context else ""
+        limit = f"{amount(known.limit.context)} tokens" if known.limit.context else "context unknown"
         title = screen_line(known.name or known.model_id)
         facts = [prices(known), variant_words(known, choice.variant if name == current else None)]
         note = " · ".join(filter(None, facts)) or (screen_line(name) if title != name else "")

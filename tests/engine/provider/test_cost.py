@@ -207,3 +207,29 @@ def test_anthropic_reports_what_is_kept_for_an_hour_and_searches() -> None:
     stream = f"data: {json.dumps(start)}\n\n".encode()
     found = [one.usage for one in AnthropicMessagesDecoder().feed(stream) if isinstance(one, WireUsage)]
     assert (found[-1].cache_write, found[-1].cache_write_hour, found[-1].searches) == (30, 20, 2)
+
+
+@pytest.mark.parametrize(
+    ("reported", "provider", "cost"),
+    [
+        ({"cost": 0.00025}, "openrouter", "0.00025"),
+        ({"cost": 0}, "openrouter", "0"),
+        ({"cost": 0.01, "is_byok": True, "cost_details": {"upstream_inference_cost": 0.2}}, "openrouter", "0.21"),
+        ({"cost": 0.01, "cost_details": {"upstream_inference_cost": 0.2}}, "openrouter", "0.01"),
+        ({"cost": 0.5}, "p", "0.002"),
+        ({"cost": {"total_cost": 0.5}}, "openrouter", "0.002"),
+        ({"cost": -1}, "openrouter", "0.002"),
+        ({"cost": True}, "openrouter", "0.002"),
+        ({"cost": None}, "openrouter", "0.002"),
+        ({}, "openrouter", "0.002"),
+    ],
+)
+def test_openrouter_says_what_a_call_cost(reported: dict[str, object], provider: str, cost: str) -> None:
+    used = read_usage({"prompt_tokens": 1000, "completion_tokens": 500, **reported})
+    model = priced(input=1, output=2, is_known=True).changed(provider_id=provider)
+    assert to_cost(used, model) == Decimal(cost)
+
+
+def test_what_a_provider_says_counts_where_no_price_is_known() -> None:
+    used = read_usage({"prompt_tokens": 1000, "completion_tokens": 500, "cost": 0.5})
+    assert to_cost(used, priced()) == Decimal("0.5")

@@ -3,6 +3,7 @@
 Reads only choice 0. A body without events (a complete response, an error object, a web page) is decoded at its end.
 """
 
+from decimal import Decimal
 from typing import Any
 
 from opencode_tui.engine.provider.decode.delta import (
@@ -41,6 +42,10 @@ FINISH_REASONS: dict[str, FinishReason] = {
     "error": "error",
 }
 _THOUGHT_FIELDS = ("reasoning_content", "reasoning", "reasoning_text")
+
+
+_MOST_PAID = 1e6
+"""USD; what costs more is a provider's error."""
 
 
 class OpenAiChatDecoder:
@@ -209,4 +214,18 @@ def read_usage(usage: JsonObject) -> Usage:
         cache_read=cached,
         cache_write=written,
         total=total or None,
+        paid=_paid(usage),
     )
+
+
+def _paid(usage: JsonObject) -> Decimal | None:
+    """Return what OpenRouter says that a call cost, in USD; with a key of the user's own also what its provider asks.
+
+    Source: https://openrouter.ai/docs/use-cases/usage-accounting
+    """
+    cost = usage.get("cost")
+    own = as_object(usage.get("cost_details")).get("upstream_inference_cost") if usage.get("is_byok") is True else None
+    if isinstance(cost, bool) or not isinstance(cost, int | float) or not 0 <= cost < _MOST_PAID:
+        return None
+    more = own if isinstance(own, int | float) and not isinstance(own, bool) and 0 <= own < _MOST_PAID else 0
+    return Decimal(repr(cost)) + Decimal(repr(more))

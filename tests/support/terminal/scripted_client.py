@@ -178,6 +178,7 @@ class ScriptedClient:
         self.catalog = _Facet(
             agents=agents,
             models=lambda: script.models,
+            refresh_models=[],
             default_model=lambda: (
                 script.models[0].ref if script.models else ModelRef(provider_id="demo", model_id="tour")
             ),

@@ -54,6 +54,8 @@ INERT: list[tuple[Any, list[str], Any]] = [
         ["provider.p.models.m.headers"],
         {"provider": {"p": {"models": {"m": {"reasoning": True}}}}},
     ),
+    ({"models": {"url": "http://x.example", "refresh": True}}, ["models.url", "models.refresh"], {}),
+    ({"models": {"refresh": False}}, [], {"models": {"refresh": False}}),
     ({"disabled_providers": []}, ["disabled_providers"], {}),
     ({"enabled_providers": ["x"]}, ["enabled_providers"], {}),
     ({"permission": "allow"}, ["permission.*"], {}),

@@ -1,5 +1,6 @@
 """The chat with the real engine: what a person does, and what they see."""
 
+import asyncio
 import gc
 import json
 import warnings
@@ -14,8 +15,9 @@ from opencode_tui.tui import start
 from opencode_tui.tui.actions.run import ARMED_MS
 from opencode_tui.tui.chrome.status_line import Pressed
 from opencode_tui.tui.options import StartOptions
+from tests.support.provider.list_server import list_server
 from tests.support.provider.model_script import Answer, Call
-from tests.support.terminal.screen import Page, screen
+from tests.support.terminal.screen import PATIENCE_S, Page, screen
 
 ASKS = {"permission": {"bash": {"*": "ask", "ls *": "allow"}, "edit": "ask"}}
 TOUCH = Call("bash", {"command": "touch made && ls -la", "description": "x"})
@@ -454,6 +456,28 @@ async def test_a_newer_version_is_reported_if_the_settings_ask_for_it(
             await page.send("hello")
             await page.sees("Echo: hello")
             assert await page.world.client.settings.newer_version() == ""
+
+
+@pytest.mark.parametrize("is_opened", [True, False])
+async def test_newer_models_are_listed_when_the_list_is_opened_or_some_time_after_the_start(
+    environ: dict[str, str], folder: Path, monkeypatch: pytest.MonkeyPatch, *, is_opened: bool
+) -> None:
+    del environ["OPENCODE_DISABLE_MODELS_FETCH"]
+    monkeypatch.setenv("NO_PROXY", "*")
+    monkeypatch.setattr(start, "READ_MODELS_S", 3600.0 if is_opened else 0.0)
+    environ["ANTHROPIC_API_KEY"] = "sk-ant-test"
+    with list_server() as lists:
+        async with screen(environ, folder, settings={"models": {"url": f"{lists.url}/api.json"}}) as page:
+            if is_opened:
+                assert lists.requests == []
+            else:
+                async with asyncio.timeout(PATIENCE_S):
+                    while lists.answers != [200]:
+                        await asyncio.sleep(0.02)
+            await page.send("/models")
+            await page.type("fable-9")
+            await page.sees("claude-fable-9")
+            assert lists.answers == [200]
 
 
 async def test_ctrl_c_clears_the_prompt_first_and_quits_with_a_second_press_only(

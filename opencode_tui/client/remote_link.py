@@ -1,5 +1,6 @@
 """The connection to a server: requests that return records, and reported errors as the exceptions of the engine."""
 
+import asyncio
 import json
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -208,6 +209,10 @@ class Link:
 
     def _lost(self, error: httpx.HTTPError, *, reads: bool = False) -> LinkLostError:
         reason = str(error) or type(error).__name__
+        if not self._is_terminal:
+            from opencode_tui.network import explain
+
+            reason = explain(reason, self.url)
         is_repeatable = reads or isinstance(error, httpx.ConnectError | httpx.ConnectTimeout)
         if self._is_terminal:
             words = (
@@ -229,12 +234,16 @@ async def open_link(url: str, *, password: str | None, username: str, directory:
     if base.scheme not in ("http", "https") or not base.host:
         raise OpencodeError(f"{url!r} is not the address of a server; give one like http://127.0.0.1:4096")
     auth = httpx.BasicAuth(username, password) if password else None
-    is_local = base.host in ("localhost", "127.0.0.1", "::1")
+    from opencode_tui.network import client_options, find_route  # only for servers elsewhere
+
+    route = find_route(url)
+    # Plain HTTP needs no certificates, and loading them takes 30 ms.
+    is_plain = base.scheme == "http" and route.proxy is None
+    options = await asyncio.to_thread(client_options, route, needs_certificates=not is_plain)
     async with httpx.AsyncClient(
         base_url=base,
         auth=auth,
-        verify=not is_local or base.scheme == "https",  # loading the certificates takes 30 ms
-        trust_env=not is_local,
+        **options,
         timeout=httpx.Timeout(ANSWER_S, connect=CONNECT_S),
     ) as http:
         yield Link(http, directory)

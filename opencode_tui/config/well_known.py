@@ -85,13 +85,16 @@ async def fetch(url: str) -> Provided:
     import asyncio
     import importlib
 
+    from opencode_tui import network
+
     httpx = await asyncio.to_thread(importlib.import_module, "httpx")  # takes as long as many frames
     address = f"{url}{_PATH}"
     data = bytearray()
+    options = await asyncio.to_thread(lambda: network.client_options(network.find_route(address)))
     try:
         async with (
             asyncio.timeout(FETCH_S),
-            httpx.AsyncClient(timeout=FETCH_S) as http,
+            httpx.AsyncClient(timeout=FETCH_S, **options) as http,
             http.stream("GET", address, headers={"accept": "application/json"}) as answer,
         ):
             if answer.status_code != 200:
@@ -101,7 +104,7 @@ async def fetch(url: str) -> Provided:
                 if len(data) > MAX_BYTES:
                     raise ConfigError(f"{address} is larger than {MAX_BYTES >> 10} KiB; it cannot be used")
     except (httpx.HTTPError, TimeoutError) as error:
-        reason = str(error) or type(error).__name__
+        reason = network.explain(str(error) or type(error).__name__, address)
         raise ConfigError(f"{address} cannot be fetched ({reason}); check the address and the connection") from None
     return _parse(bytes(data), address)
 

@@ -1,5 +1,6 @@
 """`opencode-tui doctor`: check the installation, repair what can be repaired."""
 
+import asyncio
 import os
 import re
 import shutil
@@ -92,12 +93,20 @@ def _listed_by_command() -> list[tuple[str, str]]:
     is_flag=True,
     help="Repair what can be repaired; damaged records are quarantined, not deleted.",
 )
-def doctor(is_fixing: bool) -> int:
+@click.option(
+    "--online",
+    "is_online",
+    is_flag=True,
+    help="Also send each provider with a key its cheapest request.",
+)
+def doctor(is_fixing: bool, is_online: bool) -> int:
     """Check the data folder, the store, keys, git, ripgrep, the sandbox, its caches, settings, models and language servers.
+
+    With --online it also tries the providers that are ready, and says what fails: key, name, proxy, certificate or region.
 
     The exit code is 1 if something is broken, 0 otherwise.
     """
-    return _examine(is_fixing=is_fixing)
+    return _examine(is_fixing=is_fixing, is_online=is_online)
 
 
 Level = Literal["ok", "warning", "error"]
@@ -312,7 +321,7 @@ _SIGNS: dict[Level, tuple[str, Token]] = {"ok": ("✓", "success"), "warning": (
 _TEXT_AT = 12
 
 
-def _examine(*, is_fixing: bool) -> int:
+def _examine(*, is_fixing: bool, is_online: bool) -> int:
     """Run all checks and print them to stdout; return 1 if one fails, else 0."""
     paths = find_paths(os.environ)
     style = style_of(sys.stdout, os.environ)
@@ -328,6 +337,7 @@ def _examine(*, is_fixing: bool) -> int:
         _check_settings,
         _check_models,
         _check_languages,
+        *([_check_providers] if is_online else []),
     ]
     levels: list[Level] = []
     for run in checks:
@@ -358,6 +368,25 @@ def _check_models() -> Check:
     if default == "demo/tour" and count == 1:
         return Check("models", "warning", "only the demo model; add a key with `opencode-tui auth login PROVIDER`")
     return Check("models", "ok", f"{default} (default), {count} in total")
+
+
+def _check_providers() -> Check:
+    """Return which providers answer, each tried with its cheapest request; the proxies and certificates in force."""
+
+    async def work(client: Client) -> list[tuple[str, str]]:
+        ready = [one.id for one in await client.catalog.providers(only_ready=True) if one.id != "demo"]
+        return list(zip(ready, await asyncio.gather(*map(client.catalog.try_provider, ready)), strict=True))
+
+    try:
+        tried = with_client(work)
+    except OpencodeError as error:
+        return Check("online", "error", f"cannot try providers: {error}")
+    details: list[tuple[Level, str]] = [("error", why) if why else ("ok", f"{name} answers") for name, why in tried]
+    names = ("HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE")
+    names += (*map(str.lower, names[:3]), "NODE_EXTRA_CA_CERTS")
+    used = [name for name in names if os.environ.get(name)]
+    words = f"; in force: {', '.join(used)}" if used else ""
+    return Check("online", worst(level for level, _ in details), f"{plural(len(tried), 'provider')}{words}", details)
 
 
 _IDLE = ("ready", "stopped")

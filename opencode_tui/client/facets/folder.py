@@ -128,6 +128,10 @@ class CatalogFacet(Protocol):
         """Return every known provider, or those that are ready to be used."""
         ...
 
+    async def try_provider(self, provider_id: str) -> str:
+        """Return what keeps a provider from being used, empty if nothing does; sends its cheapest request."""
+        ...
+
     async def commands(self) -> Sequence[CommandSummary]:
         """Return the slash commands."""
         ...

@@ -110,6 +110,9 @@ class _Catalog:
         found = await asyncio.to_thread(self._instance.folder.catalog.providers, only_ready=only_ready)
         return [provider.changed(base_url=redact_address(provider.base_url)) for provider in found]
 
+    async def try_provider(self, provider_id: str) -> str:
+        return await self._instance.folder.providers.try_provider(provider_id)
+
     async def commands(self) -> Sequence[CommandSummary]:
         return self._instance.folder.commands.all()
 

@@ -133,6 +133,9 @@ class _Catalog(RemoteFacet):
         facts = await self._link.records(f"{OWN}/provider", ProviderFacts, {"only_ready": only_ready})
         return [fact.whole() for fact in facts]
 
+    async def try_provider(self, provider_id: str) -> str:
+        return await self._link.value("POST", f"{OWN}/provider/{quote(provider_id, safe='')}/try")
+
     async def commands(self) -> Sequence[CommandSummary]:
         return await self._link.records("/command", CommandSummary)
 

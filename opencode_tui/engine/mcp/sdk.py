@@ -3,6 +3,7 @@
 It is imported on a thread, when the first server starts. What it returns are the protocol's JSON objects.
 """
 
+import asyncio
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
@@ -31,7 +32,7 @@ from opencode_tui.engine.mcp.lists import (
     clean_list,
 )
 from opencode_tui.engine.mcp.process import ServerProcess
-from opencode_tui.engine.mcp.sdk_oauth import TokenAuth, tls_context
+from opencode_tui.engine.mcp.sdk_oauth import TokenAuth, client_options
 from opencode_tui.schema.record import JsonObject
 
 Progress = Callable[[float, float | None, str | None], Awaitable[None]]
@@ -164,6 +165,7 @@ async def connect_remote(
     Raises McpError, McpSignInError for one that refuses without a sign-in, ConnectionLost. Without `sign_in` there is no sign-in.
     """
     statuses: list[int] = []
+    options = await asyncio.to_thread(client_options, address.url)
 
     async def record(response: httpx2.Response) -> None:
         statuses.append(response.status_code)
@@ -177,7 +179,7 @@ async def connect_remote(
             auth=sign_in,
             timeout=httpx2.Timeout(_HTTP_TIMEOUT_S, read=_READ_TIMEOUT_S),
             event_hooks={"response": [record]},
-            verify=tls_context(),
+            **options,
         )
 
     async with AsyncExitStack() as stack:

@@ -27,6 +27,7 @@ from mcp.client.auth.utils import extract_field_from_www_auth, is_valid_client_m
 from mcp.shared.auth import OAuthClientInformationFull, OAuthClientMetadata, OAuthToken
 from pydantic import AnyUrl, ValidationError
 
+from opencode_tui import network
 from opencode_tui.engine.mcp.callback import Redirected
 from opencode_tui.engine.mcp.credentials import (
     LONGEST_REFRESH_MS,
@@ -294,12 +295,13 @@ class _StoredTokens:
         if details.resource is not None:
             form["resource"] = details.resource
         form, headers = context.prepare_token_auth(form, {})
-        async with _plain_client() as http:
+        async with _plain_client(details.token_endpoint) as http:
             try:
                 response = await http.post(details.token_endpoint, data=form, headers=headers)
             except httpx2.HTTPError as error:
+                reason = network.explain(str(error), details.token_endpoint)
                 raise ConnectionLost(
-                    f"its token cannot be refreshed: {_host(details.token_endpoint)}: {error}"
+                    f"its token cannot be refreshed: {_host(details.token_endpoint)}: {reason}"
                 ) from None
         if response.status_code >= 500 or response.status_code == 429:
             raise McpError(f"its token cannot be refreshed now: {_describe(response)}; try again later")
@@ -410,37 +412,54 @@ async def _drive(provider: OAuthClientProvider, terms: SignInTerms, challenge: s
     answer = httpx2.Response(401, headers={"WWW-Authenticate": challenge}, request=request)
     flow = provider.async_auth_flow(request)
     last: httpx2.Response | None = None
-    async with _plain_client() as http:
-        try:
-            await anext(flow)
-            while (outgoing := await flow.asend(answer)) is not request:
-                check_address(terms, str(outgoing.url))
+    try:
+        await anext(flow)
+        while (outgoing := await flow.asend(answer)) is not request:
+            check_address(terms, str(outgoing.url))
+            async with _plain_client(str(outgoing.url)) as http:  # each address may need another proxy, or none
                 last = answer = await http.send(outgoing)
-        except OAuthRegistrationError as error:
-            why = f": {_describe(last)}" if last is not None and last.status_code >= 400 else f": {_short(error)}"
-            raise McpRegistrationError(
-                f"it does not register this program by itself{why}; give `oauth.clientId` in the settings of mcp.{terms.name}"
-            ) from None
-        except (OAuthTokenError, ValidationError):
-            raise McpError(f"{_describe(last)}; try again") from None
-        except OAuthFlowError as error:
-            raise McpError(_short(error)) from None
-        except httpx2.HTTPError as error:
-            raise ConnectionLost(
-                f"{_host(str(error.request.url))}, where one signs in, cannot be reached: {error}"
-            ) from None
-        finally:
-            await flow.aclose()
+    except OAuthRegistrationError as error:
+        why = f": {_describe(last)}" if last is not None and last.status_code >= 400 else f": {_short(error)}"
+        raise McpRegistrationError(
+            f"it does not register this program by itself{why}; give `oauth.clientId` in the settings of mcp.{terms.name}"
+        ) from None
+    except (OAuthTokenError, ValidationError):
+        raise McpError(f"{_describe(last)}; try again") from None
+    except OAuthFlowError as error:
+        raise McpError(_short(error)) from None
+    except httpx2.HTTPError as error:
+        address = str(error.request.url)
+        raise ConnectionLost(
+            f"{_host(address)}, where one signs in, cannot be reached: {network.explain(str(error), address)}"
+        ) from None
+    finally:
+        await flow.aclose()
 
 
-def _plain_client() -> httpx2.AsyncClient:
-    """Return a client without the headers of the settings, which are for the MCP server only; it follows no redirects."""
-    return httpx2.AsyncClient(timeout=_TIMEOUT_S, verify=tls_context())
+def _plain_client(url: str) -> httpx2.AsyncClient:
+    """Return a client without the headers of the settings, which are for the MCP server only; it follows no redirects.
+
+    `url` decides about the proxy. Raises McpError.
+    """
+    return httpx2.AsyncClient(timeout=_TIMEOUT_S, **client_options(url))
+
+
+def client_options(url: str) -> dict[str, Any]:
+    """Return the TLS settings and the proxy of a client for an address. Blocks at first. Raises McpError."""
+    try:
+        proxy = network.find_route(url).proxy
+        return {"verify": tls_context(), "trust_env": False, "proxy": proxy}
+    except ConfigError as error:
+        raise McpError(str(error)) from None
+
+
+def tls_context() -> ssl.SSLContext:
+    """Return the TLS settings of all connections to servers and their sign-ins. Blocks at first: loads the certificates."""
+    return network.tls_context() if network.certificate_words() else _system_context()
 
 
 @cache
-def tls_context() -> ssl.SSLContext:
-    """Return the TLS settings of all connections to servers and their sign-ins. Blocks at first: loads the certificates."""
+def _system_context() -> ssl.SSLContext:
     return httpx2.create_ssl_context()
 
 

@@ -387,7 +387,12 @@ class McpServer:
             process = self._process
             if process is not None and await process.wait_exit(0.2):
                 raise McpError(f"it {process.exit_text} while it started") from None
-            raise McpError(f"it cannot be reached: {lost}") from None
+            reason = str(lost)
+            if not isinstance(self.entry, McpLocalSettings):
+                from opencode_tui import network  # the SDK has imported it
+
+                reason = network.explain(reason, self.entry.url)
+            raise McpError(f"it cannot be reached: {reason}") from None
 
     def _find_program(self, entry: McpLocalSettings) -> tuple[list[str], Path, dict[str, str]]:
         """Return the command, the folder and the environment of a local server. Raises McpError. Blocks.

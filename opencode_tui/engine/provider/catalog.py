@@ -164,6 +164,15 @@ class Catalog(Struct, frozen=True):
             return default
         return DefaultModel(ModelRef(provider_id=ref.provider_id, model_id=other), default.source, ref)
 
+    def trial_model(self, provider_id: str) -> Model:
+        """Return the model with which a provider is tried: the default one if it is of it. Raises ModelNotFoundError."""
+        chosen = self.default_model()
+        if chosen.provider_id == provider_id:
+            return self.resolve(chosen)
+        provider = self._provider(provider_id)
+        model_id = provider.preferred_model() if provider else None
+        return self.resolve(ModelRef(provider_id=provider_id, model_id=model_id or "*"))
+
     def small_model(self, ref: ModelRef) -> ModelRef:
         """Return the model for titles with `ref`: that of the settings, else a cheap one of the same provider, else `ref`."""
         if self.settings.small_model:

@@ -24,8 +24,8 @@ from opencode_tui.engine.provider.error import plain
 from opencode_tui.engine.provider.inflate import unpacker
 from opencode_tui.engine.provider.llm import LlmRequest, StreamEvent
 from opencode_tui.engine.provider.normalize import WireFormat, closing_events, new_normalizer
-from opencode_tui.engine.provider.provider import ENVIRONMENT_PROXY, Endpoint
-from opencode_tui.schema.error import ProviderError
+from opencode_tui.engine.provider.provider import Endpoint
+from opencode_tui.schema.error import ConfigError, ProviderError
 from opencode_tui.schema.ids import Clock, system_clock
 from opencode_tui.schema.model import Adapter
 
@@ -93,6 +93,14 @@ class HttpProvider:
                     return
                 yield chunk
 
+    async def get(self, path: str) -> AsyncGenerator[bytes]:
+        """Yield the bytes of the response to a GET, as `post` does."""
+        client = await self._open()
+        url = self._endpoint.base_url.rstrip("/") + path
+        async with aclosing(self._received(client, url, b"", {"accept": "application/json"}, method="GET")) as chunks:
+            async for chunk in chunks:
+                yield chunk
+
     async def close(self) -> None:
         """Close all connections; safe to call twice."""
         client, self._client = self._client, None
@@ -106,11 +114,14 @@ class HttpProvider:
     async def _open(self) -> "httpx.AsyncClient":
         async with self._opening:
             if self._client is None:
-                self._client = await asyncio.to_thread(_make_client, self._endpoint)
+                try:
+                    self._client = await asyncio.to_thread(_make_client, self._endpoint)
+                except ConfigError as error:
+                    raise plain.wrong_network(self._provider_id, str(error)) from None
             return self._client
 
     async def _received(
-        self, client: "httpx.AsyncClient", url: str, body: bytes, headers: Mapping[str, str]
+        self, client: "httpx.AsyncClient", url: str, body: bytes, headers: Mapping[str, str], *, method: str = "POST"
     ) -> AsyncGenerator[bytes]:
         import httpx  # already imported by `_open`; not at module level, because most commands do not need it
 
@@ -118,7 +129,7 @@ class HttpProvider:
         try:
             for _ in range(_MAX_REDIRECTS + 1):
                 sent = {**self._headers, **headers}
-                async with client.stream("POST", url, content=body, headers=sent) as response:
+                async with client.stream(method, url, content=body, headers=sent) as response:
                     if response.has_redirect_location:
                         url = self._redirected(url, response)
                         continue
@@ -130,8 +141,9 @@ class HttpProvider:
                     return
             raise plain.invalid_response(self._provider_id, "too many redirects")
         except httpx.ConnectTimeout as error:
-            raise plain.timed_out(
-                self._provider_id, f"no connection to {plain.host(url)} within {_CONNECT_TIMEOUT_S:g} s"
+            detail = f"no connection within {_CONNECT_TIMEOUT_S:g} s"
+            raise plain.no_connection(
+                self._provider_id, url, detail, proxy=self._endpoint.proxy, kind="timeout"
             ) from error
         except httpx.TimeoutException as error:
             seconds = self._endpoint.chunk_timeout_ms / 1000
@@ -144,7 +156,7 @@ class HttpProvider:
                 raise plain.truncated(
                     self._provider_id, f"the connection to {plain.host(url)} was lost ({detail})"
                 ) from error
-            raise plain.unreachable(self._provider_id, f"cannot reach {plain.host(url)} ({detail})") from error
+            raise plain.no_connection(self._provider_id, url, detail, proxy=self._endpoint.proxy) from error
 
     def _redirected(self, url: str, response: "httpx.Response") -> str:
         """Return the target of a redirect that keeps the request and the server. Raises ProviderError for all others."""
@@ -202,12 +214,13 @@ def _make_client(endpoint: Endpoint) -> "httpx.AsyncClient":
         sys.modules.setdefault(unused, None)  # pyright: ignore[reportArgumentType] - None keeps a module from being imported
     import httpx  # the only import of httpx that loads it
 
-    uses_environment = endpoint.proxy == ENVIRONMENT_PROXY
+    from opencode_tui.network import client_options  # only with the first request
+
+    route = plain.route_to(endpoint.base_url, endpoint.provider_id, endpoint.proxy)
+    # Plain HTTP needs no certificates, and loading them takes most of the time.
+    needs_none = route.proxy is None and endpoint.base_url.startswith("http://")
     return httpx.AsyncClient(
-        # Plain HTTP needs no certificates, and loading them takes most of the time.
-        verify=uses_environment or endpoint.proxy is not None or not endpoint.base_url.startswith("http://"),
-        proxy=None if uses_environment else endpoint.proxy,
-        trust_env=uses_environment,
+        **client_options(route, needs_certificates=not needs_none),
         follow_redirects=False,
         timeout=httpx.Timeout(
             connect=_CONNECT_TIMEOUT_S, read=endpoint.chunk_timeout_ms / 1000, write=_WRITE_TIMEOUT_S, pool=None

@@ -15,7 +15,7 @@ import os
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
@@ -41,12 +41,15 @@ Chunk = dict[str, Any]
 Command = dict[str, Any]
 _redirects: ContextVar[list[str]] = ContextVar("redirects")
 """The targets of the redirects that answered the present call: the exceptions of litellm do not all carry them."""
+_failures: ContextVar[list[str]] = ContextVar("failures")
+"""Why connections of the present call failed."""
 
 
 def main(input_fd: int, output_fd: int) -> None:
     """Serve until the input ends."""
     own_process.erase_keys()
     os.environ.update(_ENVIRONMENT)
+    _trust_extra()
     inbox = _Inbox(input_fd)
     inbox.start()
     import litellm  # takes seconds; the inbox must listen before
@@ -57,6 +60,24 @@ def main(input_fd: int, output_fd: int) -> None:
     litellm.num_retries = 0
     litellm.callbacks = []
     asyncio.run(_Server(output_fd, litellm.acompletion).serve(inbox))
+
+
+def _trust_extra() -> None:
+    """Make every TLS context of this process trust the certificates of NODE_EXTRA_CA_CERTS too."""
+    extra = os.environ.get("NODE_EXTRA_CA_CERTS")
+    if not extra:
+        return
+    import ssl
+
+    create = ssl.create_default_context
+
+    def create_with_extra(*given: Any, **named: Any) -> ssl.SSLContext:
+        context = create(*given, **named)
+        with contextlib.suppress(OSError, ssl.SSLError):  # the request that fails for it reports the variable
+            context.load_verify_locations(cafile=extra)
+        return context
+
+    setattr(ssl, "create_default_context", create_with_extra)  # noqa: B010 - as `_refuse_redirects`
 
 
 def _discard_output() -> None:
@@ -79,14 +100,38 @@ def _refuse_redirects() -> None:
 
     def send_once(client: httpx.Client, request: httpx.Request, **options: Any) -> httpx.Response:
         once: Command = {**options, "follow_redirects": False}
-        return _record_redirect(send(client, request, **once))
+        with _recorded_failure():
+            return _record_redirect(send(client, request, **once))
 
     async def send_once_async(client: httpx.AsyncClient, request: httpx.Request, **options: Any) -> httpx.Response:
         once: Command = {**options, "follow_redirects": False}
-        return _record_redirect(await send_async(client, request, **once))
+        with _recorded_failure():
+            return _record_redirect(await send_async(client, request, **once))
 
     setattr(httpx.Client, "send", send_once)  # noqa: B010 - a library's method has no other way to be replaced
     setattr(httpx.AsyncClient, "send", send_once_async)  # noqa: B010 - as above
+
+
+@contextlib.contextmanager
+def _recorded_failure() -> Generator[None]:
+    """Record why no connection was made: litellm reports it as a failure of the server, without the reason."""
+    import httpx  # litellm has imported it
+
+    try:
+        yield
+    except httpx.RequestError as error:
+        # litellm's transport raises the two bases for certificates and for proxies that refuse (its AIOHTTP_EXC_MAP).
+        made_none = (
+            httpx.ConnectError,
+            httpx.ConnectTimeout,
+            httpx.ProxyError,
+            httpx.ProtocolError,
+            httpx.RequestError,
+        )
+        failures = _failures.get(None)
+        if failures is not None and type(error) in made_none:
+            failures.append(str(error) or type(error).__name__)
+        raise
 
 
 def _record_redirect(response: "httpx.Response") -> "httpx.Response":
@@ -170,6 +215,8 @@ class _Server:
         stream: Any = None
         redirects: list[str] = []
         _redirects.set(redirects)
+        failures: list[str] = []
+        _failures.set(failures)
         try:
             stream = await self._complete(**call)
             async for chunk in stream:
@@ -179,7 +226,8 @@ class _Server:
         except Exception as error:  # noqa: BLE001 - whatever a provider's code raises is data for the parent, not the end of the child
             self._flush(identifier)
             redirect = {"redirect": redirects[-1]} if redirects else {}
-            self._write({"op": "failed", "id": identifier, **_described(error), **redirect})
+            unreachable = {"unreachable": failures[-1]} if failures else {}
+            self._write({"op": "failed", "id": identifier, **_described(error), **redirect, **unreachable})
         finally:
             self._tasks.pop(identifier, None)
             self._pending.pop(identifier, None)

@@ -13,6 +13,7 @@ from collections.abc import AsyncGenerator, Sequence
 from pathlib import Path
 from typing import IO
 
+from opencode_tui.config.redact import redact_text
 from opencode_tui.engine.provider.decode import openai_request
 from opencode_tui.engine.provider.decode.delta import ProtocolError, WireDelta
 from opencode_tui.engine.provider.decode.openai_chat import OpenAiChatDecoder
@@ -43,6 +44,9 @@ sys.path.append(sys.argv[1])
 from opencode_tui.engine.provider.litellm_child import main
 main(int(sys.argv[2]), int(sys.argv[3]))"""
 _PACKAGE_ROOT = Path(__file__).resolve().parents[3]
+
+_MAX_REASON = 400
+_LOOPBACK = "localhost,127.0.0.1,::1"
 
 _Message = JsonObject
 _GONE: _Message = {"op": "gone"}
@@ -180,7 +184,7 @@ async def _start_child(log: Path | None) -> _Child:
             pass_fds=(command_out, answer_in),
             start_new_session=True,
             cwd="/",
-            env=python_environ(os.environ),
+            env=_child_environ(),
         )
     except BaseException:
         os.close(command_in)
@@ -198,6 +202,17 @@ async def _start_child(log: Path | None) -> _Child:
         asyncio.streams.FlowControlMixin, os.fdopen(command_in, "wb", 0)
     )
     return _Child(process, reader, asyncio.StreamWriter(transport, protocol, None, loop))
+
+
+def _child_environ() -> dict[str, str]:
+    """Return the environment of the child: litellm and its libraries know some variables of proxies and certificates only."""
+    environ = dict(python_environ(os.environ))
+    environ["NO_PROXY"] = ",".join(filter(None, (environ.get("no_proxy") or environ.get("NO_PROXY"), _LOOPBACK)))
+    environ.pop("no_proxy", None)
+    certificates = environ.get("SSL_CERT_FILE") or environ.get("REQUESTS_CA_BUNDLE")
+    return (
+        environ if not certificates else {**environ, "SSL_CERT_FILE": certificates, "REQUESTS_CA_BUNDLE": certificates}
+    )
 
 
 def _open_log(log: Path | None) -> IO[bytes] | None:
@@ -297,6 +312,10 @@ class LitellmLlm:
             return plain.unreachable(
                 self._endpoint.provider_id, "litellm's process exited in the middle of the response"
             )
+        if reason := as_text(message.get("unreachable")):
+            detail = redact_text(" ".join(reason.split()), self._secrets)[:_MAX_REASON]
+            address = self._endpoint.base_url or f"https://{self._endpoint.provider_id}"
+            return plain.no_connection(self._endpoint.provider_id, address, detail, proxy=None)
         if target := as_text(message.get("redirect")):
             return plain.redirected(self._endpoint.provider_id, self._endpoint.base_url, target)
         reported = Reported(

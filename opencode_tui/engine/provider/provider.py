@@ -21,9 +21,6 @@ from opencode_tui.schema.record import JsonObject
 DEFAULT_CHUNK_TIMEOUT_MS = 300_000
 """Milliseconds without a byte after which a stream counts as dead."""
 
-ENVIRONMENT_PROXY = "environment"
-"""The proxy setting for HTTPS_PROXY, NO_PROXY and SSL_CERT_FILE of the environment."""
-
 
 class Endpoint(Struct, frozen=True):
     """A provider's address and credentials; times are milliseconds, `timeout_ms` None means no limit for the whole request.
@@ -38,7 +35,7 @@ class Endpoint(Struct, frozen=True):
     timeout_ms: int | None = None
     chunk_timeout_ms: int = DEFAULT_CHUNK_TIMEOUT_MS
     proxy: str | None = None
-    """A proxy's URL, or `ENVIRONMENT_PROXY`; None asks the provider directly."""
+    """A proxy's URL, an empty text to use none; None means the variables of the environment (`network.py`)."""
     key_setting: str = ""
     """The setting that the key is from, which comes before a stored key; empty for a key from elsewhere."""
 
@@ -210,7 +207,7 @@ class Provider:
 
     def _proxy(self) -> str | None:
         asked = self._options.get("proxy")
-        return ENVIRONMENT_PROXY if asked is True else as_text(asked) or None
+        return "" if asked is False else as_text(asked) or None
 
     def _key(self) -> str | None:
         own = as_text(self._options.get("apiKey")) or self._stored_key()

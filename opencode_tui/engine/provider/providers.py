@@ -7,6 +7,7 @@ from opencode_tui.engine.provider.catalog import Catalog
 from opencode_tui.engine.provider.llm import Llm
 from opencode_tui.engine.provider.provider import Endpoint
 from opencode_tui.engine.provider.spending import MeteredLlm, Spending
+from opencode_tui.schema.error import ModelNotFoundError, ProviderError
 from opencode_tui.schema.ids import Clock, system_clock
 from opencode_tui.schema.model import Adapter, Model
 
@@ -49,6 +50,21 @@ class Providers:
             llm = MeteredLlm(llm, self._spending)
         self._open[place] = endpoint, llm
         return llm
+
+    async def try_provider(self, provider_id: str) -> str:
+        """Return what keeps a provider from being used (key, name, proxy, certificate, region), empty if nothing does.
+
+        Sends its cheapest request, only when the user asks for it.
+        """
+        from opencode_tui.engine.provider.trial import try_asking, try_listing  # only when asked for
+
+        try:
+            chosen = self._catalog.trial_model(provider_id)
+            if chosen.adapter in ("litellm", "demo"):
+                return await try_asking(self.llm(chosen), chosen)
+            return await try_listing(self._catalog.endpoint(provider_id), chosen)
+        except (ModelNotFoundError, ProviderError) as error:
+            return str(error)
 
     async def close(self) -> None:
         """Close all connections and end the child process; safe to call twice."""

@@ -1,5 +1,6 @@
 """The protocol of a share server, as OpenCode speaks it. Source: reference, section 36."""
 
+import asyncio
 import json
 import re
 from collections.abc import Sequence
@@ -8,8 +9,9 @@ from urllib.parse import urlsplit
 
 import httpx
 
+from opencode_tui import network
 from opencode_tui.engine.share.record import ShareRecord
-from opencode_tui.schema.error import OpencodeError
+from opencode_tui.schema.error import ConfigError, OpencodeError
 from opencode_tui.schema.json_text import load_json
 from opencode_tui.schema.record import JsonObject
 
@@ -78,12 +80,13 @@ class ShareServer:
     async def _send(self, method: str, path: str, body: JsonObject | bytes) -> JsonObject:
         data = body if isinstance(body, bytes) else json.dumps(body).encode()
         try:
-            async with self._client().stream(
+            client = await self._client()
+            async with client.stream(
                 method, self.base + path, content=data, headers={"content-type": "application/json"}
             ) as answer:
                 received = await _read(answer)
         except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
-            reason = str(error) or type(error).__name__
+            reason = network.explain(str(error) or type(error).__name__, self.base)
             raise ShareServerError(f"the share server {self.name} cannot be reached ({reason})") from error
         status = answer.status_code
         if status >= 300:
@@ -99,10 +102,14 @@ class ShareServer:
             found = {}
         return cast("JsonObject", found) if isinstance(found, dict) else {}
 
-    def _client(self) -> httpx.AsyncClient:
+    async def _client(self) -> httpx.AsyncClient:
         if self._http is None:
             timeout = httpx.Timeout(ANSWER_S, connect=CONNECT_S)
-            self._http = httpx.AsyncClient(timeout=timeout, follow_redirects=False)
+            try:
+                options = await asyncio.to_thread(lambda: network.client_options(network.find_route(self.base)))
+            except ConfigError as error:
+                raise ShareServerError(f"the share server {self.name} cannot be reached: {error}") from None
+            self._http = httpx.AsyncClient(timeout=timeout, follow_redirects=False, **options)
         return self._http
 
 

@@ -10,7 +10,7 @@ import pytest
 from opencode_tui.engine.provider.catalog import DEMO, Catalog, CatalogSettings, DefaultModel
 from opencode_tui.engine.provider.known_provider import KNOWN
 from opencode_tui.engine.provider.model_table import ModelTable
-from opencode_tui.engine.provider.provider import ENVIRONMENT_PROXY, Endpoint
+from opencode_tui.engine.provider.provider import Endpoint
 from opencode_tui.schema.error import AuthError, ModelNotFoundError, ProviderError
 from opencode_tui.schema.model import Cost, Limit, ModelRef, parse_model_ref
 from tests.support.provider.model_server import provider_config
@@ -396,7 +396,7 @@ def test_a_provider_without_an_address_is_named_and_never_chosen(
 
 def test_times_and_proxies_are_read_as_opencode_writes_them() -> None:
     options = {"baseURL": "http://h/v1", "timeout": False, "chunkTimeout": 3000, "proxy": True, "headers": {"X": "y"}}
-    expected = Endpoint("mine", "http://h/v1", None, {"X": "y"}, None, 3000, ENVIRONMENT_PROXY)
+    expected = Endpoint("mine", "http://h/v1", None, {"X": "y"}, None, 3000, None)
     assert catalog(provider={"mine": {"options": options}}).endpoint("mine") == expected
     slow = catalog(provider={"mine": {"options": {"baseURL": "http://h/v1", "timeout": 8000}}}).endpoint("mine")
     assert (slow.timeout_ms, slow.chunk_timeout_ms) == (8000, 300_000)

@@ -3,12 +3,16 @@
 The text of each is one line, what happened and then the remedy.
 """
 
+from typing import TYPE_CHECKING
 from urllib.parse import urljoin, urlsplit
 
 from msgspec.structs import replace
 
 from opencode_tui.engine.provider.error.remedy import remedy_for
 from opencode_tui.schema.error import AuthError, Failure, ProviderError, with_remedy
+
+if TYPE_CHECKING:
+    from opencode_tui.network import Route
 
 
 def truncated(provider_id: str, detail: str = "the response was cut off") -> ProviderError:
@@ -21,6 +25,45 @@ def truncated(provider_id: str, detail: str = "the response was cut off") -> Pro
 def unreachable(provider_id: str, detail: str) -> ProviderError:
     """Return the error for a connection that failed or was lost."""
     return _plain(provider_id, detail, kind="network", is_retryable=True)
+
+
+def no_connection(
+    provider_id: str, url: str, reason: str, *, proxy: str | None, kind: str = "network"
+) -> ProviderError:
+    """Return the error for an address that no connection leads to, with the proxy or the certificates in force.
+
+    `proxy` is that of the endpoint. Only what may pass is tried again: a certificate that is not accepted stays so.
+    """
+    from opencode_tui import network  # only for failed calls
+
+    place = f"{provider_id}: cannot reach {host(url)}"
+    if network.is_certificate_error(reason):
+        text = with_remedy(f"{place}: its certificate is not accepted ({reason})", network.certificate_remedy())
+        return ProviderError(text, provider_id=provider_id, failure=Failure(kind="network"))
+    route = route_to(url, provider_id, proxy)
+    needs_login = route.proxy is not None and reason.startswith("407")
+    remedy = remedy_for("proxy" if needs_login else kind, provider_id).replace(
+        "HTTPS_PROXY", route.source or "HTTPS_PROXY"
+    )
+    failure = Failure(kind=kind, retryable=not needs_login)
+    text = with_remedy(f"{place}{route.words} ({reason})", remedy if needs_login else route.remedy or remedy)
+    return ProviderError(text, provider_id=provider_id, failure=failure)
+
+
+def wrong_network(provider_id: str, problem: str) -> ProviderError:
+    """Return the error for a variable with a proxy or certificates that cannot be used; `problem` has the remedy."""
+    return ProviderError(f"{provider_id}: {problem}", provider_id=provider_id, failure=Failure(kind="network"))
+
+
+def route_to(url: str, provider_id: str, proxy: str | None) -> "Route":
+    """Return how the requests of a provider leave. Raises ConfigError."""
+    from opencode_tui import network  # only with the first request
+
+    return network.find_route(url, proxy=proxy, source=_setting(provider_id))
+
+
+def _setting(provider_id: str) -> str:
+    return f"provider.{provider_id}.options.proxy"
 
 
 def timed_out(provider_id: str, detail: str) -> ProviderError:

@@ -14,6 +14,7 @@ from opencode_tui.config.sources.project_file import RULES_FILES, PatternSearch,
 from opencode_tui.engine.session.records.store import SessionStore
 from opencode_tui.engine.session.request.history import filter_compacted
 from opencode_tui.engine.tool.tool import ToolContext
+from opencode_tui.schema.error import ConfigError
 from opencode_tui.schema.hidden_text import show_hidden
 from opencode_tui.schema.session.part import ToolPart
 from opencode_tui.schema.session.tool_state import ToolStateCompleted
@@ -204,10 +205,13 @@ class RemoteInstructions:
 async def _fetch(address: str) -> str | None:
     import httpx  # only for settings with addresses
 
+    from opencode_tui import network
+
     try:
+        options = await asyncio.to_thread(lambda: network.client_options(network.find_route(address)))
         async with (
             asyncio.timeout(TIMEOUT_S),
-            httpx.AsyncClient(follow_redirects=True, trust_env=False) as client,
+            httpx.AsyncClient(follow_redirects=True, **options) as client,
             # uncompressed: a few bytes of a compressed text can fill the memory
             client.stream("GET", address, headers={"Accept-Encoding": "identity"}) as answer,
         ):
@@ -217,6 +221,6 @@ async def _fetch(address: str) -> str | None:
                 data += chunk
                 if len(data) > MAX_BYTES:
                     break
-    except (TimeoutError, httpx.HTTPError, httpx.InvalidURL):
+    except (TimeoutError, ConfigError, httpx.HTTPError, httpx.InvalidURL):
         return None
     return show_hidden(data[:MAX_BYTES].decode("utf-8", "replace").strip())

@@ -12,18 +12,17 @@ import zlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urljoin, urlsplit
-from urllib.request import getproxies, proxy_bypass
 
 from msgspec import Struct
 from pydantic import Field
 
-from opencode_tui import __version__
+from opencode_tui import __version__, network
 from opencode_tui.engine.permission.decision import Query, open_patterns
 from opencode_tui.engine.provider.inflate import unpacker
 from opencode_tui.engine.sandbox.address import is_local_address, read_address, resolve
 from opencode_tui.engine.tool.tool import Parameters, ToolContext, ToolResult, read_description
 from opencode_tui.programs import python_command, python_environ
-from opencode_tui.schema.error import ToolError
+from opencode_tui.schema.error import ConfigError, ToolError
 
 if TYPE_CHECKING:
     import httpx
@@ -98,23 +97,33 @@ async def _fetch(arguments: WebfetchParameters, context: ToolContext) -> _Page:
         "Accept": _ACCEPT[arguments.format],
         "Accept-Encoding": "gzip, deflate",
     }
-    client = await asyncio.to_thread(httpx.AsyncClient, headers=headers, timeout=None)
-    async with client:
-        for _ in range(_REDIRECTS):
-            metadata = arguments.model_dump(exclude_none=True) if not origin else {"url": url, "redirectedFrom": origin}
-            try:
-                addresses = await _permit(url, context, metadata, approved, seconds=seconds)
-                async with asyncio.timeout(seconds):
-                    found = await _request(client, url, addresses)
-            except TimeoutError as error:
-                raise ToolError(f"{url} took longer than {seconds:g} s; try again with a longer timeout") from error
-            except (httpx.HTTPError, httpx.InvalidURL, OSError, ValueError) as error:
-                raise ToolError(f"{url} could not be fetched: {_first_line(error)}; check the address") from error
-            if isinstance(found, _Page):
-                return found
-            check_url(found.url)
-            url, origin = found.url, url
+    for _ in range(_REDIRECTS):
+        metadata = arguments.model_dump(exclude_none=True) if not origin else {"url": url, "redirectedFrom": origin}
+        try:
+            addresses = await _permit(url, context, metadata, approved, seconds=seconds)
+            client = await asyncio.to_thread(_make_client, url, headers)
+            async with asyncio.timeout(seconds), client:
+                found = await _request(client, url, addresses)
+        except TimeoutError as error:
+            raise ToolError(f"{url} took longer than {seconds:g} s; try again with a longer timeout") from error
+        except ConfigError as error:
+            raise ToolError(f"{url} could not be fetched: {error}") from error
+        except (httpx.HTTPError, httpx.InvalidURL, OSError, ValueError) as error:
+            reason = network.explain(_first_line(error), url)
+            remedy = "" if isinstance(error, httpx.TransportError) and "; " in reason else "; check the address"
+            raise ToolError(f"{url} could not be fetched: {reason}{remedy}") from error
+        if isinstance(found, _Page):
+            return found
+        check_url(found.url)
+        url, origin = found.url, url
     raise ToolError(f"{arguments.url} redirects more than {_REDIRECTS} times; check the address")
+
+
+def _make_client(url: str, headers: dict[str, str]) -> "httpx.AsyncClient":
+    """Return a client for one address, which decides about the proxy. Blocks: loads the certificates. Raises ConfigError."""
+    import httpx  # already imported by the caller
+
+    return httpx.AsyncClient(headers=headers, timeout=None, **network.client_options(network.find_route(url)))
 
 
 async def _permit(
@@ -131,7 +140,7 @@ async def _permit(
     else:
         await context.ask.query(_query(url, metadata, is_local=is_local))
     addresses: Sequence[str] = ()
-    if not has_proxy(url):
+    if network.find_route(url).proxy is None:
         async with asyncio.timeout(seconds):
             addresses = await resolve(host)
     if any(map(is_local_address, addresses)) and not is_local and f"local {netloc}" not in approved:
@@ -279,9 +288,3 @@ def host_of(url: str) -> str:
 def is_local_name(host: str) -> bool:
     """Return whether a host is an address itself, in any notation, or a name of this machine or its network."""
     return read_address(host) is not None or any(host == end or host.endswith(f".{end}") for end in _LOCAL_ENDINGS)
-
-
-def has_proxy(url: str) -> bool:
-    """Return whether the environment names a proxy for an address; it resolves the name then."""
-    proxies, parts = getproxies(), urlsplit(url)
-    return bool(proxies.get(parts.scheme) or proxies.get("all")) and not proxy_bypass(parts.hostname or "")

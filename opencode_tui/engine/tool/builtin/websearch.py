@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 from pydantic import Field
 
-from opencode_tui import __version__
+from opencode_tui import __version__, network
 from opencode_tui.config.redact import redact_text
 from opencode_tui.engine.permission.decision import Query
 from opencode_tui.engine.provider.decode.response import as_list, as_object
 from opencode_tui.engine.tool.search_service import BRAVE, SERVICES, SearchService
 from opencode_tui.engine.tool.tool import Parameters, ToolContext, ToolResult, read_description
-from opencode_tui.schema.error import ToolError
+from opencode_tui.schema.error import ConfigError, ToolError
 from opencode_tui.schema.json_text import JsonError, load_json
 from opencode_tui.schema.record import JsonObject
 
@@ -83,7 +83,10 @@ class WebsearchTool:
 async def _search(service: SearchService, query: str, count: int) -> list[Result]:
     import httpx  # costs a tenth of a second, which only a search should pay
 
-    client = await asyncio.to_thread(_client)
+    try:
+        client = await asyncio.to_thread(_client, service.url)
+    except ConfigError as error:
+        raise ToolError(f"{service.name} cannot be reached: {error}") from error
     try:
         async with client, asyncio.timeout(_TIMEOUT_S), client.stream(**_request(service, query, count)) as response:
             body = bytearray()
@@ -95,17 +98,19 @@ async def _search(service: SearchService, query: str, count: int) -> list[Result
     except TimeoutError as error:
         raise ToolError(f"{service.name} did not answer within {_TIMEOUT_S:g} s; try again") from error
     except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
-        reason = redact_text(str(error) or type(error).__name__, (service.key,)).split("\n")[0]
+        reason = network.explain(str(error) or type(error).__name__, service.url)
+        reason = redact_text(reason, (service.key,)).split("\n")[0]
         raise ToolError(f"{service.name} cannot be reached ({reason}); check the network") from error
     return _read(service, status, bytes(body), count)
 
 
-def _client() -> "httpx.AsyncClient":
-    """Return a client. Blocks: imports httpx and loads the certificates."""
+def _client(url: str) -> "httpx.AsyncClient":
+    """Return a client for an address. Blocks: imports httpx and loads the certificates. Raises ConfigError."""
     import httpx
 
     agent = {"User-Agent": f"opencode-tui/{__version__}", "Accept": "application/json"}
-    return httpx.AsyncClient(headers=agent, timeout=None, follow_redirects=False)
+    options = network.client_options(network.find_route(url))
+    return httpx.AsyncClient(headers=agent, timeout=None, follow_redirects=False, **options)
 
 
 def _request(service: SearchService, query: str, count: int) -> dict[str, Any]:

@@ -1,0 +1,256 @@
+"""Requests leave by the proxies and with the certificates of the environment, and a failure names the variable in force."""
+
+import asyncio
+import importlib
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+import pytest_asyncio
+from msgspec.structs import replace
+
+from opencode_tui import network
+from opencode_tui.config.well_known import fetch
+from opencode_tui.engine.mcp.lists import ConnectionLost, McpError
+from opencode_tui.engine.provider.http import DIALECTS, DirectLlm
+from opencode_tui.engine.provider.litellm_worker import LitellmLlm, LitellmWorker
+from opencode_tui.engine.provider.provider import Endpoint
+from opencode_tui.engine.share.server import ShareServer, ShareServerError
+from opencode_tui.schema.error import ConfigError, split_remedy
+from tests.engine.provider.asking import KEY, ask, ask_once, request
+from tests.support.provider.model_server import ModelServer
+from tests.support.provider.network_world import Authority, Proxy, make_authority, open_proxy, open_tls
+
+VARIABLES = ("HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY", "NO_PROXY")
+CERTIFICATES = ("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS")
+HOST = "api.company.test"
+
+
+@pytest.fixture(autouse=True)
+def no_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in (*VARIABLES, *(name.lower() for name in VARIABLES), *CERTIFICATES):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    return make_authority(tmp_path_factory.mktemp("authority"), HOST)
+
+
+@pytest.fixture
+def server() -> Iterator[ModelServer]:
+    with ModelServer() as running:
+        yield running
+
+
+@pytest.fixture
+def tls_port(server: ModelServer, authority: Authority) -> Iterator[int]:
+    with open_tls(authority, plain_port(server)) as port:
+        yield port
+
+
+@pytest.fixture
+def proxy(tls_port: int) -> Iterator[Proxy]:
+    with open_proxy({HOST: tls_port}) as running:
+        yield running
+
+
+def plain_port(server: ModelServer) -> int:
+    return urlsplit(server.url("openai")).port or 0
+
+
+def model(url: str, proxy: str | None = None) -> DirectLlm:
+    return DirectLlm(Endpoint("fake", url, KEY, proxy=proxy), DIALECTS["openai"].get())
+
+
+async def failure_of(llm: DirectLlm) -> str:
+    heard = await ask_once(llm, request())
+    assert heard.error is not None
+    return str(heard.error)
+
+
+@pytest.mark.parametrize("certificates", ["SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS"])
+@pytest.mark.parametrize("variable", ["HTTPS_PROXY", "https_proxy", "ALL_PROXY"])
+async def test_a_model_is_asked_through_the_proxy_with_the_certificates_of_the_environment(
+    proxy: Proxy, authority: Authority, monkeypatch: pytest.MonkeyPatch, variable: str, certificates: str
+) -> None:
+    monkeypatch.setenv(variable, proxy.url)
+    monkeypatch.setenv(certificates, str(authority.path))
+    heard = await ask_once(model(f"https://{HOST}/openai/v1"), request("one"))
+    assert (heard.joined("text"), heard.error) == ("Echo: one", None)
+    assert proxy.asked == [f"CONNECT {HOST}:443"]
+
+
+async def test_this_machine_is_never_asked_through_a_proxy(
+    server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for variable in VARIABLES[:3]:
+        monkeypatch.setenv(variable, "http://127.0.0.1:9")
+    heard = await ask_once(model(server.url("openai")), request("one"))
+    assert heard.joined("text") == "Echo: one"
+
+
+async def test_a_setting_comes_before_the_variables(
+    proxy: Proxy, authority: Authority, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:9")
+    monkeypatch.setenv("NODE_EXTRA_CA_CERTS", str(authority.path))
+    heard = await ask_once(model(f"https://{HOST}/openai/v1", proxy=proxy.url), request("one"))
+    assert heard.joined("text") == "Echo: one"
+    assert "127.0.0.1:9" not in await failure_of(model(f"https://{HOST}/openai/v1", proxy=""))
+
+
+async def test_a_proxy_that_cannot_be_reached_is_named_with_its_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HTTPS_PROXY", "http://user:pa55@127.0.0.1:9")
+    reason, remedy = split_remedy(await failure_of(model(f"https://{HOST}/openai/v1")))
+    assert reason.startswith(f"fake: cannot reach {HOST} through the proxy 127.0.0.1:9 (HTTPS_PROXY) (")
+    assert remedy == f"check HTTPS_PROXY, or exclude the host with NO_PROXY={HOST}"
+    assert "pa55" not in reason
+
+
+async def test_a_proxy_that_wants_a_login_says_where_to_put_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    with open_proxy({}, refusal="407 Proxy Authentication Required") as proxy:
+        monkeypatch.setenv("https_proxy", proxy.url)
+        heard = await ask_once(model(f"https://{HOST}/openai/v1"), request())
+    assert heard.error is not None and not heard.error.failure.retryable
+    assert split_remedy(str(heard.error))[1] == (
+        "put the proxy's user and password into https_proxy, then start opencode-tui again"
+    )
+
+
+async def test_a_certificate_that_is_not_accepted_is_said_and_not_tried_again(
+    proxy: Proxy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HTTPS_PROXY", proxy.url)
+    heard = await ask_once(model(f"https://{HOST}/openai/v1"), request())
+    assert heard.error is not None and not heard.error.failure.retryable
+    reason, remedy = split_remedy(str(heard.error))
+    assert "its certificate is not accepted" in reason and "NODE_EXTRA_CA_CERTS or SSL_CERT_FILE" in remedy
+    other = make_authority(tmp_path, "other.test")
+    monkeypatch.setenv("SSL_CERT_FILE", str(other.path))
+    assert f"check SSL_CERT_FILE={other.path}" in await failure_of(model(f"https://{HOST}/openai/v1"))
+
+
+@pytest.mark.parametrize("variable", CERTIFICATES)
+async def test_a_file_without_certificates_names_its_variable(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variable: str
+) -> None:
+    wrong = tmp_path / "missing.pem"
+    monkeypatch.setenv(variable, str(wrong))
+    reason, remedy = split_remedy(await failure_of(model(f"https://{HOST}/openai/v1")))
+    assert reason.startswith(f"fake: {variable}={wrong} cannot be read (")
+    assert f"in {variable}" in remedy
+
+
+async def test_a_proxy_of_another_kind_names_its_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ALL_PROXY", "socks5://127.0.0.1:9")
+    reason, remedy = split_remedy(await failure_of(model(f"https://{HOST}/openai/v1")))
+    assert "ALL_PROXY names socks5://127.0.0.1:9" in reason and "set ALL_PROXY to" in remedy
+
+
+@pytest.mark.parametrize(
+    ("listed", "host", "is_excluded"),
+    [
+        ("company.test", "api.company.test", True),
+        (".company.test", "company.test", True),
+        ("*.company.test", "api.company.test", True),
+        ("pany.test", "api.company.test", False),
+        ("other, api.company.test:443", "api.company.test", True),
+        ("api.company.test:80", "api.company.test", False),
+        ("10.0.0.0/8", "10.1.2.3", True),
+        ("10.0.0.0/8", "11.1.2.3", False),
+        ("[fd00::1]:443", "[fd00::1]", True),
+        ("fd00::/8", "[fd00::1]", True),
+        ("*", "api.company.test", True),
+        ("", "api.company.test", False),
+        (",", "api.company.test", False),
+    ],
+)
+def test_no_proxy_names_domains_addresses_networks_and_ports(listed: str, host: str, is_excluded: bool) -> None:
+    route = network.find_route(f"https://{host}/v1", {"HTTPS_PROXY": "proxy:3128", "NO_PROXY": listed})
+    assert (route.proxy is None) == is_excluded
+    assert route.proxy in (None, "http://proxy:3128")
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.8.0.1", "localhost", "LOCALHOST", "app.localhost", "[::1]"])
+def test_every_name_of_this_machine_is_known(host: str) -> None:
+    assert network.find_route(f"http://{host}:11434/v1", {"ALL_PROXY": "http://proxy:1"}).proxy is None
+
+
+def test_each_scheme_has_its_own_variable() -> None:
+    environ = {"HTTP_PROXY": "http://plain:1", "https_proxy": "http://secure:2", "HTTPS_PROXY": "http://other:3"}
+    sources = [network.find_route(f"{scheme}://h.test", environ) for scheme in ("http", "https")]
+    assert [(one.proxy, one.source) for one in sources] == [
+        ("http://plain:1", "HTTP_PROXY"),
+        ("http://secure:2", "https_proxy"),
+    ]
+
+
+async def test_settings_of_a_server_and_shares_use_both(
+    proxy: Proxy, authority: Authority, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HTTPS_PROXY", proxy.url)
+    with pytest.raises(ConfigError, match="NODE_EXTRA_CA_CERTS or SSL_CERT_FILE"):
+        await fetch(f"https://{HOST}")
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(authority.path))
+    await fetch(f"https://{HOST}")
+    shares = ShareServer(f"https://{HOST}")
+    with pytest.raises(ShareServerError) as refused:  # the server behind has no shares
+        await shares.create("ses_1")
+    assert "cannot be reached" not in str(refused.value)
+    await shares.close()
+    assert proxy.asked == [f"CONNECT {HOST}:443"] * 3
+
+
+async def test_a_share_server_behind_a_dead_proxy_names_the_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:9")
+    shares = ShareServer(f"https://{HOST}")
+    with pytest.raises(ShareServerError, match=r"through the proxy 127.0.0.1:9 \(HTTPS_PROXY\); check HTTPS_PROXY"):
+        await shares.create("ses_1")
+    await shares.close()
+
+
+async def test_an_mcp_server_is_reached_through_the_proxy(
+    proxy: Proxy, authority: Authority, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sdk = await asyncio.to_thread(importlib.import_module, "opencode_tui.engine.mcp.sdk")
+    monkeypatch.setenv("HTTPS_PROXY", proxy.url)
+    handlers = sdk.Handlers(elicit=_never, roots=(), changed=lambda: None)
+    address = sdk.RemoteAddress(f"https://{HOST}/mcp", {})
+    with pytest.raises(ConnectionLost, match="CERTIFICATE_VERIFY_FAILED"):
+        async with sdk.connect_remote(address, handlers, None):
+            pass
+    monkeypatch.setenv("SSL_CERT_FILE", str(authority.path))
+    with pytest.raises(McpError, match="Not Found"):  # the server behind is one of models
+        async with sdk.connect_remote(address, handlers, None):
+            pass
+    assert set(proxy.asked) == {f"CONNECT {HOST}:443"} and len(proxy.asked) >= 2
+
+
+async def _never(_: object) -> dict[str, object]:
+    return {}
+
+
+@pytest_asyncio.fixture
+async def worker(authority: Authority, proxy: Proxy, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[LitellmWorker]:
+    monkeypatch.setenv("HTTPS_PROXY", proxy.url)
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
+    monkeypatch.setenv("NODE_EXTRA_CA_CERTS", str(authority.path))
+    owned = LitellmWorker()
+    yield owned
+    await owned.close()
+
+
+async def test_litellms_process_uses_both_too(
+    worker: LitellmWorker, proxy: Proxy, server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = request("one")
+    asked = replace(asked, model=asked.model.changed(adapter="litellm", api_id="openai/fake-model"))
+    heard = await ask(LitellmLlm(Endpoint("fake", f"https://{HOST}/openai/v1", KEY), worker), asked)
+    assert (heard.joined("text"), heard.error) == ("Echo: one", None)
+    assert proxy.asked == [f"CONNECT {HOST}:443"]
+    local = await ask(LitellmLlm(Endpoint("fake", server.url("openai"), KEY), worker), asked)
+    assert local.joined("text") == "Echo: one"
+    missing = await ask(LitellmLlm(Endpoint("fake", "https://missing.test/v1", KEY), worker), asked)
+    assert "through the proxy" in str(missing.error) and "(HTTPS_PROXY)" in str(missing.error)

@@ -53,6 +53,7 @@ def isolated_environment(home: Path) -> dict[str, str]:
         "GIT_COMMITTER_EMAIL": "t@example.invalid",
         "OPENCODE_TEST_MANAGED_CONFIG_DIR": str(home / "managed"),
         "NO_PROXY": "*",
+        "OPENCODE_DISABLE_LOCAL_MODELS": "true",  # so must servers of models that run here
         "OPENCODE_DISABLE_LSP": "true",  # those that are installed here must not work on the projects of tests
         "OPENCODE_DISABLE_MODELS_FETCH": "true",
     }

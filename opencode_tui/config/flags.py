@@ -31,6 +31,7 @@ class Flags(Struct, frozen=True):
     output_token_max: int = DEFAULT_OUTPUT_TOKEN_MAX
     is_lsp_disabled: bool = False
     is_models_fetch_disabled: bool = False
+    is_local_models_disabled: bool = False
 
 
 def read_flags(environ: Mapping[str, str]) -> Flags:
@@ -50,13 +51,14 @@ def read_flags(environ: Mapping[str, str]) -> Flags:
         is_shared_engine_disabled=_is_set(environ, "OPENCODE_DISABLE_SHARED_ENGINE"),
         is_lsp_disabled=_is_set(environ, "OPENCODE_DISABLE_LSP"),
         is_models_fetch_disabled=_is_set(environ, "OPENCODE_DISABLE_MODELS_FETCH"),
+        is_local_models_disabled=_is_set(environ, "OPENCODE_DISABLE_LOCAL_MODELS"),
         output_token_max=_positive(environ, "OPENCODE_EXPERIMENTAL_OUTPUT_TOKEN_MAX", DEFAULT_OUTPUT_TOKEN_MAX),
     )
 
 
 _BOOLEANS = (
     "DISABLE_AUTOCOMPACT", "DISABLE_PRUNE", "AUTO_SHARE", "DISABLE_SHARE", "DISABLE_CLAUDE_CODE", "DISABLE_SHARED_ENGINE",
-    "DISABLE_LSP", "DISABLE_LSP_DOWNLOAD", "DISABLE_MODELS_FETCH",
+    "DISABLE_LSP", "DISABLE_LSP_DOWNLOAD", "DISABLE_MODELS_FETCH", "DISABLE_LOCAL_MODELS",
 )  # fmt: skip
 _OTHERS = (
     "CONFIG", "CONFIG_CONTENT", "CONFIG_DIR", "PERMISSION", "TEST_MANAGED_CONFIG_DIR", "SERVER_PASSWORD",

@@ -99,6 +99,10 @@ async def _prepare_prompt(screen: ChatApi, control: SessionController, state: Pa
 async def _finish(screen: ChatApi, control: SessionController) -> None:
     """Load the models and the state of the sandbox, and look for stores to import from: only later frames need them."""
     await control.choice.load_models()
+    if control.choice.model is not None and control.choice.model.provider_id == "demo":
+        control.local_servers = await control.client.catalog.local_servers()
+        if control.local_servers:
+            await control.choice.load_models()
     control.sandbox = await control.client.settings.sandbox()
     control.can_import = await control.client.imports.available()
     screen.refresh_chrome()

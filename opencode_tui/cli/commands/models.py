@@ -51,6 +51,8 @@ def _list_models(provider: str | None, *, is_all: bool, is_verbose: bool, is_ref
     async def work(client: Client) -> tuple[Sequence[Model], ModelRef, list[str]]:
         for line in await client.catalog.refresh_models(is_forced=True) if is_refresh else ():
             say(line)
+        for line in await client.catalog.local_servers():
+            say(make_safe(line))
         found = await client.catalog.all_models() if is_all else await client.catalog.models()
         chosen = [model for model in found if provider in (None, model.provider_id, str(model.ref))]
         if provider and not chosen:

@@ -128,6 +128,13 @@ class CatalogFacet(Protocol):
         """Return every known provider, or those that are ready to be used."""
         ...
 
+    async def local_servers(self) -> Sequence[str]:
+        """Look for servers of models on this machine; return a line for each, and for each model whose context is small.
+
+        Their models are in the lists from then on.
+        """
+        ...
+
     async def try_provider(self, provider_id: str) -> str:
         """Return what keeps a provider from being used, empty if nothing does; sends its cheapest request."""
         ...

@@ -110,6 +110,15 @@ class _Catalog:
         found = await asyncio.to_thread(self._instance.folder.catalog.providers, only_ready=only_ready)
         return [provider.changed(base_url=redact_address(provider.base_url)) for provider in found]
 
+    async def local_servers(self) -> Sequence[str]:
+        local = self._instance.folder.catalog.local
+        servers = await local.get().refresh() if local is not None else ()
+        lines = [server.words for server in servers]
+        for server in servers:
+            advice = (local.get().advice(server.id, name) for name in server.models) if local is not None else ()
+            lines += list(filter(None, advice))[:1]
+        return lines
+
     async def try_provider(self, provider_id: str) -> str:
         return await self._instance.folder.providers.try_provider(provider_id)
 

@@ -133,6 +133,9 @@ class _Catalog(RemoteFacet):
         facts = await self._link.records(f"{OWN}/provider", ProviderFacts, {"only_ready": only_ready})
         return [fact.whole() for fact in facts]
 
+    async def local_servers(self) -> Sequence[str]:
+        return await self._link.value("POST", f"{OWN}/model/local")
+
     async def try_provider(self, provider_id: str) -> str:
         return await self._link.value("POST", f"{OWN}/provider/{quote(provider_id, safe='')}/try")
 

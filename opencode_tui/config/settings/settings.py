@@ -457,6 +457,8 @@ class Settings(Section):
     """`notify`: report a newer version on the screen, looked up with pip once a day. This program never updates itself."""
     disabled_providers: list[Text] | None = None
     """Providers that are not used."""
+    local_models: bool | None = None
+    """`false`: never look for servers of models on this machine (Ollama, LM Studio, llama.cpp, vLLM) that no setting names."""
     enabled_providers: list[Text] | None = None
     """If given, only these providers are used."""
     model: ModelName | None = None

@@ -339,6 +339,7 @@ _RULES: dict[str, Callable[[Any, KeyPath, RepositoryFolder], Iterator[Gated]]] =
     "provider": _provider,
     "models": _models,
     "disabled_providers": _unless((), SENDS),
+    "local_models": _unless((False,), SENDS),
     "enabled_providers": _unless((), SENDS),
     "share": _unless(("disabled",), SENDS),
     "autoshare": _unless((False,), SENDS),

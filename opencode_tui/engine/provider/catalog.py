@@ -6,10 +6,11 @@ format; absent values are None or missing.
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct, field
 
+from opencode_tui.engine.lazy import Lazy
 from opencode_tui.engine.provider.decode.response import as_text
 from opencode_tui.engine.provider.demo import DEMO_MODEL
 from opencode_tui.engine.provider.known_provider import KNOWN, find_known, through_litellm
@@ -23,10 +24,16 @@ from opencode_tui.schema.ids import Clock, system_clock
 from opencode_tui.schema.model import Model, ModelRef, parse_model_ref
 from opencode_tui.schema.record import JsonObject
 
+if TYPE_CHECKING:
+    from opencode_tui.engine.provider.local_servers import LocalServer, LocalServers
+
 DEMO = ModelRef(provider_id="demo", model_id="tour")
 _SUGGESTIONS = 3
 _OWN_NAMES = ("azure",)
 """Providers whose models have the names that a customer gave them, so that no other is known."""
+
+_LOCAL = ("ollama", "lmstudio", "llamacpp", "vllm")
+"""Providers whose server on this machine may be found without a setting."""
 
 _REGIONAL = ("amazon-bedrock", "bedrock", "google-vertex", "vertex_ai")
 """Providers where a model of another region or maker may not be reachable."""
@@ -60,6 +67,8 @@ class Catalog(Struct, frozen=True):
     keys: Callable[[str], str | None]
     environment: Mapping[str, str]
     clock: Clock = system_clock
+    local: "Lazy[LocalServers] | None" = None
+    """The servers of models on this machine, in the engine of a folder."""
 
     def resolve(self, ref: ModelRef) -> Model:
         """Return a model. Raises ModelNotFoundError with similar names when it is unknown or its provider is disabled."""
@@ -85,6 +94,11 @@ class Catalog(Struct, frozen=True):
             return ref
         default = self.default_model()
         return ref if default == DEMO else default
+
+    async def look_at_local(self, provider_id: str) -> None:
+        """Ask a server of models on this machine what its models are, once, before one of them is used."""
+        if provider_id in _LOCAL and self.local is not None and provider_id not in self.settings.disabled_providers:
+            await self.local.get().look_once(provider_id)
 
     def models(self) -> list[Model]:
         """Return the models of every usable provider (`is_ready`), and the demo."""
@@ -224,7 +238,12 @@ class Catalog(Struct, frozen=True):
             stored_key=lambda: self.keys(provider_id),
             environment=self.environment,
             today=time.strftime("%Y-%m-%d", time.gmtime(self.clock() / 1000)),
+            server=self._local_server(provider_id),
         )
+
+    def _local_server(self, provider_id: str) -> "LocalServer | None":
+        made = self.local.made if self.local is not None else None
+        return made.find(provider_id) if made is not None else None
 
     def _providers(self) -> Iterator[Provider]:
         for provider_id in dict.fromkeys([*self.settings.provider, *(known.id for known in KNOWN)]):

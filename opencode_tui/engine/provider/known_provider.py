@@ -239,6 +239,24 @@ KNOWN: tuple[KnownProvider, ...] = (
         litellm="lm_studio",
         needs_key=False,
     ),
+    KnownProvider(
+        "llamacpp",
+        "llama.cpp (on this computer)",
+        "openai",
+        "http://127.0.0.1:8080/v1",
+        litellm="openai",
+        is_open=True,
+        needs_key=False,
+    ),
+    KnownProvider(
+        "vllm",
+        "vLLM (on this computer)",
+        "openai",
+        "http://127.0.0.1:8000/v1",
+        litellm="hosted_vllm",
+        is_open=True,
+        needs_key=False,
+    ),
 )
 
 _BY_ID = {provider.id: provider for provider in KNOWN}

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from fnmatch import fnmatchcase
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 from urllib.parse import urlsplit
 
 from msgspec import Struct, field
@@ -17,6 +17,9 @@ from opencode_tui.engine.provider.model_table import ListedModel, ModelTable
 from opencode_tui.schema.api.catalog import ProviderSummary
 from opencode_tui.schema.model import Adapter, Cost, LargePrices, Limit, Model
 from opencode_tui.schema.record import JsonObject
+
+if TYPE_CHECKING:
+    from opencode_tui.engine.provider.local_servers import LocalServer
 
 DEFAULT_CHUNK_TIMEOUT_MS = 300_000
 """Milliseconds without a byte after which a stream counts as dead."""
@@ -81,7 +84,9 @@ class Provider:
         stored_key: Callable[[], str | None],
         environment: Mapping[str, str],
         today: str,
+        server: "LocalServer | None" = None,
     ) -> None:
+        """`server` is the one on this machine that was found for it."""
         self.id = provider_id
         self._known = known
         self._given = given
@@ -91,11 +96,14 @@ class Provider:
         self._stored_key = stored_key
         self._environment = environment
         self._today = today
+        self._server = server if server is not None and self._is_at(server) else None
 
     @property
     def is_ready(self) -> bool:
         """Whether it is usable: it can be reached, and has a key or is in the settings and not known to need one."""
-        has_access = self._key() or self._has_own_credentials() or (self._given and not self._needs_key())
+        has_access = (
+            self._server or self._key() or self._has_own_credentials() or (self._given and not self._needs_key())
+        )
         return bool(has_access) and self.has_address
 
     def summary(self) -> ProviderSummary:
@@ -119,9 +127,10 @@ class Provider:
         return "env" if any(map(self._environment.get, self._variables())) else "custom"
 
     def model_ids(self) -> list[str]:
-        """Return the IDs of its models: those of the settings first, then the table's without retired ones."""
+        """Return the IDs of its models: those of the settings first, then those of its server and the table's, not retired."""
+        found = self._server.models if self._server else ()
         alive = (name for name, listed in self._listed().items() if not listed.is_retired(self._today))
-        return [name for name in dict.fromkeys([*self._own_models, *alive]) if self._is_allowed(name)]
+        return [name for name in dict.fromkeys([*self._own_models, *found, *alive]) if self._is_allowed(name)]
 
     def models(self) -> list[Model]:
         """Return its models in the same order."""
@@ -191,7 +200,8 @@ class Provider:
     def base_url(self) -> str | None:
         """The URL of the settings, else the built-in one of the provider or of its package."""
         known = self._known or find_known(_PACKAGE_PROVIDERS.get(_without_version(as_text(self._given.get("npm"))), ""))
-        return self._own_address() or (known.base_url if known else None)
+        found = self._server.base_url if self._server else None
+        return self._own_address() or found or (known.base_url if known else None)
 
     @property
     def has_address(self) -> bool:
@@ -201,6 +211,11 @@ class Provider:
             return True
         is_foreign = any(part in package for part in _FOREIGN_PACKAGES)
         return not package or is_foreign or package in _LITELLM_PREFIXES or self.id in self._table.provider_ids()
+
+    def _is_at(self, server: "LocalServer") -> bool:
+        """Return whether a server that was found is the one of the settings, if they name one."""
+        own = self._own_address()
+        return not own or urlsplit(own).netloc == urlsplit(server.base_url).netloc
 
     def _own_address(self) -> str:
         return as_text(self._options.get("baseURL")) or as_text(self._given.get("api"))
@@ -269,7 +284,12 @@ class Provider:
     def _base(self, model_id: str, api_id: str, listed: ListedModel | None, own: JsonObject) -> Model:
         adapter = self._adapter(api_id, listed, as_object(own.get("provider")))
         sent = f"{self._litellm_prefix(adapter)}{api_id}"
-        if listed is not None:
+        local = self._server.models.get(api_id) if self._server else None
+        if local is not None:
+            model = local.apply(
+                Model.trusted(provider_id=self.id, model_id=model_id, name=model_id, adapter=adapter, api_id=sent)
+            )
+        elif listed is not None:
             model = listed.model(self.id, model_id, adapter=adapter, api_id=sent)
         else:
             model = self._unlisted(model_id, api_id, adapter, sent, own)

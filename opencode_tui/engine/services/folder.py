@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from opencode_tui.engine.file.worktrees import Worktrees
     from opencode_tui.engine.mcp.content import Content
     from opencode_tui.engine.mcp.turns import McpTurns
+    from opencode_tui.engine.provider.local_servers import LocalServers
     from opencode_tui.engine.snapshot.snapshot import Snapshots
     from opencode_tui.engine.tool.files.transaction import Change
     from opencode_tui.engine.tool.plugin_tool import PluginTool
@@ -171,6 +172,7 @@ class FolderServices:
             keys=AuthStore(paths=core.paths).key,
             environment=core.environ,
             clock=core.clock,
+            local=Lazy(self._local_servers),
         )
 
     def say_of_model(self, line: str) -> None:
@@ -202,6 +204,14 @@ class FolderServices:
         if lines:
             core.models.reload()
         return lines
+
+    def _local_servers(self) -> "LocalServers":
+        from opencode_tui.engine.provider.local_servers import PORTS, LocalServers  # when models are listed or used
+
+        left_out = self.config.settings.disabled_providers or ()
+        ports = {name: port for name, port in PORTS.items() if name not in left_out}
+        is_off = self.config.settings.local_models is False or self.core.flags.is_local_models_disabled
+        return LocalServers(self.core.environ, is_off=is_off, ports=ports)
 
     @cached_property
     def providers(self) -> Providers:

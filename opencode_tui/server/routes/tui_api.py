@@ -201,6 +201,12 @@ async def refresh_models(client: FolderClient, *, is_forced: bool = False) -> Re
     return answer_value(list(await client.catalog.refresh_models(is_forced=is_forced)))
 
 
+@router.post("/model/local", response_model=list[str])
+async def find_local_servers(client: FolderClient) -> Response:
+    """Look for servers of models on this machine; returns a line for each."""
+    return answer_value(await client.catalog.local_servers())
+
+
 @router.get("/model/default", response_model=ModelRef)
 async def get_default_model(client: FolderClient) -> Response:
     """Return the default model."""

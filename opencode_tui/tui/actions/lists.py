@@ -272,6 +272,9 @@ class ListActions(Struct, frozen=True):
         async def read_again() -> None:
             await choice.load_models()
             self.app.update_overlay(content())
+            if await self.control.client.catalog.local_servers():
+                await choice.load_models()
+                self.app.update_overlay(content())
             if await choice.refresh_models():
                 self.app.update_overlay(content())
 

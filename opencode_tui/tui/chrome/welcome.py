@@ -23,6 +23,8 @@ RECENT = "Recent sessions"
 NOTE = 38
 """Column of the notes, from the left edge of the text."""
 
+_MOST_SERVERS = 4
+
 Group = tuple[str, str, Sequence[tuple[str, str]]]
 """A muted head with a note, and lines with notes."""
 
@@ -57,6 +59,9 @@ class Welcome(Rows):
                 ("opencode-tui auth login anthropic", "prompts for the key and saves it"),
                 ("export OPENAI_API_KEY=…", "or any provider's variable"),
             ]
+            if control.local_servers:
+                running = [("/models", line) for line in control.local_servers[:_MOST_SERVERS]]
+                groups.append(("Models on this computer", "no key needed", running))
             groups.append(("Add a key", "", keys))
         else:
             more = (

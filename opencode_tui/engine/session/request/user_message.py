@@ -75,6 +75,7 @@ class UserMessages(Struct, frozen=True):
         agent = self._agent(prompt.agent)
         self._check_named(prompt)
         model = prompt.model or agent.model or (last.model if last else None) or self.catalog.default_model()
+        await self.catalog.look_at_local(model.provider_id)
         if last is not None and not self.catalog.can_ask(model):
             model = await self._instead_of(session_id, model, last)
         self._describe_unlisted(self.catalog.resolve(model))

@@ -1,0 +1,41 @@
+"""Models of a server on this machine are listed without a setting, unless one switches that off."""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tests.support.provider.json_server import JsonServer, serve_json
+from tests.support.provider.local_fakes import OLLAMA
+from tests.support.world.in_process import Commands
+
+
+@pytest.fixture
+def with_local(commands: Commands) -> Callable[..., Commands]:
+    """The command line that looks for Ollama at a server, by its variable, and for no other server."""
+
+    def configured(server: JsonServer, **settings: Any) -> Commands:
+        others = {"disabled_providers": ["lmstudio", "llamacpp", "vllm"]}
+        (commands.folder / "opencode.json").write_text(json.dumps({**others, **settings}))
+        assert commands.run("trust", "--yes").code == 0
+        kept = {name: value for name, value in commands.environ.items() if name != "OPENCODE_DISABLE_LOCAL_MODELS"}
+        return replace(commands, environ={**kept, "OLLAMA_HOST": f"127.0.0.1:{server.port}"})
+
+    return configured
+
+
+def test_models_lists_them_with_their_context(with_local: Callable[..., Commands]) -> None:
+    with serve_json(OLLAMA) as server:
+        done = with_local(server).run("models", "--format", "json")
+    listed = {f"{one['providerID']}/{one['modelID']}": one for one in json.loads(done.stdout)}
+    assert listed["ollama/qwen3:8b"]["limit"] == {"context": 32768, "output": 8192}
+    assert listed["ollama/llava:7b"]["attachment"] is True and listed["ollama/llava:7b"]["toolCall"] is False
+    assert "Ollama is running: 3 models" in done.stderr and "OLLAMA_CONTEXT_LENGTH" in done.stderr
+
+
+def test_a_setting_switches_it_off(with_local: Callable[..., Commands]) -> None:
+    with serve_json(OLLAMA) as server:
+        done = with_local(server, local_models=False).run("models")
+    assert done.code == 0 and "ollama" not in done.stdout and server.asked == []

@@ -1,0 +1,75 @@
+"""Servers of models on this machine are found with the models and contexts that they report; nothing else is asked."""
+
+import pytest
+
+from opencode_tui.engine.provider.local_servers import LocalServers, ollama_address
+from tests.support.provider.json_server import JsonServer, Route, always, serve_json
+from tests.support.provider.local_fakes import LLAMACPP, LMSTUDIO, OLLAMA, VLLM
+
+
+async def contexts(server: JsonServer, name: str) -> dict[str, int]:
+    """Return the contexts of the models of a server."""
+    found = await LocalServers({}, ports={name: server.port}).refresh()
+    return {model.id: model.context for one in found for model in one.models.values()}
+
+
+@pytest.mark.parametrize(
+    ("name", "routes", "expected"),
+    [
+        ("ollama", OLLAMA, {"qwen3:8b": 32768, "llava:7b": 8192, "gemma3:4b": 4096}),
+        ("lmstudio", LMSTUDIO, {"qwen": 20000, "see": 32768}),
+        ("llamacpp", LLAMACPP, {"tiny.gguf": 16384}),
+        ("vllm", VLLM, {"org/m": 65536}),
+    ],
+)
+async def test_models_have_the_context_that_their_server_gives_them(
+    name: str, routes: dict[str, Route], expected: dict[str, int]
+) -> None:
+    with serve_json(routes) as server:
+        assert await contexts(server, name) == expected
+        assert set(server.asked) == set(routes)
+
+
+@pytest.mark.parametrize("name", ["ollama", "lmstudio", "llamacpp", "vllm"])
+@pytest.mark.parametrize("routes", [{}, {"GET /v1/models": always({"data": [{"id": "x", "owned_by": "me"}]})}])
+async def test_another_server_on_the_port_is_none(name: str, routes: dict[str, Route]) -> None:
+    with serve_json(routes) as server:
+        assert await contexts(server, name) == {}
+        assert server.asked != []
+
+
+async def test_ollamas_default_context_is_that_of_its_variable() -> None:
+    with serve_json(OLLAMA) as server:
+        servers = LocalServers({"OLLAMA_CONTEXT_LENGTH": "65536"}, ports={"ollama": server.port})
+        await servers.look_once("ollama")
+        await servers.look_once("ollama")
+    found = servers.find("ollama")
+    assert found is not None and found.models["gemma3:4b"].context == 65536
+    assert server.asked.count("GET /api/tags") == 1
+
+
+async def test_a_small_context_is_said_with_how_to_raise_it() -> None:
+    with serve_json(OLLAMA) as server:
+        servers = LocalServers({}, ports={"ollama": server.port})
+        [found] = await servers.refresh()
+    assert found.words == "Ollama is running: 3 models"
+    assert servers.advice("ollama", "qwen3:8b") == ""
+    advice = servers.advice("ollama", "gemma3:4b")
+    assert "4096 tokens" in advice and "OLLAMA_CONTEXT_LENGTH=32768" in advice
+
+
+@pytest.mark.parametrize(
+    ("named", "address"),
+    [
+        ("", "http://127.0.0.1:11434"),
+        ("0.0.0.0", "http://127.0.0.1:11434"),
+        ("gpu.lan:8000", "http://gpu.lan:8000"),
+        (":9000", "http://127.0.0.1:9000"),
+        ("https://gpu.lan", "https://gpu.lan:443"),
+        ("http://gpu.lan/ollama/", "http://gpu.lan:80/ollama"),
+        ("[::1]:11434", "http://[::1]:11434"),
+        ("gpu.lan:many", "http://127.0.0.1:11434"),
+    ],
+)
+def test_ollama_host_is_read_as_ollama_reads_it(named: str, address: str) -> None:
+    assert ollama_address(named) == address

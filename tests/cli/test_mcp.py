@@ -51,3 +51,15 @@ def test_the_commands_say_where_a_server_stops_that_demands_a_sign_in(tmp_path: 
         local = line.run("mcp", "auth", "two")
         assert local.code != 0
         assert "there is no sign-in to the MCP server two: it is a program on this machine" in local.stderr
+
+
+def test_a_tool_is_called_by_the_name_that_the_list_shows_and_by_the_servers_own(
+    tmp_path: Path, environ: dict[str, str]
+):
+    line = CommandLine(tmp_path, environ, settings={"mcp": {"two": {"type": "local", "command": COMMAND}}})
+    listed = json.loads(line.run("mcp", "tools", "two", "--format", "json").stdout)
+    names = {one["id"]: one["name"] for one in listed}
+    assert names["two_echo"] == "echo"
+    for name in ("two_echo", "echo"):
+        called = line.run("mcp", "debug", "two", "--call", name, "--arguments", '{"text": "hi"}')
+        assert (called.code, "hi" in called.stdout) == (0, True)

@@ -215,7 +215,7 @@ def logout(name: str) -> None:
 
 @mcp.command(short_help="Show where the use of a server fails.")
 @click.argument("name")
-@click.option("--call", "tool", metavar="TOOL", help="Call this tool at the end, by the server's own name of it.")
+@click.option("--call", "tool", metavar="TOOL", help="Call this tool at the end, by its name in `mcp tools`.")
 @click.option("--arguments", default="{}", metavar="JSON", help="The arguments of that call.")
 def debug(name: str, tool: str | None, arguments: str) -> int:
     """Use the server NAME step by step, and show where it stops: settings, start or reach, sign-in, lists, one call."""
@@ -262,8 +262,10 @@ def _show_start(status: McpServerStatus) -> bool:
 
 
 async def _show_call(client: Client, name: str, tool: str, arguments: JsonObject) -> int:
+    listed = await client.mcp.tools(name)
+    own = next((one.name for one in listed if one.id == tool), tool)  # the server's own name is accepted too
     try:
-        result = await client.mcp.call(name, McpCall(tool=tool, arguments=arguments))
+        result = await client.mcp.call(name, McpCall(tool=own, arguments=arguments))
     except OpencodeError as error:
         _step("call", str(error))
         return 1

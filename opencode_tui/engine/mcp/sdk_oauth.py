@@ -16,6 +16,7 @@ from typing import Any, cast
 from urllib.parse import urlsplit
 
 import httpx2
+import mcp.client.auth.oauth2
 from mcp.client.auth import (
     AuthorizationCodeResult,
     OAuthClientProvider,
@@ -23,7 +24,12 @@ from mcp.client.auth import (
     OAuthRegistrationError,
     OAuthTokenError,
 )
-from mcp.client.auth.utils import extract_field_from_www_auth, is_valid_client_metadata_url, union_scopes
+from mcp.client.auth.utils import (
+    extract_field_from_www_auth,
+    get_client_metadata_scopes,
+    is_valid_client_metadata_url,
+    union_scopes,
+)
 from mcp.shared.auth import OAuthClientInformationFull, OAuthClientMetadata, OAuthToken
 from pydantic import AnyUrl, ValidationError
 
@@ -44,6 +50,17 @@ from opencode_tui.schema.json_text import load_json
 
 # The SDK logs the answers of token endpoints when they are wrong, with the tokens in them.
 logging.getLogger("mcp.client.auth").setLevel(logging.CRITICAL + 1)
+
+
+def _clean_scopes(*given: Any, **named: Any) -> str | None:
+    """Return the scope that the SDK chooses without blanks at its ends, which RFC 6749 (3.3) does not know; None without a name.
+
+    From a server with an empty `scopes_supported` the SDK makes " offline_access", which strict servers refuse.
+    """
+    return " ".join((get_client_metadata_scopes(*given, **named) or "").split()) or None
+
+
+setattr(mcp.client.auth.oauth2, "get_client_metadata_scopes", _clean_scopes)  # noqa: B010 - a library's function
 
 _TIMEOUT_S = 20.0
 _LOCAL = frozenset({"localhost", "127.0.0.1", "::1"})

@@ -140,7 +140,8 @@ def check_arguments(schema: JsonObject, arguments: JsonObject) -> str | None:
     import referencing
 
     try:
-        validator = jsonschema.Draft202012Validator(_without_patterns(schema), registry=referencing.Registry())
+        checked = _without_patterns(schema)
+        validator = jsonschema.Draft202012Validator(checked, registry=referencing.Registry())
         errors = sorted(validator.iter_errors(arguments), key=lambda error: list(map(str, error.absolute_path)))
     except Exception:  # noqa: BLE001 - a wrong schema of a server must not keep its tool from being called
         return None
@@ -156,7 +157,7 @@ _VALUES = frozenset({"const", "enum", "default", "examples"})
 
 
 def _without_patterns(schema: Any) -> Any:
-    """Return a schema without regular expressions."""
+    """Return a schema without regular expressions, which leaves defaults to the server."""
     if isinstance(schema, list):
         return [_without_patterns(one) for one in cast("list[Any]", schema)]
     if not isinstance(schema, dict):
@@ -171,7 +172,17 @@ def _without_patterns(schema: Any) -> Any:
             kept[name] = {one: _without_patterns(inner) for one, inner in cast(JsonObject, value).items()}
         elif name not in left_out:
             kept[name] = value if name in _VALUES else _without_patterns(value)
-    return kept
+    return _without_required_defaults(kept)
+
+
+def _without_required_defaults(schema: JsonObject) -> JsonObject:
+    """Return a schema that requires no property with a default: the server fills it in, as those of zod say that list both."""
+    required, properties = schema.get("required"), schema.get("properties")
+    if not isinstance(required, list) or not isinstance(properties, dict):
+        return schema
+    known = cast("JsonObject", properties)
+    has_default = {name for name, one in known.items() if isinstance(one, dict) and "default" in one}
+    return {**schema, "required": [name for name in cast("list[Any]", required) if name not in has_default]}
 
 
 class SearchParameters(Parameters):

@@ -280,6 +280,16 @@ def test_the_schemas_of_the_search_are_those_of_its_parameters():
     assert describe(CallTool.parameters) == CALL_SCHEMA
 
 
+def test_a_parameter_with_a_default_is_left_to_the_server():
+    shot = {"type": {"type": "string", "enum": ["png", "jpeg"], "default": "png"}, "target": {"type": "string"}}
+    schema = {"type": "object", "properties": shot, "required": ["type", "target"], "additionalProperties": False}
+    assert check_arguments(schema, {"target": "page"}) is None
+    assert check_arguments(schema, {"type": "png"}) == "input: 'target' is a required property"
+    assert check_arguments(schema, {"target": "page", "type": "gif"}) == "type: 'gif' is not one of ['png', 'jpeg']"
+    nested = {"type": "object", "properties": {"inner": schema}, "required": ["inner"]}
+    assert check_arguments(nested, {"inner": {"target": "page"}}) is None
+
+
 def test_a_search_ranks_names_before_descriptions_and_arguments():
     def tool(name: str, description: str, *arguments: str) -> McpTool:
         schema = {"type": "object", "properties": {key: {} for key in arguments}}

@@ -1,6 +1,7 @@
 """Sign-in to MCP servers with OAuth: against a server and an authorization server in a process of their own."""
 
 import asyncio
+import importlib
 import json
 import logging
 import re
@@ -16,6 +17,8 @@ from urllib.parse import parse_qs, urlsplit
 
 import httpx2
 import pytest
+from mcp.client.auth import oauth2
+from mcp.shared.auth import OAuthMetadata, ProtectedResourceMetadata
 from msgspec import Struct, field
 
 from opencode_tui.engine.mcp.callback import Callbacks
@@ -103,6 +106,35 @@ async def test_a_sign_in_stores_tokens_as_opencode_does_and_calls_use_them(
 
 
 SECRET_LOOK = re.compile(r"(access|refresh|code)-[0-9a-f]{8}")
+
+
+@pytest.mark.parametrize(
+    ("protects", "issues", "scope"),
+    [
+        ([], ["openid", "offline_access"], "offline_access"),
+        ([], [], None),
+        (["read"], ["read", "offline_access"], "read offline_access"),
+        (None, None, None),
+    ],
+)
+def test_a_scope_has_no_blank_at_its_ends(
+    protects: list[str] | None, issues: list[str] | None, scope: str | None
+) -> None:
+    address = "https://mcp.example"
+    protected = ProtectedResourceMetadata.model_validate(
+        {"resource": address, "authorization_servers": [address], "scopes_supported": protects}
+    )
+    server = OAuthMetadata.model_validate(
+        {
+            "issuer": address,
+            "authorization_endpoint": f"{address}/authorize",
+            "token_endpoint": f"{address}/token",
+            "scopes_supported": issues,
+        }
+    )
+    importlib.import_module("opencode_tui.engine.mcp.sdk_oauth")
+    choose = vars(oauth2)["get_client_metadata_scopes"]
+    assert choose(None, protected, server, ["refresh_token"]) == scope
 
 
 def asked_scopes(oauth: OAuthServer) -> list[str]:

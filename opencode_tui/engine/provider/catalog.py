@@ -230,7 +230,7 @@ class Catalog(Struct, frozen=True):
             if provider_id not in self.table.provider_ids():
                 return None
             known = through_litellm(provider_id)
-        return Provider(
+        provider = Provider(
             provider_id,
             known,
             given or {},
@@ -238,8 +238,9 @@ class Catalog(Struct, frozen=True):
             stored_key=lambda: self.keys(provider_id),
             environment=self.environment,
             today=time.strftime("%Y-%m-%d", time.gmtime(self.clock() / 1000)),
-            server=self._local_server(provider_id),
         )
+        provider.use_server(self._local_server(provider_id))
+        return provider
 
     def _local_server(self, provider_id: str) -> "LocalServer | None":
         made = self.local.made if self.local is not None else None

@@ -245,7 +245,6 @@ KNOWN: tuple[KnownProvider, ...] = (
         "openai",
         "http://127.0.0.1:8080/v1",
         litellm="openai",
-        is_open=True,
         needs_key=False,
     ),
     KnownProvider(
@@ -254,7 +253,6 @@ KNOWN: tuple[KnownProvider, ...] = (
         "openai",
         "http://127.0.0.1:8000/v1",
         litellm="hosted_vllm",
-        is_open=True,
         needs_key=False,
     ),
 )

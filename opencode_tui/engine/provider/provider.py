@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Literal
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from msgspec import Struct, field
 
@@ -62,6 +62,8 @@ _FOREIGN_PACKAGES = ("google", "bedrock", "azure", "vertex", "cohere")
 
 _OF_SETTINGS = "settings:"
 """Before the names in the table of providers that only the settings know."""
+_CLOUDS = ("amazon-bedrock", "azure")
+"""Providers with several formats, by the address."""
 
 _BETA = "anthropic-beta"
 _NEVER = 2**31 - 1
@@ -84,9 +86,7 @@ class Provider:
         stored_key: Callable[[], str | None],
         environment: Mapping[str, str],
         today: str,
-        server: "LocalServer | None" = None,
     ) -> None:
-        """`server` is the one on this machine that was found for it."""
         self.id = provider_id
         self._known = known
         self._given = given
@@ -96,6 +96,10 @@ class Provider:
         self._stored_key = stored_key
         self._environment = environment
         self._today = today
+        self._server: LocalServer | None = None
+
+    def use_server(self, server: "LocalServer | None") -> None:
+        """Take the models of the server that was found on this machine for it, if it is the one at its address."""
         self._server = server if server is not None and self._is_at(server) else None
 
     @property
@@ -349,6 +353,12 @@ class Provider:
                 return "responses" if listed is not None and listed.needs_responses else "openai"
             case "gemini" if "/openai" in own.path:
                 return "openai"  # Google's own translation of chat completions
+            case "litellm" if self._known is not None and self._known.id in _CLOUDS:
+                if _has_responses(own):
+                    return "responses"
+                # Bedrock's own format, but for the chat completions that it has too, at the path openai/v1.
+                is_chat = self._known.id == "azure" or own.path.rstrip("/").endswith("/openai/v1")
+                return "openai" if is_chat or self._options.get("adapter") == "direct" else "litellm"
             case "litellm":
                 return "openai"
             case _:
@@ -392,6 +402,20 @@ def _best(model_ids: Sequence[str]) -> str | None:
         if family:
             return max(family, key=lambda name: (version_of(name), -len(name)))
     return None
+
+
+def _has_responses(address: SplitResult) -> bool:
+    """Return whether a cloud has OpenAI's Responses at an address.
+
+    Sources: learn.microsoft.com/azure/foundry/openai/api-version-lifecycle (the path openai/v1),
+    docs.aws.amazon.com/bedrock/latest/userguide/bedrock-mantle.html (https://bedrock-mantle.REGION.api.aws/v1).
+    """
+    host = address.hostname or ""
+    is_mantle = host.startswith("bedrock-mantle.") and address.path.rstrip("/").endswith("/v1")
+    is_azure = host.endswith((".azure.com", ".azure.us", ".azure.cn")) and address.path.rstrip("/").endswith(
+        "/openai/v1"
+    )
+    return is_mantle or is_azure
 
 
 def _without_version(package: str) -> str:

@@ -101,6 +101,31 @@ def test_a_model_of_the_settings_needs_no_table() -> None:
         ("google", {"options": {"baseURL": "http://proxy/v1beta/openai"}}, ("openai", "m")),
         ("google-vertex", {}, ("litellm", "vertex_ai/m")),
         ("novita", {}, ("litellm", "novita/m")),
+        ("amazon-bedrock", {}, ("litellm", "bedrock/m")),
+        (
+            "amazon-bedrock",
+            {"options": {"baseURL": "https://bedrock-runtime.eu-west-1.amazonaws.com"}},
+            ("litellm", "bedrock/m"),
+        ),
+        ("amazon-bedrock", {"options": {"baseURL": "https://vpce-1.gateway.test"}}, ("litellm", "bedrock/m")),
+        (
+            "amazon-bedrock",
+            {"options": {"baseURL": "https://bedrock-runtime.eu-west-1.amazonaws.com/openai/v1"}},
+            ("openai", "m"),
+        ),
+        (
+            "amazon-bedrock",
+            {"options": {"baseURL": "https://bedrock-mantle.eu-west-1.api.aws/v1"}},
+            ("responses", "m"),
+        ),
+        ("azure", {}, ("litellm", "azure/m")),
+        ("azure", {"options": {"baseURL": "https://mine.openai.azure.com/openai/v1/"}}, ("responses", "m")),
+        (
+            "azure",
+            {"options": {"baseURL": "https://mine.openai.azure.com/openai/v1", "adapter": "openai"}},
+            ("openai", "m"),
+        ),
+        ("azure", {"options": {"baseURL": "http://gateway/v1"}}, ("openai", "m")),
     ],
 )
 def test_the_adapter_follows_from_the_provider(provider: str, given: dict[str, Any], expected: tuple[str, str]) -> None:

@@ -1,10 +1,12 @@
 """Credentials of the providers: `auth.json` in OpenCode's format, `{provider: {"type": "api", "key": …}}`.
 
-Entries of other kinds (oauth, wellknown) are kept unchanged. No message contains a key.
+Entries of other kinds (oauth, wellknown) are kept unchanged. That of the sign-in with ChatGPT is ours, `engine/provider/chatgpt/`
+writes it: `{"type": "chatgpt", "current": ID, "accounts": {ID: {"accessToken", "refreshToken", "planUsage", …}}}`. No message
+contains a key.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 from msgspec import Struct
@@ -17,6 +19,9 @@ from opencode_tui.storage.paths import Paths
 
 SEARCH_SERVICES = frozenset({"brave", "tavily"})
 """The IDs under which keys of search services are stored; they have no models."""
+
+CHATGPT = "chatgpt"
+"""The provider of the sign-in with ChatGPT, and the kind of its entry."""
 
 _VARIABLE = re.compile(r"\{env:(\w+)\}")
 _PROVIDER = re.compile(r"[A-Za-z0-9][\w.:@/-]{0,199}")
@@ -58,6 +63,8 @@ class Credentials(Struct, frozen=True):
     def key(self, provider_id: str) -> str | None:
         """Return the API key of a provider, None without one."""
         entry = self.entries.get(provider_id, {})
+        if entry.get("type") == CHATGPT:
+            return _plan_token(entry)
         key = entry.get("key")
         return key if entry.get("type") == "api" and isinstance(key, str) and key.strip() else None
 
@@ -72,6 +79,8 @@ class Credentials(Struct, frozen=True):
             elif kind == "wellknown":
                 is_whole = all(isinstance(entry.get(part), str) and entry[part] for part in ("key", "token"))
                 found += [] if is_whole else [f"{name}: no token is stored; {login}"]
+            elif kind == CHATGPT:
+                found += [] if _plan_token(entry) else [f"{name}: not signed in; {login}"]
             elif kind == "oauth":
                 found.append(
                     f"{name}: not used, because logins by OAuth are not supported; {login} to store an API key"
@@ -89,7 +98,24 @@ class Credentials(Struct, frozen=True):
     def keys(self) -> list[str]:
         """Return all API keys and tokens."""
         keys = [key for provider_id in self.entries if (key := self.key(provider_id)) is not None]
-        return [*keys, *self.tokens().values()]
+        plans = [entry for entry in self.entries.values() if entry.get("type") == CHATGPT]
+        accounts = [account for entry in plans for account in _accounts(entry).values()]
+        found = [account.get(name) for account in accounts for name in ("accessToken", "refreshToken")]
+        return list(dict.fromkeys([*keys, *self.tokens().values(), *(one for one in found if isinstance(one, str))]))
+
+
+def _accounts(entry: JsonObject) -> dict[str, JsonObject]:
+    """Return the accounts of the sign-in with ChatGPT that have the right form."""
+    found = entry.get("accounts")
+    accounts = cast("JsonObject", found) if isinstance(found, dict) else {}
+    return {name: cast("JsonObject", account) for name, account in accounts.items() if isinstance(account, dict)}
+
+
+def _plan_token(entry: JsonObject) -> str | None:
+    """Return the access token of the chosen account, None when it is signed out or may not use the plan."""
+    account = _accounts(entry).get(str(entry.get("current")), {})
+    token = account.get("accessToken")
+    return token if isinstance(token, str) and token and account.get("planUsage") is True else None
 
 
 class AuthStore:
@@ -118,6 +144,14 @@ class AuthStore:
 
                 logging.getLogger(__name__).warning("%s", error)
         return Credentials(self._last)
+
+    def entry(self, provider_id: str) -> JsonObject:
+        """Return the entry of a provider as stored now, empty without one; reads the file when it changed."""
+        return self._current().entries.get(provider_id, {})
+
+    def change(self, provider_id: str, change: Callable[[JsonObject], JsonObject]) -> None:
+        """Replace the entry of a provider, empty at first, under the lock of the store. Raises the same errors as `login`."""
+        self._file.change(lambda entries: entries.__setitem__(provider_id, change(dict(entries.get(provider_id, {})))))
 
     def read(self) -> Credentials:
         """Return the credentials, and restrict the mode of the file; raises ConfigError when damaged. Blocks."""

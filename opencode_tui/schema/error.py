@@ -3,7 +3,7 @@
     OpencodeError
     ├── ConfigError            a settings file, a flag or an argument is wrong
     ├── TrustError             a folder cannot be trusted
-    ├── SignInError            a sign-in to an MCP server did not succeed
+    ├── SignInError            a sign-in did not succeed
     ├── StorageError ── NotFoundError · CorruptRecordError · LockTimeoutError
     ├── SessionError ── BusyError · NoSuchMessageError · NothingToRevertError · RunAborted
     ├── PermissionRefused ── RejectedError(feedback?) ── QuestionDismissedError · DeniedError(rules) · ApprovalUnavailableError
@@ -37,7 +37,7 @@ class TrustError(OpencodeError):
 
 
 class SignInError(OpencodeError):
-    """A sign-in to an MCP server did not succeed."""
+    """A sign-in did not succeed: to an MCP server, or with an account of a provider."""
 
 
 class StorageError(OpencodeError):

@@ -1,21 +1,28 @@
-"""`auth list|login|logout`: API keys, and settings that a server provides."""
+"""`auth list|login|logout`: API keys, accounts, and settings that a server provides."""
 
 import os
 import shlex
 import subprocess
 import sys
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from opencode_tui.cli.environment import load_settings, read_environment
+from opencode_tui.cli.environment import Environment, load_settings, read_environment
 from opencode_tui.cli.terminal import print_result, say
-from opencode_tui.config.auth import SEARCH_SERVICES, AuthStore, describe_override
+from opencode_tui.config.auth import CHATGPT, SEARCH_SERVICES, AuthStore, describe_override
 from opencode_tui.programs import find_program, safe_environ
-from opencode_tui.schema.error import ConfigError
+from opencode_tui.schema.error import ConfigError, SignInError
 from opencode_tui.storage.paths import Paths
+from opencode_tui.text.safe_text import make_safe
+
+if TYPE_CHECKING:
+    import asyncio
+
+    from opencode_tui.engine.provider.chatgpt.accounts import Account, Accounts
 
 _TOKEN_S = 300
 """Seconds that a command which prints a token may take; it may wait for a sign-in in a browser."""
@@ -23,7 +30,7 @@ _TOKEN_S = 300
 
 @click.group()
 def auth() -> None:
-    """Manage API keys and the settings of servers. Keys are stored in auth.json (mode 0600)."""
+    """Manage API keys, accounts, and the settings of servers. Keys are stored in auth.json (mode 0600)."""
 
 
 @auth.command("list", short_help="List providers with stored keys.")
@@ -35,23 +42,34 @@ def list_credentials() -> None:
         say(stored.corrected)
     for provider_id, entry in sorted(stored.entries.items()):
         print_result(f"{provider_id}  {entry.get('type', 'unknown')}")
+        if entry.get("type") == CHATGPT:
+            _list_accounts(paths)
     for fault in stored.faults():
         say(fault)
     if not stored.entries:
         say("no keys stored; add one with `opencode-tui auth login PROVIDER`")
 
 
-@auth.command(short_help="Store an API key, or a server's settings.")
+@auth.command(short_help="Sign in, store a key or a server's settings.")
 @click.argument("provider", metavar="PROVIDER|URL")
 @click.option("--yes", is_flag=True, help="Accept the settings of a URL without a question.")
-def login(provider: str, *, yes: bool) -> None:
+@click.option("--account", metavar="LABEL", help="chatgpt: use this account (`auth list` shows them).")
+@click.option("--add", is_flag=True, help="chatgpt: add another account.")
+@click.option("--consent", is_flag=True, help="chatgpt: ask again for what the account allows.")
+def login(provider: str, *, yes: bool, account: str | None, add: bool, consent: bool) -> None:
     """Store an API key (prompted, or read from stdin).
+
+    `chatgpt` continues with ChatGPT: your browser signs in, and what you do counts into your ChatGPT plan. If the browser is on
+    another machine, paste the address that it shows at the end.
 
     With a URL, show the settings that its server provides and the command that gets a token for them, and store both if you accept.
     """
     outside = read_environment()
     if "://" in provider:
         _accept_settings(outside.paths, provider, is_accepted=yes)
+        return
+    if provider == CHATGPT:
+        _continue_with_chatgpt(outside, account, is_added=add, is_consent_asked=consent)
         return
     AuthStore(paths=outside.paths).login(provider, _ask_for_key(provider))
     if provider in SEARCH_SERVICES:
@@ -67,9 +85,12 @@ def login(provider: str, *, yes: bool) -> None:
 
 @auth.command(short_help="Delete a stored key.")
 @click.argument("provider", metavar="PROVIDER|URL")
-def logout(provider: str) -> int:
-    """Delete a stored key, or the settings and the token of a server."""
+@click.option("--account", metavar="LABEL", help="chatgpt: sign this account out, not the one in use.")
+def logout(provider: str, *, account: str | None) -> int:
+    """Delete a stored key, the tokens of an account, or the settings and the token of a server."""
     paths = read_environment().paths
+    if provider == CHATGPT:
+        return _sign_out_of_chatgpt(account)
     was_accepted = False
     if "://" in provider:
         from opencode_tui.config.well_known import AcceptedStore, clean_address  # only for a URL
@@ -81,6 +102,101 @@ def logout(provider: str) -> int:
         return 0
     say(f"no key stored for {provider}; see `opencode-tui auth list`")
     return 1
+
+
+def _list_accounts(paths: Paths) -> None:
+    from opencode_tui.engine.provider.chatgpt.accounts import Accounts  # only with such an account
+
+    accounts = Accounts(paths, os.environ)
+    current = accounts.current()
+    for account in accounts.all():
+        state = "signed in" if account.is_signed_in else "signed out"
+        used = ", in use" if current is not None and account.id == current.id else ""
+        print_result(f"  {make_safe(account.label)}  {state}{used}")
+
+
+def _continue_with_chatgpt(outside: Environment, label: str | None, *, is_added: bool, is_consent_asked: bool) -> None:
+    """Sign in with the browser, or use another account that is signed in."""
+    import asyncio  # only for a sign-in
+
+    from opencode_tui.engine.provider.chatgpt.accounts import Accounts
+
+    accounts = Accounts(outside.paths, outside.environ)
+    account = None if is_added else accounts.current() if label is None else accounts.find(label)
+    if label is not None and account is None:
+        raise ConfigError(f"no account {label!r}; `opencode-tui auth list` shows them, --add adds one")
+    if account is not None and label is not None and account.is_signed_in and not is_consent_asked:
+        accounts.select(account)
+        say(f"{make_safe(account.label)} is in use now")
+        return
+    say(make_safe(asyncio.run(_wait_for_browser(accounts, account, outside, is_consent_asked=is_consent_asked))))
+
+
+async def _wait_for_browser(
+    accounts: "Accounts", account: "Account | None", outside: Environment, *, is_consent_asked: bool
+) -> str:
+    """Return a sentence on who signed in, in the browser of this machine or with an address that is pasted."""
+    import asyncio
+
+    from opencode_tui.engine.sign_in.browser_sign_in import chatgpt_sign_in, open_browser
+
+    async with chatgpt_sign_in(accounts, account, is_consent_asked=is_consent_asked) as waiting:
+        say("Continue with ChatGPT: open this address, if your browser does not:")
+        click.echo(waiting.url, err=True)
+        say("waiting; if the browser is on another machine, paste the address that it shows at the end:")
+        opening = asyncio.create_task(open_browser(waiting.url, outside.environ, outside.directory))
+        ending = asyncio.create_task(waiting.wait())
+        try:
+            with _pasted_lines(asyncio.get_running_loop(), waiting.paste):
+                return await ending
+        finally:
+            opening.cancel()
+            await asyncio.gather(opening, return_exceptions=True)
+
+
+@contextmanager
+def _pasted_lines(loop: "asyncio.AbstractEventLoop", paste: Callable[[str], None]) -> Generator[None]:
+    """Hand over each line of a terminal or a pipe; a wrong one is reported, and the next may be right."""
+    pieces = [b""]
+
+    def read() -> None:
+        data = os.read(source, 1 << 16)
+        if not data:
+            loop.remove_reader(source)
+        *lines, pieces[0] = (pieces[0] + data).split(b"\n")
+        for line in lines:
+            if line.strip():
+                try:
+                    paste(line.decode("utf-8", "replace"))
+                except SignInError as error:
+                    say(make_safe(str(error)))
+
+    try:
+        source = sys.stdin.fileno()
+        loop.add_reader(source, read)
+    except (OSError, ValueError, NotImplementedError):  # a file, or a system where no event loop reads a terminal
+        yield
+        return
+    try:
+        yield
+    finally:
+        loop.remove_reader(source)
+
+
+def _sign_out_of_chatgpt(label: str | None) -> int:
+    from opencode_tui.engine.provider.chatgpt.accounts import Accounts
+
+    outside = read_environment()
+    accounts = Accounts(outside.paths, outside.environ)
+    account = accounts.current() if label is None else accounts.find(label)
+    if account is None or not account.is_signed_in:
+        say("nobody is signed in with ChatGPT; see `opencode-tui auth list`")
+        return 1
+    problem = accounts.sign_out(account)
+    say(
+        f"signed {make_safe(account.label)} out{f'; its tokens are deleted here, not revoked: {problem}' if problem else ''}"
+    )
+    return 0
 
 
 def _accept_settings(paths: Paths, text: str, *, is_accepted: bool) -> None:

@@ -6,7 +6,7 @@ A request counts if it has the `state` of a sign-in that waits, which only its a
 import asyncio
 import errno
 import secrets
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager, suppress
 from urllib.parse import parse_qs, urlsplit
 
@@ -36,6 +36,7 @@ class Redirected(Struct, frozen=True):
     code: str
     state: str | None
     issuer: str | None = None
+    client_id: str | None = None
 
 
 def redirect_address(port: int | None) -> str:
@@ -51,13 +52,15 @@ def read_redirect(address: str) -> Redirected:
         raise McpError(f"it was refused: {clean(query['error'])[:60]}{f' ({about})' if about else ''}")
     if not query.get("code"):
         raise ValueError("it has no code")
-    return Redirected(query["code"], query.get("state"), query.get("iss"))
+    return Redirected(query["code"], query.get("state"), query.get("iss"), query.get("client_id"))
 
 
 class Callbacks:
     """Listens on the ports of the sign-ins that wait. Call all methods on the event loop."""
 
-    def __init__(self) -> None:
+    def __init__(self, path: str = PATH) -> None:
+        """`path` is that of the addresses to which browsers are sent."""
+        self._path = path
         self._servers: dict[int, asyncio.Server] = {}
         self._waiting: dict[str, asyncio.Future[Redirected]] = {}
         self._users: dict[int, int] = {}
@@ -83,6 +86,20 @@ class Callbacks:
             self._users[port] -= 1
             if not self._users[port]:
                 self._servers.pop(port).close()
+
+    @asynccontextmanager
+    async def listening_on_any(self, ports: Sequence[int]) -> AsyncGenerator[int]:
+        """Listen on the first of these ports that is free, 0 for any, and yield it. Raises OSError if there is none."""
+        for port in ports[:-1]:
+            with suppress(OSError):
+                server = await asyncio.start_server(self._receive, HOST, port, limit=_HEAD_BYTES)
+                break
+        else:
+            server = await asyncio.start_server(self._receive, HOST, ports[-1], limit=_HEAD_BYTES)
+        try:
+            yield server.sockets[0].getsockname()[1]
+        finally:
+            server.close()
 
     @asynccontextmanager
     async def expecting(self, state: str, found: "asyncio.Future[Redirected]") -> AsyncGenerator[None]:
@@ -124,7 +141,7 @@ class Callbacks:
             parts = urlsplit(target)
         except ValueError:  # such as `http://[`
             return "400 Bad Request", _UNKNOWN
-        if method != "GET" or parts.path != PATH:
+        if method != "GET" or parts.path != self._path:
             return "404 Not Found", _UNKNOWN
         given = parse_qs(parts.query).get("state", [""])[0]
         found = next((one for state, one in self._waiting.items() if _same(state, given)), None)

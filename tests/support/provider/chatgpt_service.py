@@ -367,6 +367,15 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         path = urlsplit(self.path).path
+        if path == "/api/accounts/authorize":
+            try:
+                location = self.service.consent(f"{self.service.origin}{self.path}")
+            except AssertionError as wrong:
+                return self._send(400, {"error": "invalid_request", "error_description": str(wrong)})
+            self.send_response(302)
+            self.send_header("location", location)
+            self.send_header("content-length", "0")
+            return self.end_headers()
         if path == "/.well-known/jwks.json":
             return self._send(200, self.service.keys())
         if path == "/v1/models":

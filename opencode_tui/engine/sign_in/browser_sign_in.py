@@ -1,0 +1,106 @@
+"""A sign-in to a provider that waits for the browser: at an address of this machine, or for the address that the user pastes.
+
+The browser comes back to 127.0.0.1, once, with the `state` of this sign-in; a wrong one does not end it.
+"""
+
+import asyncio
+import secrets
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from typing import Protocol
+
+from opencode_tui.engine.mcp.browser import open_browser
+from opencode_tui.engine.mcp.callback import Callbacks, Redirected, read_redirect
+from opencode_tui.engine.mcp.lists import McpError
+from opencode_tui.engine.provider.chatgpt.accounts import Account, Accounts
+from opencode_tui.schema.error import SignInError
+
+__all__ = ["FIRST_USE", "BrowserSignIn", "chatgpt_sign_in", "open_browser"]
+
+LONGEST_S = 600.0
+"""Seconds in which the user must have signed in."""
+
+FIRST_USE = (
+    "You're using your ChatGPT plan: what you do here counts into its usage; manage it on chatgpt.com/settings/usage."
+    " opencode-tui has no subscription of its own."
+)
+"""What is said after the first sign-in only. Source: developers.openai.com/siwc/ui-ux-guidelines."""
+
+
+class Attempt(Protocol):
+    """A sign-in that has begun; `url` is for the browser."""
+
+    @property
+    def url(self) -> str: ...
+
+    @property
+    def state(self) -> str: ...
+
+
+class BrowserSignIn:
+    """A sign-in that waits. Call all methods on the event loop."""
+
+    def __init__(self, attempt: Attempt, finish: Callable[[Redirected], str]) -> None:
+        self.url = attempt.url
+        self._state = attempt.state
+        self._finish = finish
+        self.found: asyncio.Future[Redirected] = asyncio.get_running_loop().create_future()
+
+    async def wait(self) -> str:
+        """Return a sentence on who signed in, when the browser has come back. Raises SignInError, StorageError."""
+        try:
+            async with asyncio.timeout(LONGEST_S):
+                redirected = await self.found
+        except TimeoutError:
+            raise SignInError(f"nobody signed in within {LONGEST_S:g} s; begin it again") from None
+        except McpError as error:
+            raise SignInError(str(error)) from None
+        return await asyncio.to_thread(self._finish, redirected)
+
+    def paste(self, text: str) -> None:
+        """Go on with the whole address that the browser shows at the end. Raises SignInError; the sign-in still waits then."""
+        try:
+            redirected = read_redirect(text.strip())
+        except (McpError, ValueError) as error:
+            raise SignInError(f"this is not the address that the browser shows at the end ({error})") from None
+        if not secrets.compare_digest((redirected.state or "").encode(), self._state.encode()):
+            raise SignInError("this address belongs to another sign-in; paste the one of this")
+        if not self.found.done():
+            self.found.set_result(redirected)
+
+
+@asynccontextmanager
+async def chatgpt_sign_in(
+    accounts: Accounts, account: Account | None = None, *, is_consent_asked: bool = False
+) -> AsyncGenerator[BrowserSignIn]:
+    """Yield a sign-in with ChatGPT that waits: of a known account again, or of a new one. Raises SignInError, ConfigError."""
+    from opencode_tui.engine.provider.chatgpt import sign_in
+
+    callbacks = Callbacks(sign_in.PATH)
+    async with _listening(callbacks, sign_in.PORTS) as port:
+        attempt = await asyncio.to_thread(
+            sign_in.begin, accounts, port, account=account, is_consent_asked=is_consent_asked
+        )
+
+        def finish(redirected: Redirected) -> str:
+            is_first = accounts.is_first()
+            done = sign_in.finish(accounts, attempt, code=redirected.code, client_id=redirected.client_id or "")
+            if not done.plan_usage:
+                return (
+                    f"signed in as {done.label}, but the plan may not be used; allow it with"
+                    " `opencode-tui auth login chatgpt --consent`, or use an API key"
+                )
+            return f"signed in as {done.label}{f'. {FIRST_USE}' if is_first else ''}"
+
+        waiting = BrowserSignIn(attempt, finish)
+        async with callbacks.expecting(attempt.state, waiting.found):
+            yield waiting
+
+
+@asynccontextmanager
+async def _listening(callbacks: Callbacks, ports: tuple[int, ...]) -> AsyncGenerator[int]:
+    try:
+        async with callbacks.listening_on_any(ports) as port:
+            yield port
+    except OSError as error:
+        raise SignInError(f"no port of 127.0.0.1 is free for the browser ({error.strerror})") from None

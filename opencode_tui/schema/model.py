@@ -8,7 +8,7 @@ from pydantic import Field
 from opencode_tui.schema.error import ConfigError
 from opencode_tui.schema.record import Record, absent
 
-Adapter = Literal["openai", "responses", "anthropic", "gemini", "litellm", "demo"]
+Adapter = Literal["openai", "responses", "anthropic", "gemini", "chatgpt", "litellm", "demo"]
 """The code that talks to the provider.
 
 OpenAI's chat completions or Responses, Anthropic's messages, Gemini's format; litellm's child process; or the built-in demo.

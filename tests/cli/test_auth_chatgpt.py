@@ -14,6 +14,7 @@ from opencode_tui.schema.error import ConfigError
 from opencode_tui.storage.paths import find_paths
 from tests.engine.mcp.sign_in_world import browser
 from tests.support.provider.chatgpt_service import ChatGptService
+from tests.support.provider.model_script import Answer
 from tests.support.world.cli import CommandLine
 from tests.support.world.in_process import Commands
 
@@ -86,3 +87,19 @@ def test_a_key_cannot_replace_the_accounts(line: Commands) -> None:
 
     with pytest.raises(ConfigError, match="sign in with the browser"):
         AuthStore(paths=find_paths(line.environ)).login("chatgpt", "sk-x")
+
+
+def test_a_turn_uses_the_plan_and_no_token_is_in_any_other_file(line: Commands, service: ChatGptService) -> None:
+    assert line.run("auth", "login", "chatgpt").code == 0
+    listed = line.run("models", "chatgpt").stdout
+    assert "gpt-6.1-sol" in listed and "gpt-6-luna" in listed and "gpt-internal" not in listed
+    service.answers = [Answer(text="From the plan.")] * 9
+    done = line.run("run", "-m", "chatgpt/gpt-6.1-sol", "say something")
+    assert (done.code, service.violations) == (0, []) and "From the plan." in done.stdout
+    session = json.loads(line.run("session", "list", "--format", "json").stdout)[0]["id"]
+    shown = [line.run("export", session).stdout, line.run("debug", "context", session).stdout, done.stdout, done.stderr]
+    home = Path(line.environ["HOME"])
+    files = [path for path in home.rglob("*") if path.is_file() and path.name != "auth.json"]
+    assert len(files) > 5 and all(shown)
+    texts = [*shown, *(path.read_bytes().decode("utf-8", "replace") for path in files)]
+    assert [secret for secret in service.secrets for text in texts if secret in text] == []

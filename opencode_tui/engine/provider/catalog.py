@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct, field
 
+from opencode_tui.config.auth import CHATGPT
 from opencode_tui.engine.lazy import Lazy
 from opencode_tui.engine.provider.decode.response import as_text
 from opencode_tui.engine.provider.demo import DEMO_MODEL
@@ -69,6 +70,8 @@ class Catalog(Struct, frozen=True):
     clock: Clock = system_clock
     local: "Lazy[LocalServers] | None" = None
     """The servers of models on this machine, in the engine of a folder."""
+    plan: Callable[[], JsonObject] = dict[str, object]
+    """The stored entry of the sign-in with ChatGPT, empty without one."""
 
     def resolve(self, ref: ModelRef) -> Model:
         """Return a model. Raises ModelNotFoundError with similar names when it is unknown or its provider is disabled."""
@@ -225,6 +228,8 @@ class Catalog(Struct, frozen=True):
         if settings.enabled_providers is not None and provider_id not in settings.enabled_providers:
             return None
         given = settings.provider.get(provider_id)
+        if provider_id == CHATGPT and (entry := self.plan()):
+            return self._chatgpt(entry, given or {})
         known = find_known(as_text((given or {}).get("id")) or provider_id)
         if given is None and known is None:
             if provider_id not in self.table.provider_ids():
@@ -237,17 +242,37 @@ class Catalog(Struct, frozen=True):
             table=self.table,
             stored_key=lambda: self.keys(provider_id),
             environment=self.environment,
-            today=time.strftime("%Y-%m-%d", time.gmtime(self.clock() / 1000)),
+            today=self._today(),
         )
         provider.use_server(self._local_server(provider_id))
         return provider
+
+    def _today(self) -> str:
+        return time.strftime("%Y-%m-%d", time.gmtime(self.clock() / 1000))
 
     def _local_server(self, provider_id: str) -> "LocalServer | None":
         made = self.local.made if self.local is not None else None
         return made.find(provider_id) if made is not None else None
 
+    def _chatgpt(self, entry: JsonObject, given: JsonObject) -> Provider:
+        from opencode_tui.engine.provider.chatgpt.catalog import ChatGptProvider  # only with such a sign-in
+        from opencode_tui.engine.provider.chatgpt.service import find_service
+
+        found = ChatGptProvider(
+            CHATGPT,
+            None,
+            given,
+            table=self.table,
+            stored_key=lambda: self.keys(CHATGPT),
+            environment=self.environment,
+            today=self._today(),
+        )
+        found.entry, found.service = entry, find_service(self.environment)
+        return found
+
     def _providers(self) -> Iterator[Provider]:
-        for provider_id in dict.fromkeys([*self.settings.provider, *(known.id for known in KNOWN)]):
+        signed_in = [CHATGPT] if self.plan() else []
+        for provider_id in dict.fromkeys([*self.settings.provider, *(known.id for known in KNOWN), *signed_in]):
             if provider := self._provider(provider_id):
                 yield provider
 

@@ -283,6 +283,13 @@ def _responses() -> Dialect:
     return Dialect("openai", lambda _: "/responses", responses_request.encode, decoder, _bearer)
 
 
+def _chatgpt() -> Dialect:
+    from opencode_tui.engine.provider.chatgpt import request
+    from opencode_tui.engine.provider.decode import responses_stream
+
+    return Dialect("openai", lambda _: "/responses", request.encode, responses_stream.ResponsesDecoder, _bearer)
+
+
 def _anthropic() -> Dialect:
     from opencode_tui.engine.provider.decode import anthropic_messages, anthropic_request
 
@@ -303,6 +310,7 @@ DIALECTS: Mapping[Adapter, Lazy[Dialect]] = MappingProxyType(
     {
         "openai": Lazy(_openai),
         "responses": Lazy(_responses),
+        "chatgpt": Lazy(_chatgpt),
         "anthropic": Lazy(_anthropic),
         "gemini": Lazy(_gemini),
     }

@@ -1,5 +1,6 @@
 """The `Llm` adapters of the models: one per provider and adapter, created on first use, closed together."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,8 +26,10 @@ class Providers:
         log: Path | None = None,
         clock: Clock = system_clock,
         spending: Spending | None = None,
+        plan: Callable[[Endpoint], Llm] | None = None,
     ) -> None:
-        """The cost of all calls is recorded in `spending`."""
+        """The cost of all calls is recorded in `spending`. `plan` makes the adapter of a ChatGPT plan."""
+        self._plan = plan
         self._catalog = catalog
         self._spending = spending
         self._log = log
@@ -86,6 +89,8 @@ class Providers:
 
             self._worker = self._worker or LitellmWorker(log=self._log)
             return LitellmLlm(endpoint, self._worker, clock=self._clock)
+        if adapter == "chatgpt" and self._plan is not None:
+            return self._plan(endpoint)
         from opencode_tui.engine.provider.http import DIALECTS, DirectLlm
 
         return DirectLlm(endpoint, DIALECTS[adapter].get(), clock=self._clock)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from opencode_tui.config.auth import AuthStore
+from opencode_tui.config.auth import CHATGPT, AuthStore
 from opencode_tui.config.load import LoadedConfig
 from opencode_tui.config.notice import describe
 from opencode_tui.config.permission import compile_wildcard
@@ -55,7 +55,9 @@ if TYPE_CHECKING:
     from opencode_tui.engine.file.worktrees import Worktrees
     from opencode_tui.engine.mcp.content import Content
     from opencode_tui.engine.mcp.turns import McpTurns
+    from opencode_tui.engine.provider.llm import Llm
     from opencode_tui.engine.provider.local_servers import LocalServers
+    from opencode_tui.engine.provider.provider import Endpoint
     from opencode_tui.engine.snapshot.snapshot import Snapshots
     from opencode_tui.engine.tool.files.transaction import Change
     from opencode_tui.engine.tool.plugin_tool import PluginTool
@@ -158,7 +160,7 @@ class FolderServices:
     @cached_property
     def catalog(self) -> Catalog:
         """The available models."""
-        core, config = self.core, self.config
+        core, config, stored = self.core, self.config, AuthStore(paths=self.core.paths)
         return Catalog(
             settings=CatalogSettings(
                 provider=config.effective.get("provider") or {},
@@ -169,10 +171,11 @@ class FolderServices:
                 last_used=core.recent.last(),
             ),
             table=core.models,
-            keys=AuthStore(paths=core.paths).key,
+            keys=stored.key,
             environment=core.environ,
             clock=core.clock,
             local=Lazy(self._local_servers),
+            plan=lambda: stored.entry(CHATGPT),
         )
 
     def say_of_model(self, line: str) -> None:
@@ -222,7 +225,15 @@ class FolderServices:
             log=core.paths.log / "litellm.log",
             clock=core.clock,
             spending=self.spending,
+            plan=self._make_plan,
         )
+
+    def _make_plan(self, endpoint: "Endpoint") -> "Llm":
+        from opencode_tui.engine.provider.chatgpt.accounts import Accounts  # only for a model of a ChatGPT plan
+        from opencode_tui.engine.provider.chatgpt.llm import ChatGptLlm
+
+        core = self.core
+        return ChatGptLlm(endpoint, Accounts(core.paths, core.environ), clock=core.clock)
 
     @cached_property
     def spending(self) -> Spending:

@@ -75,6 +75,7 @@ async def chatgpt_sign_in(
 ) -> AsyncGenerator[BrowserSignIn]:
     """Yield a sign-in with ChatGPT that waits: of a known account again, or of a new one. Raises SignInError, ConfigError."""
     from opencode_tui.engine.provider.chatgpt import sign_in
+    from opencode_tui.engine.provider.chatgpt.catalog import read_models
 
     callbacks = Callbacks(sign_in.PATH)
     async with _listening(callbacks, sign_in.PORTS) as port:
@@ -85,12 +86,14 @@ async def chatgpt_sign_in(
         def finish(redirected: Redirected) -> str:
             is_first = accounts.is_first()
             done = sign_in.finish(accounts, attempt, code=redirected.code, client_id=redirected.client_id or "")
+            has_models = done.plan_usage and read_models(accounts, done)
             if not done.plan_usage:
                 return (
                     f"signed in as {done.label}, but the plan may not be used; allow it with"
                     " `opencode-tui auth login chatgpt --consent`, or use an API key"
                 )
-            return f"signed in as {done.label}{f'. {FIRST_USE}' if is_first else ''}"
+            missing = "" if has_models else "; its models could not be read, sign in again for them"
+            return f"signed in as {done.label}{missing}{f'. {FIRST_USE}' if is_first else ''}"
 
         waiting = BrowserSignIn(attempt, finish)
         async with callbacks.expecting(attempt.state, waiting.found):

@@ -321,8 +321,8 @@ class ChatGptService:
         answer = self.answers.pop(0) if self.answers else Answer(text="Hello.")
         raw = b"".join(responses_stream(answer, body, (10, 5, 0)))
         spaces = [tool["name"] for tool in body.get("tools", []) if tool["type"] == "namespace"]
-        mark = f'"type": "function_call", "namespace": "{(spaces or [""])[0]}",'.encode()
-        return 200, raw.replace(b'"call_id":', mark[23:] + b' "call_id":')
+        named = f'"type": "function_call", "namespace": "{(spaces or [""])[0]}", '
+        return 200, raw.replace(b'"type": "function_call", ', named.encode())
 
 
 def route_violations(body: dict[str, Any], slugs: list[str]) -> list[str]:

@@ -7,7 +7,7 @@ The conversation is a list of items. Source: the types of the package `openai` 2
     user message              {"type": "message", "role": "user", "content": [input_text | input_image | input_file]}
     text of the model         {"type": "message", "role": "assistant", "content": text, "phase"?}; no ID: it refers to stored items
     reasoning                 {"type": "reasoning", "id", "summary": [summary_text], "encrypted_content"}, directly before its item
-    tool call                 {"type": "function_call", "call_id", "name", "arguments"}
+    tool call                 {"type": "function_call", "namespace"?, "call_id", "name", "arguments"}
     search of the provider    {"type": "web_search_call", …} as it came; without a result
     result                    {"type": "function_call_output", "call_id", "output": text or [input_text, input_image, …]}
 
@@ -184,6 +184,7 @@ def _assistant(
                 items.append(
                     {
                         "type": "function_call",
+                        **_namespace(block),
                         "call_id": block.id,
                         "name": block.tool,
                         "arguments": json.dumps(
@@ -198,6 +199,12 @@ def _assistant(
     while kept and kept[-1]["type"] == "reasoning":
         kept.pop()
     return kept
+
+
+def _namespace(block: CallBlock) -> JsonObject:
+    """Return the namespace of tools with which the call came."""
+    found = _own(block.metadata).get("namespace")
+    return {"namespace": found} if found else {}
 
 
 def _message(block: TextBlock) -> JsonObject:

@@ -178,7 +178,8 @@ class ResponsesDecoder:
         """Add the name and the ID of a call once."""
         if item.kind == "function_call" and not item.call_id:
             item.call_id = as_text(content.get("call_id")) or item.id
-            metadata = {"itemId": item.id} if item.id else None
+            own = {"itemId": item.id, "namespace": as_text(content.get("namespace"))}
+            metadata = {key: value for key, value in own.items() if value} or None
             name = as_text(content.get("name")) or None
             deltas.append(WireCall(item.number, item.call_id or None, name, None, metadata))
 

@@ -29,6 +29,7 @@ async def test_the_browser_signs_in_and_the_first_time_says_where_usage_is_manag
         async with chatgpt_sign_in(accounts, accounts.current()) as waiting:
             assert await asyncio.to_thread(get, waiting.url) == 200
             said.append(await waiting.wait())
+    assert service.count["models"] == 2
     assert said == [f"signed in as ada@example.com. {FIRST_USE}", "signed in as ada@example.com"]
     assert service.violations == []
 

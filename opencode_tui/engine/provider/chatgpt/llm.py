@@ -1,0 +1,110 @@
+"""The adapter of a ChatGPT plan: each request has an access token that counts, refreshed once when the route rejects it."""
+
+import asyncio
+import re
+import time
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+
+from msgspec.structs import replace
+
+from opencode_tui.config.auth import CHATGPT
+from opencode_tui.engine.provider.chatgpt.accounts import Accounts
+from opencode_tui.engine.provider.chatgpt.catalog import MAX_AGE_S, read_models
+from opencode_tui.engine.provider.chatgpt.service import USAGE_PAGE, sign_in_again
+from opencode_tui.engine.provider.http import DIALECTS, DirectLlm
+from opencode_tui.engine.provider.llm import LlmRequest, StreamEvent
+from opencode_tui.engine.provider.provider import Endpoint
+from opencode_tui.schema.error import AuthError, ProviderError, with_remedy
+from opencode_tui.schema.ids import Clock
+
+_OTHER = "switch the model (/models, or -m)"
+_WORDS: dict[str, tuple[str, str, str, bool]] = {
+    "user_not_eligible": ("permission", "this ChatGPT account may not use its plan here", _OTHER, False),
+    "usage_limit_exceeded": (
+        "quota",
+        "the limit of your ChatGPT plan for this program is reached",
+        f"raise it or see when it is reset on {USAGE_PAGE}, or {_OTHER}",
+        False,
+    ),
+    "usage_unavailable": ("overloaded", "the usage of your ChatGPT plan cannot be read now", "try again later", True),
+    "route_not_supported": ("invalid_request", "a ChatGPT plan does not have this route", _OTHER, False),
+    "unsupported_capability": ("invalid_request", "a ChatGPT plan does not have this capability", _OTHER, False),
+    "invalid_user": (
+        "permission",
+        "this ChatGPT account is not valid here",
+        "use another one (`opencode-tui auth login chatgpt --add`)",
+        False,
+    ),
+}
+"""Kind, reason, remedy and whether a retry may help, by the code. Source: siwc/token-sharing-open-source/errors-and-recovery."""
+
+_CODE = re.compile(r"subscription_sharing_(\w+)")
+
+
+class ChatGptLlm:
+    """Sends requests with the token of the account in use."""
+
+    def __init__(self, endpoint: Endpoint, accounts: Accounts, *, clock: Clock) -> None:
+        self._endpoint = endpoint
+        self._accounts = accounts
+        self._clock = clock
+        self._open: dict[str, DirectLlm] = {}
+        self._reading: asyncio.Task[object] | None = None
+
+    async def stream(self, request: LlmRequest) -> AsyncGenerator[Sequence[StreamEvent]]:
+        """Yield the events of the response; see `Llm.stream`."""
+        token = await asyncio.to_thread(self._accounts.token)
+        self._read_models()
+        try:
+            try:
+                first = self._direct(token).stream(request)
+                async with aclosing(first):
+                    head = await anext(first, None)
+                    if head is not None:
+                        yield head
+                    async for batch in first:
+                        yield batch
+                return
+            except AuthError as error:
+                if error.failure.status != 401:
+                    raise
+            token = await asyncio.to_thread(lambda: self._accounts.token(rejected=token))
+            async with aclosing(self._direct(token).stream(request)) as again:
+                async for batch in again:
+                    yield batch
+        except ProviderError as error:
+            if error.failure.status == 401:
+                raise sign_in_again("the sign-in is not accepted any more") from error
+            raise _worded(error) from error
+
+    async def close(self) -> None:
+        """Close all connections."""
+        if self._reading is not None:
+            self._reading.cancel()
+        for llm in self._open.values():
+            await llm.close()
+
+    def _direct(self, token: str) -> DirectLlm:
+        if token not in self._open:
+            endpoint = replace(self._endpoint, api_key=token, base_url=self._accounts.service.api)
+            self._open[token] = DirectLlm(endpoint, DIALECTS["chatgpt"].get(), clock=self._clock)
+        return self._open[token]
+
+    def _read_models(self) -> None:
+        """Read the list of models again in the background, when it is old."""
+        account = self._accounts.current()
+        if account is not None and self._reading is None and (account.models_at or 0) + MAX_AGE_S < time.time():
+            self._reading = asyncio.create_task(asyncio.to_thread(read_models, self._accounts, account))
+
+
+def _worded(error: ProviderError) -> ProviderError:
+    """Return an error of the plan in our words, any other as it is."""
+    code = _CODE.search(error.failure.body or "")
+    words = _WORDS.get(code.group(1)) if code else None
+    if code is None or words is None:
+        return error
+    kind, reason, remedy, is_retryable = words
+    text = with_remedy(f"{CHATGPT}: {reason} ({code.group(0)})", remedy)
+    failure = replace(error.failure, kind=kind, retryable=is_retryable)
+    return ProviderError(text, provider_id=CHATGPT, failure=failure)

@@ -21,8 +21,9 @@ from opencode_tui.text.safe_text import make_safe
 
 if TYPE_CHECKING:
     import asyncio
+    from contextlib import AbstractAsyncContextManager
 
-    from opencode_tui.engine.provider.chatgpt.accounts import Account, Accounts
+    from opencode_tui.engine.sign_in.browser_sign_in import BrowserSignIn
 
 _TOKEN_S = 300
 """Seconds that a command which prints a token may take; it may wait for a sign-in in a browser."""
@@ -53,10 +54,11 @@ def list_credentials() -> None:
 @auth.command(short_help="Sign in, store a key or a server's settings.")
 @click.argument("provider", metavar="PROVIDER|URL")
 @click.option("--yes", is_flag=True, help="Accept the settings of a URL without a question.")
+@click.option("--browser", is_flag=True, help="openrouter: get a key by a sign-in with the browser.")
 @click.option("--account", metavar="LABEL", help="chatgpt: use this account (`auth list` shows them).")
 @click.option("--add", is_flag=True, help="chatgpt: add another account.")
 @click.option("--consent", is_flag=True, help="chatgpt: ask again for what the account allows.")
-def login(provider: str, *, yes: bool, account: str | None, add: bool, consent: bool) -> None:
+def login(provider: str, *, yes: bool, browser: bool, account: str | None, add: bool, consent: bool) -> None:
     """Store an API key (prompted, or read from stdin).
 
     `chatgpt` continues with ChatGPT: your browser signs in, and what you do counts into your ChatGPT plan. If the browser is on
@@ -70,6 +72,9 @@ def login(provider: str, *, yes: bool, account: str | None, add: bool, consent: 
         return
     if provider == CHATGPT:
         _continue_with_chatgpt(outside, account, is_added=add, is_consent_asked=consent)
+        return
+    if browser:
+        _get_key_of_openrouter(outside, provider)
         return
     AuthStore(paths=outside.paths).login(provider, _ask_for_key(provider))
     if provider in SEARCH_SERVICES:
@@ -120,6 +125,7 @@ def _continue_with_chatgpt(outside: Environment, label: str | None, *, is_added:
     import asyncio  # only for a sign-in
 
     from opencode_tui.engine.provider.chatgpt.accounts import Accounts
+    from opencode_tui.engine.sign_in.browser_sign_in import chatgpt_sign_in
 
     accounts = Accounts(outside.paths, outside.environ)
     account = None if is_added else accounts.current() if label is None else accounts.find(label)
@@ -129,19 +135,31 @@ def _continue_with_chatgpt(outside: Environment, label: str | None, *, is_added:
         accounts.select(account)
         say(f"{make_safe(account.label)} is in use now")
         return
-    say(make_safe(asyncio.run(_wait_for_browser(accounts, account, outside, is_consent_asked=is_consent_asked))))
+    signing = chatgpt_sign_in(accounts, account, is_consent_asked=is_consent_asked)
+    say(make_safe(asyncio.run(_wait_for_browser(signing, "ChatGPT", outside))))
+
+
+def _get_key_of_openrouter(outside: Environment, provider: str) -> None:
+    import asyncio
+
+    from opencode_tui.engine.sign_in.openrouter import openrouter_sign_in
+
+    if provider != "openrouter":
+        raise ConfigError(f"--browser is for openrouter; store a key of {provider} without it")
+    signing = openrouter_sign_in(AuthStore(paths=outside.paths), outside.environ)
+    say(make_safe(asyncio.run(_wait_for_browser(signing, "OpenRouter", outside))))
 
 
 async def _wait_for_browser(
-    accounts: "Accounts", account: "Account | None", outside: Environment, *, is_consent_asked: bool
+    signing: "AbstractAsyncContextManager[BrowserSignIn]", name: str, outside: Environment
 ) -> str:
     """Return a sentence on who signed in, in the browser of this machine or with an address that is pasted."""
     import asyncio
 
-    from opencode_tui.engine.sign_in.browser_sign_in import chatgpt_sign_in, open_browser
+    from opencode_tui.engine.sign_in.browser_sign_in import open_browser
 
-    async with chatgpt_sign_in(accounts, account, is_consent_asked=is_consent_asked) as waiting:
-        say("Continue with ChatGPT: open this address, if your browser does not:")
+    async with signing as waiting:
+        say(f"Continue with {name}: open this address, if your browser does not:")
         click.echo(waiting.url, err=True)
         say("waiting; if the browser is on another machine, paste the address that it shows at the end:")
         opening = asyncio.create_task(open_browser(waiting.url, outside.environ, outside.directory))

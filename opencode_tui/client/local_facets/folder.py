@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from opencode_tui.client.calls import Calls, forward
-from opencode_tui.config.auth import AuthStore
+from opencode_tui.config.auth import CHATGPT, AuthStore
 from opencode_tui.config.redact import redact_address, redact_settings
 from opencode_tui.engine.engine import Engine
 from opencode_tui.engine.instance import Instance
@@ -207,7 +207,20 @@ class _Settings:
         return await asyncio.to_thread(describe_override, provider_id, config.effective, config.sources, environ)
 
     async def delete_key(self, provider_id: str) -> bool:
+        if provider_id == CHATGPT:
+            return await asyncio.to_thread(self._sign_out)
         return await asyncio.to_thread(self._auth.logout, provider_id)
+
+    def _sign_out(self) -> bool:
+        """Sign the account of ChatGPT out that is in use; its registration stays."""
+        from opencode_tui.engine.provider.chatgpt.accounts import Accounts  # only for this provider
+
+        accounts = Accounts(self._paths, self._core.environ)
+        account = accounts.current()
+        if account is None or not account.is_signed_in:
+            return False
+        accounts.sign_out(account)
+        return True
 
     async def effective(self) -> JsonObject:
         return redact_settings(self._instance.folder.config.effective)

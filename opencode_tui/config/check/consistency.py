@@ -40,9 +40,9 @@ KNOWN_LANGUAGE_SERVERS = {
 
 KNOWN_PROVIDERS = {
     "amazon-bedrock", "anthropic", "azure", "bedrock", "bedrock_converse", "cerebras", "deepseek", "demo", "fireworks-ai",
-    "fireworks_ai", "gemini", "github-copilot", "github_copilot", "google", "google-vertex", "groq", "huggingface",
-    "llamacpp", "lmstudio", "mistral", "moonshot", "moonshotai", "nvidia", "nvidia_nim", "ollama", "openai", "openrouter",
-    "together_ai", "togetherai", "vertex_ai", "vllm", "xai", "zai",
+    "fireworks_ai", "gemini", "github-copilot", "github_copilot", "google", "google-vertex", "groq", "huggingface", "chatgpt",
+    "kimi-for-coding", "llamacpp", "lmstudio", "mistral", "moonshot", "moonshotai", "nvidia", "nvidia_nim", "ollama",
+    "openai", "openrouter", "together_ai", "togetherai", "vertex_ai", "vllm", "xai", "zai",
 }  # fmt: skip
 """The providers that need no address, and the demo. More are in the table of models, so an unknown name alone is no mistake."""
 

@@ -152,6 +152,16 @@ KNOWN: tuple[KnownProvider, ...] = (
         "moonshot",
         preferred=("kimi-k3", "kimi-k2.6", "kimi-k2.5"),
     ),
+    KnownProvider(  # Source: https://www.kimi.com/code/docs: keys of the plan, in coding agents of others too
+        "kimi-for-coding",
+        "Kimi Code",
+        "openai",
+        "https://api.kimi.com/coding/v1",
+        ("KIMI_API_KEY",),
+        litellm="moonshot",
+        is_open=True,
+        preferred=("kimi-for-coding", "k3"),
+    ),
     KnownProvider(
         "zai",
         "Z.AI",

@@ -15,7 +15,7 @@ from opencode_tui.engine.mcp.lists import McpError
 from opencode_tui.engine.provider.chatgpt.accounts import Account, Accounts
 from opencode_tui.schema.error import SignInError
 
-__all__ = ["FIRST_USE", "BrowserSignIn", "chatgpt_sign_in", "open_browser"]
+__all__ = ["FIRST_USE", "BrowserSignIn", "chatgpt_sign_in", "listening", "open_browser"]
 
 LONGEST_S = 600.0
 """Seconds in which the user must have signed in."""
@@ -78,7 +78,7 @@ async def chatgpt_sign_in(
     from opencode_tui.engine.provider.chatgpt.catalog import read_models
 
     callbacks = Callbacks(sign_in.PATH)
-    async with _listening(callbacks, sign_in.PORTS) as port:
+    async with listening(callbacks, sign_in.PORTS) as port:
         attempt = await asyncio.to_thread(
             sign_in.begin, accounts, port, account=account, is_consent_asked=is_consent_asked
         )
@@ -101,7 +101,8 @@ async def chatgpt_sign_in(
 
 
 @asynccontextmanager
-async def _listening(callbacks: Callbacks, ports: tuple[int, ...]) -> AsyncGenerator[int]:
+async def listening(callbacks: Callbacks, ports: tuple[int, ...]) -> AsyncGenerator[int]:
+    """Listen on the first of these ports that is free, and yield it. Raises SignInError if there is none."""
     try:
         async with callbacks.listening_on_any(ports) as port:
             yield port

@@ -18,7 +18,7 @@ from opencode_tui.schema.totals import SessionTotals
 from opencode_tui.text.cells import pad
 from opencode_tui.text.permission import short_source
 from opencode_tui.text.prefix import budget_text, prefix_text
-from opencode_tui.text.quantity import amount, money, plural
+from opencode_tui.text.quantity import amount, money, plan_words, plural
 from opencode_tui.tui.conversation.tools.tool import FullText
 from opencode_tui.tui.screen_api import ChatApi
 from opencode_tui.tui.state.controller import SessionController
@@ -104,7 +104,8 @@ def cost_text(messages: Sequence[MessageWithParts], totals: SessionTotals) -> st
     lines = [line("Model", "requests", "input", "output", "cached", "cost")]
     for name, (steps, given, answered, cached, cost) in rows.items():
         tokens = (amount(int(given)), amount(int(answered)), amount(int(cached)))
-        lines.append(line(name, int(steps), *tokens, money(cost)))
+        plan = plan_words(name.partition("/")[0])
+        lines.append(line(name, int(steps), *tokens, plan if plan and not cost else money(cost)))
     sums = (amount(totals.input), amount(totals.output), amount(totals.cached), money(totals.cost))
     return "\n".join([*lines, "", line("with subagents", totals.steps, *sums)])
 

@@ -132,7 +132,7 @@ def status_of(
     is_full = is_folded or bool(control.status_fields)
     if is_full and control.facts is not None:
         share = share_text(control.facts.context, control.choice.limit)
-        cost = cost_words(control.facts.cost, control.session_budget)
+        cost = cost_words(control.facts.cost, control.session_budget, chosen.provider_id if chosen else "")
     sandbox, is_confined = _sandbox_of(control)
     delivery = control.delivery if control.is_busy else ""
     hints = _hints(is_asking=mode == "asking", is_demo=is_demo, delivery=delivery, width=width, key=key)

@@ -48,11 +48,11 @@ class SidebarFacts:
 
 def sidebar_facts(control: SessionController, glyphs: Glyphs, *, home: str) -> SidebarFacts:
     """Return the current content of the sidebar."""
-    facts, now = control.facts, control.now()
+    facts, now, chosen = control.facts, control.now(), control.choice.model
     return SidebarFacts(
         used=facts.context if facts else 0,
         limit=control.choice.limit,
-        cost=cost_words(facts.cost, control.session_budget) if facts else "",
+        cost=cost_words(facts.cost, control.session_budget, chosen.provider_id if chosen else "") if facts else "",
         todos=facts.todos if facts else (),
         diffs=facts.diffs if facts else (),
         background=control.folder.background_of(control.session_id)[:BACKGROUND_ROWS],

@@ -1,0 +1,71 @@
+"""A key of OpenRouter by its PKCE flow: the browser brings a code back, which is exchanged once for a key of the user.
+
+Source: https://openrouter.ai/docs/guides/overview/auth/oauth. The address has our `state`, as OpenRouter has no parameter for one.
+"""
+
+import json
+import secrets
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from urllib.parse import urlencode, urlsplit
+
+from msgspec import Struct
+
+from opencode_tui.config.auth import AuthStore
+from opencode_tui.engine.mcp.callback import Callbacks, Redirected
+from opencode_tui.engine.provider.chatgpt.sign_in import challenge_of
+from opencode_tui.engine.sign_in.browser_sign_in import BrowserSignIn, listening
+from opencode_tui.schema.error import SignInError
+
+PATH = "/openrouter/callback"
+TEST_ORIGIN = "OPENCODE_OPENROUTER_TEST_ORIGIN"
+"""The variable with the origin of a service of the tests on 127.0.0.1; no other address counts."""
+
+_PORTS = (3000, 0)
+_TIMEOUT_S = 30.0
+
+
+class _Attempt(Struct, frozen=True):
+    url: str
+    state: str
+
+
+@asynccontextmanager
+async def openrouter_sign_in(auth: AuthStore, environ: Mapping[str, str]) -> AsyncGenerator[BrowserSignIn]:
+    """Yield a sign-in that waits, at whose end the key is stored. Raises SignInError."""
+    origin = environ.get(TEST_ORIGIN, "")
+    parts = urlsplit(origin)
+    is_local = parts.hostname == "127.0.0.1" and origin == f"http://{parts.netloc}"
+    site = origin if is_local else "https://openrouter.ai"
+    callbacks, state, verifier = Callbacks(PATH), secrets.token_urlsafe(32), secrets.token_urlsafe(48)
+    async with listening(callbacks, _PORTS) as port:
+        query = {
+            "callback_url": f"http://127.0.0.1:{port}{PATH}?{urlencode({'state': state})}",
+            "code_challenge": challenge_of(verifier),
+            "code_challenge_method": "S256",
+        }
+
+        def finish(redirected: Redirected) -> str:
+            auth.login("openrouter", _exchange(f"{site}/api/v1/auth/keys", redirected.code, verifier))
+            return "saved a key of your OpenRouter account; list its models with `opencode-tui models openrouter`"
+
+        waiting = BrowserSignIn(_Attempt(f"{site}/auth?{urlencode(query)}", state), finish)
+        async with callbacks.expecting(state, waiting.found):
+            yield waiting
+
+
+def _exchange(url: str, code: str, verifier: str) -> str:
+    """Return the key for a code. Raises SignInError. Blocks for a request."""
+    import httpx
+
+    is_local = url.startswith("http://")
+    sent = {"code": code, "code_verifier": verifier, "code_challenge_method": "S256"}
+    try:
+        with httpx.Client(verify=not is_local, trust_env=not is_local, timeout=_TIMEOUT_S) as client:
+            answer = client.post(url, json=sent)
+        key: object = json.loads(answer.content).get("key") if answer.status_code == 200 else None
+    except (httpx.HTTPError, ValueError, AttributeError) as error:
+        raise SignInError(f"OpenRouter gave no key ({type(error).__name__}); begin it again") from None
+    if not isinstance(key, str) or not key:
+        raise SignInError(f"OpenRouter gave no key (HTTP {answer.status_code}); begin it again")
+    return key

@@ -162,9 +162,7 @@ class AuthStore:
         if not _PROVIDER.fullmatch(provider_id):
             raise ConfigError(f"{provider_id!r} is not a valid name of a provider; see `opencode-tui models`")
         if provider_id == CHATGPT:
-            raise ConfigError(
-                "chatgpt has no keys: sign in with the browser (`opencode-tui auth login chatgpt`, /login)"
-            )
+            raise ConfigError("chatgpt has no keys: sign in with the browser (`opencode-tui auth login chatgpt`)")
         if not key or not key.isprintable() or not key.isascii() or " " in key:
             raise ConfigError(
                 "the key is empty or contains spaces, line breaks or other invalid characters; paste it again"

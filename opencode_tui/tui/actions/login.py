@@ -33,7 +33,11 @@ class LoginActions(Struct, frozen=True):
         """Open the list, so that no key after it goes to the prompt, and fill it when the providers are read."""
 
         def done(chosen: str | None) -> None:
-            if chosen is not None:
+            if chosen == "chatgpt":  # it has accounts in place of a key
+                self.screen.show_note(
+                    "note", "Continue with ChatGPT", "run `opencode-tui auth login chatgpt` in a shell"
+                )
+            elif chosen is not None:
                 self._ask_key(chosen)
 
         content = ListContent((), hint="Connect a provider", enter="enter key", is_reading=True)

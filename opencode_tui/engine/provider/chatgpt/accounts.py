@@ -222,7 +222,7 @@ class Accounts:
         account = self.current()
         if account is None:
             raise AuthError(
-                with_remedy("chatgpt: nobody is signed in", "run `opencode-tui auth login chatgpt`, or /login"),
+                with_remedy("chatgpt: nobody is signed in", "run `opencode-tui auth login chatgpt`"),
                 provider_id=CHATGPT,
                 failure=Failure(kind="auth"),
             )

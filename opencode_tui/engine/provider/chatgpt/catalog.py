@@ -61,12 +61,12 @@ class ChatGptProvider(Provider):
 
     def model_ids(self) -> list[str]:
         """Return the models of the account, in the order of the catalog."""
-        return [name for one in models_of(self.entry) if self._is_listed(name := as_text(one.get("slug")))]
+        return [name for one in models_of(self.entry) if self._is_allowed(name := as_text(one.get("slug")))]
 
     def model(self, model_id: str) -> Model | None:
         """Return one model, None for one that the account does not have."""
         found = next((one for one in models_of(self.entry) if one.get("slug") == model_id), None)
-        if found is None or not self._is_listed(model_id):
+        if found is None or not self._is_allowed(model_id):
             return None
         levels = [as_text(as_object(one).get("effort")) for one in as_list(found.get("supported_reasoning_levels"))]
         model = Model(

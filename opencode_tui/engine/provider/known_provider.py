@@ -159,7 +159,6 @@ KNOWN: tuple[KnownProvider, ...] = (
         "https://api.kimi.com/coding/v1",
         ("KIMI_API_KEY",),
         litellm="moonshot",
-        is_open=True,
         preferred=("kimi-for-coding", "k3"),
     ),
     KnownProvider(

@@ -36,6 +36,7 @@ OWN_DATA = {
     "engine/provider/decode/response.py": "bounded there",
     "engine/provider/demo/turn.py": "the arguments of the demo",
     "engine/provider/litellm_child.py": "orders of the program to its child",
+    "engine/provider/model_fetch.py": "our copy of the lists, which were bounded when they came",
     "engine/provider/model_table.py": "litellm's own table, and a copy of it",
     "engine/provider/recent.py": "a file of our state",
     "engine/provider/request_preview.py": "a request of ours",

@@ -22,6 +22,7 @@ from opencode_tui.engine.provider.decode.response import as_count, as_list, as_o
 from opencode_tui.engine.provider.known_provider import KNOWN
 from opencode_tui.engine.provider.model_table import FETCHED_FILE, FETCHED_LAYOUT, as_date, per_million, slim
 from opencode_tui.schema.ids import Clock
+from opencode_tui.schema.json_text import decode_json
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.storage.files import AtomicWriter, FileSystem
 
@@ -140,7 +141,7 @@ def read_list(data: bytes, table: str) -> tuple[JsonObject, Priority]:
     A catalog is models.dev's or litellm's file; a provider's list has `data` as OpenAI's and OpenRouter's.
     """
     try:
-        value = as_object(from_json(data))
+        value = as_object(decode_json(data))
     except ValueError:
         raise ValueError("it is not JSON") from None
     priority: Priority

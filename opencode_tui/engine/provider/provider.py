@@ -164,7 +164,11 @@ class Provider:
         if self._known is not None and self._known.is_named_by_customer:
             return next(iter(self._own_models), None)
         listed = self._listed()
-        callers = [name for name in known_ids if name in self._own_models or listed[name].tool_call]
+        callers = [
+            name
+            for name in known_ids
+            if name in self._own_models or (listed[name].tool_call if name in listed else self._calls_tools(name))
+        ]
         if own := next((name for name in callers if name in self._own_models and self._calls_tools(name)), None):
             return own
         if callers and (best := _best(callers)):

@@ -219,8 +219,8 @@ async def list_provider_facts(client: FolderClient, *, only_ready: bool = False)
     return answer_records([provider_facts(one) for one in await client.catalog.providers(only_ready=only_ready)])
 
 
-@router.post("/provider/{provider_id}/try", response_model=str)
-async def try_provider(provider_id: str, client: FolderClient) -> Response:
+@router.post("/provider/{providerID}/try", response_model=str)
+async def try_provider(client: FolderClient, provider_id: ProviderId) -> Response:
     """Send a provider its cheapest request; returns what keeps it from being used, empty if nothing does."""
     return answer_value(await client.catalog.try_provider(provider_id))
 

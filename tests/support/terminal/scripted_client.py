@@ -179,6 +179,7 @@ class ScriptedClient:
             agents=agents,
             models=lambda: script.models,
             refresh_models=[],
+            local_servers=[],
             default_model=lambda: (
                 script.models[0].ref if script.models else ModelRef(provider_id="demo", model_id="tour")
             ),

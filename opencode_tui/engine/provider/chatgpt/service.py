@@ -4,7 +4,6 @@ Sources: https://developers.openai.com/siwc/token-sharing-open-source (…/sign-
 …/token-reference, …/errors-and-recovery), https://auth.openai.com/.well-known/openid-configuration. Read, not tried at the service.
 """
 
-import json
 from collections.abc import Mapping
 from typing import Any, cast
 from urllib.parse import urlsplit
@@ -14,6 +13,7 @@ from msgspec import Struct, field
 from opencode_tui import __version__
 from opencode_tui.config.auth import CHATGPT
 from opencode_tui.schema.error import AuthError, Failure, with_remedy
+from opencode_tui.schema.json_text import load_json
 from opencode_tui.schema.record import JsonObject
 
 RESOURCE = "https://api.openai.com/v1"
@@ -134,8 +134,8 @@ def ask(url: str, *, form: Mapping[str, str] | None = None, token: str | None = 
 
 def _parse(raw: bytes) -> JsonObject | None:
     try:
-        loaded: Any = json.loads(raw)
-    except (ValueError, RecursionError):
+        loaded: Any = load_json(raw)
+    except ValueError:
         return None
     return cast("JsonObject", loaded) if isinstance(loaded, dict) else None
 

@@ -159,7 +159,7 @@ KNOWN: tuple[KnownProvider, ...] = (
         "https://api.kimi.com/coding/v1",
         ("KIMI_API_KEY",),
         litellm="moonshot",
-        preferred=("kimi-for-coding", "k3"),
+        preferred=("k3", "kimi-for-coding"),
     ),
     KnownProvider(
         "zai",

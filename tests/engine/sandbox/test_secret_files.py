@@ -131,6 +131,8 @@ def test_as_root_the_secrets_of_the_system_cannot_be_read(tier: str) -> None:
         "--tmpfs",
         "/etc",
     ]
+    for place in (root, sys.prefix):  # they may lie in the folder of temporary files
+        inside += ["--ro-bind", place, place]
     for name in ("alternatives", "ld.so.cache", "passwd", "group", "ssl/certs"):
         inside += ["--ro-bind-try", f"/etc/{name}", f"/etc/{name}"]
 

@@ -270,7 +270,7 @@ def test_no_token_is_in_any_other_file_or_error(
     expire(accounts, paths)
     accounts.token()
     texts = [path.read_text() for path in tmp_path.rglob("*") if path.is_file() and path != paths.auth]
-    assert texts and not any(secret in text for secret in service.secrets for text in texts)
+    assert texts and service.secrets and not any(secret in text for secret in service.secrets for text in texts)
     assert not any(secret in repr((accounts, service.count)) for secret in service.secrets)
     stored = AuthStore(paths=paths).keys()
     current = accounts.current()

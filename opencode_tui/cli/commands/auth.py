@@ -153,7 +153,7 @@ def _get_key_of_openrouter(outside: Environment, provider: str) -> None:
 async def _wait_for_browser(
     signing: "AbstractAsyncContextManager[BrowserSignIn]", name: str, outside: Environment
 ) -> str:
-    """Return a sentence on who signed in, in the browser of this machine or with an address that is pasted."""
+    """Return the sentences on who signed in, in the browser of this machine or with an address that is pasted."""
     import asyncio
 
     from opencode_tui.engine.sign_in.browser_sign_in import open_browser
@@ -166,7 +166,7 @@ async def _wait_for_browser(
         ending = asyncio.create_task(waiting.wait())
         try:
             with _pasted_lines(asyncio.get_running_loop(), waiting.paste):
-                return await ending
+                return (await ending).whole()
         finally:
             opening.cancel()
             await asyncio.gather(opening, return_exceptions=True)

@@ -41,10 +41,12 @@ if TYPE_CHECKING:
         RulesFacet,
         ScreenFacet,
         SettingsFacet,
+        SignInsFacet,
     )
     from opencode_tui.engine.file.browser import FileBrowser
     from opencode_tui.engine.file.search import FileFinder
     from opencode_tui.engine.mcp.servers import McpServers
+    from opencode_tui.engine.sign_in.waiting import WaitingSignIns
     from opencode_tui.schema.api.file import ChangedFile, FileContent, FileEntry, FindKind, LineMatch
     from opencode_tui.schema.api.language import FormatterState, LanguageServerState, Symbol
     from opencode_tui.schema.api.mcp import (
@@ -57,6 +59,7 @@ if TYPE_CHECKING:
         McpSignInCode,
         McpTool,
     )
+    from opencode_tui.schema.api.sign_in import SignInAccount, SignInDone, SignInRequest, SignInStarted
     from opencode_tui.schema.api.trust import TrustReport
     from opencode_tui.schema.api.worktree import CreateWorktree, WorktreeInfo
     from opencode_tui.schema.event.screen_event import ScreenEvent
@@ -247,6 +250,38 @@ class _Settings:
         from opencode_tui.config.trust.inspection import grant_seen
 
         await asyncio.to_thread(grant_seen, self._instance.directory, seen, paths=self._paths)
+
+
+class _SignIns:
+    """Loaded with the first use; those that wait belong to the process."""
+
+    def __init__(self, engine: Engine, instance: Instance) -> None:
+        self._lazy = engine.core.sign_ins
+        self._folder = instance.directory
+
+    async def _loaded(self) -> "WaitingSignIns":
+        return self._lazy.made or await asyncio.to_thread(self._lazy.get)
+
+    async def accounts(self) -> Sequence["SignInAccount"]:
+        return await asyncio.to_thread((await self._loaded()).accounts)
+
+    async def begin(self, request: "SignInRequest") -> "SignInStarted":
+        return await (await self._loaded()).begin(request, self._folder)
+
+    async def wait(self, sign_in_id: str) -> "SignInDone":
+        return await (await self._loaded()).wait(sign_in_id)
+
+    async def paste(self, sign_in_id: str, address: str) -> None:
+        (await self._loaded()).paste(sign_in_id, address)
+
+    async def cancel(self, sign_in_id: str) -> None:
+        await (await self._loaded()).cancel(sign_in_id)
+
+    async def select(self, account_id: str) -> None:
+        await asyncio.to_thread((await self._loaded()).select, account_id)
+
+    async def sign_out(self, account_id: str) -> str:
+        return await asyncio.to_thread((await self._loaded()).sign_out, account_id)
 
 
 _START_MS = 300_000
@@ -461,6 +496,7 @@ class LocalFolderFacets:
         self.rules: RulesFacet = forward(instance.folder.rules, calls)
         self.catalog: CatalogFacet = forward(_Catalog(instance), calls)
         self.settings: SettingsFacet = forward(_Settings(engine, instance), calls)
+        self.sign_ins: SignInsFacet = forward(_SignIns(engine, instance), calls)
         self.project: ProjectFacet = forward(_Project(engine, instance), calls)
         self.files: FilesFacet = forward(_Files(engine, instance), calls)
         self.mcp: McpFacet = forward(_Mcp(instance), calls)

@@ -199,14 +199,22 @@ class Accounts:
         with self._locked():
             known = self.find(account.id)
             self._store((known or account).signed_out(""))
-            if known is None or known.refresh_token is None:
-                return ""
-            form = {"token": known.refresh_token, "token_type_hint": "refresh_token", "client_id": known.client_id}
-            try:
-                answer = ask(self.service.revoke, form=form)
-            except (NotSentError, AnswerLostError):
-                return f"{plain.host(self.service.revoke)} did not answer; remove the app in the settings of ChatGPT"
-            return "" if answer.status == 200 else f"HTTP {answer.status}; remove the app in the settings of ChatGPT"
+            return "" if known is None else self.revoke(known)
+
+    def revoke(self, account: Account) -> str:
+        """Revoke the refresh token of an account; return why that failed, empty if it did not or if there is none."""
+        if account.refresh_token is None:
+            return ""
+        form = {
+            "token": account.refresh_token,
+            "token_type_hint": "refresh_token",
+            "client_id": account.client_id,
+        }
+        try:
+            answer = ask(self.service.revoke, form=form)
+        except (NotSentError, AnswerLostError):
+            return f"{plain.host(self.service.revoke)} did not answer; remove the app in the settings of ChatGPT"
+        return "" if answer.status == 200 else f"HTTP {answer.status}; remove the app in the settings of ChatGPT"
 
     def end(self, account: Account, reason: str) -> None:
         """Record that the service does not accept the sign-in any more; the tokens are deleted."""

@@ -168,10 +168,16 @@ class _Settings:
         instance, config = self._instance, self._instance.folder.config
         settings = (str(notice) for notice in config.warnings)
         warnings = [*settings, *instance.warnings, *instance.folder.skills.warnings, *instance.folder.plugins.warnings]
-        warnings += await asyncio.to_thread(instance.folder.model_warnings)
+        of_models = await asyncio.to_thread(instance.folder.model_warnings)
+        warnings += of_models
         is_on, worktree = config.settings.snapshot is not False, instance.folder.project.worktree
         undo_off = await asyncio.to_thread(why_unavailable, worktree, self._paths, is_on=is_on)
-        return Notices.trusted(warnings=warnings, ignored=[str(notice) for notice in config.ignored], undo_off=undo_off)
+        return Notices.trusted(
+            warnings=warnings,
+            ignored=[str(notice) for notice in config.ignored],
+            undo_off=undo_off,
+            of_models=of_models or None,
+        )
 
     async def newer_version(self) -> str:
         if self._instance.folder.config.settings.autoupdate != "notify":

@@ -13,8 +13,7 @@ from opencode_tui.engine.mcp.browser import open_browser
 from opencode_tui.engine.mcp.callback import Callbacks, Redirected, read_redirect
 from opencode_tui.engine.mcp.lists import McpError
 from opencode_tui.engine.provider.chatgpt.accounts import Account, Accounts
-from opencode_tui.engine.provider.chatgpt.service import USAGE_PAGE
-from opencode_tui.schema.api.sign_in import SignInDone
+from opencode_tui.schema.api.sign_in import USAGE_PAGE, SignInDone
 from opencode_tui.schema.error import SignInError
 
 __all__ = ["FIRST_USE", "BrowserSignIn", "chatgpt_sign_in", "listening", "open_browser"]

@@ -4,6 +4,9 @@ from pydantic import Field
 
 from opencode_tui.schema.record import Record, absent
 
+USAGE_PAGE = "https://chatgpt.com/settings/usage"
+"""Where the user sees the usage of a ChatGPT plan, and limits that of a program. Source: siwc/…/errors-and-recovery."""
+
 
 class SignInRequest(Record):
     """A sign-in to begin: of a new account, or again of one that is known; with `is_consent_asked` the consent is asked again."""

@@ -238,3 +238,34 @@ async def test_copilot_says_whose_identity_it_uses_and_asks_for_no_key(environ: 
         assert "API key for" not in text
         await page.answer("enter")
         await page.sees_no_more("identity of VS Code")
+
+
+async def test_a_plan_is_shown_in_the_place_of_money_and_its_end_says_where_it_is_managed(
+    environ: dict[str, str], folder: Path, service: ChatGptService
+) -> None:
+    service.faults = []
+    async with screen(environ, folder, size=(100, 40)) as page:
+        await paste(page, service.consent(await open_panel(page)))
+        await page.sees("You're using your ChatGPT plan")
+        await page.answer("enter")
+        await page.press("ctrl+x", "m")
+        await page.type("gpt-6.1")
+        await page.press("enter")
+        await page.sees("gpt-6.1-sol  your ChatGPT plan")
+        await page.send("hello")
+        await page.sees("Hello.")
+        await page.send("/cost")
+        text = await page.sees("Your ChatGPT plan: 1 request of this session, ")
+        assert "Account in use: ada@example.com." in text and "https://chatgpt.com/settings/usage shows it" in text
+        assert "your ChatGPT plan" in text and "$" not in text
+        await page.press("escape")
+        service.faults = ["plan"]
+        await page.send("again")
+        text = await page.sees("your ChatGPT plan: limit reached")
+        assert "chatgpt.com/settings/usage" in text
+        await page.send("/cost")
+        await page.sees("The limit is reached: raise it there, or choose another model (/models).")
+        await page.press("escape")
+        await page.send("once more")
+        await page.sees_no_more("limit reached")
+    assert service.violations == []

@@ -22,7 +22,6 @@ from opencode_tui.engine.provider.chatgpt.service import (
     FATAL,
     PLAN_SCOPES,
     RESOURCE,
-    USAGE_PAGE,
     Answer,
     AnswerLostError,
     NotSentError,
@@ -33,6 +32,7 @@ from opencode_tui.engine.provider.chatgpt.service import (
 )
 from opencode_tui.engine.provider.decode.response import as_object
 from opencode_tui.engine.provider.error import plain
+from opencode_tui.schema.api.sign_in import USAGE_PAGE
 from opencode_tui.schema.error import AuthError, Failure, ProviderError, with_remedy
 from opencode_tui.schema.record import JsonObject, Record, absent
 from opencode_tui.storage.locks import Locks

@@ -27,7 +27,6 @@ FIRST_CLIENT = "dynamic_agent_client"
 """The client ID of a first sign-in only; the callback has the one that was issued. Source: …/sign-in."""
 
 AGENT_NAME = "opencode-tui"
-USAGE_PAGE = "https://chatgpt.com/settings/usage"
 
 FATAL = frozenset(
     {

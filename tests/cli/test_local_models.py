@@ -39,3 +39,17 @@ def test_a_setting_switches_it_off(with_local: Callable[..., Commands]) -> None:
     with serve_json(OLLAMA) as server:
         done = with_local(server, local_models=False).run("models")
     assert done.code == 0 and "ollama" not in done.stdout and server.asked == []
+
+
+def test_a_request_that_the_server_has_no_room_for_says_how_to_raise_its_context(
+    with_local: Callable[..., Commands],
+) -> None:
+    with serve_json(OLLAMA) as server:
+        line = with_local(server)
+        done = line.run("run", "-m", "ollama/gemma3:4b", "word " * 6_000)
+        as_json = line.run("run", "--format", "json", "-m", "ollama/gemma3:4b", "word " * 6_000)
+        fitting = line.run("run", "-m", "ollama/qwen3:8b", "word " * 6_000)
+    said = "Ollama gives gemma3:4b a context of 4096 tokens, too few for this request of about "
+    for one in (done, as_json):
+        assert one.code == 1 and one.stderr.count(said) == 1 and "OLLAMA_CONTEXT_LENGTH=32768" in one.stderr
+    assert "POST /v1/chat/completions" in server.asked and said not in fitting.stderr

@@ -103,6 +103,11 @@ class Catalog(Struct, frozen=True):
         if provider_id in _LOCAL and self.local is not None and provider_id not in self.settings.disabled_providers:
             await self.local.get().look_once(provider_id)
 
+    def describe_too_large(self, model: Model, size: int) -> str:
+        """Return how to raise the context of a server on this machine that is too small for a request; empty for another model."""
+        made = self.local.made if self.local is not None else None
+        return made.describe_too_large(model.provider_id, model.api_id, size) if made is not None else ""
+
     def models(self) -> list[Model]:
         """Return the models of every usable provider (`is_ready`), and the demo."""
         ready = (provider for provider in self._providers() if provider.is_ready)

@@ -63,6 +63,8 @@ class Welcome(Rows):
             if control.local_servers:
                 running = [("/models", line) for line in control.local_servers[:_MOST_SERVERS]]
                 groups.append(("Models on this computer", "no key needed", running))
+            if control.can_look_for_servers:
+                keys.append(("/models", "finds Ollama, LM Studio, llama.cpp, vLLM"))
             groups.append(("Add a key", "", keys))
         else:
             more = (

@@ -209,7 +209,7 @@ async def test_the_browser_of_this_machine_signs_in_and_an_account_without_its_p
         await page.press("enter")
         await page.sees("the plan is not allowed")
         await page.press("enter")
-        await page.sees("Signed in as ada@example.com")
+        await page.sees("You're using your ChatGPT plan")  # now it is the first time
     assert accounts_of(environ).all()[0].plan_usage and service.violations == []
 
 

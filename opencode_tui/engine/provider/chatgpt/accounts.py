@@ -144,7 +144,7 @@ class Accounts:
         self._auth.change(CHATGPT, lambda entry: {**entry, "current": account.id})
 
     def is_first(self) -> bool:
-        """Return whether this is the first sign-in here, of which the user is told where usage is managed; once."""
+        """Return whether no plan was used here before: the user reads once whose it is and where its usage is managed."""
         return self._auth.entry(CHATGPT).get("isKnown") is not True
 
     def add(self, account: Account) -> Account:
@@ -160,7 +160,7 @@ class Accounts:
             return {
                 **entry,
                 "type": CHATGPT,
-                "isKnown": True,
+                "isKnown": entry.get("isKnown") is True or account.plan_usage,
                 "current": account.id,
                 "accounts": {**entries, account.id: stored[-1].to_dict()},
             }
@@ -230,7 +230,7 @@ class Accounts:
         account = self.current()
         if account is None:
             raise AuthError(
-                with_remedy("chatgpt: nobody is signed in", "run `opencode-tui auth login chatgpt`"),
+                with_remedy("chatgpt: nobody is signed in", "sign in (/login, or `opencode-tui auth login chatgpt`)"),
                 provider_id=CHATGPT,
                 failure=Failure(kind="auth"),
             )
@@ -240,7 +240,7 @@ class Accounts:
             raise AuthError(
                 with_remedy(
                     f"chatgpt: {account.label} has not allowed this program to use the plan",
-                    "allow it with `opencode-tui auth login chatgpt --consent`, or use a key (`opencode-tui auth login openai`)",
+                    "allow it (/login, or `opencode-tui auth login chatgpt --consent`), or use a key of openai",
                 ),
                 provider_id=CHATGPT,
                 failure=Failure(kind="auth"),

@@ -34,7 +34,7 @@ _WORDS: dict[str, tuple[str, str, str, bool]] = {
     "invalid_user": (
         "permission",
         "this ChatGPT account is not valid here",
-        "use another one (`opencode-tui auth login chatgpt --add`)",
+        "use another one (/login, or `opencode-tui auth login chatgpt --add`)",
         False,
     ),
 }

@@ -141,5 +141,5 @@ def _parse(raw: bytes) -> JsonObject | None:
 
 def sign_in_again(reason: str) -> AuthError:
     """Return the error for a sign-in that does not count any more."""
-    text = with_remedy(f"{CHATGPT}: {reason}", "sign in again with `opencode-tui auth login chatgpt`")
+    text = with_remedy(f"{CHATGPT}: {reason}", "sign in again (/login, or `opencode-tui auth login chatgpt`)")
     return AuthError(text, provider_id=CHATGPT, failure=Failure(kind="auth"))

@@ -235,6 +235,29 @@ async def test_a_program_of_the_project_runs_outside_after_a_yes(environ, projec
     assert (tmp_path / "built").read_text() == "built\n"
 
 
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"dangerouslyDisableSandbox": True},
+        {"sandbox": "none", "tier": "none", "runs": "host"},
+        {"by_user": True, "approvals": "auto"},
+        {"environ": {"PATH": "/"}, "experimental": {"sandbox": {"tier": "none"}}},
+    ],
+)
+async def test_no_argument_of_a_call_switches_the_sandbox_off(
+    environ, project: Repo, tmp_path: Path, tier: Tier, more: Mapping[str, Any]
+):
+    """CVE-2026-42074."""
+    arguments = {"command": f"sh -c 'echo x > {tmp_path}/outside; echo in > inside'", "description": "x", **more}
+    async with confined(environ, project, tier, policy=RefuseQuestions()) as story:
+        session = await story.world.new_session()
+        request = PromptInput(model=MODEL, parts=[TextInput(text=f"go <<tool bash {json.dumps(arguments)}>>")])
+        await story.world.client.prompts.prompt(session.id, request)
+        state = (await story.world.calls(session))[-1].state
+    assert not (tmp_path / "outside").exists()
+    assert state.status == "error" or state.metadata["sandbox"]["runs"] == "sandbox"
+
+
 async def test_always_inside_lets_no_command_out(environ, project: Repo, tmp_path: Path, tier: Tier):
     project.write("Makefile", f"all:\n\techo x > {tmp_path}/outside\n")
     async with confined(environ, project, tier) as story:

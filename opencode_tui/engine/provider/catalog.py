@@ -19,7 +19,6 @@ from opencode_tui.engine.provider.model_facts import small_models
 from opencode_tui.engine.provider.model_pattern import name_prefix
 from opencode_tui.engine.provider.model_table import ModelTable
 from opencode_tui.engine.provider.provider import Endpoint, Provider
-from opencode_tui.schema.api.catalog import ProviderSummary
 from opencode_tui.schema.error import AuthError, ModelNotFoundError, ProviderError
 from opencode_tui.schema.ids import Clock, system_clock
 from opencode_tui.schema.model import Model, ModelRef, parse_model_ref
@@ -27,6 +26,7 @@ from opencode_tui.schema.record import JsonObject
 
 if TYPE_CHECKING:
     from opencode_tui.engine.provider.local_servers import LocalServer, LocalServers
+    from opencode_tui.schema.api.catalog import ProviderSummary
 
 DEMO = ModelRef(provider_id="demo", model_id="tour")
 _SUGGESTIONS = 3
@@ -112,8 +112,10 @@ class Catalog(Struct, frozen=True):
         """Return the models of every provider, with or without a key."""
         return [model for provider in self._providers() for model in provider.models()] + [DEMO_MODEL]
 
-    def providers(self, *, only_ready: bool = False) -> list[ProviderSummary]:
+    def providers(self, *, only_ready: bool = False) -> "list[ProviderSummary]":
         """Return every enabled provider, or only the usable ones; the demo is the last."""
+        from opencode_tui.schema.api.catalog import ProviderSummary  # most runs list nothing
+
         found = [provider.summary() for provider in self._providers() if provider.is_ready or not only_ready]
         demo = ProviderSummary(id=DEMO.provider_id, name="Demo", is_ready=True, default_model=DEMO.model_id)
         return [*found, demo]

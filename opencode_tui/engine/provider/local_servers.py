@@ -179,11 +179,10 @@ class _Api:
 def _make_client(url: str) -> "httpx.AsyncClient":
     import httpx
 
-    from opencode_tui.network import client_options, find_route
+    from opencode_tui.network import client_options
 
-    options = client_options(find_route(url), needs_certificates=url.startswith("https:"))
     timeout = httpx.Timeout(_ANSWER_S, connect=_CONNECT_S)
-    return httpx.AsyncClient(follow_redirects=False, timeout=timeout, **options)
+    return httpx.AsyncClient(follow_redirects=False, timeout=timeout, **client_options(url))
 
 
 async def _read_ollama(api: _Api, environ: Mapping[str, str]) -> list[LocalModel]:

@@ -12,7 +12,7 @@ from msgspec import Struct, field
 
 from opencode_tui.config.auth import CHATGPT
 from opencode_tui.engine.lazy import Lazy
-from opencode_tui.engine.provider.decode.response import as_text
+from opencode_tui.engine.provider.decode.response import as_object, as_text
 from opencode_tui.engine.provider.demo import DEMO_MODEL
 from opencode_tui.engine.provider.known_provider import KNOWN, find_known, through_litellm
 from opencode_tui.engine.provider.model_facts import small_models
@@ -98,10 +98,27 @@ class Catalog(Struct, frozen=True):
         default = self.default_model()
         return ref if default == DEMO else default
 
-    async def look_at_local(self, provider_id: str) -> None:
-        """Ask a server of models on this machine what its models are, once, before one of them is used."""
-        if provider_id in _LOCAL and self.local is not None and provider_id not in self.settings.disabled_providers:
-            await self.local.get().look_once(provider_id)
+    async def look_at_local(self, ref: ModelRef) -> None:
+        """Ask a server of models on this machine what its models are, before one of them is used, until its context is certain."""
+        if (
+            ref.provider_id in _LOCAL
+            and self.local is not None
+            and ref.provider_id not in self.settings.disabled_providers
+        ):
+            await self.local.get().look_for(ref.provider_id, self._sent_name(ref))
+
+    def describe_small_context(self, ref: ModelRef) -> str:
+        """Return that the server of a model on this machine gives it a small context, and how to raise it; empty if it does not."""
+        if ref.provider_id not in _LOCAL or self.local is None:
+            return ""
+        return self.local.get().advice(ref.provider_id, self._sent_name(ref))
+
+    def _sent_name(self, ref: ModelRef) -> str:
+        """Return the name of a model at its server."""
+        own = as_object(
+            as_object(as_object(self.settings.provider.get(ref.provider_id)).get("models")).get(ref.model_id)
+        )
+        return as_text(own.get("id")) or ref.model_id
 
     def models(self) -> list[Model]:
         """Return the models of every usable provider (`is_ready`), and the demo."""

@@ -219,7 +219,7 @@ class SessionLoop(Struct, frozen=True):
         if message.finish == "length":
             error = StoredOutputLengthError()
         else:
-            from opencode_tui.engine.provider.error.ending import describe_end  # only for such answers
+            from opencode_tui.engine.provider.error.remedy import describe_end  # only for such answers
 
             error = describe_end(message, step.finish)
         await step.amend(

@@ -188,7 +188,7 @@ class Catalog(Struct, frozen=True):
         chosen = self._not_retired(DefaultModel(named, "settings" if self.settings.model else "last used"))
         if chosen.instead_of is None:
             return f"{named} was retired on {day} by its provider's list; choose another one with the setting model"
-        return f"{named} was retired on {day}; {chosen.ref} is used instead (setting model, or /models)"
+        return f"{named} was retired on {day}; {chosen.ref} is the default instead (setting model, or /models)"
 
     def _not_retired(self, default: DefaultModel) -> DefaultModel:
         ref = default.ref

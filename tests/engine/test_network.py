@@ -35,6 +35,7 @@ from tests.support.provider.network_world import Authority, Proxy, make_authorit
 VARIABLES = ("HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY", "NO_PROXY")
 CERTIFICATES = ("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS")
 HOST = "api.company.test"
+CLAUDE = "anthropic.claude-sonnet-4-5-20250929-v1:0"
 SIGN_INS = ("auth.openai.com", "openrouter.ai")
 
 
@@ -264,7 +265,18 @@ async def test_litellms_process_uses_both_too(
     local = await ask(LitellmLlm(Endpoint("fake", server.url("openai"), KEY), worker), asked)
     assert local.joined("text") == "Echo: one"
     missing = await ask(LitellmLlm(Endpoint("fake", "https://missing.test/v1", KEY), worker), asked)
-    assert "through the proxy" in str(missing.error) and "(HTTPS_PROXY)" in str(missing.error)
+    assert "cannot reach missing.test through the proxy" in str(missing.error) and "(HTTPS_PROXY)" in str(missing.error)
+    monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:9")
+    other = LitellmWorker()
+    bedrock = replace(asked, model=asked.model.changed(provider_id="bedrock", api_id=f"bedrock/{CLAUDE}"))
+    monkeypatch.setenv("AWS_BEARER_TOKEN_BEDROCK", "k")
+    monkeypatch.setenv("AWS_REGION", "eu-west-1")
+    failed = str((await ask(LitellmLlm(Endpoint("bedrock", "", KEY), other), bedrock)).error)
+    await other.close()
+    assert failed.startswith(
+        "bedrock: cannot reach bedrock-runtime.eu-west-1.amazonaws.com through the proxy 127.0.0.1:9 ("
+    )
+    assert "ssl:" not in failed and "NO_PROXY=bedrock-runtime.eu-west-1.amazonaws.com" in failed
 
 
 async def refresh_lists(paths: Paths) -> str:

@@ -49,7 +49,7 @@ from opencode_tui.schema.permission import Ruleset, ToolCallRef
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.session import tool_state
 from opencode_tui.schema.session.part import ToolPart
-from opencode_tui.schema.session.tool_state import StopReason, ToolStateCompleted
+from opencode_tui.schema.session.tool_state import StopReason, ToolStateCompleted, ToolStateError
 
 if TYPE_CHECKING:
     from opencode_tui.engine.sandbox.environment import Secrets
@@ -241,7 +241,12 @@ class ToolCalls(Struct, frozen=True):
             now=self.clock(),
             attachments=self._attachments(part, result),
         )
-        await self.store.update_part(part.changed(state=state))
+        await self._end(live, state)
+
+    async def _end(self, live: LiveTool, state: ToolStateCompleted | ToolStateError) -> None:
+        """Store the end of a call; what goes on in the background changes its record no more."""
+        live.part = live.part.changed(state=state)
+        await self.store.update_part(live.part)
 
     async def _end_badly(
         self,
@@ -251,15 +256,14 @@ class ToolCalls(Struct, frozen=True):
         *,
         stop_reason: StopReason | None = None,
     ) -> None:
-        part = live.part
         state = tool_state.fail(
-            part.state,
+            live.part.state,
             error=self.results.secrets.get().redact(text),
             now=self.clock(),
             metadata=_note(watch),
             stop_reason=stop_reason,
         )
-        await self.store.update_part(part.changed(state=state))
+        await self._end(live, state)
 
     async def _fail(self, part: ToolPart, call: ToolCall, problem: str) -> None:
         state = tool_state.fail(part.state, error=problem, now=self.clock())

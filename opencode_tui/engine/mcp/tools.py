@@ -197,12 +197,17 @@ class SearchTool:
         texts = [f"{one.id}: {one.description}\n{json.dumps(one.parameters, ensure_ascii=False)}" for one in found]
         if not found:
             texts.append(f"No tool matches. There are {len(tools) - len(denied)} tools; search with other words.")
-        for server in unknown:
-            status = self._servers.status_of(server)
-            texts.append(
-                f"The tools of the MCP server {server} are not known: {status.error or 'it is still starting'}"
-            )
+        texts += _describe_unknown(self._servers, unknown)
         return ToolResult(arguments.query, "\n\n".join(texts), {"count": len(found)})
+
+
+def _describe_unknown(servers: "McpServers", names: Sequence[str]) -> list[str]:
+    """Return a line for each server whose tools are not known, with the reason."""
+    errors = {name: servers.status_of(name).error for name in names}
+    return [
+        f"The tools of the MCP server {name} are not known: {error or 'it is still starting'}"
+        for name, error in errors.items()
+    ]
 
 
 def rank(tools: Sequence[McpTool], query: str) -> list[McpTool]:
@@ -243,9 +248,14 @@ class CallTool:
     parameters = CallParameters
     description = f"Calls a tool of an MCP server. Find it and its schema with {SEARCH} first."
 
+    def __init__(self, servers: "McpServers") -> None:
+        self._servers = servers
+
     async def run(self, arguments: CallParameters, context: ToolContext) -> ToolResult:
         """Raise ToolError: a call of a tool that exists is run as a call of that tool (`McpTurns.find_inner`)."""
-        raise ToolError(f"There is no MCP tool {arguments.tool!r}; find one with {SEARCH}.")
+        unknown = [server.name for server in self._servers.enabled() if not server.is_listed]
+        lines = [f"There is no MCP tool {arguments.tool!r}; find one with {SEARCH}."]
+        raise ToolError("\n".join([*lines, *_describe_unknown(self._servers, unknown)]))
 
 
 CALL_LATER = "Calls a tool of an MCP server that is not one of these, once a reminder names it."

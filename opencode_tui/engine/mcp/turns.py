@@ -116,7 +116,7 @@ class McpTurns(Struct, frozen=True):
             case "mcp_search":
                 return SearchTool(servers)
             case "mcp_call":
-                return CallTool()
+                return CallTool(servers)
             case _:
                 tool = find_tool(servers, name)
                 return None if tool is None else ServerTool(tool, servers, self.background)

@@ -5,8 +5,9 @@ is), `START_S` delays the start, with `CRASH_AT_START` it exits with that code, 
 a file: while it exists there is a tool `late`; a call of `touch_list` announces changed lists. `LOG` names a file that gets a line
 for each message.
 
-The tools are in `tools`; `die` exits in the call, `slow` reports progress, `ask` asks the user. With `WAIT` there is a tool `wait`,
-which waits for a file, around which it makes the files `PATH.begun` and `PATH.made`; what the file holds decides about the result.
+The tools are in `tools`; `die` exits in the call, `slow` reports progress, `ask` asks the user. With `DEFAULTS` there is a tool
+`defaults` with this schema. With `WAIT` there is a tool `wait`, which waits for a file, around which it makes the files `PATH.begun`
+and `PATH.made`; what the file holds decides about the result.
 """
 
 import base64
@@ -49,6 +50,8 @@ def tools() -> list[dict[str, Any]]:
         tool(f"tool_{n}", f"Does the work of number {n}. " * 4, value=text)
         for n in range(int(os.environ.get("TOOLS", "0")))
     ]
+    if schema := os.environ.get("DEFAULTS"):
+        found.append({"name": "defaults", "description": "Has defaults.", "inputSchema": json.loads(schema)})
     if os.environ.get("WAIT"):
         found.append(tool("wait", "Waits for a file.", path=text))
     if os.path.exists(os.environ.get("CHANGE", "")):

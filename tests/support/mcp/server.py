@@ -6,7 +6,7 @@ a file: while it exists there is a tool `late`; a call of `touch_list` announces
 for each message.
 
 The tools are in `tools`; `die` exits in the call, `slow` reports progress, `ask` asks the user. With `DEFAULTS` there is a tool
-`defaults` with this schema. With `WAIT` there is a tool `wait`, which waits for a file, around which it makes the files `PATH.begun`
+`defaults` with this schema. With `WAIT` there is a tool `wait`, which waits for a file, around which it makes `PATH.begun`
 and `PATH.made`; what the file holds decides about the result.
 """
 

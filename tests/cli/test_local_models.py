@@ -32,7 +32,7 @@ def test_models_lists_them_with_their_context(with_local: Callable[..., Commands
     listed = {f"{one['providerID']}/{one['modelID']}": one for one in json.loads(done.stdout)}
     assert listed["ollama/qwen3:8b"]["limit"] == {"context": 32768, "output": 8192}
     assert listed["ollama/llava:7b"]["attachment"] is True and listed["ollama/llava:7b"]["toolCall"] is False
-    assert "Ollama is running: 3 models" in done.stderr and "OLLAMA_CONTEXT_LENGTH" in done.stderr
+    assert "Ollama is running: 4 models" in done.stderr and "OLLAMA_CONTEXT_LENGTH" in done.stderr
 
 
 def test_a_setting_switches_it_off(with_local: Callable[..., Commands]) -> None:
@@ -46,10 +46,14 @@ def test_a_request_that_the_server_has_no_room_for_says_how_to_raise_its_context
 ) -> None:
     with serve_json(OLLAMA) as server:
         line = with_local(server)
-        done = line.run("run", "-m", "ollama/gemma3:4b", "word " * 6_000)
-        as_json = line.run("run", "--format", "json", "-m", "ollama/gemma3:4b", "word " * 6_000)
-        fitting = line.run("run", "-m", "ollama/qwen3:8b", "word " * 6_000)
-    said = "Ollama gives gemma3:4b a context of 4096 tokens, too few for this request of about "
+        text = "word " * 40_000
+        done = line.run("run", "-m", "ollama/qwen3:8b", text)
+        as_json = line.run("run", "--format", "json", "-m", "ollama/qwen3:8b", text)
+        small = line.run("run", "-m", "ollama/llava:7b", text)
+    said = "Ollama gives qwen3:8b a context of 32768 tokens, too few for this request of about "
     for one in (done, as_json):
-        assert one.code == 1 and one.stderr.count(said) == 1 and "OLLAMA_CONTEXT_LENGTH=32768" in one.stderr
-    assert "POST /v1/chat/completions" in server.asked and said not in fitting.stderr
+        assert one.code == 1 and one.stderr.count(said) == 1 and "OLLAMA_CONTEXT_LENGTH=64000" in one.stderr
+    assert (
+        small.stderr.count("Ollama gives llava:7b a context of 8192 tokens, which an agent's first requests fill") == 1
+    )
+    assert small.stderr.count("OLLAMA_CONTEXT_LENGTH") == 1

@@ -115,7 +115,10 @@ class LoginActions(Struct, frozen=True):
 
 
 def provider_choices(providers: list[ProviderSummary], ready: set[str]) -> list[Choice]:
-    """Return the sign-ins with the browser, then the providers, common ones first; `ready` ones are connected."""
+    """Return the sign-ins with the browser, then the providers, common ones first; `ready` ones are connected.
+
+    None is the active choice: the list starts with the sign-ins.
+    """
     order = {name: at for at, name in enumerate(COMMON)}
     listed = sorted(providers, key=lambda one: (order.get(one.id, len(order)), one.id))
     return [
@@ -126,7 +129,6 @@ def provider_choices(providers: list[ProviderSummary], ready: set[str]) -> list[
                 needs,
                 "connected" if name == CHATGPT and name in ready else "",
                 group="With the browser",
-                is_current=name == CHATGPT and name in ready,
             )
             for name, (words, needs) in SIGN_INS.items()
         ),
@@ -137,7 +139,6 @@ def provider_choices(providers: list[ProviderSummary], ready: set[str]) -> list[
                 account_kind(one.id),
                 "connected" if one.id in ready else "",
                 group="Common" if one.id in order else "All",
-                is_current=one.id in ready,
             )
             for one in listed
             if one.id != CHATGPT

@@ -18,7 +18,7 @@ async def test_only_the_first_start_without_a_key_looks_for_them_and_the_list_of
         variables = {**environ, "OLLAMA_HOST": f"127.0.0.1:{server.port}"}
         del variables["OPENCODE_DISABLE_LOCAL_MODELS"]
         async with screen(variables, folder, settings=NO_KEY) as page:
-            text = await page.sees("Ollama is running: 3 models")
+            text = await page.sees("Ollama is running: 4 models")
             assert "finds Ollama" not in text and server.asked.count(ASKS) == 1
         async with screen(variables, folder, settings=NO_KEY) as page:
             text = await page.sees("finds Ollama, LM Studio")
@@ -27,7 +27,7 @@ async def test_only_the_first_start_without_a_key_looks_for_them_and_the_list_of
             await page.type("qwen3:8b")
             await page.sees("1 of ")
             await page.press("escape")
-            text = await page.sees("Ollama is running: 3 models")
+            text = await page.sees("Ollama is running: 4 models")
             assert "finds Ollama" not in text and server.asked.count(ASKS) == 2
 
 

@@ -198,7 +198,7 @@ CONTINUE = (*"with", "space", *"chatgpt", "enter")
 SITUATIONS: dict[str, Situation] = {
     "login-providers": Situation(providers, (110, 30), DARK, sent("/login")),
     "login-providers-light-in-60-columns": Situation(providers, (60, 30), LIGHT, sent("/login")),
-    "login-key": Situation(providers, (110, 30), DARK, sent("/login", press("enter"), press(*"sk-secret"))),
+    "login-key": Situation(providers, (110, 30), DARK, sent("/login", press(*"anthr", "enter"), press(*"sk-secret"))),
     "login-in-the-browser": Situation(signing_in, (110, 30), DARK, sent("/login", press(*CONTINUE))),
     "login-in-the-browser-light-in-60-columns": Situation(
         signing_in, (60, 24), LIGHT, sent("/login", press(*CONTINUE))

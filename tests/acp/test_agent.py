@@ -393,7 +393,9 @@ async def test_lines_about_the_model_are_messages(tmp_path: Path, variables: dic
     async with connected(project.path, {**variables, "OPENCODE_CONFIG_CONTENT": changed}) as editor:
         session, other = await new_session(editor, project.path), await new_session(editor, project.path)
         async with asyncio.timeout(20):
-            await editor.until_text("openai/gpt-5.1-codex was retired on 2026-07-23; openai/gpt-5.6 is the default instead")
+            await editor.until_text(
+                "openai/gpt-5.1-codex was retired on 2026-07-23; openai/gpt-5.6 is the default instead"
+            )
         await editor.conn.set_config_option(session_id=session, config_id="model", value="fake/text-only")
         image = ImageContentBlock(type="image", mime_type="image/png", data="A" * 100)
         assert (await editor.prompt(session, "look", image)).stop_reason == "end_turn"

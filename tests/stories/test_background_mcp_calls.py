@@ -14,7 +14,7 @@ from opencode_tui.schema.error import BusyError, RunAborted
 from opencode_tui.schema.event.event import QuestionAsked
 from opencode_tui.schema.session.session import SessionInfo
 from opencode_tui.schema.session.tool_state import ToolStateCompleted
-from opencode_tui.text.tool import facts_of
+from opencode_tui.text.tool import facts_of, is_bad_exit
 from opencode_tui.tui.chrome.sidebar import background_state
 from opencode_tui.tui.theme.glyphs import UNICODE
 from tests.engine.mcp.conftest import COMMAND, until
@@ -74,7 +74,8 @@ async def test_a_long_call_goes_on_and_its_result_is_read_later(world: World, fo
     [running] = await world.client.background.list(session.id)
     assert (running.tool, running.state, running.line) == ("one_wait", "running", "waiting")
     assert running.command.startswith('one_wait {"path": ')
-    assert "bg1 still runs." in (await read(world, session)).output
+    state = await read(world, session)
+    assert ("bg1 still runs." in state.output, is_bad_exit(state)) == (True, False)
     (folder / "file").write_text("now")
     ended = await until_ended(world)
     assert (ended.state, ended.line, background_state(ended, UNICODE, 0)[2]) == ("exited", "it came: now", "done")
@@ -82,14 +83,15 @@ async def test_a_long_call_goes_on_and_its_result_is_read_later(world: World, fo
     assert "has ended; bash_output has its result" in str(world.server.bodies[-1]["messages"][-1])
     state = await read(world, session)
     assert state.output == "it came: now\n\n<bash_metadata>\nbg1 has ended.\n</bash_metadata>"
-    assert [fact.text for fact in facts_of("bash_output", state)] == ["done"]
+    assert ([fact.text for fact in facts_of("bash_output", state)], is_bad_exit(state)) == (["done"], False)
     assert str(world.server.bodies[-1]["messages"]).count("has ended; bash_output") == 1
 
 
 async def test_a_picture_of_a_long_call_reaches_the_model(world: World, folder: Path) -> None:
     session = await start(world, folder / "file")
     (folder / "file").write_text("picture")
-    state = await read(world, session, wait=20)
+    assert (await until_ended(world)).line == "(image/png)"
+    state = await read(world, session)
     assert [one["mime"] for one in state.attachments or ()] == ["image/png"]
     assert not (await read(world, session)).attachments
 
@@ -101,7 +103,7 @@ async def test_a_long_call_that_fails_says_so(world: World, folder: Path) -> Non
     assert (ended.failed, background_state(ended, UNICODE, 0)[2]) == (True, "failed")
     state = await read(world, session)
     assert state.output == "it came too late\n\n<bash_metadata>\nbg1 failed.\n</bash_metadata>"
-    assert [fact.text for fact in facts_of("bash_output", state)] == ["failed"]
+    assert ([fact.text for fact in facts_of("bash_output", state)], is_bad_exit(state)) == (["failed"], True)
 
 
 async def test_a_long_call_is_stopped_and_its_server_learns_that(environ: dict[str, str], folder: Path) -> None:

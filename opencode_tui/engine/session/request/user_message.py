@@ -79,10 +79,11 @@ class UserMessages(Struct, frozen=True):
         agent = self._agent(prompt.agent)
         self._check_named(prompt)
         model = prompt.model or agent.model or (last.model if last else None) or self.catalog.default_model()
-        await self.catalog.look_at_local(model.provider_id)
+        await self.catalog.look_at_local(model)
         if last is not None and not self.catalog.can_ask(model):
             model = await self._instead_of(session_id, model, last)
         self._describe_unlisted(self.catalog.resolve(model))
+        self._say_once(self.catalog.describe_small_context(model))
         return Target(agent, model)
 
     async def _instead_of(self, session_id: str, model: ModelRef, last: UserMessage) -> ModelRef:
@@ -100,12 +101,16 @@ class UserMessages(Struct, frozen=True):
     def _describe_unlisted(self, model: Model) -> None:
         """Say once what is assumed of a model that no list has."""
         name = str(model.ref)
-        if model.unlisted is None or name in self.said:
+        if model.unlisted is None:
             return
-        self.said.add(name)
         limits = f"the limits of {model.unlisted} are assumed" if model.unlisted else "its context size is unknown"
         setting = f"provider.{model.provider_id}.models.{model.model_id}"
-        self.say(f"{name} is not listed: {limits}, its price is unknown; {setting} sets limit and cost")
+        self._say_once(f"{name} is not listed: {limits}, its price is unknown; {setting} sets limit and cost")
+
+    def _say_once(self, line: str) -> None:
+        if line and line not in self.said:
+            self.said.add(line)
+            self.say(line)
 
     async def create(
         self, session_id: str, prompt: PromptInput, target: Target, *, is_waiting: bool = False

@@ -45,6 +45,13 @@ async def world(environ: dict[str, str], folder: Path) -> AsyncGenerator[World]:
         yield world
 
 
+def put(path: Path, text: str) -> None:
+    """Write the file that a call waits for, at once."""
+    new = path.with_name(f"{path.name}.new")
+    new.write_text(text)
+    new.replace(path)
+
+
 async def start(world: World, path: Path) -> SessionInfo:
     """Return a session whose call of `wait` goes on in the background."""
     world.server.script(
@@ -76,7 +83,7 @@ async def test_a_long_call_goes_on_and_its_result_is_read_later(world: World, fo
     assert running.command.startswith('one_wait {"path": ')
     state = await read(world, session)
     assert ("bg1 still runs." in state.output, is_bad_exit(state)) == (True, False)
-    (folder / "file").write_text("now")
+    put(folder / "file", "now")
     ended = await until_ended(world)
     assert (ended.state, ended.line, background_state(ended, UNICODE, 0)[2]) == ("exited", "it came: now", "done")
     await world.prompt("go on", session=session)
@@ -89,7 +96,7 @@ async def test_a_long_call_goes_on_and_its_result_is_read_later(world: World, fo
 
 async def test_a_picture_of_a_long_call_reaches_the_model(world: World, folder: Path) -> None:
     session = await start(world, folder / "file")
-    (folder / "file").write_text("picture")
+    put(folder / "file", "picture")
     assert (await until_ended(world)).line == "(image/png)"
     state = await read(world, session)
     assert [one["mime"] for one in state.attachments or ()] == ["image/png"]
@@ -98,7 +105,7 @@ async def test_a_picture_of_a_long_call_reaches_the_model(world: World, folder: 
 
 async def test_a_long_call_that_fails_says_so(world: World, folder: Path) -> None:
     session = await start(world, folder / "file")
-    (folder / "file").write_text("fail")
+    put(folder / "file", "fail")
     ended = await until_ended(world)
     assert (ended.failed, background_state(ended, UNICODE, 0)[2]) == (True, "failed")
     state = await read(world, session)
@@ -160,7 +167,7 @@ async def test_an_interrupt_ends_a_call_that_has_not_gone_on(environ: dict[str, 
 async def test_an_interrupt_after_that_leaves_the_call_running(world: World, folder: Path) -> None:
     session = await start(world, folder / "file")
     await world.client.prompts.abort(session.id)
-    (folder / "file").write_text("now")
+    put(folder / "file", "now")
     assert (await until_ended(world)).state == "exited"
 
 
@@ -205,7 +212,7 @@ async def test_a_question_of_a_call_in_the_background_leaves_the_record_of_its_e
             await world.client.questions.reply(event.id, [["Grace"], ["3"], ["Yes"], ["green"]])
 
         async def go() -> SessionInfo:
-            (folder / "file").write_text("ask")
+            put(folder / "file", "ask")
             await until_ended(world)
             return session
 

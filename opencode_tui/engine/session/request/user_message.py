@@ -3,7 +3,7 @@
 Source: reference, section 23.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from msgspec import Struct, field
 
@@ -39,6 +39,10 @@ class Target(Struct, frozen=True):
     model: ModelRef
 
 
+async def _nothing_unread(_session_id: str) -> Sequence[str]:
+    return ()
+
+
 class UserMessages(Struct, frozen=True):
     """Creates user messages."""
 
@@ -49,8 +53,8 @@ class UserMessages(Struct, frozen=True):
     identifier: Identifier
     clock: Clock
     hooks: Hooks
-    messages: Callable[[str], Sequence[str]] = lambda _session: ()
-    """Returns, once, what the model does not know yet: which background commands of a session have ended."""
+    unread: Callable[[str], Awaitable[Sequence[str]]] = _nothing_unread
+    """Returns, once, texts about what the model of a session does not know yet."""
     say: Callable[[str], None] = lambda _line: None
     """Shows the user a line about the model."""
     said: set[str] = field(default_factory=set[str])
@@ -125,8 +129,7 @@ class UserMessages(Struct, frozen=True):
             delivery="queue" if is_waiting else None,
         )
         parts = await self._parts(message, prompt.parts, target.agent)
-        if lines := self.messages(session_id):
-            parts.append(self._part(message, TextInput(text=as_reminder("\n".join(lines)), synthetic=True)))
+        parts += [self._part(message, TextInput(text=text, synthetic=True)) for text in await self.unread(session_id)]
         message, parts = await change_message(self.hooks, message, parts)
         await self.store.update_message(message)
         for part in parts:

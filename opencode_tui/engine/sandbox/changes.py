@@ -11,7 +11,7 @@ import os
 import stat
 import time
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from itertools import groupby
 from operator import itemgetter
@@ -84,9 +84,18 @@ class ProjectFiles:
     """The protected files and those with secrets below the project. Blocks; for one thread at a time."""
 
     def __init__(
-        self, root: Path, *, git_folder: Path | None = None, clock: Callable[[], float] = time.monotonic
+        self,
+        root: Path,
+        *,
+        git_folder: Path | None = None,
+        more: Sequence[Path] = (),
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`git_folder` is the project's git folder where it is outside, as that of a linked worktree."""
+        """`git_folder` is the project's git folder where it is outside, as that of a linked worktree.
+
+        `more` are files that are protected although their names do not show it.
+        """
+        self._more = more
         self._root = str(root)
         self._git_folder = git_folder
         self._clock = clock
@@ -133,6 +142,7 @@ class ProjectFiles:
         found = [path for one in repositories for path in git_folder_files(one)]
         if self._git_folder is not None:  # names that are relative to a work tree are those of this one
             found += [path for path in find_named_files(self._git_folder, Path(self._root)) if path.exists()]
+        found += [path for path in self._more if os.path.lexists(path)]
         found += [Path(path) for folder in known for path in folder.protected]
         return tuple(path for path in found if not self._is_own_worktree(path))
 

@@ -93,6 +93,13 @@ class Confined(Struct, frozen=True):
     messages: tuple[str, ...] = ()
 
 
+class KnownPaths(Struct, frozen=True):
+    """Folders that commands may read although they are among private ones, and protected files whose names do not show it."""
+
+    readable: Sequence[Path] = ()
+    protected: Sequence[Path] = ()
+
+
 class _Toolchains(Struct, frozen=True):
     """What is readable and writable besides the project, for an environment and a while."""
 
@@ -131,18 +138,15 @@ class Sandbox:
         paths: Paths,
         environ: Mapping[str, str],
         secrets: Secrets,
-        readable: Sequence[Path] = (),
+        known: KnownPaths | None = None,
         granted_hosts: Callable[[], Awaitable[Sequence[str]]] | None = None,
     ) -> None:
-        """`environ` is that of this program; `readable` are folders that may be read although they are among private ones.
-
-        `granted_hosts` returns the hosts that the user always allows here.
-        """
+        """`environ` is that of this program; `granted_hosts` returns the hosts that the user always allows here."""
+        self._known = known or KnownPaths()
         self._granted_hosts = granted_hosts
         self._proxy: HostProxy | None = None
         self._proxy_address: Path | int = 0
         self._proxy_start = asyncio.Lock()
-        self._readable = readable
         self._environ = environ
         self._settings = settings or SandboxSettings()
         self._project = project
@@ -498,7 +502,7 @@ class Sandbox:
 
     def _existing_readable(self) -> list[Path]:
         """Return the real paths of the folders that exist by now, outside the project, without those that contain private ones."""
-        real = [self._around.find(path) for path in self._readable]
+        real = [self._around.find(path) for path in self._known.readable]
         private = [self._paths.home, *self._around.private()]
         return [
             path
@@ -511,7 +515,9 @@ class Sandbox:
     def _project_files(self) -> ProjectFiles:
         if self._files is None:
             self._git = folders.git_folder(self._project.repository, self._project.worktree)
-            self._files = ProjectFiles(self._project.worktree, git_folder=next(iter(self._git), None))
+            self._files = ProjectFiles(
+                self._project.worktree, git_folder=next(iter(self._git), None), more=self._known.protected
+            )
         return self._files
 
     def _find_toolchains(self, environ: Mapping[str, str]) -> _Toolchains:

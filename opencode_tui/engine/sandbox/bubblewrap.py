@@ -28,7 +28,7 @@ disk, except folders in that temp folder.
 import os
 import sys
 from collections.abc import Collection, Container, Iterator, Mapping, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 from msgspec import Struct
@@ -190,8 +190,9 @@ def _keeps_user(policy: Policy) -> bool:
     return has_admin_capability() and not policy.shares_proc
 
 
+@cache
 def has_admin_capability() -> bool:
-    """Return whether this process can mount without a user namespace."""
+    """Return whether this process can mount without a user namespace; kept."""
     try:
         text = Path("/proc/self/status").read_text()
     except OSError:
@@ -279,7 +280,7 @@ def _mount(path: Path, accesses: Mapping[Path, Access]) -> list[str]:
 
 def _covers(access: Mapping[Path, Access]) -> list[Path]:
     """Return the folders of /tmp to cover, so that the mount points of paths below are not made in the temp folder."""
-    below = {TEMP / path.parts[2] for path in access if len(path.parts) > 3 and path.is_relative_to(TEMP)}
+    below = {TEMP / path.parts[2] for path in access if TEMP in _parents(path)[1:]}
     return sorted(below - access.keys())
 
 
@@ -294,11 +295,20 @@ def _links(access: Mapping[Path, Access], policy: Policy, folder: Path) -> Itera
         *_root_links(),
     ]
     found: dict[Path, str] = {}
+    known: dict[str, bool] = {"/": False}
     for name in filter(os.path.isabs, dict.fromkeys(map(os.path.normpath, names))):
-        if os.path.realpath(name) != name and os.path.exists(name):  # a loop of links does not exist
+        if _has_link(name, known) and os.path.exists(name):  # a loop of links does not exist
             _find_links(Path(name), access, found)
     for path, target in found.items():
         yield from ("--symlink", target, str(path))
+
+
+def _has_link(name: str, known: dict[str, bool]) -> bool:
+    """Return whether a link is on the way to an absolute path, or is it; `known` keeps the answers."""
+    found = known.get(name)
+    if found is None:
+        found = known[name] = _has_link(os.path.dirname(name), known) or os.path.islink(name)
+    return found
 
 
 def _find_links(path: Path, access: Mapping[Path, Access], found: dict[Path, str]) -> None:

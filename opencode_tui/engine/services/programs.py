@@ -189,11 +189,17 @@ class FolderPrograms:
                 clock=core.clock,
                 publish=partial(core.bus.publish, directory=str(self._project.directory)),
                 reserved=frozenset(self._tool_names()),
+                of_repository=frozenset(name for name in settings.mcp or () if self._is_of_repository(name)),
                 redact=lambda text: redact_text(self.secrets.get().redact(text)),
             ),
         )
         self._background.at_close(servers.close)
         return servers
+
+    def _is_of_repository(self, server: str) -> bool:
+        """Return whether the command of an MCP server is from a file of the repository."""
+        source = self._config.sources.get(f"mcp.{server}.command", "")
+        return source.startswith(f"{self._config.worktree}/")
 
     @property
     def has_languages(self) -> bool:

@@ -305,6 +305,24 @@ async def test_an_undo_of_protected_files_follows_no_link_of_the_command(
         assert f"Could not undo: dot/.bashrc ({project.path}/dot is a link now)." in state.output
 
 
+async def test_what_a_rule_lets_out_asks_while_a_confined_command_could_exchange_its_files(
+    environ, project: Repo, tier: Tier
+):
+    settings = {"permission": {"bash": {"curl *": "allow"}}}
+    upload = "curl -s -m 1 -T a.py http://127.0.0.1:9/"
+    async with confined(environ, project, tier, settings=settings, policy=RefuseQuestions()) as story:
+        before = await story.bash(upload)
+        start = {"command": "touch started; sleep 60", "description": "x", "background": True}
+        await story.world.prompt(f"go <<tool bash {json.dumps(start)}>>")
+        while not (project.path / "started").exists():
+            await asyncio.sleep(0.01)
+        during, plain = await story.bash(upload), await story.bash("curl -s -m 1 http://127.0.0.1:9/")
+        await story.world.client.background.end()
+        after = await story.bash(upload)
+    assert [state.status for state in (before, during, plain, after)] == ["completed", "error", "completed", "completed"]
+    assert "needs approval" in during.error
+
+
 async def test_no_command_and_no_edit_changes_unasked_what_a_hook_or_a_server_starts(
     environ, project: Repo, tier: Tier, tmp_path: Path
 ):

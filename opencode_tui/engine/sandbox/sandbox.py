@@ -9,7 +9,8 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from itertools import groupby
 from pathlib import Path
@@ -167,6 +168,7 @@ class Sandbox:
         self._own_known: tuple[object, float, OwnProgram] | None = None
         self._cleaner = threading.Thread(target=delete_abandoned, args=(paths,), name="old-temp", daemon=True)
         self._undoable: dict[Path, tuple[Change, ProtectedState]] = {}
+        self._running = 0
         self._left_out: dict[str, bool] = {}
         """Lines for the user about what has no effect, and whether they are new."""
 
@@ -179,6 +181,20 @@ class Sandbox:
         if self._status is None:
             self._status = self._find_status()
         return self._status
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether a confined command of this folder runs now."""
+        return self._running > 0
+
+    @contextmanager
+    def shared(self) -> Generator[None]:
+        """Count a confined command as running, for the context."""
+        self._running += 1
+        try:
+            yield
+        finally:
+            self._running -= 1
 
     async def confine(
         self, argv: Sequence[str], *, session_id: str, folder: Path, environ: Mapping[str, str], read_only: bool

@@ -46,6 +46,7 @@ from opencode_tui.schema.session.stored_error import (
     describe_stored,
     is_refusal,
 )
+from opencode_tui.schema.tools import row_of
 from opencode_tui.text.permission import sandbox_of
 
 SHOWN_LIMIT_S = 2.0
@@ -356,7 +357,7 @@ class OpenSession:
         if not question.options:
             await self.send([message(f"{question.question}\n")])
             return None
-        is_plan = part is not None and part.tool == "plan_exit"
+        is_plan = part is not None and row_of(part.tool).role == "plan"
         asked = ask_question(
             question,
             part.call_id if part is not None else request_id,

@@ -12,6 +12,7 @@ from opencode_tui.schema.api.project import Places
 from opencode_tui.schema.permission import Approvals, PermissionRequest, Rule, Verdict
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.session.part import ToolPart
+from opencode_tui.schema.tools import Words, row_of
 from opencode_tui.text.quantity import short_path
 
 # A command's question: about the sandbox, about what it discards, or about rules.
@@ -109,44 +110,17 @@ def choices_of(request: PermissionRequest) -> list[Choice]:
 
 
 _TITLES = {
-    "bash": "Run this command?",
-    "edit": "Edit this file?",
-    "read": "Read this file?",
     "external_directory": "Access a file outside the project?",
-    "webfetch": "Fetch this page?",
-    "websearch": "Search the web for this?",
     "doom_loop": "The agent is repeating itself. Continue?",
-    "task": "Start this agent?",
-    "skill": "Load this skill?",
 }
+"""The questions of permissions that are not of a tool."""
+
 _SANDBOX_TITLES = {
     "outside": "Run this outside the sandbox?",
     "discard": "Run this command?",
     "refused": "Run it again outside the sandbox?",
     "protected": "Keep these protected files?",
 }
-_ACTIONS = {
-    "bash": "run this",
-    "edit": "edit",
-    "read": "read",
-    "webfetch": "fetch pages",
-    "websearch": "search the web",
-    "task": "start agents",
-    "skill": "load skills",
-}
-"""What an agent does under a permission, as in `needs approval to …`."""
-
-_NOUNS = {
-    "bash": "this command",
-    "edit": "edits",
-    "read": "reading this file",
-    "webfetch": "fetching pages",
-    "websearch": "searching the web",
-    "task": "starting agents",
-    "skill": "loading skills",
-}
-"""The same as in `your settings require approval for …`."""
-
 _NAMED_FILES = 3
 """Protected files up to which it is said what the command did with each."""
 
@@ -160,13 +134,6 @@ _REPEATED = 3
 """Equal calls after which the engine asks."""
 
 _OPAQUE = "This can run arbitrary code, so it needs your approval."
-_ONCE = {
-    "bash": "run once",
-    "edit": "edit once",
-    "read": "read once",
-    "webfetch": "fetch once",
-    "websearch": "search once",
-}
 
 
 def approvals_words(mode: Approvals, sandbox: SandboxState | None) -> str:
@@ -187,14 +154,20 @@ def title_of(request: PermissionRequest) -> str:
     """Return the question; a plugin names its own permissions."""
     facts = sandbox_of(request)
     if facts.kind == "outside" and facts.tier == "none":
-        return _TITLES["bash"]
+        return _words_of("bash").title
     if facts.kind in _SANDBOX_TITLES:
         return _SANDBOX_TITLES[facts.kind]
     if request.permission == "edit" and request.metadata.get("exists") is False:
         return "Create this file?"
     if request.permission == "external_directory" and _is_folder(request):
         return "Access a folder outside the project?"
-    return _TITLES.get(request.permission, f"Allow {request.permission}?")
+    return _words_of(request.permission).title
+
+
+def _words_of(permission: str) -> Words:
+    """Return a permission in words; those of the permission of a plugin are made of its name."""
+    title = _TITLES.get(permission, f"Allow {permission}?")
+    return row_of(permission).words or Words(title, f"use {permission}", f"{permission} calls")
 
 
 def _is_folder(request: PermissionRequest) -> bool:
@@ -207,9 +180,7 @@ def once_of(request: PermissionRequest) -> str:
     """Return what the key for once does."""
     if sandbox_of(request).kind == "refused":
         return "run again outside"
-    if is_command(request):
-        return _ONCE["bash"]
-    return _ONCE.get(request.permission, "allow once")
+    return _words_of("bash" if is_command(request) else request.permission).once
 
 
 def subject_of(request: PermissionRequest, call: ToolPart | None) -> str:
@@ -377,9 +348,9 @@ def _sentence(verdict: Verdict, agent: str, places: Places | None) -> str:
     if rule is None:
         return "No matching rule, so it needs approval."
     if verdict.source:
-        noun = _NOUNS.get(permission, f"{permission} calls")
+        noun = _words_of(permission).noun
         return f"Your settings require approval for {noun} ({rule_words(rule, permission, verdict.source, places)})."
-    action = _ACTIONS.get(permission, f"use {permission}")
+    action = _words_of(permission).action
     files = f" {'files' if rule.pattern == '*' else f'{rule.pattern} files'}" if permission in ("edit", "read") else ""
     who = f"The {agent} agent needs" if agent else "The agent needs"
     return f"{who} approval to {action}{files} (default rule)."

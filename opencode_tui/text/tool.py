@@ -15,54 +15,11 @@ from opencode_tui.schema.api.limit import limit_of
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.session.part import ToolPart
 from opencode_tui.schema.session.tool_state import ToolStateCompleted, ToolStateError, ToolStateUnion, ToolTime
+from opencode_tui.schema.tools import ToolRow, row_of
 from opencode_tui.text.cells import clip, clip_front, width
 from opencode_tui.text.diagnostics import errors_of
 from opencode_tui.text.quantity import brief_duration, plural
 from opencode_tui.text.safe_text import screen_line
-
-_NAMES = {
-    "apply_patch": "Patch",
-    "bash_output": "Output",
-    "multiedit": "Edit",
-    "webfetch": "Fetch",
-    "websearch": "Search",
-    "todowrite": "Todo",
-    "todoread": "Todo",
-    "question": "Ask",
-    "plan_exit": "Plan",
-}
-_KNOWN = frozenset({"read", "write", "edit", "bash", "grep", "glob", "list", "task", "skill", "recall"})
-_VERBS = {
-    "read": "Reading",
-    "write": "Writing",
-    "edit": "Editing",
-    "multiedit": "Editing",
-    "bash": "Running",
-    "grep": "Searching for",
-    "glob": "Looking for",
-    "list": "Listing",
-    "webfetch": "Fetching",
-}
-_ACTIVITIES = {
-    "patch": "Applying a patch",
-    "apply_patch": "Applying a patch",
-    "bash_output": "Reading a background command",
-    "grep": "Searching",
-    "glob": "Searching",
-    "list": "Searching",
-    "ls": "Searching",
-    "codesearch": "Searching",
-    "websearch": "Searching",
-    "webfetch": "Fetching a page",
-    "todowrite": "Planning",
-    "todoread": "Planning",
-    "question": "Waiting for your answer",
-    "plan_exit": "Waiting for your answer",
-}
-"""Tools whose activity is the same for every call."""
-
-BY_PATH = frozenset({"read", "write", "edit", "multiedit", "list"})
-"""Tools whose argument is a path: it is cut at its front."""
 
 _KEYS = ("filePath", "command", "pattern", "path", "url", "description", "name", "query")
 _LONG = 400
@@ -91,12 +48,6 @@ _RULES = ". Rules for "
 _ENDED = ("completed", "cancelled")
 """States of a todo that needs no more work."""
 
-_COUNTED = {
-    "grep": ("matches", "match"),
-    "glob": ("count", "file"),
-    "list": ("count", "entry"),
-    "websearch": ("count", "result"),
-}
 _ANSWER_WIDTH = 24
 
 _GAP = 2
@@ -121,55 +72,55 @@ class Fact(Struct, frozen=True):
 
 def name_of(tool: str) -> str:
     """Return the name that a tool is shown by; a plugin's tool has its own name."""
-    return _NAMES.get(tool) or (tool.capitalize() if tool in _KNOWN else screen_line(tool))
+    return screen_line(row_of(tool).shown)
 
 
 def activity_of(part: ToolPart, root: str = "") -> str:
     """Return what a running call is doing with what it is about, as `Running pytest -q`; safe, one line."""
-    verb, argument = _VERBS.get(part.tool), argument_of(part, root)
+    verb, argument = row_of(part.tool).verb, argument_of(part, root)
     return f"{verb} {argument}" if verb and argument else brief_activity(part.tool, part.state.input)
 
 
 def brief_activity(tool: str, given: Mapping[str, object]) -> str:
     """Return what a running call is doing in two or three words: `Running pytest`, `Reading parser.py`; safe."""
-    if activity := _ACTIVITIES.get(tool):
-        return activity
-    match tool:
-        case "bash":
-            return f"Running {_program(given.get('command'))}"
-        case "task":
-            return f"{_word(given.get('subagent_type') or 'sub')} agent running"
-        case _ if tool in _VERBS:
-            return f"{_VERBS[tool]} {_base(given.get('filePath') or given.get('path'))}"
-        case _:
-            return f"Running {_word(name_of(tool))}"
+    row = row_of(tool)
+    if row.activity:
+        return row.activity
+    if row.result == "command":
+        return f"{row.verb} {_program(given.get('command'))}"
+    if row.argument == "agent":
+        return f"{_word(given.get('subagent_type') or 'sub')} agent running"
+    if row.verb:
+        return f"{row.verb} {_base(given.get('filePath') or given.get('path'))}"
+    return f"Running {_word(name_of(tool))}"
 
 
 def argument_of(part: ToolPart, root: str = "") -> str:
     """Return what the call is about, in one safe line; paths below `root` are relative to it."""
     state = part.state
     given = state.input
-    if part.tool in BY_PATH:
+    row = row_of(part.tool)
+    if row.is_by_path:
         title = getattr(state, "title", None) or ""
         path = given.get("filePath") or given.get("path")
         if title.startswith("../") and path:
             title = ""  # outside of the project the whole path says more
             path = os.path.normpath(os.path.join(root, os.path.expanduser(str(path)))) if root else path
         return _line(title or (relative(str(path), root) if path else "" if state.status == "pending" else "."))
-    match part.tool:
-        case "apply_patch":
+    match row.argument:
+        case "patch":
             return _patched(state)
-        case "task":
+        case "agent":
             agent, text = str(given.get("subagent_type") or ""), str(given.get("description") or "")
             return _line(f"{agent}: {text}" if agent else text)
-        case "grep" | "glob":
+        case "pattern" | "glob":
             pattern = str(given.get("pattern") or "")
             path = given.get("path")
-            words = f'"{pattern}"' if part.tool == "grep" and pattern else pattern
+            words = f'"{pattern}"' if row.argument == "pattern" and pattern else pattern
             return _line(words + (f" in {relative(str(path), root)}" if path else ""))
         case "question":
             return _questions(given)
-        case "todowrite" | "todoread":
+        case "todos":
             return _line(_current_todo(part))
         case _:
             texts = (given.get(key) for key in _KEYS)
@@ -191,39 +142,37 @@ def relative(path: str, root: str) -> str:
 
 def facts_of(tool: str, state: ToolStateCompleted) -> list[Fact]:
     """Return the facts of a completed call, its time left out."""
-    changes = changed_lines(tool, state.metadata)
+    row, changes = row_of(tool), changed_lines(tool, state.metadata)
     if changes is not None:
-        counts = change_facts(changes, is_new=tool == "write" and state.metadata.get("exists") is False)
+        counts = change_facts(changes, is_new=row.result == "file" and state.metadata.get("exists") is False)
         errors = len(errors_of(state.metadata))
         brought = [Fact(f"{plural(errors, 'new error')}", "error", plural(errors, "error"))] if errors else []
         return [*counts, *brought]
-    match tool:
-        case "bash" if isinstance(name := state.metadata.get("background"), str):
+    if row.counted is not None:
+        key, noun = row.counted
+        count = state.metadata.get(key)
+        return [Fact(plural(count, noun), short=str(count))] if isinstance(count, int) else []
+    match row.result:
+        case "command" if isinstance(name := state.metadata.get("background"), str):
             return [Fact(f"in the background as {screen_line(name)}", short=screen_line(name))]
-        case "bash":
+        case "command":
             return _command_facts(state)
-        case "bash_output":
+        case "background":
             return _background_facts(state.metadata)
-        case "read":
+        case "text":
             count, noun = read_count(state.output)
             return [Fact(plural(count, noun), short=str(count))] if count else []
-        case "todowrite" | "todoread":
+        case "todos" | "kept_todos":
             items = todos_of(state.metadata)
             done = sum(item.get("status") in _ENDED for item in items)
             return [Fact(f"{done} of {len(items)} done", short=f"{done}/{len(items)}")] if items else []
-        case "task":
+        case "agent":
             count = len(tools_of(state.metadata))
             return [Fact(plural(count, "tool"), short=str(count))] if count else []
-        case "question":
+        case "answers":
             answers = answers_of(state)
             return [Fact(clip(answers[0], _ANSWER_WIDTH), "text")] if len(answers) == 1 and answers[0] else []
-        case _ if tool in _COUNTED:
-            key, noun = _COUNTED[tool]
-            count = state.metadata.get(key)
-            return [Fact(plural(count, noun), short=str(count))] if isinstance(count, int) else []
-        case "webfetch":
-            return _line_facts(state.output, state)
-        case _ if tool not in _KNOWN and tool not in _NAMES:  # of a plugin or an MCP server
+        case "lines":
             return _line_facts(state.output, state)
         case _:
             return []
@@ -269,13 +218,12 @@ def failure_facts(state: ToolStateError) -> list[Fact]:
 
 
 _MISSING = re.compile(r"(?:file not found: .+|.+ does not exist)(?:; (?:did you mean (?P<similar>.+)\?|.*))?")
-_EDITS = frozenset({"edit", "multiedit", "write", "apply_patch"})
 _PARAMETERS = {"oldString": "the text to replace", "newString": "its replacement"}
 
 
-def _describe_error(tool: str, error: str, root: str) -> str:
+def _describe_error(row: ToolRow, error: str, root: str) -> str:
     """Return the error of a tool for files without what only a model can do about it."""
-    unchanged = " Nothing was changed." if tool in _EDITS else ""
+    unchanged = " Nothing was changed." if row.shows_changes else ""
     if missing := _MISSING.fullmatch(error):
         similar = " or ".join(relative(one, root) for one in (missing["similar"] or "").split(" or ") if one)
         return f"No such file.{unchanged}" + (f" Nearest: {similar}" if similar else "")
@@ -297,8 +245,9 @@ def failure_text(part: ToolPart, state: ToolStateError, root: str = "") -> str:
         deny = [rule.removesuffix(": deny") for rule in rules.split(", ") if rule.endswith(": deny")]
         if len(deny) == 1:
             return f'Denied by your rule "{deny[0]}" ({permission}).'
-    if part.tool in _EDITS | BY_PATH and error:
-        return _describe_error(part.tool, error, root)
+    row = row_of(part.tool)
+    if (row.shows_changes or row.is_by_path) and error:
+        return _describe_error(row, error, root)
     return error or "failed (no details)"
 
 
@@ -314,7 +263,7 @@ def is_bad_exit(state: ToolStateCompleted) -> bool:
 
 def changed_lines(tool: str, metadata: dict[str, Any]) -> tuple[int, int] | None:
     """Return the lines that an edit added and removed, None when it reports none."""
-    listed: list[object] = metadata.get("files") or [] if tool == "apply_patch" else [metadata.get("filediff")]
+    listed: list[object] = metadata.get("files") or [] if row_of(tool).result == "patch" else [metadata.get("filediff")]
     changes = [cast(JsonObject, change) for change in listed if isinstance(change, dict)]
     if not changes:
         return None

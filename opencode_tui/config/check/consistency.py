@@ -19,6 +19,7 @@ from opencode_tui.config.settings.provider import LimitSettings, ProviderSetting
 from opencode_tui.config.settings.settings import McpLocalSettings, Settings
 from opencode_tui.config.sources.jsonc import KeyPath
 from opencode_tui.config.sources.layer import Origins
+from opencode_tui.schema.tools import permission_of
 
 _BUILT_IN_AGENTS = {
     "build": "primary", "plan": "primary", "general": "subagent", "explore": "subagent",
@@ -182,7 +183,7 @@ def _check_permissions(settings: Settings, origins: Origins, agents: Set[str]) -
         for tool, patterns in tools.items():
             if not _is_tool(tool):
                 yield origins.notice((*path, tool), f"no tool of this name{_did_you_mean(tool, PERMISSIONS)}")
-            if tool in _EDITING:
+            if tool != "edit" and permission_of(tool) == "edit":
                 yield origins.notice(
                     (*path, tool), "never matches: changes of files need the permission edit; name that"
                 )
@@ -214,7 +215,6 @@ def _pattern_fault(tool: str, pattern: str, agents: Set[str]) -> str:
     return ""
 
 
-_EDITING = ("write", "patch", "multiedit", "apply_patch")
 _OF_FILES = ("read", "edit", "list", "external_directory")
 _OPEN_HOST = re.compile(r"https?://([^/*?]*\w)(?=\*)", re.IGNORECASE)
 _CHOICE = re.compile(r"\{[^{}]*,[^{}]*\}")

@@ -9,6 +9,7 @@ from opencode_tui.engine.tool.builtin.write import rewrite_whole
 from opencode_tui.engine.tool.edit.edit_text import replace_text
 from opencode_tui.engine.tool.edit.file_editor import FileEditor, Rewrite
 from opencode_tui.engine.tool.files.files import TextFile
+from opencode_tui.engine.tool.kit import ToolKit
 from opencode_tui.engine.tool.location import similar_paths
 from opencode_tui.engine.tool.tool import Parameters, ToolContext, ToolResult, read_description
 from opencode_tui.schema.error import ToolError
@@ -53,3 +54,8 @@ def rewrite(arguments: EditParameters, path: Path, file: TextFile | None) -> Rew
         raise ToolError(f"{path} does not exist; {hint}")
     text, how = replace_text(path, file, arguments.old_string, arguments.new_string, replace_all=arguments.replace_all)
     return Rewrite(text, file.format, f"\nNote: {how}" if how else "")
+
+
+def make(kit: ToolKit) -> EditTool:
+    """Return the tool."""
+    return EditTool(editor=kit.editor)

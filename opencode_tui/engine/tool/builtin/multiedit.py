@@ -11,6 +11,7 @@ from opencode_tui.engine.tool.edit.file_editor import FileEditor, Rewrite
 from opencode_tui.engine.tool.files.files import TextFile
 from opencode_tui.engine.tool.files.read_guard import Stamp
 from opencode_tui.engine.tool.files.text_format import TextFormat
+from opencode_tui.engine.tool.kit import ToolKit
 from opencode_tui.engine.tool.tool import Parameters, ToolContext, ToolResult, read_description
 from opencode_tui.schema.error import ToolError
 
@@ -72,3 +73,8 @@ def _replace(path: Path, file: TextFile, edit: Replacing, number: int) -> tuple[
         return replace_text(path, file, edit.old_string, edit.new_string, replace_all=edit.replace_all)
     except ToolError as error:
         raise ToolError(f"edit {number} (nothing was written): {error}") from error
+
+
+def make(kit: ToolKit) -> MultieditTool:
+    """Return the tool."""
+    return MultieditTool(editor=kit.editor)

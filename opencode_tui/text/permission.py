@@ -10,59 +10,17 @@ from msgspec import Struct
 from opencode_tui.schema.api.catalog import SandboxState
 from opencode_tui.schema.api.project import Places
 from opencode_tui.schema.permission import Approvals, PermissionRequest, Rule, Verdict
-from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.session.part import ToolPart
+from opencode_tui.schema.session.sandbox import KEY, SandboxFacts, sandbox_of
 from opencode_tui.schema.tools import Words, row_of
 from opencode_tui.text.quantity import short_path
 
-# A command's question: about the sandbox, about what it discards, or about rules.
+_NO_FACTS = SandboxFacts(kind="rule")
 
 
-class SandboxFacts(Struct, frozen=True):
-    """What a question says about the sandbox; unsafe texts, each empty where the question does not say it.
-
-    `kind` is "outside" (it needs the outside), "discard" (it discards work), "refused" (the sandbox refused something that it
-    did), "protected" (it made or changed protected `files`), or "rule". `folder` is its working directory, `allows` the host that
-    can be allowed instead of running it outside.
-    """
-
-    kind: str
-    tier: str = ""
-    reasons: tuple[str, ...] = ()
-    host: str = ""
-    folder: str = ""
-    files: tuple[str, ...] = ()
-    allows: str = ""
-
-    @property
-    def is_afterwards(self) -> bool:
-        """Whether the command has already run."""
-        return self.kind in ("refused", "protected")
-
-
-_NO_FACTS = SandboxFacts("rule")
-
-
-def sandbox_of(request: PermissionRequest) -> SandboxFacts:
-    """Return what a question says about the sandbox; values of other types than expected are left out."""
-    found = request.metadata.get("sandbox")
-    if not isinstance(found, dict):
-        return _NO_FACTS
-    facts = cast(JsonObject, found)
-
-    def text(key: str) -> str:
-        value = facts.get(key)
-        return value if isinstance(value, str) else ""
-
-    return SandboxFacts(
-        text("kind"),
-        text("tier"),
-        _texts(facts.get("reasons")),
-        text("host"),
-        text("folder"),
-        _texts(facts.get("files")),
-        text("allows"),
-    )
+def sandbox_facts(request: PermissionRequest) -> SandboxFacts:
+    """Return what a question says about the sandbox; one of another tool is about a rule."""
+    return sandbox_of(request.metadata) or _NO_FACTS
 
 
 def _texts(value: object) -> tuple[str, ...]:
@@ -71,12 +29,12 @@ def _texts(value: object) -> tuple[str, ...]:
 
 def is_command(request: PermissionRequest) -> bool:
     """Return whether a question is about a command, also where it asks for a path that the command uses."""
-    return request.permission == "bash" or "sandbox" in request.metadata
+    return request.permission == "bash" or KEY in request.metadata
 
 
 def has_parts(request: PermissionRequest, verdicts: Sequence[Verdict]) -> bool:
     """Return whether the rules of the single parts say more than the reasons of a question."""
-    facts = sandbox_of(request)
+    facts = sandbox_facts(request)
     explains_itself = facts.kind in ("outside", "discard") and bool(facts.reasons)
     return len(verdicts) > 1 and not explains_itself and any(one.action != "allow" for one in verdicts)
 
@@ -98,7 +56,7 @@ class Choice(Struct, frozen=True):
 
 def choices_of(request: PermissionRequest) -> list[Choice]:
     """Return the keys that answer a question, in order."""
-    facts = sandbox_of(request)
+    facts = sandbox_facts(request)
     if facts.kind == "protected":
         return [Choice("k", "keep", "once"), Choice("r", "remove or restore", "leave")]
     choices = [Choice("y", once_of(request), "once")]
@@ -152,11 +110,11 @@ def approvals_words(mode: Approvals, sandbox: SandboxState | None) -> str:
 
 def title_of(request: PermissionRequest) -> str:
     """Return the question; a plugin names its own permissions."""
-    facts = sandbox_of(request)
+    facts = sandbox_facts(request)
     if facts.kind == "outside" and facts.tier == "none":
         return _words_of("bash").title
-    if facts.kind in _SANDBOX_TITLES:
-        return _SANDBOX_TITLES[facts.kind]
+    if title := _SANDBOX_TITLES.get(facts.kind or ""):
+        return title
     if request.permission == "edit" and request.metadata.get("exists") is False:
         return "Create this file?"
     if request.permission == "external_directory" and _is_folder(request):
@@ -178,14 +136,14 @@ def _is_folder(request: PermissionRequest) -> bool:
 
 def once_of(request: PermissionRequest) -> str:
     """Return what the key for once does."""
-    if sandbox_of(request).kind == "refused":
+    if sandbox_facts(request).kind == "refused":
         return "run again outside"
     return _words_of("bash" if is_command(request) else request.permission).once
 
 
 def subject_of(request: PermissionRequest, call: ToolPart | None) -> str:
     """Return what the call is about: the whole command, the folders, the paths."""
-    if files := sandbox_of(request).files:
+    if files := sandbox_facts(request).files:
         return "\n".join(files)
     if is_command(request) and call is not None:
         command = call.state.input.get("command")
@@ -235,7 +193,7 @@ def stored_words(request: PermissionRequest, edited: Sequence[str] | None, *, ho
     """
     stored = request if edited is None else request.changed(always=list(edited))
     if host:
-        stored = request.changed(permission="network", always=[sandbox_of(request).allows])
+        stored = request.changed(permission="network", always=[sandbox_facts(request).allows or ""])
     pattern = f' {request.permission} "{stored.always[0]}"' if len(stored.always) == 1 else ""
     return (
         f"Always allowed{always_of(stored).removeprefix('always allow')}",
@@ -260,7 +218,7 @@ def reasons_of(
 
     `directory` is the folder of the session, `agent` the one that asks, `no_sandbox` why no sandbox works here.
     """
-    facts = sandbox_of(request)
+    facts = sandbox_facts(request)
     if facts.is_afterwards:
         return _reasons_afterwards(facts)
     given = facts.reasons or _texts(request.metadata.get("reasons"))
@@ -312,11 +270,11 @@ def _rule_reasons(
 def _reasons_afterwards(facts: SandboxFacts) -> list[str]:
     """Return why it is asked about a command that has run."""
     if facts.kind == "protected":
-        made = facts.reasons if len(facts.files) <= _NAMED_FILES else ["The command made or changed them."]
+        made = facts.reasons or () if len(facts.files or ()) <= _NAMED_FILES else ["The command made or changed them."]
         return [*made, "Such files can start programs later."]
     if facts.host:
         return [f"It tried to reach {facts.host}."]
-    return list(facts.reasons) or ["The sandbox refused something that it did."]
+    return list(facts.reasons or ()) or ["The sandbox refused something that it did."]
 
 
 def reason_of(verdict: Verdict, places: Places | None) -> str:

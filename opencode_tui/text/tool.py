@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from opencode_tui.schema.api.limit import limit_of
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.session.part import ToolPart
+from opencode_tui.schema.session.sandbox import SandboxFacts, sandbox_of
 from opencode_tui.schema.session.tool_state import ToolStateCompleted, ToolStateError, ToolStateUnion, ToolTime
 from opencode_tui.schema.tools import ToolRow, row_of
 from opencode_tui.text.cells import clip, clip_front, width
@@ -349,14 +350,13 @@ def _used(facts: Sequence[Fact], separator: str) -> int:
 
 
 def _command_facts(state: ToolStateCompleted) -> list[Fact]:
-    code, sandbox = exit_code(state), state.metadata.get("sandbox")
-    where = cast(JsonObject, sandbox) if isinstance(sandbox, dict) else JsonObject()
+    code, where = exit_code(state), sandbox_of(state.metadata) or SandboxFacts()
     facts: list[Fact] = []
-    if where.get("runs") == "host" and where.get("tier") not in (None, "none"):
+    if where.leaves and where.tier is not None:
         facts.append(Fact("outside", short="outside"))
-    if (undone := where.get("undone")) and isinstance(undone, list):
-        facts.append(Fact(f"undid {plural(len(cast('list[object]', undone)), 'protected file')}", "warning", "undid"))
-    if where.get("runs") == "sandbox" and where.get("refused"):
+    if where.undone:
+        facts.append(Fact(f"undid {plural(len(where.undone), 'protected file')}", "warning", "undid"))
+    if where.runs == "sandbox" and where.refused is not None:
         facts.append(Fact("blocked by the sandbox", "warning", "blocked"))
     elif limit := limit_of(state.metadata.get("limit")):
         facts.append(Fact(limit.words, "warning", "stopped"))
@@ -383,11 +383,11 @@ def _background_facts(metadata: Mapping[str, object]) -> list[Fact]:
 
 def refusal_text(state: ToolStateCompleted) -> str:
     """Return what the sandbox refused to a command and why the user was not asked; empty where they were. Not safe yet."""
-    sandbox = state.metadata.get("sandbox")
-    refused = cast(JsonObject, sandbox).get("refused") if isinstance(sandbox, dict) else None
-    found = cast(JsonObject, refused) if isinstance(refused, dict) else JsonObject()
-    what, reason = (str(found.get(name) or "") for name in ("what", "reason"))
-    return reason if what in reason or not reason else f"{what} {reason}"
+    facts = sandbox_of(state.metadata)
+    refused = facts.refused if facts is not None else None
+    if refused is None or not refused.reason:
+        return ""
+    return refused.reason if refused.what in refused.reason else f"{refused.what} {refused.reason}"
 
 
 def _program(command: object) -> str:

@@ -21,6 +21,7 @@ from opencode_tui.engine.tool.process.running_command import CommandOutput, Runn
 from opencode_tui.engine.tool.tool import Parameters, ToolContext, ToolResult, read_description
 from opencode_tui.schema.api.limit import ReachedLimit
 from opencode_tui.schema.error import ToolError
+from opencode_tui.schema.session.sandbox import KEY
 
 if TYPE_CHECKING:
     from opencode_tui.engine.sandbox.sandbox import Sandbox
@@ -173,7 +174,7 @@ class BashTool:
             "exit": ended.exit_code,
             "description": arguments.description,
             "truncated": excerpt.removed is not None,
-            "sandbox": dict(ran.sandbox),
+            KEY: ran.sandbox.to_dict(),
         }
         if ended.limit is not None:
             metadata["limit"] = ended.limit.to_dict()

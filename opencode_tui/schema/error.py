@@ -6,16 +6,17 @@
     ├── SignInError            a sign-in did not succeed
     ├── StorageError ── NotFoundError · CorruptRecordError · LockTimeoutError
     ├── SessionError ── BusyError · NoSuchMessageError · NothingToRevertError · RunAborted
-    ├── PermissionRefused ── RejectedError(feedback?) ── QuestionDismissedError · DeniedError(rules) · ApprovalUnavailableError
+    ├── PermissionRefused ── RejectedError(feedback?) ── QuestionDismissedError · DeniedError(rule) · ApprovalUnavailableError
     ├── ProviderError ── AuthError · ContextOverflowError
     ├── ModelNotFoundError
-    ├── ToolError              its text is sent to the model as the error
+    ├── ToolError ── MissingFileError(nearest)    its text is sent to the model as the error
     └── SnapshotError ── GitUnavailableError ── GitMissingError
 
 Every exception's text is one line with the problem, the location and the remedy. `schema/session/stored_error.py` has the form in
 which a message stores one; the settings, which load before any session, need only this module.
 """
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -93,6 +94,11 @@ class PermissionRefused(OpencodeError):
     """An action was not allowed."""
 
 
+def with_feedback(sentence: str, feedback: str | None) -> str:
+    """Return a sentence for the model about what the user rejected, without its end, with what they said."""
+    return f"{sentence} and said: {feedback}" if feedback else f"{sentence}."
+
+
 class RejectedError(PermissionRefused):
     """The user rejected the request (OpenCode's screen recognizes the text). With `feedback` the turn continues, else it ends.
 
@@ -100,9 +106,9 @@ class RejectedError(PermissionRefused):
     """
 
     def __init__(self, feedback: str | None = None, *, subject: str = "") -> None:
-        suffix = f" and said: {feedback}" if feedback else "."
-        super().__init__(f"The user rejected permission{f' {subject}' if subject else ''}{suffix}")
+        super().__init__(with_feedback(f"The user rejected permission{f' {subject}' if subject else ''}", feedback))
         self.feedback = feedback
+        self.subject = subject
 
 
 class QuestionDismissedError(RejectedError):
@@ -114,12 +120,14 @@ class QuestionDismissedError(RejectedError):
 
 
 class DeniedError(PermissionRefused):
-    """A rule denies it; `rules` are all rules for this permission."""
+    """`rule` denies it; `rules` are all rules for this permission."""
 
-    def __init__(self, permission: str, pattern: str, rules: "list[Rule]") -> None:
+    def __init__(self, permission: str, pattern: str, rule: "Rule", rules: "list[Rule]") -> None:
         last = sorted({rule.pattern: index for index, rule in enumerate(rules)}.values())
         listed = ", ".join(f"{rules[index].pattern}: {rules[index].action}" for index in last) or "none"
         super().__init__(f"A permission rule denies {permission} for {pattern!r}. Rules for {permission}: {listed}")
+        self.permission = permission
+        self.rule = rule
         self.rules = rules
 
 
@@ -215,6 +223,15 @@ class BudgetError(OpencodeError):
 
 class ToolError(OpencodeError):
     """A tool failed; the text is sent to the model."""
+
+
+class MissingFileError(ToolError):
+    """A file or folder does not exist: `problem` says so. `nearest` are similar names, best first; `advice` is in their place."""
+
+    def __init__(self, problem: str, *, advice: str, nearest: Sequence[str] = ()) -> None:
+        names = " or ".join(nearest)
+        super().__init__(f"{problem}; {f'did you mean {names}?' if names else advice}")
+        self.nearest = tuple(nearest)
 
 
 class SnapshotError(OpencodeError):

@@ -16,7 +16,7 @@ from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.session.part import ToolPart
 from opencode_tui.schema.session.sandbox import SandboxFacts, sandbox_of
 from opencode_tui.schema.session.tool_state import ToolStateCompleted, ToolStateError, ToolStateUnion, ToolTime
-from opencode_tui.schema.tools import ToolRow, row_of
+from opencode_tui.schema.tools import row_of
 from opencode_tui.text.cells import clip, clip_front, width
 from opencode_tui.text.diagnostics import errors_of
 from opencode_tui.text.quantity import brief_duration, plural
@@ -38,13 +38,8 @@ _TESTS = re.compile(r"\b(?:\d+ (?:failed|passed|errors?)|test result|Tests:)\b")
 _LAST = 2_000
 """Characters at the end of an output in which a test run reports its result."""
 
-_BY_USER = "The user "
-
 _REFUSED = {"rejected": "rejected", "denied": "denied by rule"}
 """The fact of a call that was not carried out, by its stop reason."""
-
-_RULES = ". Rules for "
-"""In the text of a denial by a rule."""
 
 _ENDED = ("completed", "cancelled")
 """States of a todo that needs no more work."""
@@ -213,21 +208,16 @@ def failure_facts(state: ToolStateError) -> list[Fact]:
     if state.stop_reason == "interrupted":
         return [Fact("interrupted", short="interrupted"), *time_facts(state.time)]
     refused = _REFUSED.get(state.stop_reason or "")
-    if state.stop_reason == "denied" and _RULES not in state.error:
+    if state.stop_reason == "denied" and state.rule is None:
         refused = "denied"
     return [Fact(refused, "warning", refused.split()[0]) if refused else Fact("failed", "error", "failed")]
 
 
-_MISSING = re.compile(r"(?:file not found: .+|.+ does not exist)(?:; (?:did you mean (?P<similar>.+)\?|.*))?")
 _PARAMETERS = {"oldString": "the text to replace", "newString": "its replacement"}
 
 
-def _describe_error(row: ToolRow, error: str, root: str) -> str:
+def _describe_error(error: str) -> str:
     """Return the error of a tool for files without what only a model can do about it."""
-    unchanged = " Nothing was changed." if row.shows_changes else ""
-    if missing := _MISSING.fullmatch(error):
-        similar = " or ".join(relative(one, root) for one in (missing["similar"] or "").split(" or ") if one)
-        return f"No such file.{unchanged}" + (f" Nearest: {similar}" if similar else "")
     head, _, advice = error.partition("\n")[0].rpartition("; ")
     text = error.replace(f"; {advice}", "", 1) if head else error
     for name, words in _PARAMETERS.items():
@@ -238,17 +228,21 @@ def _describe_error(row: ToolRow, error: str, root: str) -> str:
 def failure_text(part: ToolPart, state: ToolStateError, root: str = "") -> str:
     """Return why a call failed or was refused, for the user; the stored text is written for the model. Not safe yet."""
     error = state.error.strip()
-    if state.stop_reason == "rejected" and error.startswith(_BY_USER):
-        feedback = error.partition(" and said: ")[2]
-        return f"You rejected this: {feedback}" if feedback else f"You {error.removeprefix(_BY_USER)}"
-    if state.stop_reason == "denied":
-        permission, _, rules = error.rpartition(_RULES)[2].partition(": ")
-        deny = [rule.removesuffix(": deny") for rule in rules.split(", ") if rule.endswith(": deny")]
-        if len(deny) == 1:
-            return f'Denied by your rule "{deny[0]}" ({permission}).'
+    if state.dismissed:
+        return "You dismissed the question without an answer."
+    if state.feedback:
+        return f"You rejected this: {state.feedback}"
+    if state.subject is not None:
+        return f"You rejected permission{f' {state.subject}' if state.subject else ''}."
+    if state.rule is not None:
+        return f'Denied by your rule "{state.rule.pattern}" ({state.rule.permission}).'
     row = row_of(part.tool)
+    if (row.shows_changes or row.is_by_path) and state.nearest is not None:
+        unchanged = " Nothing was changed." if row.shows_changes else ""
+        nearest = " or ".join(relative(one, root) for one in state.nearest)
+        return f"No such file.{unchanged}" + (f" Nearest: {nearest}" if nearest else "")
     if (row.shows_changes or row.is_by_path) and error:
-        return _describe_error(row, error, root)
+        return _describe_error(error)
     return error or "failed (no details)"
 
 

@@ -19,7 +19,7 @@ from opencode_tui.engine.sandbox.refusal import Refusal, find_refusal
 from opencode_tui.engine.tool.process.process import Command, Ended
 from opencode_tui.engine.tool.process.running_command import CommandOutput
 from opencode_tui.engine.tool.tool import ToolContext
-from opencode_tui.schema.error import PermissionRefused, RejectedError, ToolError
+from opencode_tui.schema.error import PermissionRefused, RejectedError, ToolError, with_feedback
 from opencode_tui.schema.session.sandbox import KEY, ProtectedChange, RefusedAccess, SandboxFacts
 
 if TYPE_CHECKING:
@@ -144,8 +144,7 @@ class CommandRun(Struct, frozen=True):
         try:
             await self.context.ask.query(question)
         except RejectedError as error:
-            said = f" and said: {error.feedback}" if error.feedback else "."
-            return f"The user chose not to run it outside{said}"
+            return with_feedback("The user chose not to run it outside", error.feedback)
         return None
 
     async def _undo_unless_approved(

@@ -13,7 +13,7 @@ from opencode_tui.engine.tool.files.read_guard import Stamp
 from opencode_tui.engine.tool.files.text_format import TextFormat
 from opencode_tui.engine.tool.kit import ToolKit
 from opencode_tui.engine.tool.tool import Parameters, ToolContext, ToolResult, read_description
-from opencode_tui.schema.error import ToolError
+from opencode_tui.schema.error import MissingFileError, ToolError
 
 
 class Replacing(Parameters):
@@ -57,7 +57,8 @@ def rewrite(edits: list[Replacing], path: Path, file: TextFile | None) -> Rewrit
     made = file is None
     if file is None:
         if edits[0].old_string:
-            raise ToolError(f"{path} does not exist; give the first edit an empty oldString to create it")
+            advice = "give the first edit an empty oldString to create it"
+            raise MissingFileError(f"{path} does not exist", advice=advice)
         file = TextFile(path, edits[0].new_string, TextFormat(), Stamp(0, 0, 0))
     for number, edit in enumerate(edits[1:] if made else edits, 2 if made else 1):
         text, how = _replace(path, file, edit, number)

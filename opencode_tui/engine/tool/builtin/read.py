@@ -22,7 +22,7 @@ from opencode_tui.engine.tool.kit import DirectoryInstructions, ToolKit
 from opencode_tui.engine.tool.location import Location, ask_outside, locate, similar_paths
 from opencode_tui.engine.tool.tool import Parameters, ToolContext, ToolResult, read_description
 from opencode_tui.engine.tool.truncate import MAX_BYTES, MAX_LINES
-from opencode_tui.schema.error import ToolError
+from opencode_tui.schema.error import MissingFileError, ToolError
 from opencode_tui.storage.safe_folder import open_folder
 
 LINE_LIMIT_CHARACTERS = 2_000
@@ -191,7 +191,7 @@ class ReadTool:
         found = await to_cancellable_thread(partial(open_window, place.real, arguments.offset, arguments.limit))
         match found:
             case None:
-                raise ToolError(await asyncio.to_thread(_missing, place))
+                raise await asyncio.to_thread(_missing, place)
             case Listing():
                 return _show_folder(place, found, arguments)
             case Media():
@@ -272,10 +272,9 @@ def _wrap(path: Path, kind: str, tag: str, lines: Sequence[str]) -> str:
     return "\n".join([f"<path>{path}</path>", f"<type>{kind}</type>", f"<{tag}>", *lines, f"</{tag}>"])
 
 
-def _missing(place: Location) -> str:
-    similar = similar_paths(place.path)
-    hint = f"did you mean {' or '.join(similar)}?" if similar else "look for it with glob"
-    return f"file not found: {place.path}; {hint}"
+def _missing(place: Location) -> MissingFileError:
+    nearest = similar_paths(place.path)
+    return MissingFileError(f"file not found: {place.path}", advice="look for it with glob", nearest=nearest)
 
 
 def make(kit: ToolKit) -> ReadTool:

@@ -66,9 +66,16 @@ def _find_made(text: str, new: str, found: list[Replacement]) -> int | None:
     lines = text.split("\n")
     starts = list(accumulate((len(line) + 1 for line in lines), initial=0))
     for index in find_sequences([line.strip() for line in lines], wanted):
-        if not any(item.start < starts[index + len(wanted)] - 1 and starts[index] < item.end for item in found):
+        start, end = starts[index], starts[index + len(wanted)] - 1
+        if not any(item.start < end and start < item.end and not _is_part(text, item, start, end) for item in found):
             return index + 1
     return None
+
+
+def _is_part(text: str, item: Replacement, start: int, end: int) -> bool:
+    """Return whether a match is only a part of a range: an edit that adds lines to it was made there."""
+    is_inside = start <= item.start and item.end <= end
+    return is_inside and len(text[item.start : item.end].strip()) < len(text[start:end].strip())
 
 
 def _splice(file: TextFile, replacements: list[Replacement]) -> str:

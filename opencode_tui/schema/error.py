@@ -21,6 +21,8 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from opencode_tui.schema.suggest import did_you_mean
+
 if TYPE_CHECKING:
     from opencode_tui.schema.permission import Rule
 
@@ -166,7 +168,7 @@ class ModelNotFoundError(OpencodeError):
     def __init__(self, provider_id: str, model_id: str, suggestions: list[str], remedy: str = "") -> None:
         hints = [remedy] if remedy else []
         if suggestions:
-            hints.append(f"did you mean {', '.join(suggestions)}?")
+            hints.append(did_you_mean([", ".join(suggestions)]))
         super().__init__("; ".join([f"no model {provider_id}/{model_id}", *(hints or ["see `opencode-tui models`"])]))
         self.provider_id = provider_id
         self.model_id = model_id
@@ -229,8 +231,7 @@ class MissingFileError(ToolError):
     """A file or folder does not exist: `problem` says so. `nearest` are similar names, best first; `advice` is in their place."""
 
     def __init__(self, problem: str, *, advice: str, nearest: Sequence[str] = ()) -> None:
-        names = " or ".join(nearest)
-        super().__init__(f"{problem}; {f'did you mean {names}?' if names else advice}")
+        super().__init__(f"{problem}; {did_you_mean(nearest) or advice}")
         self.nearest = tuple(nearest)
 
 

@@ -1,11 +1,11 @@
 """Answers to calls that cannot run, because the tool is unknown or its input does not fit: each names the right form, briefly."""
 
-import difflib
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from opencode_tui.engine.provider.llm import ToolSpec
+from opencode_tui.schema.suggest import nearest
 from opencode_tui.schema.tools import row_of
 
 ANSWER_BYTES = 200
@@ -101,7 +101,7 @@ def _find_meant(plain: str, specs: Sequence[ToolSpec]) -> ToolSpec | None:
     for spec in specs:
         if plain in row_of(spec.name).aliases:
             return spec
-    close = difflib.get_close_matches(plain, list(by_name), 1, _CLOSE)
+    close = nearest(plain, by_name, similarity=_CLOSE)
     return by_name[close[0]] if close else None
 
 

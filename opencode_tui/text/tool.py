@@ -16,7 +16,7 @@ from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.session.part import ToolPart
 from opencode_tui.schema.session.sandbox import SandboxFacts, sandbox_of
 from opencode_tui.schema.session.tool_state import ToolStateCompleted, ToolStateError, ToolStateUnion, ToolTime
-from opencode_tui.schema.tools import row_of
+from opencode_tui.schema.tools import ToolRow, row_of
 from opencode_tui.text.cells import clip, clip_front, width
 from opencode_tui.text.diagnostics import errors_of
 from opencode_tui.text.quantity import brief_duration, plural
@@ -149,7 +149,7 @@ def facts_of(tool: str, state: ToolStateCompleted) -> list[Fact]:
         count = state.metadata.get(key)
         return [Fact(plural(count, noun), short=str(count))] if isinstance(count, int) else []
     match row.result:
-        case "command" if isinstance(name := state.metadata.get("background"), str):
+        case result if result != "background" and (name := _background_name(row, state)):
             return [Fact(f"in the background as {screen_line(name)}", short=screen_line(name))]
         case "command":
             return _command_facts(state)
@@ -363,13 +363,21 @@ def _command_facts(state: ToolStateCompleted) -> list[Fact]:
     return facts if code else [*facts, *_line_facts(output, state)]
 
 
+def _background_name(row: ToolRow, state: ToolStateCompleted) -> str:
+    """Return the id under which a command, or a call of an MCP server, runs in the background; empty for any other call."""
+    name = state.metadata.get("background")
+    return name if isinstance(name, str) and (row.result == "command" or "server" in state.metadata) else ""
+
+
 def _background_facts(metadata: Mapping[str, object]) -> list[Fact]:
-    """Return whether a background command still runs, else how it ended."""
+    """Return whether a background command or call still runs, else how it ended."""
     code = metadata.get("exit")
     if metadata.get("state") == "running":
         return [Fact("running", short="running")]
     if limit := limit_of(metadata.get("limit")):
         return [Fact(limit.words, "warning", "stopped")]
+    if metadata.get("state") == "exited" and "tool" in metadata:
+        return [Fact("failed", "warning", "failed") if metadata.get("failed") else Fact("done", short="done")]
     if metadata.get("state") == "stopped" or not isinstance(code, int):
         return [Fact("stopped", short="stopped")]
     return [Fact(f"exit {code}", "warning" if code else "muted", f"exit {code}")]

@@ -1,5 +1,6 @@
 """Errors of the command: one line on stderr with the cause and the remedy, and an exit code."""
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -78,6 +79,17 @@ def test_a_denied_tool_is_not_sent_and_a_denied_pattern_is_reported_to_the_model
     assert done.code == 0 and state["status"] == "error" and "a.py" in state["error"]
     assert "a.py" in last_result(server) and (project.path / "a.py").read_text() == "x = 1\n"
     assert state["rule"] == {"permission": "edit", "pattern": "a.py", "action": "deny"}
+
+
+def test_what_is_stored_about_a_failed_call_has_no_key(line, paths):
+    key = "fake-key-for-tests"  # of the provider
+    prompt = f'read it <<tool read {{"filePath":"{key}.txt"}}>>'
+    (line.folder / f"{key}s.txt").write_text("x")
+    state = line.turn(prompt).parts("tool_use")[0]["state"]
+    assert len(state["nearest"]) == 1 and "[hidden" in state["nearest"][0]
+    records = [path.read_text() for path in (paths.storage / "part").rglob("*.json")]
+    [stored] = [text for text in records if '"nearest"' in text]
+    assert key not in json.loads(stored)["state"]["error"] + "".join(json.loads(stored)["state"]["nearest"])
 
 
 def test_other_words_for_the_model_change_nothing_that_the_user_reads(line, server, monkeypatch):

@@ -178,11 +178,11 @@ class FolderServices:
             plan=lambda: stored.entry(CHATGPT),
         )
 
-    def say_of_model(self, line: str) -> None:
-        """Show the user a line about the model that answers, on screens and in the output of `run`."""
+    def say_of_model(self, session_id: str, line: str) -> None:
+        """Show the user a line about the model that answers in a session, wherever the session is shown."""
         from opencode_tui.schema.event.screen_event import ScreenToastShown  # only for such a line
 
-        toast = ScreenToastShown(title=MODEL_TITLE, message=line, variant="warning")
+        toast = ScreenToastShown(title=MODEL_TITLE, message=line, variant="warning", session_id=session_id)
         self.core.bus.publish(toast, directory=str(self.project.directory))
 
     async def refresh_models(self, *, is_forced: bool = False) -> list[str]:

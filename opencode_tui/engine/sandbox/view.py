@@ -73,7 +73,7 @@ class Views:
         work.start()
         return None
 
-    def forget(self, view: View) -> None:
+    def drop(self, view: View) -> None:
         """Remove a view: the next command has it prepared anew."""
         with self._lock:
             for argv in [argv for argv, one in self._found.items() if one is view]:

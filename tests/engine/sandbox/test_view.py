@@ -106,7 +106,7 @@ def test_where_a_view_cannot_be_used_both_stages_run(view: Confined) -> None:
     assert run_launch(view, "echo ran", view=other.view, entering=other.entering) == run_launch(view, "echo ran")
     assert run_launch(view, "echo ran", inside=broken)[1] == "ran\n"
     assert gone.view is not None
-    VIEWS.forget(gone.view)
+    VIEWS.drop(gone.view)
     assert run_launch(made[1], "echo ran")[1] == "ran\n"
 
 

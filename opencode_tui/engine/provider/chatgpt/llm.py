@@ -86,10 +86,16 @@ class ChatGptLlm:
         for llm in self._open.values():
             await llm.close()
 
+    async def fresh_endpoint(self) -> Endpoint:
+        """Return the endpoint with an access token that can be sent. Raises as `Accounts.token`."""
+        return self._endpoint_with(await asyncio.to_thread(self._accounts.token))
+
+    def _endpoint_with(self, token: str) -> Endpoint:
+        return replace(self._endpoint, api_key=token, base_url=self._accounts.service.api)
+
     def _direct(self, token: str) -> DirectLlm:
         if token not in self._open:
-            endpoint = replace(self._endpoint, api_key=token, base_url=self._accounts.service.api)
-            self._open[token] = DirectLlm(endpoint, DIALECTS["chatgpt"].get(), clock=self._clock)
+            self._open[token] = DirectLlm(self._endpoint_with(token), DIALECTS["chatgpt"].get(), clock=self._clock)
         return self._open[token]
 
     def _read_models(self) -> None:

@@ -99,8 +99,9 @@ class CommandRun(Struct, frozen=True):
         output = self.make_output()
         facts = SandboxFacts(runs="sandbox", tier=confined.tier)
         try:
-            async with self.context.commands():
-                ended = await self.follow(replace(self.command, launch=confined.launch), output)
+            with sandbox.shared():
+                async with self.context.commands():
+                    ended = await self.follow(replace(self.command, launch=confined.launch), output)
             if files := {_relative(change, self.context): change for change in await sandbox.changes(confined)}:
                 protected = [ProtectedChange(path=path, change=change.kind) for path, change in files.items()]
                 facts = facts.changed(protected=protected)

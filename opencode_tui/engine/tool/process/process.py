@@ -172,7 +172,7 @@ class ShellProcess:
         if launch is not None and launch.view is not None:
             from opencode_tui.engine.sandbox.view import VIEWS  # loaded with the view
 
-            VIEWS.forget(launch.view)
+            VIEWS.drop(launch.view)
             self._command = replace(self._command, launch=replace(launch, view=None))
 
     def _run(self) -> Ended:

@@ -95,8 +95,8 @@ class _Trash:
     async def list(self) -> Sequence["TrashedSession"]:
         return await self._trash.get().list()
 
-    async def restore(self, wanted: str) -> SessionInfo:
-        return await self._trash.get().restore(wanted)
+    async def restore(self, trash_id: str) -> SessionInfo:
+        return await self._trash.get().restore(trash_id)
 
     async def empty(self, names: Sequence[str]) -> Sequence["TrashedSession"]:
         return await self._trash.get().empty(names)
@@ -177,14 +177,14 @@ class _Context:
         return await self._instance.session.context.get().request(session_id)
 
     async def prune(
-        self, session_id: str, part_ids: Sequence[str] | None = None, *, dry_run: bool = False
+        self, session_id: str, parts: Sequence[str] | None = None, *, dry_run: bool = False
     ) -> "PruneReport":
-        return await self._instance.session.pruning.get().prune(session_id, part_ids, dry_run=dry_run)
+        return await self._instance.session.pruning.get().prune(session_id, parts, dry_run=dry_run)
 
     async def restore(
-        self, session_id: str, part_ids: Sequence[str] | None = None, *, dry_run: bool = False
+        self, session_id: str, parts: Sequence[str] | None = None, *, dry_run: bool = False
     ) -> "PruneReport":
-        return await self._instance.session.pruning.get().restore(session_id, part_ids, dry_run=dry_run)
+        return await self._instance.session.pruning.get().restore(session_id, parts, dry_run=dry_run)
 
     async def compact(self, session_id: str, request: "CompactSession") -> "CompactionReport":
         compaction = self._instance.session.compaction.get()

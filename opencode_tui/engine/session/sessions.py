@@ -195,10 +195,10 @@ class SessionApprovals(Struct, frozen=True):
         found = (info.metadata or {}).get(APPROVALS_KEY)
         return APPROVALS[APPROVALS.index(found)] if found in APPROVALS else self.default
 
-    async def set_approvals(self, session_id: str, mode: Approvals) -> None:
+    async def set_approvals(self, session_id: str, approvals: Approvals) -> None:
         """Change the mode of a session; calls that ask from now on follow it. Raises NotFoundError, StorageError."""
 
         def change(info: SessionInfo) -> SessionInfo:
-            return info.changed(metadata={**(info.metadata or {}), APPROVALS_KEY: mode})
+            return info.changed(metadata={**(info.metadata or {}), APPROVALS_KEY: approvals})
 
         await self.store.update(session_id, change, touch=False)

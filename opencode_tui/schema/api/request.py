@@ -61,6 +61,12 @@ PROMPT_PARTS: TypeAdapter[list[PromptPart]] = TypeAdapter(list[PromptPart], conf
 """Validates parts of a prompt from JSON."""
 
 
+class PromptText(Record):
+    """A prompt as it was typed."""
+
+    text: str
+
+
 class PromptInput(Record):
     """A prompt. Without `model` and `agent` the session's last ones apply; `no_reply` only stores it."""
 

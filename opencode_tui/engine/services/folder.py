@@ -233,7 +233,7 @@ class FolderServices:
         from opencode_tui.engine.provider.chatgpt.llm import ChatGptLlm
 
         core = self.core
-        return ChatGptLlm(endpoint, Accounts(core.paths, core.environ), clock=core.clock)
+        return ChatGptLlm(endpoint, Accounts(core.paths, core.environ), clock=core.clock, on_usage=self.spending.record)
 
     @cached_property
     def spending(self) -> Spending:

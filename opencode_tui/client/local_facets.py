@@ -31,7 +31,7 @@ from opencode_tui.schema.api.catalog import (
 )
 from opencode_tui.schema.api.project import Places, ProjectInfo
 from opencode_tui.schema.api.question import QuestionRequest
-from opencode_tui.schema.api.request import CommandInput, PromptInput
+from opencode_tui.schema.api.request import CommandInput, CreateSession, PromptInput
 from opencode_tui.schema.error import NoSuchMessageError, ToolError
 from opencode_tui.schema.model import Model, ModelRef
 from opencode_tui.schema.permission import PermissionRequest
@@ -126,7 +126,6 @@ class _Sessions:
         session = instance.session
         self._core = engine.core
         self._session = session
-        self.create = session.sessions.create
         self.list = session.sessions.all
         self.get = session.sessions.get
         self.latest = session.sessions.latest
@@ -139,6 +138,9 @@ class _Sessions:
         self.diff = late(session.summaries, lambda one: one.diff)
         self.fork = late(session.forks, lambda one: one.fork)
         self.preview_fork = late(session.forks, lambda one: one.preview)
+
+    async def create(self, request: CreateSession) -> SessionInfo:
+        return await self._core.store.create(self._session.sessions.new(request))
 
     async def everywhere(self) -> Sequence[SessionInfo]:
         found = [info for one in await self._core.projects.all() for info in await self._core.store.sessions(one.id)]

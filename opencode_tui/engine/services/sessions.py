@@ -122,6 +122,7 @@ class SessionServices:
         return SessionMaintenance(
             store=self._core.store,
             clock=self._core.clock,
+            has_open_steps=self._recorder.has_open_steps,
             recover_files=self._recorder.recover,
             end_run=self._recorder.end_run,
             revert=self.revert,
@@ -212,9 +213,7 @@ class SessionServices:
     @cached_property
     def _prefixes(self) -> SessionPrefixes:
         core = self._core
-        return SessionPrefixes(
-            store=core.store, identifier=core.identifier, clock=core.clock, built_in=lru_cache(maxsize=1)(read_specs)
-        )
+        return SessionPrefixes(identifier=core.identifier, clock=core.clock, built_in=lru_cache(maxsize=1)(read_specs))
 
     @cached_property
     def _recorder(self) -> StepRecorder:

@@ -81,21 +81,19 @@ class Sessions(Struct, frozen=True):
     project: Project
     cost_index: "Lazy[CostIndex]"
 
-    async def create(self, request: CreateSession) -> SessionInfo:
-        """Create a session of this folder; without a title it gets a default one."""
+    def new(self, request: CreateSession) -> SessionInfo:
+        """Return a new session of this folder, which is not stored; without a title it gets a default one."""
         now = self.identifier.clock()
-        return await self.store.create(
-            SessionInfo(
-                id=self.identifier.descending("ses"),
-                slug=new_slug(),
-                version=__version__,
-                project_id=self.project.id,
-                directory=str(self.project.directory),
-                parent_id=request.parent_id,
-                title=request.title or default_title(now, is_child=request.parent_id is not None),
-                permission=request.permission or None,
-                time=SessionTime(created=now, updated=now),
-            )
+        return SessionInfo(
+            id=self.identifier.descending("ses"),
+            slug=new_slug(),
+            version=__version__,
+            project_id=self.project.id,
+            directory=str(self.project.directory),
+            parent_id=request.parent_id,
+            title=request.title or default_title(now, is_child=request.parent_id is not None),
+            permission=request.permission or None,
+            time=SessionTime(created=now, updated=now),
         )
 
     async def all(self) -> list[SessionInfo]:

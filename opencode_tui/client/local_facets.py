@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 
 from opencode_tui.client.calls import Calls, forward
-from opencode_tui.config.auth import CHATGPT, AuthStore
+from opencode_tui.config.auth import CHATGPT
 from opencode_tui.config.redact import redact_address, redact_settings
 from opencode_tui.engine.engine import Engine
 from opencode_tui.engine.instance import Instance
@@ -364,7 +364,7 @@ class _Settings:
         self._instance = instance
         self._core = engine.core
         self._paths = engine.core.paths
-        self._auth = AuthStore(paths=engine.core.paths)
+        self._auth = engine.core.auth
 
     async def notices(self) -> Notices:
         from opencode_tui.engine.snapshot.worktree_paths import why_unavailable  # only for notices

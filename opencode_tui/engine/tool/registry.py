@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from msgspec import Struct
 
-from opencode_tui.engine.lazy import Lazy
+from opencode_tui.engine.lazy import Lazy, service
 from opencode_tui.engine.provider.llm import ToolSpec
 from opencode_tui.engine.sandbox.limits import NO_LIMITS, Limits
 from opencode_tui.engine.skill.skills import Skills
@@ -54,11 +54,15 @@ def read_specs() -> dict[str, ToolSpec]:
 class LazyTool:
     """A tool that is imported and built on first use."""
 
-    def __init__(self, spec: ToolSpec, tool: Lazy[Tool[Any]]) -> None:
+    def __init__(self, spec: ToolSpec, make: Callable[[], Tool[Any]]) -> None:
         self.spec = spec
         self.name = spec.name
         self.description = spec.description
-        self._tool = tool
+        self._make = make
+
+    @service
+    def _tool(self):
+        return self._make()
 
     @property
     def parameters(self) -> type[Parameters]:
@@ -234,7 +238,7 @@ def built_in_tools(dependencies: ToolDependencies) -> list[Tool[Any]]:
     """Return the tools in the order in which the model sees them."""
     factory = ToolFactory(dependencies)
     tools: list[Tool[Any]] = [
-        LazyTool(spec, Lazy(partial(factory.make, name)))
+        LazyTool(spec, partial(factory.make, name))
         for name, spec in read_specs().items()
         if name != "lsp" or dependencies.languages is not None
     ]

@@ -7,8 +7,6 @@ from opencode_tui.client.facets.call import opencode, ours
 from opencode_tui.schema.api.catalog import (
     AgentSummary,
     ApiKey,
-    CommandSummary,
-    Notices,
     ProviderSummary,
     SandboxState,
     SkillSummary,
@@ -16,6 +14,7 @@ from opencode_tui.schema.api.catalog import (
     ToolSummary,
 )
 from opencode_tui.schema.api.file import ChangedFile, FileContent, FileEntry, FindKind, LineMatch
+from opencode_tui.schema.api.folder import CommandSummary, Notices
 from opencode_tui.schema.api.language import FormatterState, LanguageServerState, Symbol
 from opencode_tui.schema.api.mcp import (
     McpAdd,

@@ -9,7 +9,8 @@ from typing import Any, Literal
 
 from fastapi import Response
 
-from opencode_tui.schema.api.catalog import AgentSummary, CommandSummary, ProviderSummary, SkillSummary, ToolSummary
+from opencode_tui.schema.api.catalog import AgentSummary, ProviderSummary, SkillSummary, ToolSummary
+from opencode_tui.schema.api.folder import CommandSummary
 from opencode_tui.schema.api.language import FormatterState, LanguageServerState
 from opencode_tui.schema.model import Cost, Model, Prices
 from opencode_tui.schema.record import JsonObject, Record, absent

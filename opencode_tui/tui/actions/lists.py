@@ -6,7 +6,7 @@ from decimal import Decimal
 
 from msgspec import Struct
 
-from opencode_tui.schema.api.catalog import CommandSummary
+from opencode_tui.schema.api.folder import CommandSummary
 from opencode_tui.schema.model import Model, parse_model_ref
 from opencode_tui.text.permission import approvals_words
 from opencode_tui.text.quantity import amount

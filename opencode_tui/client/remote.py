@@ -35,6 +35,7 @@ class RemoteClient:
         self.rules = remote(folder.RulesFacet, link)
         self.catalog = remote(folder.CatalogFacet, link)
         self.settings = remote(folder.SettingsFacet, link)
+        self.sign_ins = remote(folder.SignInsFacet, link)
         self.project = remote(folder.ProjectFacet, link)
         self.files = remote(folder.FilesFacet, link, RemoteFiles)
         self.mcp = remote(folder.McpFacet, link)

@@ -59,6 +59,8 @@ FORMS: dict[str, dict[str, Any]] = {
     "provider_id": {"pattern": r"^[A-Za-z0-9][A-Za-z0-9._@-]{0,99}$"},
     "command_id": {"pattern": r"^bg[0-9]{1,9}$"},
     "trash_id": {"pattern": r"^([0-9]{1,20}-)?ses_[0-9A-Za-z]{1,60}$"},
+    "sign_in_id": {"pattern": r"^[0-9a-f]{16}$"},
+    "account_id": {"pattern": r"^[0-9a-f]{12}$"},
     "limit": {"ge": 1, "le": 10_000},
     "since": {"ge": 0},
 }

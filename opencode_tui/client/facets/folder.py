@@ -28,6 +28,7 @@ from opencode_tui.schema.api.mcp import (
 )
 from opencode_tui.schema.api.project import Places, ProjectInfo, UpdateProject
 from opencode_tui.schema.api.question import QuestionAnswers, QuestionRequest
+from opencode_tui.schema.api.sign_in import SignInAccount, SignInAddress, SignInDone, SignInRequest, SignInStarted
 from opencode_tui.schema.api.trust import TrustGrant, TrustReport
 from opencode_tui.schema.api.worktree import CreateWorktree, WorktreeChoice, WorktreeInfo
 from opencode_tui.schema.event.screen_event import ScreenEvent
@@ -273,6 +274,54 @@ class SettingsFacet(Protocol):
         ...
 
 
+class SignInsFacet(Protocol):
+    """Sign-ins with the browser to providers, and the accounts of ChatGPT."""
+
+    @ours("GET", "/account")
+    async def accounts(self) -> Sequence[SignInAccount]:
+        """Return the accounts, signed in or not, in the order of their first sign-in."""
+        ...
+
+    @ours("POST", "/sign-in")
+    async def begin(self, request: SignInRequest) -> SignInStarted:
+        """Begin a sign-in and open the browser; return its ID and its address. It ends after some minutes.
+
+        Raises ConfigError for a provider without one, NotFoundError for an unknown account, SignInError.
+        """
+        ...
+
+    @ours("POST", "/sign-in/{sign_in_id}/wait", waits=True)
+    async def wait(self, sign_in_id: str) -> SignInDone:
+        """Return who signed in. Cancellation does not end the sign-in. Raises SignInError, NotFoundError, StorageError."""
+        ...
+
+    @ours("POST", "/sign-in/{sign_in_id}/address", body=SignInAddress)
+    async def paste(self, sign_in_id: str, address: str) -> None:
+        """Go on with the whole address that the browser shows at the end.
+
+        Raises SignInError for another address, with which the sign-in still waits, NotFoundError.
+        """
+        ...
+
+    @ours("DELETE", "/sign-in/{sign_in_id}")
+    async def cancel(self, sign_in_id: str) -> None:
+        """End a sign-in; nothing of it is stored. One that has ended stays as it is."""
+        ...
+
+    @ours("POST", "/account/{account_id}/select")
+    async def select(self, account_id: str) -> None:
+        """Use an account from now on. Raises NotFoundError, StorageError."""
+        ...
+
+    @ours("DELETE", "/account/{account_id}")
+    async def sign_out(self, account_id: str) -> str:
+        """Revoke and delete the tokens of an account; return why they could not be revoked, empty if they were.
+
+        Raises NotFoundError, StorageError.
+        """
+        ...
+
+
 class ProjectFacet(Protocol):
     """The folder's project, and all known projects."""
 
@@ -477,6 +526,7 @@ class FolderFacets(Protocol):
     rules: RulesFacet
     catalog: CatalogFacet
     settings: SettingsFacet
+    sign_ins: SignInsFacet
     project: ProjectFacet
     files: FilesFacet
     mcp: McpFacet

@@ -29,6 +29,7 @@ from opencode_tui.engine.permission.protected import is_secret
 from opencode_tui.engine.permission.ruleset import BuiltInRule, evaluate, evaluate_layers, grantable, matches
 from opencode_tui.schema.error import DeniedError
 from opencode_tui.schema.permission import Action, Approvals, Rule, Ruleset, Runs
+from opencode_tui.schema.session.sandbox import KEY, SandboxFacts
 
 if TYPE_CHECKING:
     from opencode_tui.engine.permission.shell.scan import Member, Reason, Scan
@@ -44,6 +45,7 @@ class CommandScope(Struct, frozen=True):
 
     `root` is the project, `roots` are the folders that count as the project. `layers` are the rulesets of the agent and of those
     that called it. `tier` is the sandbox that works ("none" without one). `forms` are the spellings of the project's paths.
+    `is_shared`: a confined command runs in the project now, which can change where a path leads after this line was read.
     """
 
     command: str
@@ -53,6 +55,7 @@ class CommandScope(Struct, frozen=True):
     layers: Sequence[Ruleset]
     tier: str = "none"
     forms: PathForms | None = None
+    is_shared: bool = False
 
 
 class CommandPlan(Struct, frozen=True):
@@ -228,6 +231,8 @@ class _Plan:
             shown = [_shortened(one) for one in companions[:_NAMED_MEMBERS]]
             more = len(companions) - len(shown)
             found.append(f"Also runs outside: {', '.join(shown)}{f', and {more} more' if more else ''}.")
+        if self.runs == "host" and self._raced():
+            found.append("A command that runs in the background can exchange the files that it names.")
         if self.runs == "host" and self._scan.renamed:
             found.append("It may change what the names of commands stand for.")
         elif steered := [member.texts[0] for member in self._scan.members if member.steered]:
@@ -280,12 +285,16 @@ class _Plan:
         if self.runs == "host" and not is_known:
             must_ask.append(command)
         by_user = [*discards, *leaving, *self._opaque]
+        raced = self._raced()
         found = [member.texts[0] for member in scan.members if member.steered] + [command] * scan.renamed
-        steered = found if self.runs == "host" else []
+        steered = [*found, *raced] if self.runs == "host" else []
         outside = "leaves the sandbox" if self._scope.tier != "none" else "reaches outside the project"
         self.notes.update(dict.fromkeys((*self._opaque, *must_ask), "runs arbitrary code"))
         self.notes.update({**dict.fromkeys(leaving, outside), **dict.fromkeys(discards, "discards work")})
-        self.notes.update(dict.fromkeys(steered, "can run other programs than it names"))
+        self.notes.update(dict.fromkeys(found if steered else (), "can run other programs than it names"))
+        self.notes.update(
+            dict.fromkeys(raced if steered else (), "uses files that a command in the background can change")
+        )
         patterns = list(dict.fromkeys([*scan.patterns, *by_user, *must_ask, *steered]))
         if not patterns and not scan.members:
             patterns = [command]
@@ -304,10 +313,18 @@ class _Plan:
             must_ask=must_ask,
             by_user=by_user,
             steered=steered,
-            is_steered=bool(found),
+            is_steered=bool(found or raced),
             always=list(dict.fromkeys(grant for grants in always.values() for grant in grants)),
             always_for=always,
         )
+
+    def _raced(self) -> list[str]:
+        """Return the line, with its folder, if it uses paths that a confined command can exchange before it is over."""
+        scope = self._scope
+        is_elsewhere = scope.folder != scope.root
+        if not (scope.is_shared and self._has_sandbox and (self._scan.inside or is_elsewhere)):
+            return []
+        return [f"cd {scope.folder} && {scope.command}" if is_elsewhere else scope.command]
 
     def _texts_of(self, reasons: "Sequence[Reason]") -> list[str]:
         """Return the sources of the members with these reasons; the whole command where a reason names no member."""
@@ -360,18 +377,17 @@ class _Plan:
         return [_query("webfetch", denied)]
 
     def _metadata(self) -> dict[str, Any]:
-        facts: dict[str, Any] = {"network": True} if self._scan.network else {}
+        metadata: dict[str, Any] = {"network": True} if self._scan.network else {}
         if self._opaque or (self.runs == "host" and self._scan.opaque):
-            facts["opaque"] = True
-        kind = "rule" if self.kind == "opaque" else self.kind
-        facts["sandbox"] = {
-            "kind": kind,
-            "runs": self.runs,
-            "tier": self._scope.tier,
-            "reasons": list(self.reasons),
-            "folder": self._scope.folder,
-        }
-        return facts
+            metadata["opaque"] = True
+        facts = SandboxFacts(
+            kind="rule" if self.kind == "opaque" else self.kind,
+            runs=self.runs,
+            tier=self._scope.tier,
+            reasons=list(self.reasons),
+            folder=self._scope.folder,
+        )
+        return {**metadata, KEY: facts.to_dict()}
 
 
 _NAMED_MEMBERS = 20

@@ -86,6 +86,13 @@ class Core:
         return Trash(self.paths, locks=self.locks, clock=self.clock, files=self._files)
 
     @service
+    def sign_ins(self):
+        """The sign-ins with the browser that wait, when a client signs in."""
+        from opencode_tui.engine.sign_in.waiting import WaitingSignIns
+
+        return WaitingSignIns(self.paths, self.environ)
+
+    @service
     def imports(self):
         """The import of sessions of other programs; few processes import any."""
         from opencode_tui.engine.importing.service import Imports

@@ -40,6 +40,7 @@ from opencode_tui.engine.tool.registry import read_specs
 
 if TYPE_CHECKING:
     from opencode_tui.engine.session.turn_errors import TurnErrors
+    from opencode_tui.schema.model import Model
 
 
 def _usd(amount: float | None) -> Decimal | None:
@@ -65,6 +66,8 @@ class SessionServices:
         """`folder` are the services that do not depend on sessions; the arguments are theirs."""
         self._core = core
         self.folder = FolderServices(core, project, config, plugins=plugins, skills=skills, commands=commands)
+        self._too_large: set[tuple[str, str]] = set()
+        """Sessions and models about whose context a line was shown."""
 
     def build(self) -> None:
         """Build everything that is not lazy. Raises ConfigError for settings that cannot be used."""
@@ -277,7 +280,16 @@ class SessionServices:
             estimator=self._core.estimator,
             rules=CompactionRules(self.folder.overflow, self.folder.config.settings.compaction.prepare),
             compactions=self._compactions,
+            report_too_large=self._report_too_large,
         )
+
+    def _report_too_large(self, session_id: str, model: "Model", size: int) -> None:
+        """Say once in a session that a server on this machine has too small a context."""
+        key = (session_id, str(model.ref))
+        line = "" if key in self._too_large else self.folder.catalog.describe_too_large(model, size)
+        if line:
+            self._too_large.add(key)
+            self.folder.say_of_model(session_id, line)
 
     @cached_property
     def _loop(self) -> SessionLoop:

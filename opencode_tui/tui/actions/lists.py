@@ -272,7 +272,10 @@ class ListActions(Struct, frozen=True):
         async def read_again() -> None:
             await choice.load_models()
             self.app.update_overlay(content())
-            if await self.control.client.catalog.local_servers():
+            found = await self.control.client.catalog.local_servers()
+            self.control.local_servers, self.control.can_look_for_servers = found, False
+            self.screen.refresh_chrome()
+            if found:
                 await choice.load_models()
                 self.app.update_overlay(content())
             if await choice.refresh_models():

@@ -11,7 +11,7 @@ from opencode_tui.schema.permission import PermissionRequest
 from opencode_tui.schema.session.session import RetryStatus, SessionInfo
 from opencode_tui.schema.session.tool_state import ToolStateCompleted
 from opencode_tui.text.cells import clip
-from opencode_tui.text.quantity import cost_words, duration, money, short_path, token_words
+from opencode_tui.text.quantity import duration, money, short_path, token_words
 from opencode_tui.text.retry import waiting_reason
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.text.tool import exit_code
@@ -19,7 +19,7 @@ from opencode_tui.tui.chrome.activity import Activity, ActivityLine
 from opencode_tui.tui.chrome.header import Header, Title
 from opencode_tui.tui.chrome.queue_rows import QueueRows
 from opencode_tui.tui.chrome.session_browser import SessionBrowser
-from opencode_tui.tui.chrome.sidebar import Sidebar, sidebar_facts
+from opencode_tui.tui.chrome.sidebar import Sidebar, cost_of, sidebar_facts
 from opencode_tui.tui.chrome.status_facts import OutsideFacts
 from opencode_tui.tui.chrome.status_line import Status, StatusLine
 from opencode_tui.tui.chrome.welcome import Welcome
@@ -130,9 +130,9 @@ def status_of(
     model = screen_line(f"{chosen if is_demo else chosen.model_id}{variant}") if chosen is not None else "no model"
     share, cost = "", ""
     is_full = is_folded or bool(control.status_fields)
-    if is_full and control.facts is not None:
-        share = share_text(control.facts.context, control.choice.limit)
-        cost = cost_words(control.facts.cost, control.session_budget, chosen.provider_id if chosen else "")
+    if is_full:
+        share = share_text(facts.context, control.choice.limit) if facts is not None else ""
+        cost = cost_of(control)
     sandbox, is_confined = _sandbox_of(control)
     delivery = control.delivery if control.is_busy else ""
     hints = _hints(is_asking=mode == "asking", is_demo=is_demo, delivery=delivery, width=width, key=key)
@@ -157,6 +157,7 @@ def status_of(
         folder=short_path(str(control.client.directory), os.path.expanduser("~")) if control.status_fields else "",
         text=outside.text,
         has_failed=outside.has_failed,
+        has_reached_plan=facts is not None and facts.has_reached_plan,
         fields=control.status_fields,
         waiting=waiting,
         background=_running_in_background(control) if is_folded else 0,
@@ -296,6 +297,8 @@ class ChromeRefresh:
         self._outside = OutsideFacts(control, screen.do)
         self._note: Activity | None = None
         self._noted_at = 0
+        self._said: Activity | None = None
+        """The last message that was given, not the end of a run."""
         self._busy: tuple[str, int] | None = None
         self._followed: tuple[str | None, tuple[int, int] | None] = (None, None)
         """The session that the last refresh showed, and the last run of it that had ended."""
@@ -308,8 +311,13 @@ class ChromeRefresh:
         During a run the activity replaces it after 3 s, except for a failure.
         """
         if note != self._note:
-            self._note, self._noted_at = note, self._control.now()
+            self._note, self._said, self._noted_at = note, note, self._control.now()
             self.refresh()
+
+    def _remove_note(self, now: int) -> None:
+        """Remove the message when a run starts, but not one that came with it and cannot have been read."""
+        if self._note is not self._said or now >= self._noted_at + READABLE_MS:
+            self._note = None
 
     def _show_end(self, ended: Activity, now: int) -> None:
         """Show that a run ended; a message that has just appeared stays until it can be read."""
@@ -429,14 +437,15 @@ class ChromeRefresh:
         run = control.folder.last_run.get(shown or "")
         if control.is_busy and shown is not None:
             if self._busy is None or self._busy[0] != shown:
-                self._busy, self._note = (shown, now), None
+                self._busy = shown, now
+                self._remove_note(now)
         elif self._busy is not None:
             session_id, started = self._busy
             self._busy = None
             if session_id == shown:
                 self._show_end_of_run(started, now)
         elif run is not None and self._followed[0] == shown and self._followed[1] != run:
-            self._note = None  # the run began and ended since the last refresh
+            self._remove_note(now)  # the run began and ended since the last refresh
             self._show_end_of_run(run[0], now)
         self._followed = (shown, run)
 

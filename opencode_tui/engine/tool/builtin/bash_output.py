@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from opencode_tui.engine.lazy import Lazy
+from opencode_tui.engine.tool.kit import ToolKit
 from opencode_tui.engine.tool.process.background import BackgroundCommands
 from opencode_tui.engine.tool.tool import Parameters, ToolContext, ToolResult, read_description
 from opencode_tui.schema.api.background import BackgroundText
@@ -55,6 +56,8 @@ class BashOutputTool:
             metadata["limit"] = text.command.limit.to_dict()
         if text.command.tool is not None:
             metadata |= {"tool": text.command.tool, "failed": bool(text.command.failed)}
+            if text.command.state == "exited" and not text.command.failed:
+                del metadata["exit"]  # a call has none, and this one was not stopped
         output = f"{shown.rstrip()}\n\n{facts}" if shown.strip() else facts
         title = f"{text.command.id} {text.command.command}"
         return ToolResult(title=title, output=output, metadata=metadata, attachments=list(new.attachments))
@@ -84,3 +87,8 @@ def _facts(text: BackgroundText, messages: Sequence[str]) -> list[str]:
         where = f"; the full output is in {text.path}" if text.path else ""
         facts.append(f"{text.skipped} bytes before this are not shown{where}.")
     return [*facts, *(message for message in messages if not message.startswith("Exit code"))]
+
+
+def make(kit: ToolKit) -> BashOutputTool:
+    """Return the tool."""
+    return BashOutputTool(background=kit.given.background)

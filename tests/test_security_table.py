@@ -1,4 +1,4 @@
-"""`docs/security.md`: every cited test exists, and every row says how this program stands."""
+"""`docs/security.md` and `docs/chatgpt.md`: every cited test exists, and every row of the first says how this program stands."""
 
 import ast
 import re
@@ -34,6 +34,15 @@ def test_every_cited_test_exists() -> None:
     cited = [one for row in rows() for one in re.findall(r"`(tests/[^`]+)`", row[3])]
     assert len(cited) > 60
     assert [one for one in cited if not exists(one)] == []
+
+
+def test_every_rule_of_the_sign_in_with_chatgpt_names_its_tests() -> None:
+    lines = (ROOT / "docs" / "chatgpt.md").read_text("utf-8").splitlines()
+    rules = [line for line in lines if line.startswith("| ") and not line.startswith("| rule ")]
+    cited = [re.findall(r"`(test_[^`]+)`", line) for line in rules]
+    assert len(rules) > 20 and all(cited)
+    missing = [one for names in cited for one in names if not exists(f"tests/engine/provider/chatgpt/{one}")]
+    assert missing == []
 
 
 def test_every_row_says_how_the_program_stands_and_what_shows_it() -> None:

@@ -319,7 +319,12 @@ async def test_what_a_rule_lets_out_asks_while_a_confined_command_could_exchange
         during, plain = await story.bash(upload), await story.bash("curl -s -m 1 http://127.0.0.1:9/")
         await story.world.client.background.end()
         after = await story.bash(upload)
-    assert [state.status for state in (before, during, plain, after)] == ["completed", "error", "completed", "completed"]
+    assert [state.status for state in (before, during, plain, after)] == [
+        "completed",
+        "error",
+        "completed",
+        "completed",
+    ]
     assert "needs approval" in during.error
 
 

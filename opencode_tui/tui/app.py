@@ -14,12 +14,11 @@ from textual.driver import Driver
 from textual.filter import LineFilter
 from textual.theme import Theme
 
-from opencode_tui.tui.chat.screen import ChatScreen
-from opencode_tui.tui.key_router import KeyRouter
-from opencode_tui.tui.keymap import Keymap
+from opencode_tui.tui.chat.screen import TYPING, ChatScreen
+from opencode_tui.tui.keys.keymap import Keymap
+from opencode_tui.tui.keys.router import KeyRouter
 from opencode_tui.tui.options import Ending, StartOptions
 from opencode_tui.tui.output.display import TerminalApp
-from opencode_tui.tui.prompt.editor import Editor
 from opencode_tui.tui.screen_guards import log_path
 from opencode_tui.tui.terminal_title import TerminalTitle
 from opencode_tui.tui.theme.built_in import built_in
@@ -244,8 +243,8 @@ class OpenCodeApp(TerminalApp[Ending], inherit_bindings=False):
         screen = self.screen
         if isinstance(screen, ChatScreen):
             screen.begin_key(event)
-        editor = screen.typed_editor if isinstance(screen, ChatScreen) else self.focused
-        if isinstance(editor, Editor) and self.router.knows(event.key):
+        editor = screen.typed_editor if isinstance(screen, ChatScreen) else None
+        if editor is not None and self.router.knows(event.key, TYPING):
             await editor.written()
         if self.copy_selection(event.key):
             return True

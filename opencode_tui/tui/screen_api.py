@@ -14,7 +14,7 @@ from opencode_tui.tui.chrome.session_browser import SessionBrowser
 from opencode_tui.tui.conversation.tools.tool import FullText
 from opencode_tui.tui.conversation.view import ConversationView
 from opencode_tui.tui.dialogs.listing import ListContent
-from opencode_tui.tui.keymap import Keymap
+from opencode_tui.tui.keys.keymap import Keymap
 from opencode_tui.tui.options import Place, StartOptions
 from opencode_tui.tui.prompt.box import PromptBox
 from opencode_tui.tui.state.controller import SessionController

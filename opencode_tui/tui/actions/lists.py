@@ -7,13 +7,13 @@ from decimal import Decimal
 from msgspec import Struct
 
 from opencode_tui.schema.api.catalog import CommandSummary
+from opencode_tui.schema.api.keybinds import ACTIONS, BY_ID, SESSIONS_PAGE, Action
 from opencode_tui.schema.model import Model, parse_model_ref
 from opencode_tui.text.permission import approvals_words
 from opencode_tui.text.quantity import amount
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.tui.dialogs.listing import Choice, ListContent
-from opencode_tui.tui.keymap import ACTIONS, BY_ID, SESSION_PAGE, Action, Keymap
-from opencode_tui.tui.prompt.slash import SLASH
+from opencode_tui.tui.keys.keymap import Keymap
 from opencode_tui.tui.screen_api import AppApi, ChatApi
 from opencode_tui.tui.state.controller import SessionController
 from opencode_tui.tui.state.model_selection import ModelSelection as Chosen
@@ -34,7 +34,7 @@ NOTES = {
 
 def command_choices(keymap: Keymap, can: Callable[[Action], bool], own: Sequence[CommandSummary]) -> list[Choice]:
     """Return all available actions by group, and the user's slash commands after the first group."""
-    available = [action for action in ACTIONS if action.area in ("chat", "app") and can(action)]
+    available = [action for action in ACTIONS if action.scope in ("chat", "app") and can(action)]
     choices = [
         Choice(
             action.id, action.name, NOTES.get(action.id, ""), keymap.first(action.id), group, aliases=_aliases(action)
@@ -52,7 +52,7 @@ def command_choices(keymap: Keymap, can: Callable[[Action], bool], own: Sequence
 
 
 def help_choices(keymap: Keymap) -> list[Choice]:
-    """Return all actions that have a key."""
+    """Return all actions that have a key; those on the selected session of the sessions page are a group of it."""
     choices: list[Choice] = []
     for group in _groups():
         for action in ACTIONS:
@@ -60,25 +60,22 @@ def help_choices(keymap: Keymap) -> list[Choice]:
             if action.group == group and keys:
                 key = ", ".join(keys[:3])
                 choices.append(Choice(action.id, action.name, key=key, group=group, aliases=_aliases(action)))
-    return [*choices, *_page_choices(keymap)]
+        if group == BY_ID["sessions_mark"].group:
+            choices += _session_choices(keymap, group)
+    return choices
+
+
+def _session_choices(keymap: Keymap, group: str) -> list[Choice]:
+    return [
+        Choice(f"page {action.id}", action.name.replace("this", "selected"), key=key, group=group)
+        for action in ACTIONS
+        if action.on_sessions and (key := keymap.first(action.id, SESSIONS_PAGE))
+    ]
 
 
 def _aliases(action: Action) -> Sequence[str]:
     """Return the names of an action's slash commands, and the words of its ID."""
-    return [*(name for name, action_id in SLASH.items() if action_id == action.id), *action.id.split("_")]
-
-
-def _page_choices(keymap: Keymap) -> list[Choice]:
-    """Return the actions on the selected session of the sessions page, and one of the changes page."""
-    named = {action_id: keymap.page_hint(action_id) for action_id in SESSION_PAGE}
-    group = "Session list"
-    opener = Choice("page diff_open", "Open the file at the shown line in your editor", key="o", group="Changes")
-    sessions = [
-        Choice(f"page {action_id}", BY_ID[action_id].name.replace("this", "selected"), key=key, group=group)
-        for action_id, key in named.items()
-        if key
-    ]
-    return [*sessions, opener]
+    return [*action.slash.split(), *action.id.split("_")]
 
 
 def model_choices(choice: Chosen) -> list[Choice]:
@@ -263,9 +260,10 @@ class ListActions(Struct, frozen=True):
                 model_choices(choice),
                 hint="Filter models (prices per million tokens)",
                 enter="use",
+                scope="list:models",
                 extra={
-                    "ctrl+f": ("favorite", lambda name: self.screen.do(toggle(name))),
-                    "ctrl+a": ("connect a provider", connect),
+                    "model_favorite_toggle": ("favorite", lambda name: self.screen.do(toggle(name))),
+                    "model_provider_list": ("connect a provider", connect),
                 },
             )
 

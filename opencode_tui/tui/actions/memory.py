@@ -9,8 +9,8 @@ from msgspec import Struct
 from opencode_tui.text.quantity import short_path
 from opencode_tui.tui.dialogs.confirm import ConfirmPanel, Question
 from opencode_tui.tui.dialogs.listing import Choice, ListContent
-from opencode_tui.tui.dialogs.panel import PanelKey
 from opencode_tui.tui.external_editor import edit_file
+from opencode_tui.tui.keys.router import KeyAction
 from opencode_tui.tui.screen_api import AppApi, ChatApi, PanelApi
 from opencode_tui.tui.state.controller import SessionController
 
@@ -61,12 +61,12 @@ class MemoryActions(Struct, frozen=True):
 
         about = [*(f"  {line}" for line in end), f"+ - {rule}"]
         answers = (
-            PanelKey("y", f"add to {short_path(str(project), home)}", choose(project)),
-            PanelKey("g", f"for all projects: {short_path(str(own), home)}", choose(own)),
-            PanelKey("escape", "cancel", back),
+            KeyAction("memory_project", f"add to {short_path(str(project), home)}", choose(project)),
+            KeyAction("memory_everywhere", f"for all projects: {short_path(str(own), home)}", choose(own)),
+            KeyAction("panel_cancel", "cancel", back),
         )
         sentence = "Instructions are sent with every request. To send this as a prompt, put a blank before the #."
-        self.panels.open(ConfirmPanel(Question("Keep this rule?", about, sentence, answers)))
+        self.panels.open(ConfirmPanel(Question("Keep this rule?", about, sentence, answers, "panel:memory")))
 
     async def _append(self, path: Path, rule: str) -> None:
         self.panels.close()

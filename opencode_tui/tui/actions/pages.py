@@ -65,7 +65,7 @@ class PageActions(Struct, frozen=True):
 
         place = place or SessionsPlace()
         place.can_undo = self.sets.can_undo
-        page = SessionsScreen(self.control, self.app.keymap, act, place=place)
+        page = SessionsScreen(self.control, act, place=place)
         self.screen.open_page(page)
 
     def _from_sessions(self, what: str, chosen: str, page: "SessionsScreen") -> None:

@@ -7,8 +7,8 @@ from opencode_tui.text.quantity import plural
 from opencode_tui.tui.actions.prompt import put_back_queued
 from opencode_tui.tui.chrome.activity import Activity
 from opencode_tui.tui.dialogs.confirm import ConfirmPanel, Question
-from opencode_tui.tui.dialogs.panel import PanelKey
-from opencode_tui.tui.keymap import shown
+from opencode_tui.tui.keys.keymap import shown
+from opencode_tui.tui.keys.router import KeyAction
 from opencode_tui.tui.screen_api import AppApi, ChatApi, PanelApi
 from opencode_tui.tui.state.controller import SessionController
 
@@ -113,8 +113,8 @@ class RunActions:
                     about,
                     " ".join(sentences),
                     (
-                        PanelKey("y", ends, lambda: self._screen.do(self._end_and_leave())),
-                        PanelKey("escape", "stay", self._panels.close),
+                        KeyAction("panel_yes", ends, lambda: self._screen.do(self._end_and_leave())),
+                        KeyAction("panel_cancel", "stay", self._panels.close),
                     ),
                 )
             )

@@ -13,7 +13,7 @@ from opencode_tui.schema.error import OpencodeError
 from opencode_tui.schema.session.session import SessionInfo
 from opencode_tui.text.quantity import byte_words, plural
 from opencode_tui.tui.dialogs.confirm import ConfirmPanel, Question
-from opencode_tui.tui.dialogs.panel import PanelKey
+from opencode_tui.tui.keys.router import KeyAction
 from opencode_tui.tui.screen_api import ChatApi, PanelApi
 from opencode_tui.tui.session_tree import is_pinned
 from opencode_tui.tui.state.controller import SessionController
@@ -205,8 +205,8 @@ class SessionSets:
             then()
 
         answers = (
-            PanelKey("y", verb, partial(close, lambda: self._do(work, back))),
-            PanelKey("escape", "cancel", partial(close, lambda: back(""))),
+            KeyAction("panel_yes", verb, partial(close, lambda: self._do(work, back))),
+            KeyAction("panel_cancel", "cancel", partial(close, lambda: back(""))),
         )
         self._panels.open(ConfirmPanel(Question(title, about, sentence, answers)))
 

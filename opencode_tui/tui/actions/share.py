@@ -7,7 +7,7 @@ from msgspec import Struct
 from opencode_tui.schema.session.session import SessionInfo
 from opencode_tui.text.share import GOES_THERE, STAYS_HERE, server_name
 from opencode_tui.tui.dialogs.confirm import ConfirmPanel, Question
-from opencode_tui.tui.dialogs.panel import PanelKey
+from opencode_tui.tui.keys.router import KeyAction
 from opencode_tui.tui.screen_api import AppApi, ChatApi, PanelApi
 from opencode_tui.tui.state.controller import SessionController
 
@@ -40,17 +40,17 @@ class ShareActions(Struct, frozen=True):
         if status.obstacle is not None or status.server is None:
             words = (status.obstacle or "").capitalize()
             answers = (
-                PanelKey("e", "export it instead", lambda: self._export(info)),
-                PanelKey("escape", "close", self.panels.close),
+                KeyAction("share_export", "export it instead", lambda: self._export(info)),
+                KeyAction("panel_cancel", "close", self.panels.close),
             )
-            self.panels.open(ConfirmPanel(Question("Sessions cannot be shared", [words], "", answers)))
+            self.panels.open(ConfirmPanel(Question("Sessions cannot be shared", [words], "", answers, "panel:share")))
         elif status.is_known:
             await self._share(info)
         else:
             name = server_name(status.server)
             answers = (
-                PanelKey("y", "share", lambda: self.screen.do(self._share(info))),
-                PanelKey("escape", "cancel", self.panels.close),
+                KeyAction("panel_yes", "share", lambda: self.screen.do(self._share(info))),
+                KeyAction("panel_cancel", "cancel", self.panels.close),
             )
             self.panels.open(
                 ConfirmPanel(Question(f"Share this session to {name}?", [GOES_THERE], STAYS_HERE, answers))

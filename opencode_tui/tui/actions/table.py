@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
+from opencode_tui.schema.api.keybinds import Action
 from opencode_tui.tui.actions.browser import BrowserActions
 from opencode_tui.tui.actions.export import ExportActions
 from opencode_tui.tui.actions.facts import FactActions
@@ -19,7 +20,6 @@ from opencode_tui.tui.actions.share import ShareActions
 from opencode_tui.tui.actions.trust import TrustActions
 from opencode_tui.tui.actions.undo import UndoActions
 from opencode_tui.tui.actions.view import DisplayActions, ScrollActions
-from opencode_tui.tui.keymap import Action
 from opencode_tui.tui.screen_api import AppApi, ChatApi, PanelApi
 from opencode_tui.tui.state.controller import SessionController
 

@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from opencode_tui.schema.api.trust import TrustItem, TrustReport
 from opencode_tui.tui.dialogs.confirm import ConfirmPanel, Question
-from opencode_tui.tui.dialogs.panel import PanelKey
+from opencode_tui.tui.keys.router import KeyAction
 from opencode_tui.tui.screen_api import AppApi, ChatApi, PanelApi
 from opencode_tui.tui.start import apply_settings
 from opencode_tui.tui.state.controller import SessionController
@@ -31,8 +31,8 @@ class TrustActions(Struct, frozen=True):
             self.screen.show_note("note", "Nothing needs your trust")
             return
         answers = (
-            PanelKey("y", "trust", lambda: self.screen.do(self._trust(report))),
-            PanelKey("escape", "don't trust", self.panels.close),
+            KeyAction("panel_yes", "trust", lambda: self.screen.do(self._trust(report))),
+            KeyAction("panel_cancel", "don't trust", self.panels.close),
         )
         hint = "It can start programs as you. Changes must be trusted again."
         self.panels.open(ConfirmPanel(Question("Trust this folder?", lines_of(waiting), hint, answers)))

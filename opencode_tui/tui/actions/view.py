@@ -4,10 +4,10 @@ import asyncio
 from collections.abc import Callable, Mapping
 from functools import partial
 
+from opencode_tui.schema.api.keybinds import ACTIONS
 from opencode_tui.tui.conversation.find import Found
 from opencode_tui.tui.conversation.view import ConversationView
 from opencode_tui.tui.dialogs.text_panel import FindPanel
-from opencode_tui.tui.keymap import ACTIONS
 from opencode_tui.tui.options import Place
 from opencode_tui.tui.screen_api import AppApi, ChatApi, PanelApi
 from opencode_tui.tui.state.items import AnyItem
@@ -15,7 +15,7 @@ from opencode_tui.tui.state.items import AnyItem
 _LAYOUT_S, _LAYOUT_LOOKS = 0.02, 100
 """Seconds between two looks whether the conversation has its size, and how many there are."""
 
-_ON_ITEM = frozenset(action.id for action in ACTIONS if action.area == "focus")
+_ON_ITEM = frozenset(action.id for action in ACTIONS if action.scope == "item")
 """Actions on the focused item of the conversation."""
 
 

@@ -7,6 +7,7 @@ no command answers a question of the agent.
 from collections.abc import Mapping
 from typing import Protocol
 
+from opencode_tui.schema.api.keybinds import BY_ID, Action
 from opencode_tui.schema.event.screen_event import (
     ScreenCommandGiven,
     ScreenEvent,
@@ -15,7 +16,6 @@ from opencode_tui.schema.event.screen_event import (
     ScreenToastShown,
 )
 from opencode_tui.tui.chrome.activity import Kind
-from opencode_tui.tui.keymap import BY_ID, Action
 from opencode_tui.tui.prompt.box import PromptBox
 
 ACTS: Mapping[str, str] = {

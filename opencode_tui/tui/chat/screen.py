@@ -14,11 +14,12 @@ from textual.screen import Screen
 from textual.timer import Timer
 from textual.widgets import Static
 
+from opencode_tui.schema.api.keybinds import BY_ID, Action
 from opencode_tui.tui.chrome.activity import Activity, ActivityLine, Kind
 from opencode_tui.tui.chrome.header import Header
 from opencode_tui.tui.chrome.queue_rows import QueueRows
 from opencode_tui.tui.chrome.status_line import StatusLine
-from opencode_tui.tui.keymap import BY_ID, Action, Keymap
+from opencode_tui.tui.keys.keymap import Keymap
 from opencode_tui.tui.options import Ending, Place, StartOptions
 from opencode_tui.tui.output.display import LineScreen
 from opencode_tui.tui.prompt.box import PromptBox
@@ -48,6 +49,9 @@ _log = logging.getLogger(__name__)
 WIDE, NARROW = 140, 120
 """Cells from which the sidebar is wide, and under which it is hidden."""
 
+TYPING = ("prompt", "completion", "recent", "chat", "app")
+"""Scopes of the keys whose actions may depend on the text that is typed."""
+
 LEADER_DELAY_S = 0.4
 """Seconds after the leader key until the keys are listed; who knows the second key presses it earlier."""
 
@@ -55,6 +59,7 @@ LEADER_DELAY_S = 0.4
 class ChatScreen(ErrorBoundary, LineScreen[None], inherit_bindings=False):
     """The main screen; `attach` adds what the first frame does not need."""
 
+    scopes = ("prompt", "item", "chat", "app")
     control: "SessionController | None" = None
     action_table: "ActionTable | None" = None
     panels: "PanelHost | None" = None
@@ -288,8 +293,10 @@ class ChatScreen(ErrorBoundary, LineScreen[None], inherit_bindings=False):
 
     def handle_priority_key(self, key: str, character: str | None) -> bool:
         """Handle a key of the list above the prompt, or one of vim in it; return whether it was one."""
-        if self.prompt.completing and self.prompt.complete_key(key):
-            return True
+        if self.prompt.completing:
+            completing = self.keymap.actions(key, ("completion",))
+            if completing and self.prompt.complete(completing[0].id):
+                return True
         if self._choose_recent(key):
             return True
         mode = self.prompt.vim_mode
@@ -303,7 +310,8 @@ class ChatScreen(ErrorBoundary, LineScreen[None], inherit_bindings=False):
         is_shown = self.welcome is not None and self.welcome.display
         if not is_shown or self.typed_editor is not self.prompt.editor or self.prompt.editor.text:
             return False
-        return self.welcome is not None and self.welcome.choose_key(key)
+        actions = self.keymap.actions(key, ("recent",))
+        return self.welcome is not None and self.welcome.choose(actions[0].id if actions else "")
 
     def show_place(self, place: Place) -> None:
         """Scroll to a part of the shown conversation and mark it."""
@@ -404,9 +412,9 @@ class ChatScreen(ErrorBoundary, LineScreen[None], inherit_bindings=False):
     def can(self, action: Action) -> bool:
         """Return whether an action is available now: the focused editor comes first, a panel keeps escape and tab."""
         editor = self.typed_editor
-        if action.area == "prompt":
+        if action.scope == "prompt":
             return isinstance(editor, Editor) and self._may_write(editor, action.id)
-        if action.area == "focus":
+        if action.scope == "item":
             return self.is_reading
         if action.id == "help_view" and self._app_api.last_key == "question_mark":
             return False  # the prompt decides by the text before it
@@ -488,7 +496,7 @@ class ChatScreen(ErrorBoundary, LineScreen[None], inherit_bindings=False):
     def _list_leader_keys(self) -> None:
         if self.leader_keys is not None:
             self.leader_keys.show(
-                [(key, action.name, action.id) for key, action in self.keymap.led() if self.can(action)]
+                [(key, action.name, action.id) for key, action in self.keymap.led(self.scopes) if self.can(action)]
             )
 
     # Requests of the conversation, the sidebar and the prompt.

@@ -23,7 +23,7 @@ from opencode_tui.tui.chrome.sidebar import Sidebar, sidebar_facts
 from opencode_tui.tui.chrome.status_facts import OutsideFacts
 from opencode_tui.tui.chrome.status_line import Status, StatusLine
 from opencode_tui.tui.chrome.welcome import Welcome
-from opencode_tui.tui.keymap import Keymap
+from opencode_tui.tui.keys.keymap import Keymap
 from opencode_tui.tui.prompt.box import PromptBox
 from opencode_tui.tui.prompt.editor import HINTS
 from opencode_tui.tui.session_tree import SessionRow, rows_by_folder, session_rows

@@ -3,15 +3,14 @@
 from collections.abc import Sequence
 from functools import partial
 
-from textual import events
-
 from opencode_tui.schema.api.background import BackgroundCommand, BackgroundText
 from opencode_tui.schema.error import OpencodeError
 from opencode_tui.text.cells import clip, pad
 from opencode_tui.text.quantity import byte_words, plural
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.tui.chrome.sidebar import background_state
-from opencode_tui.tui.screens.page import Entry, PageKey, PageScreen
+from opencode_tui.tui.keys.router import KeyAction
+from opencode_tui.tui.screens.page import Entry, PageScreen
 from opencode_tui.tui.state.controller import SessionController
 from opencode_tui.tui.widgets.row import Piece
 
@@ -27,6 +26,7 @@ class BackgroundScreen(PageScreen):
     """The commands of the shown session; enter shows the output of one, where escape goes back."""
 
     has_preview = False
+    scopes = ("page:background", "page")
 
     def __init__(self, control: SessionController) -> None:
         super().__init__()
@@ -52,45 +52,40 @@ class BackgroundScreen(PageScreen):
         self._draw()
         self._follow()
 
-    def page_keys(self) -> Sequence[PageKey]:
-        """Return the keys for the selected or shown command."""
-        keys: list[PageKey] = []
+    def page_actions(self) -> Sequence[KeyAction]:
+        """Return the actions for the selected or shown command."""
+        actions: list[KeyAction] = []
         if not self._shown and self.listing.chosen:
-            keys.append(PageKey("enter", "output", self._open))
+            actions.append(KeyAction("page_open", "output", self._open))
         one = self._find(self._shown or self.listing.chosen)
         if one is not None and one.is_running:
-            keys.append(PageKey("x", "stop", self._stop))
-        return keys
+            actions.append(KeyAction("background_stop", "stop", self._stop))
+        return actions
 
     def show_keys(self) -> None:
         """Draw the row of keys again."""
-        self.foot.show([*self.page_keys(), PageKey("escape", "back", self._back)])
+        super().show_keys()
         self.foot.show_message(screen_line(self._error or self._stop_error), "error")
 
     def on_page_list_opened(self) -> None:
         """Show the output of the clicked command."""
         self._open()
 
-    def on_key(self, event: events.Key) -> None:
-        """Scroll the output, go back from it to the list, else as every page."""
-        if self._shown and event.key in ("escape", "q", "ctrl+c", *_MOVES):
-            event.stop()
-            event.prevent_default()  # else the keys of the base class would act as well
-            if event.key in _MOVES:
-                self._above = max(0, self._above + _MOVES[event.key])
-                self._draw()
-            else:
-                self._back()
-            return
-        super().on_key(event)
-        event.prevent_default()
+    def move(self, rows: int) -> None:
+        """Scroll the output, or move the selection."""
+        if self._shown:
+            self._above = max(0, self._above - rows)
+            self._draw()
+        else:
+            super().move(rows)
 
-    def _back(self) -> None:
+    def close_page(self) -> None:
+        """Go back from an output to the list, or close the page."""
         if self._shown:
             self._shown, self._stop_error = "", ""
             self._draw()
         else:
-            self.dismiss(None)
+            super().close_page()
 
     def _find(self, name: str) -> BackgroundCommand | None:
         return next((one for one in self._commands if one.id == name), None)
@@ -204,7 +199,3 @@ class BackgroundScreen(PageScreen):
             ]
 
         return Entry(left, None, one.id)
-
-
-_MOVES = {"up": 1, "k": 1, "down": -1, "j": -1, "pageup": 15, "pagedown": -15, "home": 10**6, "end": -(10**6)}
-"""How many lines a key scrolls the output up."""

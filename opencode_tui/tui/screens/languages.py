@@ -10,7 +10,8 @@ from opencode_tui.text.language import RUN, SERVER_WORDS
 from opencode_tui.text.quantity import byte_words, plural
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.tui.chrome.sidebar import server_sign
-from opencode_tui.tui.screens.page import Entry, PageKey, PageScreen
+from opencode_tui.tui.keys.router import KeyAction
+from opencode_tui.tui.screens.page import Entry, PageScreen
 from opencode_tui.tui.state.controller import SessionController
 from opencode_tui.tui.widgets.row import Piece
 
@@ -21,6 +22,8 @@ NAME = 22
 
 class LanguagesScreen(PageScreen):
     """The language servers of the folder; `r` restarts the selected one, in all its roots."""
+
+    scopes = ("page:languages", "page")
 
     has_preview = False
 
@@ -35,10 +38,12 @@ class LanguagesScreen(PageScreen):
         self.set_interval(POLL_S, self._follow)
         self._draw()
 
-    def page_keys(self) -> Sequence[PageKey]:
-        """Return the key for the selected server."""
+    def page_actions(self) -> Sequence[KeyAction]:
+        """Return the actions for the selected server."""
         one = self._find()
-        return [PageKey("r", "restart", self._restart)] if one is not None and one.status in RUN else []
+        return (
+            [KeyAction("language_restart", "restart", self._restart)] if one is not None and one.status in RUN else []
+        )
 
     def show_keys(self) -> None:
         """Draw the row of keys again."""

@@ -10,7 +10,8 @@ from opencode_tui.schema.error import OpencodeError
 from opencode_tui.text.cells import breaks, clip, pad
 from opencode_tui.text.quantity import amount, plural
 from opencode_tui.text.safe_text import screen_line
-from opencode_tui.tui.screens.page import Entry, PageKey, PageScreen
+from opencode_tui.tui.keys.router import KeyAction
+from opencode_tui.tui.screens.page import Entry, PageScreen
 from opencode_tui.tui.state.controller import SessionController
 from opencode_tui.tui.theme.glyphs import Glyphs
 from opencode_tui.tui.widgets.row import Piece
@@ -38,6 +39,8 @@ _STATE = max(map(len, _WORDS.values()))
 class McpServersScreen(PageScreen):
     """The MCP servers of the folder. What a key does to one lasts until the folder is closed; the settings stay."""
 
+    scopes = ("page:mcp", "page")
+
     def __init__(self, control: SessionController, servers: Sequence[McpServerStatus]) -> None:
         super().__init__()
         self._client = control.client.mcp
@@ -55,22 +58,22 @@ class McpServersScreen(PageScreen):
         self.set_interval(POLL_S, self._follow)
         self._draw()
 
-    def page_keys(self) -> Sequence[PageKey]:
-        """Return the keys for the selected server."""
+    def page_actions(self) -> Sequence[KeyAction]:
+        """Return the actions for the selected server."""
         one = self._find()
         if one is None or self._working:
             return []
         client, name = self._client, one.name
         if one.state in ("connected", "starting"):
-            restart = PageKey("r", "restart", lambda: self._work(name, client.restart))
-            return [restart, PageKey("x", "switch off", lambda: self._work(name, client.disconnect))]
+            restart = KeyAction("mcp_restart", "restart", lambda: self._work(name, client.restart))
+            return [restart, KeyAction("mcp_off", "switch off", lambda: self._work(name, client.disconnect))]
         if one.state in ("needs_auth", "needs_client_registration"):
-            start = PageKey("enter", "sign in", lambda: self._begin_sign_in(name))
+            start = KeyAction("page_open", "sign in", lambda: self._begin_sign_in(name))
         else:
-            start = PageKey("enter", "start", lambda: self._work(name, client.connect))
+            start = KeyAction("page_open", "start", lambda: self._work(name, client.connect))
         if one.state == "disabled":
             return [start]
-        return [start, PageKey("x", "switch off", lambda: self._work(name, client.disconnect))]
+        return [start, KeyAction("mcp_off", "switch off", lambda: self._work(name, client.disconnect))]
 
     def show_keys(self) -> None:
         """Draw the row of keys again."""

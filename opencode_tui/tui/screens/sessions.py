@@ -13,15 +13,16 @@ from rich.style import Style
 from textual import events
 from textual.strip import Strip
 
+from opencode_tui.schema.api.keybinds import SESSIONS_PAGE
 from opencode_tui.schema.api.search import SearchRequest
 from opencode_tui.schema.api.trash import TrashedSession
 from opencode_tui.schema.error import OpencodeError
 from opencode_tui.schema.session.session import SessionInfo
 from opencode_tui.text.quantity import money, plural
 from opencode_tui.text.safe_text import screen_line
-from opencode_tui.tui.keymap import LEADER, SESSION_PAGE, Keymap, normal
+from opencode_tui.tui.keys.router import KeyAction, keymap_of, moves
 from opencode_tui.tui.prompt.draft import clean
-from opencode_tui.tui.screens.page import WIDE, Entry, PageHead, PageKey, PageScreen
+from opencode_tui.tui.screens.page import WIDE, Entry, PageHead, PageScreen
 from opencode_tui.tui.screens.sessions_preview import Glimpse, count_turns, draw_glimpse, draw_trashed, read_glimpse
 from opencode_tui.tui.screens.sessions_rows import SessionRows, TrashRows
 from opencode_tui.tui.session_tree import SessionRow, rows_by_folder, session_rows
@@ -101,23 +102,17 @@ COSTS_S = 3.0
 """Seconds between updates of the costs."""
 
 WORDS = {
-    "session_fork": "fork",
-    "session_rename": "rename",
-    "session_export": "export",
     "session_delete": "delete",
     "session_archive": "archive",
+    "session_rename": "rename",
+    "session_export": "export",
+    "session_fork": "fork",
     "session_pin": "pin",
 }
 """Names of the actions on the selected session, or on the marked ones."""
 
 SHORTEST = 3
 """Characters from which a filter also searches the content."""
-
-FIXED = frozenset({"escape", "enter", "up", "down", "backspace", "space", "tab"})
-"""Keys that the settings cannot rebind on this page."""
-
-NEXT_VIEW, UNDO, UNDO_SOON = "ctrl+t", "ctrl+z", "u"
-"""Keys that show other sessions, and that bring back what was deleted or archived last; `u` does while that is on the screen."""
 
 VIEWS: Sequence[View] = ("active", "archived", "trash")
 TITLES: Mapping[View, str] = {"active": "Sessions", "archived": "Archived sessions", "trash": "Trash"}
@@ -133,11 +128,11 @@ class SessionsScreen(PageScreen):
     SessionsScreen Preview { width: 31.5%; }
     SessionsScreen PageFoot { height: 4; }
     """
+    scopes = (SESSIONS_PAGE, "list")
 
     def __init__(
         self,
         control: SessionController,
-        keymap: Keymap,
         act: Callable[[str, str], object],
         *,
         place: SessionsPlace | None = None,
@@ -147,7 +142,6 @@ class SessionsScreen(PageScreen):
         self.head = SessionsHead()
         self.place = place or SessionsPlace()
         self._control = control
-        self._keymap = keymap
         self._act = act
         self._glimpses: dict[str, Glimpse] = {}
         self._costs: dict[str, float] = {}
@@ -155,8 +149,9 @@ class SessionsScreen(PageScreen):
         """The sessions whose content has the typed words."""
         self._trashed: Sequence[TrashedSession] = ()
         self._project_id = ""
-        self._is_led = False
         self._may_undo = False
+        self._is_undo_shown = False
+        """Whether the message before this key has named the key that undoes."""
         self.stays = True
         """Whether the page is open after the last action."""
 
@@ -177,7 +172,8 @@ class SessionsScreen(PageScreen):
         """Show what was done; it can be undone with one key as long as it is shown."""
         self.place.marked.clear()
         self._may_undo = self.place.can_undo and words.startswith(UNDOABLE)
-        hint = f"   {UNDO_SOON} brings it back" if self._may_undo else ""
+        key = keymap_of(self).first("sessions_undo_shown")
+        hint = f"   {key} brings it back" if self._may_undo and key else ""
         self.foot.show_message(screen_line(" ".join(words.split())) + hint, "text")
         self.reload()
 
@@ -213,32 +209,37 @@ class SessionsScreen(PageScreen):
         known = {entry.name: entry for entry in self._trashed}
         return [known[one] for one in self.targets if one in known]
 
-    def page_keys(self) -> Sequence[PageKey]:
-        """Return the active keys of the selected session."""
+    def page_actions(self) -> Sequence[KeyAction]:
+        """Return the actions on the selected session, and those that show other sessions."""
         view = self.place.view
         after = VIEWS[(VIEWS.index(view) + 1) % len(VIEWS)]
-        keys = [PageKey("enter", "restore" if view == "trash" else "open", self._enter)]
-        keys += [PageKey("space", "mark", self._mark)]
-        keys += [PageKey(UNDO, "undo", partial(self._run, "undo"))] if self.place.can_undo else []
-        keys += [PageKey(key, words, partial(self._run, words)) for words, key in self._hints()]
-        keys += [
-            PageKey("tab", "this project" if self.place.is_everywhere else "all projects", self._toggle_everywhere)
+        scope = "this project" if self.place.is_everywhere else "all projects"
+        undo = [KeyAction("sessions_undo", "undo", partial(self._run, "undo"))] if self.place.can_undo else []
+        on_session = [(action_id, words) for action_id in WORDS if (words := self._words(action_id))]
+        return [
+            KeyAction("list_choose", "restore" if view == "trash" else "open", self._enter),
+            KeyAction("sessions_mark", "mark", self._mark),
+            *undo,
+            *(KeyAction(action_id, words, partial(self._run, words)) for action_id, words in on_session),
+            KeyAction("sessions_everywhere", scope, self._toggle_everywhere),
+            KeyAction("sessions_view", "sessions" if after == "active" else after, self._show_next),
         ]
-        return [*keys, PageKey(NEXT_VIEW, "sessions" if after == "active" else after, self._show_next)]
+
+    def key_actions(self) -> Mapping[str, Callable[[], object]]:
+        """Return the actions on sessions, those of the filter, and those that move in the list."""
+        return {
+            **{name: partial(self.listing.move, rows) for name, rows in moves("list", 15).items()},
+            **{one.id: one.act for one in self.page_actions()},
+            **({"sessions_undo_shown": partial(self._run, "undo")} if self._is_undo_shown else {}),
+            "sessions_search": self._search,
+            "list_erase": lambda: self._filter(self.place.typed[:-1]),
+            "list_clear": lambda: self._filter(""),
+            "list_close": self.close_page,
+        }
 
     def show_keys(self) -> None:
         """Draw the row of keys again; a message stays until a key is pressed."""
-        keys = [*self.page_keys(), PageKey("escape", "back", lambda: self.dismiss(None))]
-        self.foot.show(keys, keeps_message=True)
-
-    def _hints(self) -> list[tuple[str, str]]:
-        """Return the words and the key of each action on sessions."""
-        named = {action_id: self._keymap.page_hint(action_id) for action_id in SESSION_PAGE}
-        return [
-            (words, named[action_id])
-            for action_id in SESSION_PAGE
-            if named[action_id] and (words := self._words(action_id))
-        ]
+        self.foot.show([*self.page_actions(), KeyAction("list_close", "back", self.close_page)], keeps_message=True)
 
     def _words(self, action_id: str) -> str:
         """Return the name of an action in this view; empty when it has none."""
@@ -251,55 +252,16 @@ class SessionsScreen(PageScreen):
             case _:
                 return words
 
-    def on_key(self, event: events.Key) -> None:
-        """Run an action, filter by typed text, or handle the key as every page does."""
-        event.stop()
-        event.prevent_default()  # else the keys of the base class would act as well
+    def receive_key(self, event: events.Key) -> None:
+        """Handle a key; the message about what was done ends, and with it the one key that undoes it."""
         self.foot.show_message("")
-        if self._undo_soon(event.key):
-            return
-        act = self._act_of(event.key)
-        if act is not None:
-            act()
-        elif event.key in ("backspace", "ctrl+u"):
-            self._filter(self.place.typed[:-1] if event.key == "backspace" else "")
-        elif event.key == "slash":
-            self._search()
-        elif event.key == "space":
-            self._mark()
-        elif event.is_printable and event.character:
+        self._is_undo_shown, self._may_undo = self._may_undo, False
+        super().receive_key(event)
+
+    def type_key(self, event: events.Key) -> None:
+        """Add a character to the filter."""
+        if event.is_printable and event.character:
             self._filter(self.place.typed + clean(event.character))
-        else:
-            super().on_key(event)
-
-    def _undo_soon(self, key: str) -> bool:
-        """Bring back what was done last if the key is the one that the message has named."""
-        may_undo, self._may_undo = self._may_undo, False
-        if may_undo and key == UNDO_SOON:
-            self._run("undo")
-            return True
-        return False
-
-    def _act_of(self, key: str) -> Callable[[], object] | None:
-        """Return the action of a key of the settings; the second key of a sequence always has one."""
-        wanted = normal(key)
-        if self._is_led:
-            self._await_second(False)
-            found = self._bound(f"{LEADER}{wanted}")
-            return partial(self._run, self._words(found)) if found else _nothing
-        if wanted in FIXED:
-            return None
-        if found := self._bound(wanted):
-            return partial(self._run, self._words(found))
-        has_sequences = any(one.startswith(LEADER) for act in SESSION_PAGE for one in self._keymap.on_page(act))
-        return partial(self._await_second, True) if wanted == self._keymap.leader and has_sequences else None
-
-    def _bound(self, key: str) -> str:
-        return next((one for one in SESSION_PAGE if key in self._keymap.on_page(one)), "")
-
-    def _await_second(self, is_awaited: bool) -> None:
-        self._is_led = is_awaited
-        self.foot.show_message(f"{self._keymap.leader}  …" if is_awaited else "")
 
     def _enter(self) -> None:
         self._run("restore" if self.place.view == "trash" else "open")
@@ -477,6 +439,3 @@ class SessionsScreen(PageScreen):
             return []
         title = screen_line(" ".join(info.title.split()))
         return draw_glimpse(title, self._glimpses.get(chosen, Glimpse()), self.listing.look, room)
-
-
-def _nothing() -> None: ...

@@ -19,11 +19,11 @@ from opencode_tui.schema.error import OpencodeError
 from opencode_tui.schema.session.diff import FileDiff
 from opencode_tui.text.cells import clip_front, pad
 from opencode_tui.text.safe_text import screen_line
+from opencode_tui.tui.base_app import BaseApp
 from opencode_tui.tui.diff.cells import CodeRow, change_columns, code_rows, half_of, unified
 from opencode_tui.tui.diff.layout import NO_LINE, DiffForm, DiffLayout
 from opencode_tui.tui.external_editor import open_file
 from opencode_tui.tui.keys.router import KeyAction, Keyed
-from opencode_tui.tui.screen_api import AppApi
 from opencode_tui.tui.screen_guards import DismissOnce, ErrorBoundary
 from opencode_tui.tui.screens.page import PageFoot, PageHead, Preview
 from opencode_tui.tui.widgets.row import Piece, Rows, change_counts, measure, row
@@ -321,7 +321,7 @@ class DiffScreen(Keyed, ErrorBoundary, DismissOnce[None], inherit_bindings=False
                 self.foot.show_message(
                     f"{screen_line(name)} does not exist any more, or is on another machine", "warning"
                 )
-            elif await open_file(cast("AppApi", self.app), path, line):
+            elif await open_file(cast("BaseApp", self.app), path, line):
                 for widget in self.query("*"):
                     widget.refresh()
         except OpencodeError as error:

@@ -39,9 +39,8 @@ async def listed(script: Script, keybinds: Mapping[str, str] | None = None) -> A
     app, act = opened_app(Situation(lambda: script))
     async with app.run_test(size=(140, 35)) as pilot:
         await act(pilot)
-        assert app.chat.control is not None
         acts: list[tuple[str, str]] = []
-        page = SessionsScreen(app.chat.control, lambda what, chosen: acts.append((what, chosen)))
+        page = SessionsScreen(app.chat.opened.control, lambda what, chosen: acts.append((what, chosen)))
         await app.push_screen(page)
         opened = Opened(app, pilot, page, acts)
         while "esc back" not in await opened.text():

@@ -1,7 +1,7 @@
 """When the parts around the conversation are updated: at once for questions, else after a short delay."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from textual.timer import Timer
 
@@ -11,7 +11,7 @@ from opencode_tui.tui.chrome.activity import Activity, Kind
 from opencode_tui.tui.chrome.sidebar import sidebar_facts
 from opencode_tui.tui.chrome.status_facts import OutsideFacts
 from opencode_tui.tui.chrome.words import Mode, activity_of, end_of_turn, prompt_hints, status_of, title_of
-from opencode_tui.tui.session_tree import SessionRow, rows_by_folder, session_rows
+from opencode_tui.tui.session_tree import listed_rows
 from opencode_tui.tui.terminal_title import Notifier
 
 IDLE_S = 20
@@ -108,11 +108,11 @@ class ChromeRefresh:
         parts.prompt.editor.show_hints(prompt_hints(control, has_examples=parts.prompt.has_examples))
         if parts.welcome.display:
             parts.welcome.show(control, parts.keymap.first)
-        home = os.path.expanduser("~")
         if parts.browser.display:
-            parts.browser.update_rows(self._browsed(now, home), now)
+            glyphs, is_everywhere = parts.browser.look.glyphs, parts.browser.is_everywhere
+            parts.browser.update_rows(listed_rows(control, glyphs, is_everywhere=is_everywhere), now)
         elif parts.sidebar.display:
-            parts.sidebar.show(sidebar_facts(control, parts.sidebar.look.glyphs, home=home))
+            parts.sidebar.show(sidebar_facts(control, parts.sidebar.look.glyphs, home=os.path.expanduser("~")))
         if control.facts is not None and control.facts.is_context_changed and not control.is_busy:
             parts.do(self._measure())
         if control.folder.is_languages_changed:
@@ -131,14 +131,6 @@ class ChromeRefresh:
     async def _measure(self) -> None:
         await self._control.measure_context()
         self.refresh()
-
-    def _browsed(self, now: int, home: str) -> Sequence[SessionRow]:
-        browser = self._parts.browser
-        folder, glyphs = self._control.folder, browser.look.glyphs
-        if not browser.is_everywhere:
-            return session_rows(folder, now, glyphs)
-        everywhere = {info.id: info for info in self._control.everywhere}
-        return rows_by_folder(folder, now, glyphs, {**everywhere, **folder.sessions}.values(), home=home)
 
     def _state_sign(self) -> str:
         """Return a sign for the window title: a session needs an answer, works, or has finished since the last key."""

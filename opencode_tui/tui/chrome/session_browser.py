@@ -13,8 +13,7 @@ from textual.strip import Strip
 from opencode_tui.tui.chrome.sidebar import MARGIN, PANEL, Sections
 from opencode_tui.tui.keys.router import Keyed, keymap_of, moves, router_of
 from opencode_tui.tui.prompt.draft import clean
-from opencode_tui.tui.session_tree import SessionRow
-from opencode_tui.tui.widgets.fuzzy import ranked
+from opencode_tui.tui.session_tree import SessionRow, matching_rows
 from opencode_tui.tui.widgets.row import Piece, Rows, measure
 
 WORDS: Mapping[str, str] = {
@@ -105,9 +104,7 @@ class SessionBrowser(Keyed, Rows, can_focus=True):
 
     def _refilter(self) -> None:
         at = self._at
-        self._found = self._all
-        if self._typed.strip():
-            self._found = [self._all[at] for at, _ in ranked(self._typed, [one.title for one in self._all])]
+        self._found = matching_rows(self._all, self._typed)
         if self._found and all(one.info.id != self._selected for one in self._found):
             self._selected = self._found[min(at, len(self._found) - 1)].info.id
         elif not self._found:

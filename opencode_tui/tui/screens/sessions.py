@@ -1,7 +1,6 @@
 """The sessions page: the tree of all sessions with their state, a filter, and a preview of the selected one."""
 
 import asyncio
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -25,7 +24,7 @@ from opencode_tui.tui.prompt.draft import clean
 from opencode_tui.tui.screens.page import WIDE, Entry, PageHead, PageScreen
 from opencode_tui.tui.screens.sessions_preview import Glimpse, count_turns, draw_glimpse, draw_trashed, read_glimpse
 from opencode_tui.tui.screens.sessions_rows import SessionRows, TrashRows
-from opencode_tui.tui.session_tree import SessionRow, rows_by_folder, session_rows
+from opencode_tui.tui.session_tree import SessionRow, listed_rows, matching_rows
 from opencode_tui.tui.state.controller import SessionController
 from opencode_tui.tui.widgets.fuzzy import ranked
 from opencode_tui.tui.widgets.row import Piece, row
@@ -346,11 +345,9 @@ class SessionsScreen(PageScreen):
 
     def _session_entries(self) -> list[Entry]:
         rows = self._rows()
-        found, by_title = rows, set[str]()
-        if self.place.typed.strip():
-            found = [rows[at] for at, _ in ranked(self.place.typed, [one.title for one in rows])]
-            by_title = {one.info.id for one in found}
-            found += [one for one in rows if one.info.id in self._with_text and one.info.id not in by_title]
+        named = matching_rows(rows, self.place.typed)
+        by_title = {one.info.id for one in named}
+        found = [*named, *(one for one in rows if one.info.id in self._with_text - by_title)]
         self._show_head(len(rows), sum(self._costs.get(one.info.id, 0.0) for one in rows))
         drawn = SessionRows(
             self._control,
@@ -363,13 +360,13 @@ class SessionsScreen(PageScreen):
         )
         return self._grouped([(one.group, drawn.entry(one)) for one in found], drawn.heading)
 
-    def _rows(self) -> list[SessionRow]:
-        folder, now, glyphs = self._control.folder, self._control.now(), self.listing.look.glyphs
-        is_archived = self.place.view == "archived"
-        if not self.place.is_everywhere:
-            return session_rows(folder, now, glyphs, archived=is_archived)
-        infos = {info.id: info for info in (*self._control.everywhere, *folder.sessions.values())}
-        return rows_by_folder(folder, now, glyphs, infos.values(), home=os.path.expanduser("~"), archived=is_archived)
+    def _rows(self) -> Sequence[SessionRow]:
+        return listed_rows(
+            self._control,
+            self.listing.look.glyphs,
+            is_everywhere=self.place.is_everywhere,
+            is_archived=self.place.view == "archived",
+        )
 
     def _trash_entries(self) -> list[Entry]:
         shown = [one for one in self._trashed if self.place.is_everywhere or one.project_id == self._project_id]

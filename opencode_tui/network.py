@@ -154,9 +154,14 @@ def _load(context: ssl.SSLContext, variable: str, path: str) -> None:
         raise ConfigError(with_remedy(f"{variable}={path} cannot be read ({str(reason).lower()})", remedy)) from None
 
 
-def client_options(route: Route, *, needs_certificates: bool = True) -> dict[str, Any]:
-    """Return the arguments of an `httpx.AsyncClient` for a route. Blocks: loads the certificates. Raises ConfigError."""
-    if not needs_certificates:
+def client_options(url: str, *, route: Route | None = None, is_redirected: bool = False) -> dict[str, Any]:
+    """Return the arguments of a client of httpx for the requests to an address. Blocks: loads the certificates. Raises ConfigError.
+
+    Plain HTTP without a proxy needs no certificates, and loading them takes 30 ms; `is_redirected` says that the client may be led
+    to an address with TLS.
+    """
+    route = find_route(url) if route is None else route
+    if route.proxy is None and url.startswith("http://") and not is_redirected:
         return {"verify": False, "trust_env": False}
     context = tls_context()
     return {"verify": context, "trust_env": False, "proxy": _proxy(route, context)}

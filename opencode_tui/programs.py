@@ -8,7 +8,7 @@ import os
 import shutil
 import stat
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 
@@ -51,6 +51,25 @@ def is_below(program: str, folder: Path, environ: Mapping[str, str] = os.environ
     return _writable(folder, environ.get("HOME", ""), environ.get("XDG_CACHE_HOME", "")).contains(program)
 
 
+class Lead(Struct, frozen=True):
+    """Where a path leads; `is_led_out`: a confined command may have led it there, out of all that commands may write."""
+
+    real: Path
+    is_led_out: bool
+
+
+def follow(path: Path, folder: Path, environ: Mapping[str, str], writable: Sequence[Path] = ()) -> Lead:
+    """Return where an absolute path leads, each link looked up once. Blocks for a few lookups.
+
+    `writable` are real paths that commands in the folder may write besides what they always may.
+    """
+    real, steps = _walk(str(path))
+    always = _writable(folder, environ.get("HOME", ""), environ.get("XDG_CACHE_HOME", ""))
+    passed = always.has_any(steps) or not {step for step, _ in steps}.isdisjoint(map(str, writable))
+    inside = (Path(os.path.realpath(_work_tree(folder))), *writable)
+    return Lead(Path(real), passed and not any(Path(real).is_relative_to(one) for one in inside))
+
+
 def python_command(*arguments: str) -> Sequence[str]:
     """Return the command line of this Python that imports nothing from the folder that it starts in."""
     return (sys.executable, "-P", *arguments)
@@ -73,12 +92,20 @@ class _Writable(Struct, frozen=True):
 
     def contains(self, path: str) -> bool:
         """Return whether one of them is on the way to an absolute path."""
-        return any(step in self.names or identity in self.files for step, identity in _steps(path))
+        return self.has_any(_walk(path)[1])
+
+    def has_any(self, steps: Iterable["_Step"]) -> bool:
+        """Return whether one of these steps is one of them."""
+        return any(step in self.names or identity in self.files for step, identity in steps)
 
 
-def _steps(path: str) -> Iterator[tuple[str, tuple[int, int] | None]]:
-    """Yield each path that the kernel passes to an absolute path, links too, with device and inode where it exists."""
+_Step = tuple[str, tuple[int, int] | None]
+
+
+def _walk(path: str) -> tuple[str, list[_Step]]:
+    """Return where an absolute path leads, and each path that the kernel passes, links too, with device and inode if it exists."""
     waiting, at, links = path.split("/")[::-1], "/", 0
+    steps: list[_Step] = []
     while waiting:
         part = waiting.pop()
         if part in ("", "."):
@@ -91,18 +118,19 @@ def _steps(path: str) -> Iterator[tuple[str, tuple[int, int] | None]]:
             found = os.lstat(step)
             target = os.readlink(step) if stat.S_ISLNK(found.st_mode) else None
         except OSError:
-            yield step, None
+            steps.append((step, None))
             at = step
             continue
-        yield step, (found.st_dev, found.st_ino)
+        steps.append((step, (found.st_dev, found.st_ino)))
         if target is None:
             at = step
             continue
         links += 1
         if links > _LINK_LIMIT:  # the kernel does not open it either
-            return
+            return path, steps
         at = "/" if os.path.isabs(target) else at
         waiting += target.split("/")[::-1]
+    return at, steps
 
 
 @lru_cache(maxsize=64)

@@ -14,7 +14,8 @@ from acp.schema import (
 )
 from msgspec import Struct
 
-from opencode_tui.schema.api.catalog import AgentSummary, CommandSummary
+from opencode_tui.schema.api.catalog import AgentSummary
+from opencode_tui.schema.api.folder import CommandSummary
 from opencode_tui.schema.model import Model
 
 MODE, MODEL = "mode", "model"

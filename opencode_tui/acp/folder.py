@@ -14,7 +14,7 @@ from opencode_tui.acp.servers import ClientServers, Server
 from opencode_tui.acp.session import OpenSession
 from opencode_tui.acp.updates import SessionState, message, session_of
 from opencode_tui.client.client import Client
-from opencode_tui.schema.api.catalog import Notices
+from opencode_tui.schema.api.folder import Notices
 from opencode_tui.schema.error import NotFoundError, OpencodeError
 from opencode_tui.schema.event.event import BusLagged, Envelope, SessionCreated
 from opencode_tui.schema.session.message import UserMessage

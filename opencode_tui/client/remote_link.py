@@ -234,12 +234,9 @@ async def open_link(url: str, *, password: str | None, username: str, directory:
     if base.scheme not in ("http", "https") or not base.host:
         raise OpencodeError(f"{url!r} is not the address of a server; give one like http://127.0.0.1:4096")
     auth = httpx.BasicAuth(username, password) if password else None
-    from opencode_tui.network import client_options, find_route  # only for servers elsewhere
+    from opencode_tui.network import client_options  # only for servers elsewhere
 
-    route = find_route(url)
-    # Plain HTTP needs no certificates, and loading them takes 30 ms.
-    is_plain = base.scheme == "http" and route.proxy is None
-    options = await asyncio.to_thread(client_options, route, needs_certificates=not is_plain)
+    options = await asyncio.to_thread(client_options, str(base))
     async with httpx.AsyncClient(
         base_url=base,
         auth=auth,

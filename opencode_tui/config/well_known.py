@@ -90,7 +90,7 @@ async def fetch(url: str) -> Provided:
     httpx = await asyncio.to_thread(importlib.import_module, "httpx")  # takes as long as many frames
     address = f"{url}{_PATH}"
     data = bytearray()
-    options = await asyncio.to_thread(lambda: network.client_options(network.find_route(address)))
+    options = await asyncio.to_thread(network.client_options, address)
     try:
         async with (
             asyncio.timeout(FETCH_S),

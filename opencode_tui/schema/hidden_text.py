@@ -6,14 +6,14 @@ Tags (U+E0000 to U+E007F) repeat ASCII invisibly, and models read them; directio
 import re
 from typing import Any, cast
 
-_HIDDEN = re.compile(r"[\u202a-\u202e\u2061-\u2064\u2066-\u2069\U000e0000-\U000e01ef]")
+_HIDDEN = r"[\u202a-\u202e\u2061-\u2064\u2066-\u2069\U000e0000-\U000e01ef]"
 
 _SAID = ("description", "title")
 
 
 def show_hidden(text: str) -> str:
     r"""Return a text with its hidden characters as `\U000e0041`; ordinary text, emoji and joiners stay."""
-    return text if text.isascii() else _HIDDEN.sub(lambda match: f"\\U{ord(match.group()):08x}", text)
+    return text if text.isascii() else re.sub(_HIDDEN, lambda match: f"\\U{ord(match.group()):08x}", text)
 
 
 def show_hidden_descriptions(schema: Any) -> Any:

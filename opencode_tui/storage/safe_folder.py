@@ -301,9 +301,11 @@ class Disk:
         """Open a folder ("": the root) for the context.
 
         Missing folders are made and added to `made`, the outermost first; without it FileNotFoundError is raised. Raises
-        NotAFolderError when a part of the path is a file or a link.
+        NotAFolderError when a part of the path is a file or a link, or leads up.
         """
         names = folder.split("/") if folder else []
+        if ".." in names:
+            raise NotAFolderError(f"{self.root.rstrip('/')}/{folder}", is_link=True)
         if not _HAS_DESCRIPTORS:
             yield self.wrap(_check_path(self.root, names, made), None)
             return

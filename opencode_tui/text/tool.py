@@ -198,7 +198,7 @@ def facts_of(tool: str, state: ToolStateCompleted) -> list[Fact]:
         brought = [Fact(f"{plural(errors, 'new error')}", "error", plural(errors, "error"))] if errors else []
         return [*counts, *brought]
     match tool:
-        case "bash" if isinstance(name := state.metadata.get("background"), str):
+        case _ if tool != "bash_output" and (name := _background_name(tool, state)):
             return [Fact(f"in the background as {screen_line(name)}", short=screen_line(name))]
         case "bash":
             return _command_facts(state)
@@ -420,13 +420,21 @@ def _command_facts(state: ToolStateCompleted) -> list[Fact]:
     return facts if code else [*facts, *_line_facts(output, state)]
 
 
+def _background_name(tool: str, state: ToolStateCompleted) -> str:
+    """Return the id under which a command, or a call of an MCP server, runs in the background; empty for any other call."""
+    name = state.metadata.get("background")
+    return name if isinstance(name, str) and (tool == "bash" or "server" in state.metadata) else ""
+
+
 def _background_facts(metadata: Mapping[str, object]) -> list[Fact]:
-    """Return whether a background command still runs, else how it ended."""
+    """Return whether a background command or call still runs, else how it ended."""
     code = metadata.get("exit")
     if metadata.get("state") == "running":
         return [Fact("running", short="running")]
     if limit := limit_of(metadata.get("limit")):
         return [Fact(limit.words, "warning", "stopped")]
+    if metadata.get("state") == "exited" and "tool" in metadata:
+        return [Fact("failed", "warning", "failed") if metadata.get("failed") else Fact("done", short="done")]
     if metadata.get("state") == "stopped" or not isinstance(code, int):
         return [Fact("stopped", short="stopped")]
     return [Fact(f"exit {code}", "warning" if code else "muted", f"exit {code}")]

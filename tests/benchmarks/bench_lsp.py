@@ -84,7 +84,7 @@ async def measure(name: str, folder: Path, environ: dict[str, str], tier: Tier =
         before = path.read_text()
         path.write_text(after)
         began = time.perf_counter()
-        found = await servers.after_edit([FileChange(path, before, after)])
+        found = await servers.after_edit([FileChange(path, before, after)], "ses_1")
         return time.perf_counter() - began, found.text
 
     servers.after_read(path)

@@ -33,7 +33,7 @@ def make_policy(base: Path) -> Policy:
     for path in (*protected, *hidden):
         path.write_text("")
     temp.mkdir()
-    read = (*system_folders(), *toolchain_folders(os.environ, Surroundings(Path.home(), ()), project))
+    read = (*system_folders(), *toolchain_folders(os.environ, Surroundings(Path.home(), (), project)))
     read_only = (*protected, project / ".git/hooks", project / ".husky")
     return Policy(read, (project,), read_only, tuple(hidden), temp, "none", dict(os.environ))
 

@@ -32,7 +32,7 @@ def test_models_lists_them_with_their_context(with_local: Callable[..., Commands
     listed = {f"{one['providerID']}/{one['modelID']}": one for one in json.loads(done.stdout)}
     assert listed["ollama/qwen3:8b"]["limit"] == {"context": 32768, "output": 8192}
     assert listed["ollama/llava:7b"]["attachment"] is True and listed["ollama/llava:7b"]["toolCall"] is False
-    assert "Ollama is running: 3 models" in done.stderr and "OLLAMA_CONTEXT_LENGTH" in done.stderr
+    assert "Ollama is running: 4 models" in done.stderr and "OLLAMA_CONTEXT_LENGTH" in done.stderr
 
 
 def test_a_setting_switches_it_off(with_local: Callable[..., Commands]) -> None:

@@ -1,23 +1,33 @@
 """Requests leave by the proxies and with the certificates of the environment, and a failure names the variable in force."""
 
+import ast
 import asyncio
 import importlib
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 import pytest_asyncio
 from msgspec.structs import replace
 
 from opencode_tui import network
+from opencode_tui.config.auth import AuthStore
 from opencode_tui.config.well_known import fetch
+from opencode_tui.engine.importing.export_file import ExportFile
 from opencode_tui.engine.mcp.lists import ConnectionLost, McpError
+from opencode_tui.engine.provider.chatgpt.accounts import Account, Accounts
+from opencode_tui.engine.provider.chatgpt.sign_in import begin, finish
 from opencode_tui.engine.provider.http import DIALECTS, DirectLlm
 from opencode_tui.engine.provider.litellm_worker import LitellmLlm, LitellmWorker
+from opencode_tui.engine.provider.local_servers import LocalServers
+from opencode_tui.engine.provider.model_fetch import ListSource, ModelLists
 from opencode_tui.engine.provider.provider import Endpoint
 from opencode_tui.engine.share.server import ShareServer, ShareServerError
-from opencode_tui.schema.error import ConfigError, split_remedy
+from opencode_tui.engine.sign_in.openrouter import openrouter_sign_in
+from opencode_tui.schema.error import ConfigError, ProviderError, SignInError, StorageError, split_remedy
+from opencode_tui.schema.ids import system_clock
+from opencode_tui.storage.paths import Paths
 from tests.engine.provider.asking import KEY, ask, ask_once, request
 from tests.support.provider.model_server import ModelServer
 from tests.support.provider.network_world import Authority, Proxy, make_authority, open_proxy, open_tls
@@ -25,6 +35,8 @@ from tests.support.provider.network_world import Authority, Proxy, make_authorit
 VARIABLES = ("HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY", "NO_PROXY")
 CERTIFICATES = ("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS")
 HOST = "api.company.test"
+CLAUDE = "anthropic.claude-sonnet-4-5-20250929-v1:0"
+SIGN_INS = ("auth.openai.com", "openrouter.ai")
 
 
 @pytest.fixture(autouse=True)
@@ -35,7 +47,7 @@ def no_variables(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="module")
 def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
-    return make_authority(tmp_path_factory.mktemp("authority"), HOST)
+    return make_authority(tmp_path_factory.mktemp("authority"), HOST, *SIGN_INS)
 
 
 @pytest.fixture
@@ -52,7 +64,7 @@ def tls_port(server: ModelServer, authority: Authority) -> Iterator[int]:
 
 @pytest.fixture
 def proxy(tls_port: int) -> Iterator[Proxy]:
-    with open_proxy({HOST: tls_port}) as running:
+    with open_proxy(dict.fromkeys((HOST, *SIGN_INS), tls_port)) as running:
         yield running
 
 
@@ -253,4 +265,114 @@ async def test_litellms_process_uses_both_too(
     local = await ask(LitellmLlm(Endpoint("fake", server.url("openai"), KEY), worker), asked)
     assert local.joined("text") == "Echo: one"
     missing = await ask(LitellmLlm(Endpoint("fake", "https://missing.test/v1", KEY), worker), asked)
-    assert "through the proxy" in str(missing.error) and "(HTTPS_PROXY)" in str(missing.error)
+    assert "cannot reach missing.test through the proxy" in str(missing.error) and "(HTTPS_PROXY)" in str(missing.error)
+    monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:9")
+    other = LitellmWorker()
+    bedrock = replace(asked, model=asked.model.changed(provider_id="bedrock", api_id=f"bedrock/{CLAUDE}"))
+    monkeypatch.setenv("AWS_BEARER_TOKEN_BEDROCK", "k")
+    monkeypatch.setenv("AWS_REGION", "eu-west-1")
+    failed = str((await ask(LitellmLlm(Endpoint("bedrock", "", KEY), other), bedrock)).error)
+    await other.close()
+    assert failed.startswith(
+        "bedrock: cannot reach bedrock-runtime.eu-west-1.amazonaws.com through the proxy 127.0.0.1:9 ("
+    )
+    assert "ssl:" not in failed and "NO_PROXY=bedrock-runtime.eu-west-1.amazonaws.com" in failed
+
+
+async def refresh_lists(paths: Paths) -> str:
+    lists = ModelLists(cache=paths.cache, clock=system_clock)
+    return "\n".join(await lists.refresh([ListSource(f"https://{HOST}/api.json")], is_forced=True))
+
+
+async def import_from_address(paths: Paths) -> str:
+    with pytest.raises((ConfigError, StorageError)) as caught:
+        await asyncio.to_thread(lambda: list(ExportFile(f"https://{HOST}/session.json", here=str(paths.home)).list()))
+    return str(caught.value)
+
+
+async def refuse_chatgpt(paths: Paths) -> str:
+    accounts = Accounts(paths, {})
+    attempt = begin(accounts, 1455)
+    with pytest.raises(SignInError) as caught:
+        await asyncio.to_thread(finish, accounts, attempt, code="c", client_id="oaiapp_1")
+    return str(caught.value)
+
+
+async def refresh_chatgpt(paths: Paths) -> str:
+    accounts = Accounts(paths, {})
+    account = Account(client_id="oaiapp_1", subject="user-1", label="ada", plan_usage=True)
+    tokens = {"access_token": "a", "refresh_token": "r", "expires_in": 1, "token_type": "bearer"}
+    known = account.with_tokens(tokens, 0)
+    assert known is not None
+    accounts.add(known)
+    with pytest.raises(ProviderError) as caught:
+        await asyncio.to_thread(accounts.token)
+    return str(caught.value)
+
+
+async def refuse_openrouter(paths: Paths) -> str:
+    async with openrouter_sign_in(AuthStore(paths=paths), {}) as waiting:
+        query = parse_qs(urlsplit(waiting.url).query)
+        waiting.paste(f"{query['callback_url'][0]}&code=c")
+        with pytest.raises(SignInError) as caught:
+            await waiting.wait()
+    return str(caught.value)
+
+
+REQUESTS = [
+    (refresh_lists, "it lists no models", HOST),
+    (import_from_address, "is not an exported session", HOST),
+    (refuse_chatgpt, "HTTP 404", "auth.openai.com"),
+    (refresh_chatgpt, "it is not known whether the sign-in was renewed", "auth.openai.com"),
+    (refuse_openrouter, "HTTP 404", "openrouter.ai"),
+]
+
+
+@pytest.mark.parametrize(("ask_there", "answer", "host"), REQUESTS)
+async def test_lists_imports_and_sign_ins_use_both_and_name_what_fails(
+    proxy: Proxy,
+    authority: Authority,
+    paths: Paths,
+    monkeypatch: pytest.MonkeyPatch,
+    ask_there: Callable[[Paths], Awaitable[str]],
+    answer: str,
+    host: str,
+) -> None:
+    monkeypatch.setenv("HTTPS_PROXY", "socks5://127.0.0.1:9")
+    assert "HTTPS_PROXY names socks5://127.0.0.1:9" in await ask_there(paths)
+    monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:9")
+    failed = await ask_there(paths)
+    assert "through the proxy 127.0.0.1:9 (HTTPS_PROXY)" in failed
+    assert f"check HTTPS_PROXY, or exclude the host with NO_PROXY={host}" in failed
+    monkeypatch.setenv("HTTPS_PROXY", proxy.url)
+    assert "NODE_EXTRA_CA_CERTS or SSL_CERT_FILE" in await ask_there(paths)
+    monkeypatch.setenv("SSL_CERT_FILE", str(authority.path))
+    assert answer in await ask_there(paths)  # the server behind is one of models
+    assert proxy.asked == [f"CONNECT {host}:443"] * 2
+
+
+async def test_an_ollama_of_the_network_is_asked_through_the_proxy(
+    server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with open_proxy({"gpu.company.test": plain_port(server)}) as proxy:
+        monkeypatch.setenv("http_proxy", proxy.url)
+        await LocalServers({"OLLAMA_HOST": "http://gpu.company.test"}, ports={"ollama": 11434}).refresh()
+    assert "GET http://gpu.company.test/api/tags" in proxy.asked
+
+
+def test_every_client_has_its_options_from_here() -> None:
+    made: list[str] = []
+    for path in sorted(Path(network.__file__).parent.rglob("*.py")):
+        calls = [one for one in ast.walk(ast.parse(path.read_bytes())) if isinstance(one, ast.Call)]
+        named = [(ast.unparse(one.func), {word.arg for word in one.keywords}) for one in calls]
+        # A Unix socket has a transport of its own; `**` has no name.
+        made += [f"{path.name}: {name}" for name, words in named if name in CLIENTS and words & {None, "transport"}]
+        assert not [name for name, words in named if name in CLIENTS and not words & {None, "transport"}], path
+    assert len(made) > 10
+
+
+CLIENTS = {
+    f"{module}.{name}"
+    for module in ("httpx", "httpx2")
+    for name in ("AsyncClient", "Client", "get", "post", "request", "stream")
+}

@@ -78,6 +78,51 @@ async def test_every_tool_that_edits_shows_the_errors_that_it_brought(
     assert symbols == []
 
 
+async def test_what_a_cold_server_finds_comes_with_the_next_request(
+    project: Repo, environ: dict[str, str], tmp_path: Path
+) -> None:
+    async with opened(with_servers(environ), project.path, settings=settings(tmp_path / "log", "pull")) as world:
+        world.server.script(call("write", filePath="a.bug", content="BUG\n"), Answer(text="done"))
+        session = await world.prompt("edit it")
+        [written] = [one.state.output for one in await world.calls(session)]
+        assert "Not checked yet: scripted is starting" in written
+        servers = await idle(world)
+        servers.late_errors = partial(servers.late_errors, limit_s=60)  # a loaded machine may take long
+        world.server.script(Answer(text="I see"))
+        await world.prompt("go on", session=session)
+        assert "Earlier changes brought new errors:\\na.bug:1:1: a bug [bug]" in str(
+            world.server.bodies[-1]["messages"][-1]
+        )
+        world.server.script(call("write", filePath="b.bug", content="fine\n"), Answer(text="done"))
+        await world.prompt("and on", session=session)
+        assert str(world.server.bodies[-1]["messages"]).count("Earlier changes brought") == 1
+
+
+async def test_what_a_cold_server_finds_comes_with_the_next_result(
+    project: Repo, environ: dict[str, str], tmp_path: Path
+) -> None:
+    begun, go = project.path / "begun", project.path / "go"
+    wait = "touch begun; until [ -e go ]; do sleep 0.02; done"
+    chosen = {
+        **settings(tmp_path / "log", "pull"),
+        "experimental": {"sandbox": {"mode": "off"}},
+        "permission": {"bash": "allow"},
+    }
+    async with opened(with_servers(environ), project.path, settings=chosen) as world:
+        edit = call("write", filePath="a.bug", content="BUG\n")
+        world.server.script(edit, call("bash", command=wait, description="x"), Answer(text="done"))
+        turn = asyncio.create_task(world.prompt("edit it"))
+        async with asyncio.timeout(60):
+            while not begun.exists():
+                await asyncio.sleep(0.02)
+        servers = await idle(world)
+        servers.late_errors = partial(servers.late_errors, limit_s=60)  # a loaded machine may take long
+        go.touch()
+        written, waited = await world.calls(await turn)
+    assert "Not checked yet: scripted is starting" in written.state.output
+    assert waited.state.output.endswith("Earlier changes brought new errors:\na.bug:1:1: a bug [bug]")
+
+
 async def test_a_program_that_a_repository_names_starts_only_when_the_folder_is_trusted(
     project: Repo, environ: dict[str, str], tmp_path: Path
 ) -> None:

@@ -202,6 +202,62 @@ async def test_always_after_a_refusal_lets_the_next_command_start_outside(
     assert planned.metadata["sandbox"]["runs"] == "sandbox"
 
 
+@pytest.mark.parametrize("place", [".venv/bin", "tools", "link"])
+async def test_a_program_that_a_command_made_does_not_stand_for_an_allowed_one(
+    environ, project: Repo, tmp_path: Path, tier: Tier, place: str
+):
+    """PATH begins with a folder of the project, as where its virtual environment is active."""
+    made = project.path / ("tools" if place == "link" else place)
+    made.mkdir(parents=True)
+    (tmp_path / "link").symlink_to(made)
+    folder = tmp_path / "link" if place == "link" else made
+    given = {**environ, "PATH": f"{folder}:{environ['PATH']}"}
+    project.git("init", "-q", "--bare", str(tmp_path / "remote"))
+    project.git("remote", "add", "origin", str(tmp_path / "remote"))
+    project.write("plant.sh", f"cp attack {made}/git\n")
+    project.write("attack", f"#!/bin/sh\necho owned > {tmp_path}/owned\n")
+    (project.path / "attack").chmod(0o755)
+    async with confined(given, project, tier, settings={"permission": {"bash": {"git push *": "allow"}}}) as story:
+        await story.bash("sh plant.sh")
+        state = await story.bash("git push origin HEAD")
+        missing = await story.bash("git push origin HEAD && git-of-the-project push", "reject")
+    assert (made / "git").exists() and not (tmp_path / "owned").exists()
+    assert (state.metadata["exit"], state.metadata["sandbox"]["runs"]) == (0, "host")
+    assert missing.status == "error"
+
+
+async def test_a_program_of_the_project_runs_outside_after_a_yes(environ, project: Repo, tmp_path: Path, tier: Tier):
+    project.write("bin/build", f"#!/bin/sh\necho built > {tmp_path}/built\n")
+    (project.path / "bin/build").chmod(0o755)
+    given = {**environ, "PATH": f"{project.path}/bin:{environ['PATH']}"}
+    async with confined(given, project, tier) as story:
+        await story.bash("build", "once")
+    assert (tmp_path / "built").read_text() == "built\n"
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"dangerouslyDisableSandbox": True},
+        {"sandbox": "none", "tier": "none", "runs": "host"},
+        {"by_user": True, "approvals": "auto"},
+        {"environ": {"PATH": "/"}, "experimental": {"sandbox": {"tier": "none"}}},
+    ],
+)
+async def test_no_argument_of_a_call_switches_the_sandbox_off(
+    environ, project: Repo, tmp_path: Path, tier: Tier, more: Mapping[str, Any]
+):
+    """CVE-2026-42074."""
+    arguments = {"command": f"sh -c 'echo x > {tmp_path}/outside; echo in > inside'", "description": "x", **more}
+    async with confined(environ, project, tier, policy=RefuseQuestions()) as story:
+        session = await story.world.new_session()
+        request = PromptInput(model=MODEL, parts=[TextInput(text=f"go <<tool bash {json.dumps(arguments)}>>")])
+        await story.world.client.prompts.prompt(session.id, request)
+        state = (await story.world.calls(session))[-1].state
+    assert not (tmp_path / "outside").exists()
+    assert state.status == "error" or state.metadata["sandbox"]["runs"] == "sandbox"
+
+
 async def test_always_inside_lets_no_command_out(environ, project: Repo, tmp_path: Path, tier: Tier):
     project.write("Makefile", f"all:\n\techo x > {tmp_path}/outside\n")
     async with confined(environ, project, tier) as story:

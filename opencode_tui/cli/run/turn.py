@@ -310,7 +310,7 @@ async def _end_background(client: "Client") -> None:
     if client.ends_runs:
         for one in await client.background.end():
             words = one.command.strip().splitlines()[0]
-            say(f"stopped the background command {one.id}, which ends with the program: {words}")
+            say(f"stopped the {one.noun} {one.id}, which ends with the program: {words}")
             if undone := one.format_undone():
                 say(undone)
 

@@ -5,8 +5,6 @@ from typing import Protocol
 
 from opencode_tui.schema.api.catalog import (
     AgentSummary,
-    CommandSummary,
-    Notices,
     ProviderSummary,
     SandboxState,
     SkillSummary,
@@ -14,6 +12,7 @@ from opencode_tui.schema.api.catalog import (
     ToolSummary,
 )
 from opencode_tui.schema.api.file import ChangedFile, FileContent, FileEntry, FindKind, LineMatch
+from opencode_tui.schema.api.folder import CommandSummary, Notices
 from opencode_tui.schema.api.language import FormatterState, LanguageServerState, Symbol
 from opencode_tui.schema.api.mcp import (
     McpAdd,

@@ -12,16 +12,7 @@ from opencode_tui.config.redact import redact_address, redact_settings
 from opencode_tui.engine.engine import Engine
 from opencode_tui.engine.instance import Instance
 from opencode_tui.engine.skill.skills import Skill
-from opencode_tui.schema.api.catalog import (
-    AgentSummary,
-    CommandSummary,
-    Notices,
-    ProviderSummary,
-    SandboxState,
-    SkillSummary,
-    StatusFacts,
-    ToolSummary,
-)
+from opencode_tui.schema.api.folder import CommandSummary, Notices
 from opencode_tui.schema.api.project import Places, ProjectInfo
 from opencode_tui.schema.api.question import QuestionRequest
 from opencode_tui.schema.error import ToolError
@@ -45,6 +36,14 @@ if TYPE_CHECKING:
     from opencode_tui.engine.file.browser import FileBrowser
     from opencode_tui.engine.file.search import FileFinder
     from opencode_tui.engine.mcp.servers import McpServers
+    from opencode_tui.schema.api.catalog import (
+        AgentSummary,
+        ProviderSummary,
+        SandboxState,
+        SkillSummary,
+        StatusFacts,
+        ToolSummary,
+    )
     from opencode_tui.schema.api.file import ChangedFile, FileContent, FileEntry, FindKind, LineMatch
     from opencode_tui.schema.api.language import FormatterState, LanguageServerState, Symbol
     from opencode_tui.schema.api.mcp import (
@@ -106,7 +105,7 @@ class _Catalog:
     async def refresh_models(self, *, is_forced: bool = False) -> Sequence[str]:
         return await self._instance.folder.refresh_models(is_forced=is_forced)
 
-    async def providers(self, *, only_ready: bool = False) -> Sequence[ProviderSummary]:
+    async def providers(self, *, only_ready: bool = False) -> "Sequence[ProviderSummary]":
         found = await asyncio.to_thread(self._instance.folder.catalog.providers, only_ready=only_ready)
         return [provider.changed(base_url=redact_address(provider.base_url)) for provider in found]
 
@@ -125,17 +124,21 @@ class _Catalog:
     async def commands(self) -> Sequence[CommandSummary]:
         return self._instance.folder.commands.all()
 
-    async def tools(self) -> Sequence[ToolSummary]:
+    async def tools(self) -> "Sequence[ToolSummary]":
+        from opencode_tui.schema.api.catalog import ToolSummary  # most runs list nothing
+
         specs = await asyncio.to_thread(self._instance.folder.tools.specs, lambda _name: True)
         return [ToolSummary(id=spec.name, description=spec.description, parameters=spec.parameters) for spec in specs]
 
-    async def skills(self) -> Sequence[SkillSummary]:
+    async def skills(self) -> "Sequence[SkillSummary]":
         return await asyncio.to_thread(lambda: [_skill(skill) for skill in self._instance.folder.skills.all()])
 
     async def default_model(self) -> ModelRef:
         return self._instance.folder.catalog.default_model()
 
-    async def agents(self) -> Sequence[AgentSummary]:
+    async def agents(self) -> "Sequence[AgentSummary]":
+        from opencode_tui.schema.api.catalog import AgentSummary  # most runs list nothing
+
         return [AgentSummary.model_validate(agent.to_dict()) for agent in self._instance.folder.agents.all()]
 
     async def describe_agent(self, name: str) -> JsonObject:
@@ -182,11 +185,13 @@ class _Settings:
             self._core.bus.publish(UpdateAvailable(version=newer), directory=str(self._instance.directory))
         return newer
 
-    async def sandbox(self) -> SandboxState:
+    async def sandbox(self) -> "SandboxState":
+        from opencode_tui.schema.api.catalog import SandboxState  # most runs list nothing
+
         found = await self._instance.folder.programs.sandbox.get().status()
         return SandboxState(tier=found.tier, reason=found.reason, mode=found.mode, exposed=found.exposed or None)
 
-    async def status_text(self, facts: StatusFacts) -> str:
+    async def status_text(self, facts: "StatusFacts") -> str:
         folder, tui = self._instance.folder, self._instance.folder.config.settings.tui
         if tui is None or tui.status_line is None:
             return ""
@@ -468,8 +473,10 @@ class LocalFolderFacets:
         self.screen: ScreenFacet = forward(_Screen(engine, instance), calls)
 
 
-def _skill(skill: Skill) -> SkillSummary:
+def _skill(skill: Skill) -> "SkillSummary":
     """Return a skill with its text, or with the reason why it cannot be read any more."""
+    from opencode_tui.schema.api.catalog import SkillSummary  # most runs list nothing
+
     try:
         content = skill.read()
     except ToolError as error:

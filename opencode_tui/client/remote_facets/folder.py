@@ -19,8 +19,6 @@ from opencode_tui.client.remote_facets.session import RemoteFacet
 from opencode_tui.client.remote_link import Link
 from opencode_tui.schema.api.catalog import (
     AgentSummary,
-    CommandSummary,
-    Notices,
     ProviderFacts,
     ProviderSummary,
     SandboxState,
@@ -29,6 +27,7 @@ from opencode_tui.schema.api.catalog import (
     ToolSummary,
 )
 from opencode_tui.schema.api.file import ChangedFile, FileContent, FileEntry, FindKind, LineMatch
+from opencode_tui.schema.api.folder import CommandSummary, Notices
 from opencode_tui.schema.api.language import FormatterState, LanguageServerState, Symbol
 from opencode_tui.schema.api.mcp import (
     McpAdd,

@@ -207,7 +207,7 @@ def _pattern_fault(tool: str, pattern: str, agents: Set[str]) -> str:
         return fault
     if tool == "webfetch" and not _may_be_address(pattern):
         return "never matches: addresses start with https:// or http://; write them so, or start with *"
-    if tool == "webfetch" and (host := _OPEN_HOST.match(pattern)):
+    if tool == "webfetch" and (host := re.match(_OPEN_HOST, pattern, re.IGNORECASE)):
         return f'also matches other hosts that begin so, as {host.group(1)}.example.org; write "{host.group()}/*"'
     if tool == "task" and pattern and not any(sign in pattern for sign in "*?") and pattern not in agents:
         return f"no agent of this name{_did_you_mean(pattern, agents)}"
@@ -216,8 +216,8 @@ def _pattern_fault(tool: str, pattern: str, agents: Set[str]) -> str:
 
 _EDITING = ("write", "patch", "multiedit", "apply_patch")
 _OF_FILES = ("read", "edit", "list", "external_directory")
-_OPEN_HOST = re.compile(r"https?://([^/*?]*\w)(?=\*)", re.IGNORECASE)
-_CHOICE = re.compile(r"\{[^{}]*,[^{}]*\}")
+_OPEN_HOST = r"https?://([^/*?]*\w)(?=\*)"
+_CHOICE = r"\{[^{}]*,[^{}]*\}"
 
 
 def _path_fault(tool: str, pattern: str) -> str:
@@ -228,7 +228,7 @@ def _path_fault(tool: str, pattern: str) -> str:
         return "never matches: paths outside the project are absolute; start it with / or ~/"
     if pattern.startswith("${"):
         return "never matches: only ~ and $HOME are replaced; write one of them"
-    if _CHOICE.search(pattern):
+    if re.search(_CHOICE, pattern):
         return "never matches: braces are no wildcard; write a rule for each"
     if len(pattern) > 1 and pattern.endswith("/"):
         return f"matches no file: write {pattern}* for what is in the folder"

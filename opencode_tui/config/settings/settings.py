@@ -407,6 +407,8 @@ class ExperimentalSettings(Section):
     """Continue the turn after a rejected call."""
     mcp_timeout: Milliseconds | None = None
     """Milliseconds to wait for each answer of an MCP server without a `timeout` of its own."""
+    mcp_background: Milliseconds | None = None
+    """Milliseconds after which a call of an MCP server goes on in the background; two minutes by default."""
     approvals: Literal["ask", "normal", "auto"] | None = None
     """How sessions ask at first: for every edit and command, by the rules (`normal`), or `auto`, not at all inside the sandbox."""
     well_known: list[Url] | None = None

@@ -37,7 +37,7 @@ _AGENT_HARMLESS = {
     "name", "description", "mode", "model", "variant", "prompt", "temperature", "top_p", "steps", "maxSteps", "disable",
     "hidden", "color", "permission", "tools",
 }  # fmt: skip
-_EXPERIMENTAL_HARMLESS = {"disable_paste_summary", "batch_tool", "primary_tools", "mcp_timeout"}
+_EXPERIMENTAL_HARMLESS = {"disable_paste_summary", "batch_tool", "primary_tools", "mcp_timeout", "mcp_background"}
 _SANDBOX_TIGHTER: dict[str, Any] = {
     "mode": "read-only",
     "network": "off",

@@ -15,7 +15,7 @@ from opencode_tui.engine.lazy import Lazy
 from opencode_tui.engine.sandbox.limits import NO_LIMITS, Limits
 from opencode_tui.engine.skill.skills import Skill, Skills
 from opencode_tui.engine.tool.tool import ToolContext
-from opencode_tui.schema.api.catalog import CommandSummary
+from opencode_tui.schema.api.folder import CommandSummary
 from opencode_tui.schema.error import ConfigError, ToolError
 
 if TYPE_CHECKING:

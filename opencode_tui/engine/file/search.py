@@ -8,6 +8,7 @@ import json
 import os
 from pathlib import Path
 
+from opencode_tui.engine.tool.search.hits import confirmed
 from opencode_tui.engine.tool.search.ripgrep import find_ripgrep, run_search
 from opencode_tui.schema.api.file import FindKind, LineMatch, LineText, Submatch
 from opencode_tui.schema.error import OpencodeError
@@ -93,7 +94,10 @@ _OPTIONS = ("--no-config", "--json", "--hidden", "--no-require-git", "--no-messa
 
 
 async def search_lines(folder: Path, pattern: str, *, limit: int) -> list[LineMatch]:
-    """Return up to `limit` matching lines of a folder's files. Raises ToolError for a wrong pattern."""
+    """Return up to `limit` matching lines of a real folder's files; none that only a link made meanwhile leads to.
+
+    Raises ToolError for a wrong pattern.
+    """
     ripgrep = find_ripgrep(folder, os.environ)
     if ripgrep is None:
         raise OpencodeError("searching in files needs ripgrep; install it, or the Python package `ripgrep`")
@@ -101,7 +105,11 @@ async def search_lines(folder: Path, pattern: str, *, limit: int) -> list[LineMa
 
     def consume(records: list[bytes]) -> bool:
         messages = (json.loads(record) for record in records if record)
-        found.extend(_match(message["data"]) for message in messages if message["type"] == "match")
+        matches = [_match(message["data"]) for message in messages if message["type"] == "match"]
+        there = confirmed(
+            folder, [(match.path.text, match.line_number, match.lines.text.rstrip("\r\n")) for match in matches]
+        )
+        found.extend(match for match, is_there in zip(matches, there, strict=True) if is_there)
         return len(found) < limit
 
     await run_search([ripgrep, *_OPTIONS, f"--regexp={pattern}", "--", "./"], folder, separator=b"\n", consume=consume)

@@ -135,10 +135,16 @@ def _fetch(address: str) -> bytes:
     """Return the data at an address: of a share that of its API, else what is there."""
     import httpx  # only for addresses
 
+    from opencode_tui import network
+
     shared = _SHARE.fullmatch(address)
     url = f"{shared['base']}/api/share/{shared['id']}/data" if shared else address
     try:
-        with httpx.stream("GET", url, timeout=TIMEOUT_S, follow_redirects=True) as answer:
+        options = network.client_options(url, is_redirected=True)
+        with (
+            httpx.Client(timeout=TIMEOUT_S, follow_redirects=True, **options) as client,
+            client.stream("GET", url) as answer,
+        ):
             if not answer.is_success:
                 raise StorageError(
                     f"{url} answered {answer.status_code}; check the address, or whether it is still shared"
@@ -149,8 +155,9 @@ def _fetch(address: str) -> bytes:
                 if len(data) > MAX_BYTES:
                     raise StorageError(f"{url} sends more than {MAX_BYTES >> 20} MiB and is not read")
             return bytes(data)
-    except (httpx.HTTPError, httpx.InvalidURL) as error:
-        raise StorageError(f"cannot read {url}: {error or type(error).__name__}") from error
+    except (httpx.HTTPError, httpx.InvalidURL, ConfigError) as error:
+        reason = network.explain(str(error) or type(error).__name__, url)
+        raise StorageError(f"cannot read {url}: {reason}") from error
 
 
 def _exported(content: object, source: str) -> _Exported:

@@ -22,26 +22,34 @@ class FileChange(Struct, frozen=True):
 
 
 class EditReport(Struct, frozen=True):
-    """What the servers say about an edit: text for the model, empty for nothing, and the errors as metadata keeps them."""
+    """What the servers say about an edit: text for the model, empty for nothing, and the errors as metadata keeps them.
+
+    `unchecked` are the ids of servers that were not ready to look at it.
+    """
 
     text: str = ""
     diagnostics: dict[str, list[JsonObject]] = field(default_factory=dict[str, list[JsonObject]])
+    unchecked: Sequence[str] = ()
 
     @property
     def message(self) -> str:
         """The text as the end of a tool's output."""
-        return f"\n\nThis change brought new errors:\n{self.text}" if self.text else ""
+        shown = f"\n\nThis change brought new errors:\n{self.text}" if self.text else ""
+        if self.unchecked:
+            names = ", ".join(self.unchecked)
+            shown += f"\n\nNot checked yet: {names} is starting; the errors that it finds come with a later result."
+        return shown
 
 
 class EditCheck(Protocol):
     """Looks for the errors that changes brought; never raises, and returns in time."""
 
-    async def __call__(self, changes: Sequence[FileChange]) -> EditReport:
-        """Return the report about changes that were written."""
+    async def __call__(self, changes: Sequence[FileChange], session_id: str) -> EditReport:
+        """Return the report about changes of a session that were written."""
         ...
 
 
-async def check_nothing(changes: Sequence[FileChange]) -> EditReport:
+async def check_nothing(changes: Sequence[FileChange], session_id: str) -> EditReport:
     """Return an empty report."""
-    del changes
+    del changes, session_id
     return EditReport()

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from opencode_tui.engine.lsp.change import EditReport, FileChange
 from opencode_tui.engine.lsp.connection import RequestError, ServerGoneError, spawn
@@ -38,6 +39,8 @@ _SHOWN_CHARACTERS = 300
 _SHOWN_BYTES = 10_000_000
 """A change of a server's memory by more is reported to clients."""
 _AFTER_EDIT = " after an edit"
+_SESSIONS = 50
+"""Sessions whose unchecked changes are remembered."""
 
 Mode = Literal["edit", "turn", "off"]
 """When errors are reported: after each edit, when the turn would end, or never."""
@@ -105,6 +108,8 @@ class LanguageServers:
         self._clock_s = clock_s
         self._table: ServerTable | None = None
         self._slots: dict[tuple[str, Path], _Slot] = {}
+        self._late: dict[str, dict[_Slot, set[Path]]] = {}
+        """By session: the files whose changes a server was not ready to check."""
         self._tasks: set[asyncio.Task[None]] = set()
         self._watch: asyncio.Task[None] | None = None
         self._is_closed = False
@@ -120,8 +125,13 @@ class LanguageServers:
         if self._options.mode != "off" and not self._is_closed:
             spawn(self._open_read(path), self._tasks, name=f"language servers for {path.name}")
 
-    async def after_edit(self, changes: Sequence[FileChange], *, limit_s: float = BUDGET_S) -> EditReport:
-        """Make changes known, and return the errors that they brought, of warm servers in time; never raises."""
+    async def after_edit(
+        self, changes: Sequence[FileChange], session_id: str, *, limit_s: float = BUDGET_S
+    ) -> EditReport:
+        """Make changes known, and return the errors that they brought, of warm servers in time; never raises.
+
+        Servers that are not warm are named; what they find is in `late_errors` of the session.
+        """
         if self._options.mode == "off" or self._is_closed:
             return EditReport()
 
@@ -132,7 +142,23 @@ class LanguageServers:
                     self._in_background(slot, its)
                 return EditReport()
             checked = await asyncio.gather(*(self._check(slot, its, limit_s) for slot, its in slots))
-            return self._report([change.path for change in changes], checked)
+            late = [(slot, its) for (slot, its), errors in zip(slots, checked, strict=True) if errors is None]
+            report = self._report([change.path for change in changes], [errors or () for errors in checked])
+            return replace(report, unchecked=self._postpone(session_id, late))
+
+        return await _guarded(check(), limit_s)
+
+    async def late_errors(self, session_id: str, *, limit_s: float = BUDGET_S) -> EditReport:
+        """Return, once, the errors that earlier edits of a session brought, of servers that are warm meanwhile; never raises."""
+        waiting = self._late.get(session_id)
+        if not waiting or self._is_closed:
+            return EditReport()
+
+        async def check() -> EditReport:
+            checked = await asyncio.gather(
+                *(self._check_late(waiting, slot, limit_s) for slot in list(waiting) if slot in waiting)
+            )
+            return self._report([], checked)
 
         return await _guarded(check(), limit_s)
 
@@ -278,17 +304,49 @@ class LanguageServers:
         root = await asyncio.to_thread(table.root_of, path, found.server)
         return self._slots.setdefault((found.server.id, root), _Slot(found, root))
 
-    async def _check(self, slot: _Slot, changes: Sequence[FileChange], limit_s: float) -> list[NewErrors]:
-        """Return the new errors of a server that is warm; a cold one gets the changes in the background."""
+    async def _check(self, slot: _Slot, changes: Sequence[FileChange], limit_s: float) -> list[NewErrors] | None:
+        """Return the new errors of a server that is warm; a cold one gets the changes in the background: None."""
         server = slot.server
         if server is None or server.is_gone or not server.is_warm or server.is_frozen:
             self._in_background(slot, changes)
-            return []
+            return None
         try:
             return await self._ask(server, server.check(changes, limit_s=limit_s * 0.85), limit_s)
         except ServerGoneError:
             self._in_background(slot, changes)
+            return None
+
+    def _postpone(self, session_id: str, late: Sequence[tuple[_Slot, Sequence[FileChange]]]) -> list[str]:
+        """Record what servers could not check yet; return their ids, without those that are off."""
+        named: list[str] = []
+        for slot, changes in late:
+            written = [change.path for change in changes if change.after is not None]
+            if slot.off or not written:
+                continue
+            waiting = self._late.pop(session_id, {})
+            waiting.setdefault(slot, set()).update(written)
+            self._late[session_id] = waiting  # the newest last
+            named.append(slot.found.server.id)
+        while len(self._late) > _SESSIONS:
+            del self._late[next(iter(self._late))]
+        return named
+
+    async def _check_late(self, waiting: dict[_Slot, set[Path]], slot: _Slot, limit_s: float) -> list[NewErrors]:
+        """Return the new errors of changes that a server could not check when they were made, and record what is left."""
+        server, name, paths = slot.server, f"{slot.found.server.id}{_AFTER_EDIT}", waiting[slot]
+        if slot.off or (server is not None and server.is_gone):
+            waiting.pop(slot, None)
             return []
+        if server is None or not server.is_warm or server.is_warming:
+            return []
+        if any(task.get_name() == name for task in self._tasks):
+            return []
+        known = list(paths)
+        found = await self._check_again(slot, server.unchecked_of(known), limit_s)
+        paths -= {path for path in known if path not in server.unchecked_of(known)}
+        if not paths:
+            waiting.pop(slot, None)
+        return found
 
     async def _check_again(self, slot: _Slot, paths: Sequence[Path], limit_s: float) -> list[NewErrors]:
         """Return the new errors of files whose changes a warm server knows."""

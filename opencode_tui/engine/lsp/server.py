@@ -149,6 +149,15 @@ class LanguageServer:
         if self._connection is not None:
             await self._connection.close()
 
+    @property
+    def is_warming(self) -> bool:
+        """Whether a change is on its way to the server in the background, so that it may not know it yet."""
+        return any(task.get_name().startswith(_WARM_UP) for task in self._tasks)
+
+    def unchecked_of(self, paths: Collection[Path]) -> list[Path]:
+        """Return those of these files whose changes the server knows and whose errors no check has reported."""
+        return [path for path in paths if path in self._unchecked]
+
     def warm_up(self, change: FileChange) -> None:
         """In the background, learn the errors before a change and then make the change known; the next check reports its errors."""
         spawn(self._warm_up(change), self._tasks, name=f"{_WARM_UP}{change.path.name}")

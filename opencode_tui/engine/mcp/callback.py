@@ -39,17 +39,26 @@ class Redirected(Struct, frozen=True):
     client_id: str | None = None
 
 
+class RefusedSignIn(McpError):
+    """The authorization server sent the browser back with an error; `code` is its name."""
+
+    def __init__(self, message: str, code: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
 def redirect_address(port: int | None) -> str:
     """Return the address to which the browser is sent."""
     return f"http://{HOST}:{port or PORT}{PATH}"
 
 
 def read_redirect(address: str) -> Redirected:
-    """Return what an address says to which the browser was sent. Raises McpError for a refusal, ValueError for anything else."""
+    """Return what an address says to which the browser was sent. Raises RefusedSignIn, ValueError for anything else."""
     query = {name: values[0] for name, values in parse_qs(urlsplit(address).query).items()}
     if "error" in query:
         about = str(clean(query.get("error_description", "")))[:200]
-        raise McpError(f"it was refused: {clean(query['error'])[:60]}{f' ({about})' if about else ''}")
+        code = str(clean(query["error"]))[:60]
+        raise RefusedSignIn(f"it was refused: {code}{f' ({about})' if about else ''}", code)
     if not query.get("code"):
         raise ValueError("it has no code")
     return Redirected(query["code"], query.get("state"), query.get("iss"), query.get("client_id"))

@@ -34,7 +34,7 @@ from mcp.shared.auth import OAuthClientInformationFull, OAuthClientMetadata, OAu
 from pydantic import AnyUrl, ValidationError
 
 from opencode_tui import network
-from opencode_tui.engine.mcp.callback import Redirected
+from opencode_tui.engine.mcp.callback import Redirected, RefusedSignIn
 from opencode_tui.engine.mcp.credentials import (
     LONGEST_REFRESH_MS,
     ClientInfo,
@@ -143,6 +143,10 @@ async def authorize(
     context.redirect_handler, context.callback_handler = redirect, receive
     try:
         await _drive(provider, terms, _repeat(terms, entry, challenge))
+    except RefusedSignIn as error:
+        if error.code != "invalid_scope":
+            raise
+        raise McpError(f"{error}; {_scope_remedy(terms)}") from None
     except McpError as error:
         if "invalid_client" in str(
             error
@@ -436,12 +440,14 @@ async def _drive(provider: OAuthClientProvider, terms: SignInTerms, challenge: s
             async with _plain_client(str(outgoing.url)) as http:  # each address may need another proxy, or none
                 last = answer = await http.send(outgoing)
     except OAuthRegistrationError as error:
+        if last is not None and _is_about_scope(last):
+            raise McpError(f"it refuses the scope: {_describe(last)}; {_scope_remedy(terms)}") from None
         why = f": {_describe(last)}" if last is not None and last.status_code >= 400 else f": {_short(error)}"
         raise McpRegistrationError(
             f"it does not register this program by itself{why}; give `oauth.clientId` in the settings of mcp.{terms.name}"
         ) from None
     except (OAuthTokenError, ValidationError):
-        raise McpError(f"{_describe(last)}; try again") from None
+        raise McpError(f"{_describe(last)}; {_sign_in_remedy(terms, last)}") from None
     except OAuthFlowError as error:
         raise McpError(_short(error)) from None
     except httpx2.HTTPError as error:
@@ -525,6 +531,26 @@ def _remedy(terms: SignInTerms, code: str | None) -> str:
         own = f"correct `oauth.clientId` and `oauth.clientSecret` in the settings of mcp.{terms.name}"
         return own if terms.client_id is not None else anew
     return f"try again later, or {anew}"
+
+
+def _sign_in_remedy(terms: SignInTerms, response: httpx2.Response | None) -> str:
+    """Return what the user can do about a code that was not exchanged for a token."""
+    if response is not None and _is_about_scope(response):
+        return _scope_remedy(terms)
+    code = None if response is None else _error_code(response)
+    is_own = terms.client_id is not None and code in ("invalid_client", "unauthorized_client")
+    return _remedy(terms, code) if is_own else "try again"
+
+
+def _is_about_scope(response: httpx2.Response) -> bool:
+    """Return whether an answer refuses the scope; a registration has no error of its own for that (RFC 7591, 3.2.2)."""
+    code = _error_code(response)
+    return code == "invalid_scope" or (code == "invalid_client_metadata" and "scope" in _describe(response).lower())
+
+
+def _scope_remedy(terms: SignInTerms) -> str:
+    verb = "correct" if terms.scope else "give one that it accepts as"
+    return f"{verb} `oauth.scope` in the settings of mcp.{terms.name}"
 
 
 def _short(error: Exception) -> str:

@@ -210,16 +210,25 @@ class McpServer:
             self.state = "known"
 
     async def call(
-        self, tool: str, arguments: JsonObject, *, report: Report | None = None, elicit: Elicit | None = None
+        self,
+        tool: str,
+        arguments: JsonObject,
+        *,
+        report: Report | None = None,
+        elicit: Elicit | None = None,
+        limit_s: float = CALL_S,
     ) -> JsonObject:
-        """Return a tool's result as the protocol writes it. Raises McpError."""
+        """Return a tool's result as the protocol writes it. Raises McpError.
+
+        `limit_s` are the seconds without progress after which it has failed, unless the settings say otherwise.
+        """
 
         async def progress(done: float, total: float | None, text: str | None) -> None:
             call.extend()
             if report is not None:
                 report(text, done / total if total else None)
 
-        call = self._new_call(elicit)
+        call = self._new_call(elicit, limit_s)
         return await self._request(lambda connection: connection.call(tool, arguments, progress), call)
 
     async def prompt(self, name: str, arguments: dict[str, str]) -> JsonObject:
@@ -230,9 +239,9 @@ class McpServer:
         """Return the contents of a resource as the protocol writes them. Raises McpError."""
         return await self._request(lambda connection: connection.resource(uri), self._new_call(None))
 
-    def _new_call(self, elicit: Elicit | None) -> _Call:
+    def _new_call(self, elicit: Elicit | None, limit_s: float = CALL_S) -> _Call:
         own = self.entry.timeout
-        return _Call(own / 1000 if own else self._world.default_timeout_s or CALL_S, elicit)
+        return _Call(own / 1000 if own else self._world.default_timeout_s or limit_s, elicit)
 
     async def _request(self, ask: "Callable[[Connection], Awaitable[JsonObject]]", call: _Call) -> JsonObject:
         live = await self._connection()

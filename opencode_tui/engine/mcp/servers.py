@@ -27,7 +27,7 @@ from opencode_tui.engine.mcp.browser import open_browser
 from opencode_tui.engine.mcp.credentials import McpCredentials
 from opencode_tui.engine.mcp.lists import ConnectionLost, ListCache, McpError
 from opencode_tui.engine.mcp.names import tool_ids
-from opencode_tui.engine.mcp.server import BACKOFF_S, Elicit, McpServer, McpStopped, Report, ServerWorld
+from opencode_tui.engine.mcp.server import BACKOFF_S, CALL_S, Elicit, McpServer, McpStopped, Report, ServerWorld
 from opencode_tui.engine.mcp.sign_in import SignIns
 from opencode_tui.schema.api.mcp import McpArgument, McpPrompt, McpResource, McpServerStatus, McpTool, SignInState
 from opencode_tui.schema.error import ConfigError, NotFoundError, SignInError
@@ -285,9 +285,13 @@ class McpServers:
         *,
         report: Report | None = None,
         elicit: Elicit | None = None,
+        limit_s: float = CALL_S,
     ) -> JsonObject:
-        """Return the result of a tool as the protocol writes it; starts the server first. Raises NotFoundError, McpError."""
-        return await self.get(server).call(tool, arguments, report=report, elicit=elicit)
+        """Return the result of a tool as the protocol writes it; starts the server first. Raises NotFoundError, McpError.
+
+        `limit_s` as in `McpServer.call`.
+        """
+        return await self.get(server).call(tool, arguments, report=report, elicit=elicit, limit_s=limit_s)
 
     async def get_prompt(self, server: str, prompt: str, arguments: dict[str, str]) -> JsonObject:
         """Return the messages of a prompt as the protocol writes them. Raises NotFoundError, McpError."""

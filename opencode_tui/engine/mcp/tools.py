@@ -13,19 +13,18 @@ from typing import TYPE_CHECKING, Any, cast
 
 from pydantic import ConfigDict, Field
 
-from opencode_tui.engine.mcp.content import read_result
-from opencode_tui.engine.mcp.elicitation import ask_user
-from opencode_tui.engine.mcp.lists import McpError
+from opencode_tui.engine.mcp.call import ServerCall
 from opencode_tui.engine.mcp.names import CALL, SEARCH
 from opencode_tui.engine.permission.decision import Query
 from opencode_tui.engine.permission.ruleset import BuiltInRule, disabled, evaluate
 from opencode_tui.engine.tool.tool import Parameters, ToolContext, ToolResult
 from opencode_tui.schema.api.mcp import McpTool
-from opencode_tui.schema.error import NotFoundError, ToolError
+from opencode_tui.schema.error import ToolError
 from opencode_tui.schema.permission import Ruleset
 from opencode_tui.schema.record import JsonObject
 
 if TYPE_CHECKING:
+    from opencode_tui.engine.mcp.call import CallBackground
     from opencode_tui.engine.mcp.servers import McpServers
 
 SEARCH_SCHEMA: JsonObject = {
@@ -70,53 +69,38 @@ class ServerTool:
 
     parameters = McpArguments
 
-    def __init__(self, tool: McpTool, servers: "McpServers") -> None:
+    def __init__(self, tool: McpTool, servers: "McpServers", background: "CallBackground | None" = None) -> None:
+        """`background` lets long calls go on; without it each is waited for."""
         self.tool = tool
         self.name = tool.id
         self.description = tool.description
         self._servers = servers
+        self._background = background
 
     async def run(self, arguments: McpArguments, context: ToolContext) -> ToolResult:
         """Ask for permission under the tool's own name, call it and return its result. Raises ToolError."""
-        return await call_tool(self._servers, self.tool, dict(arguments.model_extra or {}), context)
+        tool, given = self.tool, dict(arguments.model_extra or {})
+        await _approve(tool, given, context)
+        return await ServerCall(self._servers, tool, given, context, self._background).run()
 
 
-async def call_tool(servers: "McpServers", tool: McpTool, arguments: JsonObject, context: ToolContext) -> ToolResult:
-    """Return the result of a tool. Raises ToolError, PermissionRefused."""
+async def _approve(tool: McpTool, arguments: JsonObject, context: ToolContext) -> None:
+    """Raise ToolError for arguments that do not fit, PermissionRefused for a call that may not run."""
     if problem := await asyncio.to_thread(check_arguments, tool.parameters, arguments):
         schema = json.dumps(tool.parameters, ensure_ascii=False)
         raise ToolError(f"The input of {tool.id} does not fit: {problem}. Its schema: {schema}")
-    about: JsonObject = {"server": tool.server, "tool": tool.name}
     await context.ask.query(
         Query(
             session_id=context.session_id,
             permission=tool.id,
             patterns=["*"],
             always=["*"],
-            metadata={**about, "input": arguments},
+            metadata={"server": tool.server, "tool": tool.name, "input": arguments},
             by_user=["*"] if _is_for_reading(context.ask.rules()) else (),
             is_foreign=True,
             subject=definition_mark(tool),
         )
     )
-
-    def report(text: str | None, share: float | None) -> None:
-        shown = text or "working"
-        context.progress(f"{shown} {share:.0%}" if share is not None else shown, about)
-
-    async def elicit(params: JsonObject, count: int) -> JsonObject:
-        use_defaults = servers.get(tool.server).entry.unattended == "defaults"
-        return await ask_user(tool.server, params, context.inquire, calls=count, use_defaults=use_defaults)
-
-    async with context.commands():
-        try:
-            result = await servers.call(tool.server, tool.name, arguments, report=report, elicit=elicit)
-        except (McpError, NotFoundError) as error:
-            raise ToolError(str(error)) from error
-    content = read_result(result)
-    if result.get("isError"):
-        raise ToolError(content.text or f"{tool.id} failed without a message")
-    return ToolResult(tool.id, content.text, about, content.attachments)
 
 
 def definition_mark(tool: McpTool) -> str:
@@ -213,12 +197,17 @@ class SearchTool:
         texts = [f"{one.id}: {one.description}\n{json.dumps(one.parameters, ensure_ascii=False)}" for one in found]
         if not found:
             texts.append(f"No tool matches. There are {len(tools) - len(denied)} tools; search with other words.")
-        for server in unknown:
-            status = self._servers.status_of(server)
-            texts.append(
-                f"The tools of the MCP server {server} are not known: {status.error or 'it is still starting'}"
-            )
+        texts += _describe_unknown(self._servers, unknown)
         return ToolResult(arguments.query, "\n\n".join(texts), {"count": len(found)})
+
+
+def _describe_unknown(servers: "McpServers", names: Sequence[str]) -> list[str]:
+    """Return a line for each server whose tools are not known, with the reason."""
+    errors = {name: servers.status_of(name).error for name in names}
+    return [
+        f"The tools of the MCP server {name} are not known: {error or 'it is still starting'}"
+        for name, error in errors.items()
+    ]
 
 
 def rank(tools: Sequence[McpTool], query: str) -> list[McpTool]:
@@ -259,9 +248,14 @@ class CallTool:
     parameters = CallParameters
     description = f"Calls a tool of an MCP server. Find it and its schema with {SEARCH} first."
 
+    def __init__(self, servers: "McpServers") -> None:
+        self._servers = servers
+
     async def run(self, arguments: CallParameters, context: ToolContext) -> ToolResult:
         """Raise ToolError: a call of a tool that exists is run as a call of that tool (`McpTurns.find_inner`)."""
-        raise ToolError(f"There is no MCP tool {arguments.tool!r}; find one with {SEARCH}.")
+        unknown = [server.name for server in self._servers.enabled() if not server.is_listed]
+        lines = [f"There is no MCP tool {arguments.tool!r}; find one with {SEARCH}."]
+        raise ToolError("\n".join([*lines, *_describe_unknown(self._servers, unknown)]))
 
 
 CALL_LATER = "Calls a tool of an MCP server that is not one of these, once a reminder names it."

@@ -7,6 +7,7 @@ from typing import Any, cast
 from msgspec import Struct, field
 
 from opencode_tui.engine.lazy import Lazy
+from opencode_tui.engine.mcp.call import CallBackground
 from opencode_tui.engine.mcp.servers import McpServers
 from opencode_tui.engine.mcp.tools import (
     CALL,
@@ -78,10 +79,14 @@ class _Turn(Struct, frozen=True):
 
 
 class McpTurns(Struct, frozen=True):
-    """The tools of servers for the turns of a folder's sessions. `usable` returns the tokens of a model's conversation."""
+    """The tools of servers for the turns of a folder's sessions. `usable` returns the tokens of a model's conversation.
+
+    `background` lets long calls go on; without it each is waited for.
+    """
 
     servers: Lazy[McpServers]
     usable: Callable[[Model], int | None]
+    background: CallBackground | None = None
     _turns: dict[str, _Turn] = field(default_factory=dict[str, _Turn])
 
     async def of_turn(self, session_id: str, message_id: str, model: Model) -> TurnTools:
@@ -111,10 +116,10 @@ class McpTurns(Struct, frozen=True):
             case "mcp_search":
                 return SearchTool(servers)
             case "mcp_call":
-                return CallTool()
+                return CallTool(servers)
             case _:
                 tool = find_tool(servers, name)
-                return None if tool is None else ServerTool(tool, servers)
+                return None if tool is None else ServerTool(tool, servers, self.background)
 
     async def find_inner(self, name: str, arguments: Mapping[str, Any]) -> InnerCall | None:
         """Return the tool that a call of `mcp_call` names; waits some seconds for servers whose tools are not known yet."""
@@ -126,4 +131,6 @@ class McpTurns(Struct, frozen=True):
         if tool is None:
             await servers.wait_listed(WAIT_S)
             tool = find_tool(servers, wanted)
-        return None if tool is None else InnerCall(ServerTool(tool, servers), cast("dict[str, Any]", given))
+        if tool is None:
+            return None
+        return InnerCall(ServerTool(tool, servers, self.background), cast("dict[str, Any]", given))

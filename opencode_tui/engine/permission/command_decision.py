@@ -59,7 +59,8 @@ class CommandPlan(Struct, frozen=True):
     """Where a command would run and the permissions that it needs, most important first; empty without any need.
 
     `tier` is the sandbox that works ("none" without one). `refusal` is why the agent may not run it at all, in one line, else
-    empty. `read_only`: its project must not be changed. `notes` are why single patterns need the user, as in "this …".
+    empty. `read_only`: its project must not be changed. `notes` are why single patterns need the user, as in "this …". `is_known`:
+    each program of the line is one whose effects are known by its name, so no file of the project may stand for it.
     """
 
     runs: Runs
@@ -70,6 +71,7 @@ class CommandPlan(Struct, frozen=True):
     refusal: str = ""
     read_only: bool = False
     notes: Mapping[str, str] = field(default_factory=dict[str, str])
+    is_known: bool = False
 
 
 class CommandDecision(Struct, frozen=True):
@@ -94,6 +96,9 @@ def plan_command(scan: "Scan", scope: CommandScope) -> CommandPlan:
         refusal=plan.refusal,
         read_only=not plan.may_edit,
         notes=plan.notes,
+        is_known=scan.parsed
+        and not (scan.opaque or scan.renamed)
+        and not any(one.runs_project for one in scan.members),
     )
 
 

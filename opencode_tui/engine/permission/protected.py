@@ -14,6 +14,12 @@ from opencode_tui.config.sources.project_file import fold, is_secret
 
 __all__ = ["is_protected", "is_secret"]
 
+_AGENT = (
+    r"\.(?:augment|cline|clinerules|codebuddy|copilot|crush|cursor|droid|factory|goose|grok|iflow|junie|kilocode|openhands|pi|qoder|roo"
+    r"|rovodev|trae|vibe|warp|windsurf)"
+)
+"""Folders of settings of other agents, whose hooks, extensions and servers are programs."""
+
 _FOLDERS = (
     r"\.git",
     r"\.githooks",
@@ -30,7 +36,8 @@ _FOLDERS = (
     r"\.idea",
     r"\.claude/(?:hooks|plugins|commands)",
     r"\.(?:gemini|qwen)/(?:extensions|commands)",
-    r"\.(?:cursor|factory|openhands)/(?:commands|hooks)",
+    r"\.(?:cursor|factory|openhands)/commands",
+    rf"{_AGENT}/(?:hooks|extensions|plugins?|droids|tools)",
     r"\.github/hooks",
     r"\.devcontainer",
     r"\.lefthook(?:-local)?",
@@ -43,7 +50,7 @@ _FOLDERS = (
 """Folders that are protected with all of their content."""
 
 _FILES = (
-    r"\.envrc",
+    r"\.(?:envrc|direnvrc)",
     r"\.(?:bash|zsh|k|mksh|c|tcsh|sh)rc",
     r"\.bash_(?:profile|login|logout|aliases)",
     r"\.z(?:shenv|profile|login|logout)",
@@ -52,8 +59,8 @@ _FILES = (
     r"\.mcp\.json",
     r"\.claude\.json",
     r"\.claude/settings[^/]*\.json",
-    r"\.(?:cursor|roo|kilocode|vscode|windsurf|junie/mcp)/mcp\.json",
-    r"\.cursor/(?:hooks|cli|permissions|environment)\.json",
+    r"\.(?:vscode|junie/mcp)/mcp\.json",
+    rf"{_AGENT}/(?:\.?mcp[^/]*|hooks|cli|permissions|environment|settings[^/]*|config|agent)\.(?:json|ya?ml|toml)",
     r"\.vscode/(?:tasks|settings|launch)\.json",
     r"[^/]*\.code-workspace",
     r"\.zed/(?:tasks|settings|debug)\.json",
@@ -62,7 +69,6 @@ _FILES = (
     r"\.?crush\.json",
     r"\.amp/settings\.json",
     r"\.openhands/(?:setup|pre-commit)\.sh",
-    r"\.windsurf/hooks\.json",
     r"\.hg/(?:hgrc|hgrc-not-shared|sharedpath)",
     r"\.jj/(?:repo/config|workspace-config)\.toml",
     r"\.bzr/branch/branch\.conf",
@@ -85,6 +91,8 @@ _FILES = (
 _PROTECTED = re.compile(
     rf"(?:.*/)?(?:(?:{'|'.join(_FOLDERS)})(?:/.*)?|(?:{'|'.join(_FILES)}))", re.DOTALL | re.IGNORECASE
 )
+_WITHOUT_DOT = re.compile(r"launchagents|vimrc|huskyrc|lintstagedrc|simple-git-hooks")
+"""What names without a dot contain to be protected; nearly all have none, and need no closer look."""
 _PLANS = re.compile(r"(?P<before>(?:.*/)?)\.opencode/plans(?:/[^/]+\.md)?", re.DOTALL)
 
 
@@ -99,7 +107,7 @@ def is_protected(path: str, root: str, folders: Collection[str] = ()) -> bool:
     if path == root:
         return False
     name = fold(path[len(root.rstrip("/")) + 1 :] if _is_below(path, root) else path)
-    if "." not in name and "launchagents" not in name:
+    if "." not in name and _WITHOUT_DOT.search(name) is None:
         return False
     plan = _PLANS.fullmatch(name)
     if plan is not None:

@@ -1,12 +1,11 @@
 """Protected files that only the file system shows: repositories without a `.git` folder, and what is in git folders. Blocks."""
 
 import os
-import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from opencode_tui.config.sources.project_file import fold
-from opencode_tui.storage.safe_folder import open_folder
+from opencode_tui.engine.permission.git_config import find_named
 
 SKIPPED = frozenset(
     {"node_modules", "bower_components", "site-packages", ".venv", "venv", ".tox", ".nox", "__pycache__"}
@@ -15,9 +14,6 @@ SKIPPED = frozenset(
 
 _GIT_FOLDER_FILES = ("config", "config.worktree", "hooks", "info/attributes", "commondir")
 """What git reads as configuration in its folder; the rest must stay writable for commits."""
-
-_HOOKS_PATH = re.compile(r"^\s*hooksPath\s*=\s*\"?([^\"\n]+?)\"?\s*$", re.IGNORECASE | re.MULTILINE)
-_CONFIG_BYTES = 256 * 1024
 
 _REPOSITORY_NAMES = frozenset({"HEAD", "config", "objects", "refs", "commondir"})
 
@@ -52,15 +48,13 @@ def is_repository(folder: Path, written: Iterable[str] = ()) -> bool:
     return {"HEAD", "commondir"} <= present or ({"objects", "refs"} <= present and bool(present & {"HEAD", "config"}))
 
 
-def find_hooks(git_folder: Path, worktree: Path) -> Path | None:
-    """Return the folder of hooks that a repository's `core.hooksPath` names inside the worktree, None where there is none."""
-    try:
-        with open_folder(git_folder) as folder:
-            named = _HOOKS_PATH.findall(folder.read("config", _CONFIG_BYTES)[0].decode("utf-8", "replace"))
-    except OSError:
-        return None
-    hooks = Path(os.path.realpath(worktree / named[-1])) if named else worktree
-    return hooks if hooks != worktree and hooks.is_relative_to(worktree) else None
+def find_named_files(git_folder: Path, worktree: Path) -> Iterator[Path]:
+    """Yield what a repository's settings name inside its work tree: the folder of hooks, included settings, programs."""
+    real = Path(os.path.realpath(worktree))
+    named = find_named(git_folder / "config", real)
+    for path in (*filter(None, [named.hooks]), *named.included, *named.programs):
+        if not path.is_relative_to(git_folder):
+            yield path
 
 
 def git_folder_files(folder: Path) -> Iterator[Path]:
@@ -68,8 +62,11 @@ def git_folder_files(folder: Path) -> Iterator[Path]:
     for name in _GIT_FOLDER_FILES:
         if os.path.lexists(folder / name):
             yield folder / name
-    if folder.name == ".git" and (hooks := find_hooks(folder, folder.parent)) is not None and hooks.exists():
-        yield hooks
+    for name in ("remotes", "branches"):  # each file is a remote; git makes the second folder, which nobody uses
+        if _entries(folder / name):
+            yield folder / name
+    if folder.name == ".git":
+        yield from (path for path in find_named_files(folder, folder.parent) if path.exists())
     for entry in _entries(folder / "worktrees"):
         yield from (
             path for name in ("config.worktree", "commondir") if os.path.lexists(path := Path(entry.path, name))

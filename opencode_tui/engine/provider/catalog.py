@@ -12,14 +12,13 @@ from msgspec import Struct, field
 
 from opencode_tui.config.auth import CHATGPT
 from opencode_tui.engine.lazy import Lazy
-from opencode_tui.engine.provider.decode.response import as_text
+from opencode_tui.engine.provider.decode.response import as_object, as_text
 from opencode_tui.engine.provider.demo import DEMO_MODEL
 from opencode_tui.engine.provider.known_provider import KNOWN, find_known, through_litellm
 from opencode_tui.engine.provider.model_facts import small_models
 from opencode_tui.engine.provider.model_pattern import name_prefix
 from opencode_tui.engine.provider.model_table import ModelTable
 from opencode_tui.engine.provider.provider import Endpoint, Provider
-from opencode_tui.schema.api.catalog import ProviderSummary
 from opencode_tui.schema.error import AuthError, ModelNotFoundError, ProviderError
 from opencode_tui.schema.ids import Clock, system_clock
 from opencode_tui.schema.model import Model, ModelRef, parse_model_ref
@@ -27,6 +26,7 @@ from opencode_tui.schema.record import JsonObject
 
 if TYPE_CHECKING:
     from opencode_tui.engine.provider.local_servers import LocalServer, LocalServers
+    from opencode_tui.schema.api.catalog import ProviderSummary
 
 DEMO = ModelRef(provider_id="demo", model_id="tour")
 _SUGGESTIONS = 3
@@ -98,10 +98,27 @@ class Catalog(Struct, frozen=True):
         default = self.default_model()
         return ref if default == DEMO else default
 
-    async def look_at_local(self, provider_id: str) -> None:
-        """Ask a server of models on this machine what its models are, once, before one of them is used."""
-        if provider_id in _LOCAL and self.local is not None and provider_id not in self.settings.disabled_providers:
-            await self.local.get().look_once(provider_id)
+    async def look_at_local(self, ref: ModelRef) -> None:
+        """Ask a server of models on this machine what its models are, before one of them is used, until its context is certain."""
+        if (
+            ref.provider_id in _LOCAL
+            and self.local is not None
+            and ref.provider_id not in self.settings.disabled_providers
+        ):
+            await self.local.get().look_for(ref.provider_id, self._sent_name(ref))
+
+    def describe_small_context(self, ref: ModelRef) -> str:
+        """Return that the server of a model on this machine gives it a small context, and how to raise it; empty if it does not."""
+        if ref.provider_id not in _LOCAL or self.local is None:
+            return ""
+        return self.local.get().advice(ref.provider_id, self._sent_name(ref))
+
+    def _sent_name(self, ref: ModelRef) -> str:
+        """Return the name of a model at its server."""
+        own = as_object(
+            as_object(as_object(self.settings.provider.get(ref.provider_id)).get("models")).get(ref.model_id)
+        )
+        return as_text(own.get("id")) or ref.model_id
 
     def models(self) -> list[Model]:
         """Return the models of every usable provider (`is_ready`), and the demo."""
@@ -112,8 +129,10 @@ class Catalog(Struct, frozen=True):
         """Return the models of every provider, with or without a key."""
         return [model for provider in self._providers() for model in provider.models()] + [DEMO_MODEL]
 
-    def providers(self, *, only_ready: bool = False) -> list[ProviderSummary]:
+    def providers(self, *, only_ready: bool = False) -> "list[ProviderSummary]":
         """Return every enabled provider, or only the usable ones; the demo is the last."""
+        from opencode_tui.schema.api.catalog import ProviderSummary  # most runs list nothing
+
         found = [provider.summary() for provider in self._providers() if provider.is_ready or not only_ready]
         demo = ProviderSummary(id=DEMO.provider_id, name="Demo", is_ready=True, default_model=DEMO.model_id)
         return [*found, demo]
@@ -169,7 +188,7 @@ class Catalog(Struct, frozen=True):
         chosen = self._not_retired(DefaultModel(named, "settings" if self.settings.model else "last used"))
         if chosen.instead_of is None:
             return f"{named} was retired on {day} by its provider's list; choose another one with the setting model"
-        return f"{named} was retired on {day}; {chosen.ref} is used instead (setting model, or /models)"
+        return f"{named} was retired on {day}; {chosen.ref} is the default instead (setting model, or /models)"
 
     def _not_retired(self, default: DefaultModel) -> DefaultModel:
         ref = default.ref

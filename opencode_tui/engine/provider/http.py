@@ -217,10 +217,8 @@ def _make_client(endpoint: Endpoint) -> "httpx.AsyncClient":
     from opencode_tui.network import client_options  # only with the first request
 
     route = plain.route_to(endpoint.base_url, endpoint.provider_id, endpoint.proxy)
-    # Plain HTTP needs no certificates, and loading them takes most of the time.
-    needs_none = route.proxy is None and endpoint.base_url.startswith("http://")
     return httpx.AsyncClient(
-        **client_options(route, needs_certificates=not needs_none),
+        **client_options(endpoint.base_url, route=route),
         follow_redirects=False,
         timeout=httpx.Timeout(
             connect=_CONNECT_TIMEOUT_S, read=endpoint.chunk_timeout_ms / 1000, write=_WRITE_TIMEOUT_S, pool=None

@@ -12,6 +12,7 @@ import asyncio
 import contextlib
 import json
 import os
+import re
 import sys
 import threading
 from collections import deque
@@ -41,8 +42,10 @@ Chunk = dict[str, Any]
 Command = dict[str, Any]
 _redirects: ContextVar[list[str]] = ContextVar("redirects")
 """The targets of the redirects that answered the present call: the exceptions of litellm do not all carry them."""
-_failures: ContextVar[list[str]] = ContextVar("failures")
-"""Why connections of the present call failed."""
+_failures: ContextVar[list[tuple[str, str]]] = ContextVar("failures")
+"""Why connections of the present call failed, and to which addresses."""
+_SOCKET = re.compile(r" ssl:(?:<[^>]*>|\w+)(?= \[)")
+"""What aiohttp says about the socket of a failed connection."""
 
 
 def main(input_fd: int, output_fd: int) -> None:
@@ -100,12 +103,12 @@ def _refuse_redirects() -> None:
 
     def send_once(client: httpx.Client, request: httpx.Request, **options: Any) -> httpx.Response:
         once: Command = {**options, "follow_redirects": False}
-        with _recorded_failure():
+        with _recorded_failure(request):
             return _record_redirect(send(client, request, **once))
 
     async def send_once_async(client: httpx.AsyncClient, request: httpx.Request, **options: Any) -> httpx.Response:
         once: Command = {**options, "follow_redirects": False}
-        with _recorded_failure():
+        with _recorded_failure(request):
             return _record_redirect(await send_async(client, request, **once))
 
     setattr(httpx.Client, "send", send_once)  # noqa: B010 - a library's method has no other way to be replaced
@@ -113,7 +116,7 @@ def _refuse_redirects() -> None:
 
 
 @contextlib.contextmanager
-def _recorded_failure() -> Generator[None]:
+def _recorded_failure(request: "httpx.Request") -> Generator[None]:
     """Record why no connection was made: litellm reports it as a failure of the server, without the reason."""
     import httpx  # litellm has imported it
 
@@ -130,7 +133,8 @@ def _recorded_failure() -> Generator[None]:
         )
         failures = _failures.get(None)
         if failures is not None and type(error) in made_none:
-            failures.append(str(error) or type(error).__name__)
+            address = f"{request.url.scheme}://{request.url.netloc.decode('ascii', 'replace')}"
+            failures.append((_SOCKET.sub("", str(error)) or type(error).__name__, address))
         raise
 
 
@@ -215,7 +219,7 @@ class _Server:
         stream: Any = None
         redirects: list[str] = []
         _redirects.set(redirects)
-        failures: list[str] = []
+        failures: list[tuple[str, str]] = []
         _failures.set(failures)
         try:
             stream = await self._complete(**call)
@@ -226,7 +230,7 @@ class _Server:
         except Exception as error:  # noqa: BLE001 - whatever a provider's code raises is data for the parent, not the end of the child
             self._flush(identifier)
             redirect = {"redirect": redirects[-1]} if redirects else {}
-            unreachable = {"unreachable": failures[-1]} if failures else {}
+            unreachable = dict(zip(("unreachable", "address"), failures[-1], strict=True)) if failures else {}
             self._write({"op": "failed", "id": identifier, **_described(error), **redirect, **unreachable})
         finally:
             self._tasks.pop(identifier, None)

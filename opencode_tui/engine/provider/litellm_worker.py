@@ -314,8 +314,7 @@ class LitellmLlm:
             )
         if reason := as_text(message.get("unreachable")):
             detail = redact_text(" ".join(reason.split()), self._secrets)[:_MAX_REASON]
-            address = self._endpoint.base_url or f"https://{self._endpoint.provider_id}"
-            return plain.no_connection(self._endpoint.provider_id, address, detail, proxy=None)
+            return plain.no_connection(self._endpoint.provider_id, as_text(message.get("address")), detail, proxy=None)
         if target := as_text(message.get("redirect")):
             return plain.redirected(self._endpoint.provider_id, self._endpoint.base_url, target)
         reported = Reported(

@@ -1,17 +1,20 @@
 """Servers of models on this machine: found by their ports, with the models and the contexts that they report.
 
 Only addresses of loopback are asked, and the one that OLLAMA_HOST names, when a list of models is opened or such a model is used.
-Sources: https://docs.ollama.com/api (tags, show, ps), https://docs.ollama.com/faq (OLLAMA_HOST, OLLAMA_CONTEXT_LENGTH),
-https://lmstudio.ai/docs/developer/rest/endpoints, the README of tools/server in https://github.com/ggml-org/llama.cpp (/props),
-https://docs.vllm.ai/en/latest/serving/openai_compatible_server.html (/v1/models with `max_model_len`).
+Sources: https://docs.ollama.com/api (tags, show, ps), https://docs.ollama.com/faq (OLLAMA_HOST), https://docs.ollama.com/context-length;
+https://lmstudio.ai/docs/developer/rest/list, and …/rest/endpoints for LM Studio before 0.4; the README of tools/server in
+https://github.com/ggml-org/llama.cpp (/props, /v1/models, router mode); https://docs.vllm.ai/en/latest/serving/openai_compatible_server.html
+and `ModelCard` in the source of vLLM (/v1/models with `max_model_len`).
 """
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
+from urllib.parse import urlencode, urlsplit
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from opencode_tui.engine.provider.decode.response import as_index, as_list, as_object, as_text
 from opencode_tui.schema.json_text import load_json
@@ -26,9 +29,9 @@ PORTS = {"ollama": 11434, "lmstudio": 1234, "llamacpp": 8080, "vllm": 8000}
 
 NAMES = {"ollama": "Ollama", "lmstudio": "LM Studio", "llamacpp": "llama.cpp", "vllm": "vLLM"}
 _REMEDIES = {
-    "ollama": "raise it with OLLAMA_CONTEXT_LENGTH=32768 for `ollama serve`, or `PARAMETER num_ctx 32768` in a Modelfile",
+    "ollama": "raise it with OLLAMA_CONTEXT_LENGTH=64000 for `ollama serve`, or `PARAMETER num_ctx 64000` in a Modelfile",
     "lmstudio": "load the model in LM Studio with a longer context",
-    "llamacpp": "start llama-server with `-c 32768`",
+    "llamacpp": "start llama-server with `-c 64000`",
     "vllm": "start vLLM with a larger `--max-model-len`",
 }
 
@@ -40,18 +43,25 @@ _ANSWER_S = 2.0
 _MOST_MODELS = 200
 _MOST_BYTES = 4 * 1024 * 1024
 _MOST_OUTPUT = 8_192
-_OLLAMA_DEFAULT_CONTEXT = 4_096
-"""Ollama's context for a model that names none and is not loaded. Source: docs.ollama.com/faq."""
+_OLLAMA_LEAST = (
+    "Ollama gives {} a context of 4,096 tokens on a machine with less than 24 GiB of VRAM, which an agent's first requests fill;"
+    " {}"
+)
+"""Said of a model that is not loaded and names no context. Source: docs.ollama.com/context-length."""
 
 
 class LocalModel(Struct, frozen=True):
-    """A model of a local server; `context` are the tokens that it accepts now, 0 if unknown."""
+    """A model of a local server; `context` are the tokens that it accepts now, 0 if unknown.
+
+    A server that has not loaded a model may decide on its context later: then `is_certain` is false.
+    """
 
     id: str
     context: int = 0
     tool_call: bool = True
     vision: bool = False
     reasoning: bool = False
+    is_certain: bool = True
 
     def apply(self, model: Model) -> Model:
         """Return a model with what the server reports of it; a quarter of the context is for the answer."""
@@ -93,15 +103,20 @@ class LocalServers:
         await asyncio.gather(*map(self._look, self._ports))
         return list(self._found.values())
 
-    async def look_once(self, provider_id: str) -> None:
-        """Look for the server of a provider if it was not looked for yet."""
-        if provider_id in self._ports and provider_id not in self._asked:
+    async def look_for(self, provider_id: str, model_id: str) -> None:
+        """Look for the server of a provider, if it was not looked for yet or the context of its model is not certain."""
+        server = self._found.get(provider_id)
+        model = server.models.get(model_id) if server else None
+        is_known = provider_id in self._asked and (model is None or model.is_certain)
+        if provider_id in self._ports and not is_known:
             await self._look(provider_id)
 
     def advice(self, provider_id: str, model_id: str) -> str:
         """Return that the context of a server is small for an agent, and how to raise it; empty if it is not."""
         server = self._found.get(provider_id)
         model = server.models.get(model_id) if server else None
+        if provider_id == "ollama" and model is not None and not model.context:
+            return _OLLAMA_LEAST.format(model_id, _REMEDIES[provider_id])
         if model is None or not 0 < model.context < SMALL_CONTEXT:
             return ""
         return (
@@ -112,20 +127,25 @@ class LocalServers:
     async def _look(self, provider_id: str) -> None:
         url = self._address(provider_id)
         self._asked.add(provider_id)
-        self._found.pop(provider_id, None)
+        models: list[LocalModel] = []
         async with await asyncio.to_thread(_make_client, url) as client:
-            try:
+            with suppress(TimeoutError, _NoServer):
                 async with asyncio.timeout(_ANSWER_S):
                     models = await _READERS[provider_id](_Api(client, url), self._environ)
-            except (TimeoutError, _NoServer):
-                return
+        before = self._found.pop(provider_id, None)
         if models:
-            base = f"{url}/v1"
-            self._found[provider_id] = LocalServer(provider_id, base, {one.id: one for one in models[:_MOST_MODELS]})
+            listed = [_as_loaded_before(one, before) for one in models[:_MOST_MODELS]]
+            self._found[provider_id] = LocalServer(provider_id, f"{url}/v1", {one.id: one for one in listed})
 
     def _address(self, provider_id: str) -> str:
         named = self._environ.get("OLLAMA_HOST", "").strip() if provider_id == "ollama" else ""
         return ollama_address(named, self._ports[provider_id])
+
+
+def _as_loaded_before(model: LocalModel, server: LocalServer | None) -> LocalModel:
+    """Return a model with the context that it had while it was loaded: servers unload models after minutes."""
+    known = server.models.get(model.id) if server and not model.is_certain else None
+    return replace(model, context=known.context, is_certain=True) if known and known.is_certain else model
 
 
 def ollama_address(named: str, port: int = PORTS["ollama"]) -> str:
@@ -179,20 +199,19 @@ class _Api:
 def _make_client(url: str) -> "httpx.AsyncClient":
     import httpx
 
-    from opencode_tui.network import client_options, find_route
+    from opencode_tui.network import client_options
 
-    options = client_options(find_route(url), needs_certificates=url.startswith("https:"))
     timeout = httpx.Timeout(_ANSWER_S, connect=_CONNECT_S)
-    return httpx.AsyncClient(follow_redirects=False, timeout=timeout, **options)
+    return httpx.AsyncClient(follow_redirects=False, timeout=timeout, **client_options(url))
 
 
 async def _read_ollama(api: _Api, environ: Mapping[str, str]) -> list[LocalModel]:
-    """A loaded model has the context of `/api/ps`; another one that of its Modelfile, else the server's default."""
+    """A loaded model has the context of `/api/ps`; another one that of its Modelfile, else what the server decides on later."""
     tags, loaded = await asyncio.gather(api.get("/api/tags"), api.get("/api/ps"))
     running = {as_text(as_object(one).get("name")): as_object(one) for one in as_list(loaded.get("models"))}
-    names = [as_text(as_object(one).get("name")) for one in as_list(tags.get("models"))][:_MOST_MODELS]
+    listed = {as_text(as_object(one).get("name")): as_object(one) for one in as_list(tags.get("models"))[:_MOST_MODELS]}
     own = environ.get("OLLAMA_CONTEXT_LENGTH", "")
-    default = int(own) if own.isdigit() else _OLLAMA_DEFAULT_CONTEXT
+    default = int(own) if own.isdigit() else 0
 
     async def read(name: str) -> LocalModel | None:
         try:
@@ -208,33 +227,78 @@ async def _read_ollama(api: _Api, environ: Mapping[str, str]) -> list[LocalModel
         named = next(
             (int(line[1]) for line in lines if len(line) == 2 and line[0] == "num_ctx" and line[1].isdigit()), 0
         )
-        asked = named or default
-        context = as_index(running.get(name, {}).get("context_length")) or (min(asked, most) if most else asked)
-        return LocalModel(name, context, not can or "tools" in can, "vision" in can, "thinking" in can)
+        is_remote = bool(
+            listed[name].get("remote_host")
+        )  # in Ollama's cloud, which gives each model all of its context
+        loaded_context = as_index(running.get(name, {}).get("context_length")) or 0
+        asked = most if is_remote else named or default
+        context = loaded_context or (min(asked, most) if most else asked)
+        return LocalModel(
+            name,
+            context,
+            tool_call=not can or "tools" in can,
+            vision="vision" in can,
+            reasoning="thinking" in can,
+            is_certain=is_remote or bool(loaded_context or named),
+        )
 
-    found = await asyncio.gather(*(read(name) for name in names if name))
+    found = await asyncio.gather(*(read(name) for name in listed if name))
     return [one for one in found if one is not None]
 
 
 async def _read_lmstudio(api: _Api, _: Mapping[str, str]) -> list[LocalModel]:
+    """A model that is not loaded is loaded with a context of its settings, which is not reported: its longest one is assumed."""
+    try:
+        listed = (await api.get("/api/v1/models")).get("models")
+    except _NoServer:
+        return await _read_old_lmstudio(api)
     found: list[LocalModel] = []
-    for one in map(as_object, as_list((await api.get("/api/v0/models")).get("data"))):
-        kind, name = as_text(one.get("type")), as_text(one.get("id"))
-        if name and kind in ("llm", "vlm"):
-            context = as_index(one.get("loaded_context_length")) or as_index(one.get("max_context_length")) or 0
-            found.append(LocalModel(name, context, vision=kind == "vlm"))
+    for one in map(as_object, as_list(listed)):
+        loaded = [as_object(as_object(copy).get("config")) for copy in as_list(one.get("loaded_instances"))]
+        context = min(filter(None, (as_index(config.get("context_length")) for config in loaded)), default=0)
+        if (name := as_text(one.get("key"))) and one.get("type") == "llm":
+            found.append(
+                _of_lmstudio(name, context, one, vision=as_object(one.get("capabilities")).get("vision") is True)
+            )
     return found
 
 
+async def _read_old_lmstudio(api: _Api) -> list[LocalModel]:
+    listed = map(as_object, as_list((await api.get("/api/v0/models")).get("data")))
+    return [
+        _of_lmstudio(name, as_index(one.get("loaded_context_length")) or 0, one, vision=one.get("type") == "vlm")
+        for one in listed
+        if (name := as_text(one.get("id"))) and one.get("type") in ("llm", "vlm")
+    ]
+
+
+def _of_lmstudio(name: str, context: int, listed: JsonObject, *, vision: bool) -> LocalModel:
+    most = as_index(listed.get("max_context_length")) or 0
+    return LocalModel(name, context or most, vision=vision, is_certain=context > 0)
+
+
 async def _read_llamacpp(api: _Api, _: Mapping[str, str]) -> list[LocalModel]:
+    """A router has models with a `status`, each with properties of its own; asking for them loads none."""
     props, listed = await asyncio.gather(api.get("/props"), api.get("/v1/models"))
-    settings = as_object(props.get("default_generation_settings"))
-    if not settings:
+    models = {as_text(as_object(one).get("id")): as_object(one) for one in as_list(listed.get("data"))[:_MOST_MODELS]}
+    if not ("default_generation_settings" in props or props.get("role") == "router"):
         raise _NoServer
-    context = as_index(settings.get("n_ctx")) or 0
-    vision = as_object(props.get("modalities")).get("vision") is True
-    names = [as_text(as_object(one).get("id")) for one in as_list(listed.get("data"))]
-    return [LocalModel(name, context, vision=vision) for name in names if name]
+
+    async def read(name: str, model: JsonObject) -> LocalModel | None:
+        shape, status = as_object(model.get("architecture")), as_object(model.get("status"))
+        if as_list(shape.get("output_modalities")) == ["decisions"]:
+            return None  # it writes no text
+        own = props
+        if status:
+            is_loaded = status.get("value") == "loaded"
+            own = await api.get(f"/props?{urlencode({'model': name, 'autoload': 'false'})}") if is_loaded else {}
+        context = as_index(as_object(own.get("default_generation_settings")).get("n_ctx")) or 0
+        vision = as_object(own.get("modalities")).get("vision") is True
+        is_seeing = vision or "image" in as_list(shape.get("input_modalities"))
+        return LocalModel(name, context, vision=is_seeing, is_certain=context > 0)
+
+    found = await asyncio.gather(*(read(name, model) for name, model in models.items() if name))
+    return [one for one in found if one is not None]
 
 
 async def _read_vllm(api: _Api, _: Mapping[str, str]) -> list[LocalModel]:

@@ -17,10 +17,11 @@ from typing import Literal
 from msgspec import Struct, field
 from pydantic_core import from_json, to_json
 
-from opencode_tui import __version__
+from opencode_tui import __version__, network
 from opencode_tui.engine.provider.decode.response import as_count, as_list, as_object, as_text
 from opencode_tui.engine.provider.known_provider import KNOWN
 from opencode_tui.engine.provider.model_table import FETCHED_FILE, FETCHED_LAYOUT, as_date, per_million, slim
+from opencode_tui.schema.error import ConfigError
 from opencode_tui.schema.ids import Clock
 from opencode_tui.schema.json_text import decode_json
 from opencode_tui.schema.record import JsonObject
@@ -88,9 +89,10 @@ class ModelLists:
             headers["if-none-match"] = etag
         data = bytearray()
         try:
+            options = await asyncio.to_thread(network.client_options, source.url)
             async with (
                 asyncio.timeout(LIMIT_S),
-                httpx.AsyncClient(timeout=LIMIT_S, follow_redirects=False) as http,
+                httpx.AsyncClient(timeout=LIMIT_S, follow_redirects=False, **options) as http,
                 http.stream("GET", source.url, headers=headers) as answer,
             ):
                 if answer.status_code == 304:
@@ -102,8 +104,8 @@ class ModelLists:
                     if len(data) > MAX_BYTES:
                         return self._failed(asked, source, f"it is larger than {MAX_BYTES >> 20} MB")
                 etag = answer.headers.get("etag", "")
-        except (httpx.HTTPError, httpx.InvalidURL, TimeoutError) as error:
-            return self._failed(asked, source, str(error) or type(error).__name__)
+        except (httpx.HTTPError, httpx.InvalidURL, TimeoutError, ConfigError) as error:
+            return self._failed(asked, source, network.explain(str(error) or type(error).__name__, source.url))
         try:
             providers, priority = await asyncio.to_thread(read_list, bytes(data), source.table)
         except ValueError as error:

@@ -42,7 +42,7 @@ _PRICES = (
     "output_cost_per_reasoning_token",
 )
 _ABOVE = re.compile(r"input_cost_per_token_above_(\d+)k_tokens")
-_DATE = re.compile(r"\d{4}-\d\d-\d\d")
+_DATE = r"\d{4}-\d\d-\d\d"
 _log = logging.getLogger(__name__)
 
 
@@ -245,7 +245,7 @@ def _entry(listed: JsonObject) -> list[object]:
 
 def as_date(value: object) -> str:
     """Return a date of the form 2026-01-31; empty for anything else."""
-    return value if isinstance(value, str) and _DATE.fullmatch(value) else ""
+    return value if isinstance(value, str) and re.fullmatch(_DATE, value) else ""
 
 
 def _search_price(listed: JsonObject) -> str:

@@ -14,12 +14,12 @@ from opencode_tui.engine.provider.known_provider import KnownProvider, find_know
 from opencode_tui.engine.provider.model_facts import default_models, with_facts
 from opencode_tui.engine.provider.model_pattern import short_name
 from opencode_tui.engine.provider.model_table import ListedModel, ModelTable
-from opencode_tui.schema.api.catalog import ProviderSummary
 from opencode_tui.schema.model import Adapter, Cost, LargePrices, Limit, Model
 from opencode_tui.schema.record import JsonObject
 
 if TYPE_CHECKING:
     from opencode_tui.engine.provider.local_servers import LocalServer
+    from opencode_tui.schema.api.catalog import ProviderSummary
 
 DEFAULT_CHUNK_TIMEOUT_MS = 300_000
 """Milliseconds without a byte after which a stream counts as dead."""
@@ -110,8 +110,10 @@ class Provider:
         )
         return bool(has_access) and self.has_address
 
-    def summary(self) -> ProviderSummary:
+    def summary(self) -> "ProviderSummary":
         """Return a summary without the key."""
+        from opencode_tui.schema.api.catalog import ProviderSummary  # most runs list nothing
+
         return ProviderSummary(
             id=self.id,
             name=as_text(self._given.get("name")) or (self._known.name if self._known else self.id),

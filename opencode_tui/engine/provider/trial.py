@@ -1,7 +1,8 @@
 """Tries a provider with its cheapest request, when the user asks for it: the list of models, which costs nothing.
 
-Sources: https://platform.openai.com/docs/api-reference/models/list, https://docs.claude.com/en/api/models-list,
-https://ai.google.dev/api/models, and for OpenRouter, whose list needs no key, https://openrouter.ai/docs/api-reference/limits.
+Sources: https://platform.openai.com/docs/api-reference/models/list; https://docs.claude.com/en/api/models-list and
+https://ai.google.dev/api/models, whose pages are short without `limit` and `pageSize`, up to 1000; for OpenRouter, whose list
+needs no key, https://openrouter.ai/docs/api/api-reference/api-keys/get-current-key.
 """
 
 import asyncio
@@ -18,6 +19,7 @@ from opencode_tui.schema.model import Model
 LIMIT_S = 20.0
 """Seconds for the whole trial."""
 
+_LISTS = {"anthropic": "/models?limit=1000", "gemini": "/models?pageSize=1000"}
 _FEW_TOKENS = 16
 _MOST_BYTES = 8 * 1024 * 1024
 
@@ -29,7 +31,7 @@ async def try_listing(endpoint: Endpoint, model: Model) -> str:
     try:
         async with asyncio.timeout(LIMIT_S):
             body = bytearray()
-            async for chunk in http.get("/key" if is_openrouter else "/models"):
+            async for chunk in http.get("/key" if is_openrouter else _LISTS.get(model.adapter, "/models")):
                 body += chunk
                 if len(body) > _MOST_BYTES:
                     return ""

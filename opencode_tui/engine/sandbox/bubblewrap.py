@@ -5,7 +5,8 @@ locations, a new /proc, a small /dev and its own temp folder as /tmp, and nothin
 disk, except folders in that temp folder.
 
 - A **protected** path is mounted read-only over itself; the kernel then refuses to rename or remove it. Its ancestors inside the
-  writable folder are mounted over themselves for the same reason: `mv .git x` fails with "device or resource busy".
+  writable folder are mounted over themselves for the same reason: `mv .git x` fails with "device or resource busy". So are those
+  of a hidden path.
 - A **hidden** file is covered by a device on a mount without devices: opening that fails with "permission denied" for every user,
   with any capability and in a nested user namespace, and no tool mistakes it for an empty file. A hidden folder is covered by an
   empty one without permissions.
@@ -27,12 +28,13 @@ disk, except folders in that temp folder.
 import os
 import sys
 from collections.abc import Collection, Container, Iterator, Mapping, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 from msgspec import Struct
 
 from opencode_tui import programs
+from opencode_tui.config.sources.project_file import is_secret
 from opencode_tui.engine.sandbox.mounts import Access, Mount
 from opencode_tui.engine.sandbox.policy import RELAY_PORT, Policy
 from opencode_tui.engine.sandbox.secret_files import SYSTEM_SECRETS
@@ -98,10 +100,12 @@ def plan(policy: Policy, argv: Sequence[str], folder: Path, *, is_held: bool = T
     else:
         held = ["--as-pid-1", "--", *(hold(argv) if policy.proxy is None else _hold_with_relay(argv))]
     inner = os.path.realpath(program)
-    hidden = _real(policy.hidden)
     write = frozenset(policy.write)
+    named = frozenset(policy.hidden)
+    hidden = [path for path in _real(policy.hidden) if path in named or _is_hidden_target(path, write)]
     protected = [path for path in _real(policy.read_only) if _is_below(path, write)]
-    ancestors = {one for path in protected for one in _parents(path) if _is_below(one, write)}
+    # Of hidden ones too: a folder that moves would be shown by the next command where files with secrets are not searched for.
+    ancestors = {one for path in (*protected, *hidden) for one in _parents(path) if _is_below(one, write)}
     access = dict(_accesses(policy, Path(inner), protected, ancestors, hidden))
     guards = {path for path, one in access.items() if one == "hide"}.union(protected, ancestors)
     late = {path: None for path in access if path in guards or _is_below(path, frozenset(hidden))}
@@ -186,8 +190,9 @@ def _keeps_user(policy: Policy) -> bool:
     return has_admin_capability() and not policy.shares_proc
 
 
+@cache
 def has_admin_capability() -> bool:
-    """Return whether this process can mount without a user namespace."""
+    """Return whether this process can mount without a user namespace; kept."""
     try:
         text = Path("/proc/self/status").read_text()
     except OSError:
@@ -254,6 +259,15 @@ def _real(paths: Sequence[Path]) -> list[Path]:
     return list(found)
 
 
+def _is_hidden_target(path: Path, write: Container[Path]) -> bool:
+    """Return whether the target of a hidden link is hidden too.
+
+    It must be a file that commands may write, or have the name of one with secrets: a command may have made the link, and must not
+    hide programs, the home or the project from all others.
+    """
+    return path.is_file() and (_is_below(path, write) or is_secret(str(path)))
+
+
 def _mount(path: Path, accesses: Mapping[Path, Access]) -> list[str]:
     """Return the options that mount a path; a hidden folder with a mounted one below can be passed through, not listed."""
     name, access = str(path), accesses[path]
@@ -266,7 +280,7 @@ def _mount(path: Path, accesses: Mapping[Path, Access]) -> list[str]:
 
 def _covers(access: Mapping[Path, Access]) -> list[Path]:
     """Return the folders of /tmp to cover, so that the mount points of paths below are not made in the temp folder."""
-    below = {TEMP / path.parts[2] for path in access if len(path.parts) > 3 and path.is_relative_to(TEMP)}
+    below = {TEMP / path.parts[2] for path in access if TEMP in _parents(path)[1:]}
     return sorted(below - access.keys())
 
 
@@ -281,11 +295,20 @@ def _links(access: Mapping[Path, Access], policy: Policy, folder: Path) -> Itera
         *_root_links(),
     ]
     found: dict[Path, str] = {}
+    known: dict[str, bool] = {"/": False}
     for name in filter(os.path.isabs, dict.fromkeys(map(os.path.normpath, names))):
-        if os.path.realpath(name) != name and os.path.exists(name):  # a loop of links does not exist
+        if _has_link(name, known) and os.path.exists(name):  # a loop of links does not exist
             _find_links(Path(name), access, found)
     for path, target in found.items():
         yield from ("--symlink", target, str(path))
+
+
+def _has_link(name: str, known: dict[str, bool]) -> bool:
+    """Return whether a link is on the way to an absolute path, or is it; `known` keeps the answers."""
+    found = known.get(name)
+    if found is None:
+        found = known[name] = _has_link(os.path.dirname(name), known) or os.path.islink(name)
+    return found
 
 
 def _find_links(path: Path, access: Mapping[Path, Access], found: dict[Path, str]) -> None:

@@ -187,12 +187,15 @@ class _Finder:
         self.links: dict[str, Path] = {}
         self.brought: list[tuple[UserCache, frozenset[str], tuple[str, ...]]] = []
         for name in _CONFIGURATION:
-            found = Path(os.path.realpath(_usual(environ, around.home, name)))
-            if found.exists():
+            found = around.find(_usual(environ, around.home, name))
+            if found is not None:
                 self.links[f"config/{name.removeprefix('.config/')}"] = found
 
     def add(self, tool: _Tool) -> None:
-        """Point a tool to our folder, or to the user's where the settings let commands write it."""
+        """Point a tool to our folder, or to the user's where commands may write it: in the project, or by the settings.
+
+        What commands may write is not read by us: they can put links there meanwhile.
+        """
         theirs = self._find(tool)
         self.names[tool.variable] = str(self._own / tool.folder)
         if theirs is None:
@@ -245,10 +248,11 @@ class _Finder:
         path = Path(named) if os.path.isabs(named) else usual
         if tool.readable == ("",):
             return _existing(path, self._around)
-        return Path(os.path.realpath(path)) if path.is_dir() else None  # only its parts are opened
+        found = self._around.find(path)
+        return found if found is not None and found.is_dir() else None  # only its parts are opened
 
     def _is_writable(self, folder: Path) -> bool:
-        return any(folder.is_relative_to(one) for one in self._writable)
+        return any(folder.is_relative_to(one) for one in (self._around.project, *self._writable))
 
     def _read_go_through(self, downloads: Path) -> None:
         """Let go find modules in the user's downloads first, private ones too where no network would learn their names."""
@@ -278,11 +282,9 @@ def _usual(environ: Mapping[str, str], home: Path, name: str) -> Path:
 
 
 def _existing(path: Path, around: Surroundings) -> Path | None:
-    """Return the real path of a part that exists; None for one that is a link to something broad."""
-    if not path.exists():
-        return None
-    real = Path(os.path.realpath(path))
-    return None if around.is_too_broad(real) and real.is_dir() else real
+    """Return the real path of a part that exists; None for one that leads to something broad, or where a command may lead it."""
+    real = around.find(path)
+    return None if real is None or (around.is_too_broad(real) and real.is_dir()) else real
 
 
 def _reads_tail(environ: Mapping[str, str]) -> bool:

@@ -21,7 +21,7 @@ from typing import Literal
 from msgspec import Struct
 
 from opencode_tui.engine.permission.protected import fold, is_protected, is_secret
-from opencode_tui.engine.permission.protected_files import SKIPPED, git_folder_files, is_repository
+from opencode_tui.engine.permission.protected_files import SKIPPED, find_named_files, git_folder_files, is_repository
 from opencode_tui.storage.safe_folder import NotAFolderError, OpenFolder, open_folder
 
 FOLDER_LIMIT = 50_000
@@ -38,6 +38,7 @@ _TICK_NS = 20_000_000
 _ENDINGS = (
     ".json", ".jsonc", ".yml", ".yaml", ".toml", ".pkl", ".code-workspace", ".sublime-project", "_config.py", "vimrc", ".", " ",
 )  # fmt: skip
+_BEGINNINGS = ("husky", "lint", "simple-git-hooks")
 NOT_APPROVED = ".not-approved"
 """The ending of a file that keeps what an undo would destroy without the user's decision."""
 
@@ -73,6 +74,11 @@ class _Folder(Struct, frozen=True):
     protected: tuple[str, ...] = ()
     repositories: tuple[str, ...] = ()
 
+    @property
+    def is_of_interest(self) -> bool:
+        """Whether something in it counts."""
+        return bool(self.secret or self.protected or self.repositories)
+
 
 class ProjectFiles:
     """The protected files and those with secrets below the project. Blocks; for one thread at a time."""
@@ -86,6 +92,8 @@ class ProjectFiles:
         self._clock = clock
         self._known: dict[str, _Folder] = {}
         self._contents: dict[str, tuple[Signature, bytes]] = {}
+        self.is_complete = True
+        """Whether the last whole search has reached all folders."""
 
     def refresh(self, *, limit_s: float | None = None) -> None:
         """List the folders that changed, the upper ones first; after the limit, folders that are known count as unchanged.
@@ -102,8 +110,12 @@ class ProjectFiles:
             if folder is not None:
                 alive.add(path)
                 waiting.extend(folder.folders)
+        self.is_complete = not waiting
         for path in self._known.keys() - alive:
-            del self._known[path]
+            known = self._known[path]
+            # Beyond the limit what was found is kept: a command could make many folders so that it is missed.
+            if self.is_complete or not known.is_of_interest or self._listed(path, known) is None:
+                self._known.pop(path, None)
 
     def secret(self) -> tuple[Path, ...]:
         """Return the files with secrets that were found."""
@@ -119,6 +131,8 @@ class ProjectFiles:
         if self._git_folder is not None:
             repositories.append(self._git_folder)
         found = [path for one in repositories for path in git_folder_files(one)]
+        if self._git_folder is not None:  # names that are relative to a work tree are those of this one
+            found += [path for path in find_named_files(self._git_folder, Path(self._root)) if path.exists()]
         found += [Path(path) for folder in known for path in folder.protected]
         return tuple(path for path in found if not self._is_own_worktree(path))
 
@@ -278,12 +292,12 @@ def _write(folder: OpenFolder, name: str, content: bytes, mode: int) -> None:
 def _classified(opened: OpenFolder, facts: os.stat_result, changed_ns: int, root: str) -> _Folder:
     folder, entries, number = opened.path, opened.scan(), facts.st_ino
     names = {name.casefold() for name, _ in entries}
-    if folder != root and names & {"objects", "commondir"} and is_repository(Path(folder)):
-        return _Folder(changed_ns, number, (), repositories=(folder,))
     folders: list[str] = []
     secret: list[str] = []
     protected: list[str] = []
-    repositories: list[str] = []
+    # What else is in such a folder counts all the same: a command can make any folder look like one.
+    is_bare = folder != root and names & {"objects", "commondir"} and is_repository(Path(folder))
+    repositories = [folder] if is_bare else []
     is_below_dots = "/." in folder[len(root) :]
     for name, is_folder in entries:
         may_count = is_below_dots or _may_count(name)
@@ -311,6 +325,7 @@ def _may_count(name: str) -> bool:
     return (
         name[0] == "."
         or name.endswith(_ENDINGS)
+        or name.startswith(_BEGINNINGS)
         or not name.isascii()
         or not name.islower()
         or ".env" in name

@@ -14,6 +14,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from opencode_tui.engine.project.repository import Repository, read_small
+from opencode_tui.programs import Lead, follow
 
 _SYSTEM = (
     "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/usr", "/etc", "/opt", "/nix", "/snap", "/gnu",
@@ -73,10 +74,20 @@ _SMALL_FILE_BYTES = 256 * 1024
 
 
 class Surroundings(Struct, frozen=True):
-    """The user's home and the folders of this program that no command may reach."""
+    """The user's home, the folders of this program that no command may reach, and the project, which commands may write."""
 
     home: Path
     own: tuple[Path, ...]
+    project: Path
+
+    def follow(self, path: Path, writable: Sequence[Path] = ()) -> Lead:
+        """Return where a path of the user leads, and whether a command may have led it there. Blocks for a few lookups."""
+        return follow(path, self.project, {"HOME": str(self.home)}, writable)
+
+    def find(self, path: Path) -> Path | None:
+        """Return where a path of the user leads; None where nothing is, or where a command may have led it. Blocks."""
+        lead = self.follow(path)
+        return None if lead.is_led_out or not lead.real.exists() else lead.real
 
     def private(self) -> list[Path]:
         """Return what holds secrets or data of other programs, existing or not."""
@@ -96,24 +107,27 @@ def system_folders() -> tuple[Path, ...]:
     return _existing(Path(name) for name in _SYSTEM)
 
 
-def toolchain_folders(environ: Mapping[str, str], around: Surroundings, project: Path) -> tuple[Path, ...]:
+def toolchain_folders(environ: Mapping[str, str], around: Surroundings) -> tuple[Path, ...]:
     """Return the toolchains and libraries outside the system: those of PATH, of known variables, and below the home.
 
     Blocks: looks at the links in the folders of PATH.
     """
-    found: list[Path] = [around.home / name for name in _TOOLCHAINS]
+    found: list[Path] = []
+    for name in _TOOLCHAINS:
+        found += _followed(around.home / name, around)
     for entry in _listed(environ, "PATH"):
-        found += _prefix_of_path_entry(entry, around, project)
+        found += _prefix_of_path_entry(entry, around)
     for name in _VARIABLES:
-        found += [one for one in _listed(environ, name) if not around.is_too_broad(one)]
+        for path in _listed(environ, name):
+            found += [one for one in _followed(path, around) if not around.is_too_broad(one)]
     for name in (".venv", "venv"):
-        found += _python_bases(project / name / "bin", around)
+        found += _python_bases(around.project / name / "bin", around)
     return _existing(found)
 
 
-def program_folders(program: str, around: Surroundings, project: Path) -> tuple[Path, ...]:
+def program_folders(program: str, around: Surroundings) -> tuple[Path, ...]:
     """Return what a program needs that a setting names by its path, as it does for one on PATH. Blocks."""
-    return _existing(_prefix_of_path_entry(Path(program).parent, around, project)) if os.path.isabs(program) else ()
+    return _existing(_prefix_of_path_entry(Path(program).parent, around)) if os.path.isabs(program) else ()
 
 
 def harmless_files(around: Surroundings) -> tuple[Path, ...]:
@@ -122,7 +136,8 @@ def harmless_files(around: Surroundings) -> tuple[Path, ...]:
     waiting = [(around.home / name, 0) for name in _HARMLESS_FILES]
     while waiting:
         path, depth = waiting.pop()
-        text = _read(path)
+        real = around.find(path)
+        text = None if real is None else _read(real)
         if text is None or _CREDENTIAL.search(text):
             continue
         found.append(path)
@@ -150,12 +165,20 @@ def git_folder(repository: Repository | None, project: Path) -> tuple[Path, ...]
     return ()
 
 
-def _prefix_of_path_entry(entry: Path, around: Surroundings, project: Path) -> Iterator[Path]:
-    real = Path(os.path.realpath(entry))
-    if _is_system(real) or _is_private(real, around) or around.is_too_broad(real):
+def _followed(path: Path, around: Surroundings) -> Iterator[Path]:
+    """Yield where a path leads. Where a command may have led it out of the project, it must be an installation of Python."""
+    lead = around.follow(path)
+    prefix = lead.real.parent if lead.real.name.lower() in _BINARIES else lead.real
+    if not lead.is_led_out or (_is_environment(prefix) and not _is_private(prefix, around)):
+        yield lead.real
+
+
+def _prefix_of_path_entry(entry: Path, around: Surroundings) -> Iterator[Path]:
+    real = next(_followed(entry, around), None)
+    if real is None or _is_system(real) or _is_private(real, around) or around.is_too_broad(real):
         return
     yield real
-    if real.is_relative_to(project):
+    if real.is_relative_to(around.project):
         yield from _python_bases(real, around)
         return
     if real.name.lower() in _BINARIES and real.parent.name != ".cargo" and not around.is_too_broad(real.parent):
@@ -173,12 +196,12 @@ def _link_targets(folder: Path, around: Surroundings) -> Iterator[Path]:
     hops = [os.path.normpath(os.path.join(folder, os.readlink(link))) for link in links]
     for hop in hops:  # the Python of a virtual environment is a link itself
         if (prefix := Path(hop).parent.parent) != folder.parent and (prefix / "pyvenv.cfg").is_file():
-            real = Path(os.path.realpath(prefix))
-            if not _is_private(real, around) and not around.is_too_broad(real):
+            real = around.follow(prefix).real
+            if (real / "pyvenv.cfg").is_file() and not _is_private(real, around) and not around.is_too_broad(real):
                 yield real
     for link in links:
-        real = Path(os.path.realpath(link))
-        if real.is_relative_to(folder) or _is_system(real) or _is_private(real, around):
+        real, is_led_out = (lead := around.follow(Path(link))).real, lead.is_led_out
+        if is_led_out or real.is_relative_to(folder) or _is_system(real) or _is_private(real, around):
             continue
         prefix = real.parent.parent
         if real.parent.name.lower() in _BINARIES and _is_installation(prefix) and not around.is_too_broad(prefix):
@@ -201,6 +224,10 @@ def _python_bases(folder: Path, around: Surroundings) -> Iterator[Path]:
 
 def _is_installation(prefix: Path) -> bool:
     return (prefix / "pyvenv.cfg").is_file() or (prefix / "lib" / "node_modules").is_dir() or _is_python(prefix)
+
+
+def _is_environment(prefix: Path) -> bool:
+    return (prefix / "pyvenv.cfg").is_file() or _is_python(prefix)
 
 
 def _is_python(prefix: Path) -> bool:

@@ -173,7 +173,7 @@ def _droppable_capabilities() -> tuple[int, ...]:
 def _allow(ruleset: int, tree: Tree, path: str, rights: int) -> None:
     """Add a rule for a real path; one that is missing needs none."""
     try:
-        descriptor = tree.open(path)
+        descriptor, status = tree.open(path)
     except FileNotFoundError:
         return
     except OSError as error:
@@ -181,7 +181,7 @@ def _allow(ruleset: int, tree: Tree, path: str, rights: int) -> None:
             return
         raise
     try:
-        if not stat.S_ISDIR(os.fstat(descriptor).st_mode):
+        if not stat.S_ISDIR(status.st_mode):
             rights &= _FILE_ONLY
         call(_ADD_RULE, ruleset, _PATH_BENEATH, struct.pack("=Qi", rights, descriptor), 0)
     finally:

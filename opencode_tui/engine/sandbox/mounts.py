@@ -217,16 +217,15 @@ class Tree:
         folder, _, name = path.rpartition("/")
         return os.stat(name, dir_fd=self._folder(folder), follow_symlinks=False)
 
-    def open(self, path: str) -> int:
-        """Return a new descriptor that serves as a name only."""
+    def open(self, path: str) -> tuple[int, os.stat_result]:
+        """Return a new descriptor that serves as a name only, and the status. Raises OSError (ELOOP) for a link."""
         folder, _, name = path.rpartition("/")
-        if not name:
-            return os.dup(self._folders[""])
-        descriptor = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=self._folder(folder))
-        if stat.S_ISLNK(os.fstat(descriptor).st_mode):
+        descriptor = os.open(name or ".", os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=self._folder(folder))
+        status = os.fstat(descriptor)
+        if stat.S_ISLNK(status.st_mode):
             os.close(descriptor)
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
-        return descriptor
+        return descriptor, status
 
     def _folder(self, path: str) -> int:
         known = self._folders.get(path)

@@ -25,7 +25,15 @@ from opencode_tui.engine.project.repository import find_repository
 from opencode_tui.engine.sandbox import folders
 from opencode_tui.engine.sandbox.cache_copies import bring
 from opencode_tui.engine.sandbox.caches import TOOLS, Caches, find_caches
-from opencode_tui.engine.sandbox.changes import BEFORE_S, Change, ProjectFiles, ProtectedState, compare, undo
+from opencode_tui.engine.sandbox.changes import (
+    BEFORE_S,
+    FOLDER_LIMIT,
+    Change,
+    ProjectFiles,
+    ProtectedState,
+    compare,
+    undo,
+)
 from opencode_tui.engine.sandbox.environment import Secrets
 from opencode_tui.engine.sandbox.git_settings import same_but_tracking
 from opencode_tui.engine.sandbox.launch import Launch, plan_launch
@@ -53,6 +61,10 @@ logger = logging.getLogger(__name__)
 Mode = Literal["auto", "off", "read-only"]
 
 _TOOLCHAIN_KEEP_S = 60.0
+_MANY_FOLDERS = (
+    f"The project has more than {FOLDER_LIMIT} folders: protected files and files like .env are not searched for in all of them. "
+    "Name what to hide in experimental.sandbox.hidden, as `**/.env`."
+)
 
 
 class SandboxStatus(Struct, frozen=True):
@@ -136,7 +148,9 @@ class Sandbox:
         self._project = project
         self._paths = paths
         self._secrets = secrets
-        self._around = folders.Surroundings(paths.home, (paths.data, paths.config, paths.state, paths.cache))
+        self._around = folders.Surroundings(
+            paths.home, (paths.data, paths.config, paths.state, paths.cache), project.worktree
+        )
         self._private = [path for path in self._around.private() if path.is_relative_to(project.worktree)]
         self._name = cache_name(project.worktree)
         self._caches = cache_folder(paths, project.worktree)
@@ -149,6 +163,8 @@ class Sandbox:
         self._own_known: tuple[object, float, OwnProgram] | None = None
         self._cleaner = threading.Thread(target=delete_abandoned, args=(paths,), name="old-temp", daemon=True)
         self._undoable: dict[Path, tuple[Change, ProtectedState]] = {}
+        self._left_out: dict[str, bool] = {}
+        """Lines for the user about what has no effect, and whether they are new."""
 
     async def status(self) -> SandboxStatus:
         """Return how commands are confined; the first call tries it out."""
@@ -176,6 +192,7 @@ class Sandbox:
         confined = await asyncio.to_thread(
             self._confine, status.tier, argv, session_id, folder, environ, is_read_only, access
         )
+        messages += self._new_messages()
         return replace(confined, messages=messages) if messages else confined
 
     async def confine_helper(
@@ -363,7 +380,7 @@ class Sandbox:
             hidden = tuple(path for path in hidden if not path.is_relative_to(self._project.worktree))
         policy = replace(
             policy,
-            read=(*policy.read, *named, *folders.program_folders(argv[0], self._around, self._project.worktree)),
+            read=(*policy.read, *named, *folders.program_folders(argv[0], self._around)),
             write=(*(path for path in policy.write if path not in named), *writable),
             hidden=hidden,
             network="none",
@@ -448,7 +465,32 @@ class Sandbox:
         """Return the existing paths of a setting with their real paths."""
         written: list[str] = getattr(self._settings, setting) or []
         found = folders.find_named(written, self._paths.home, self._project.worktree)
-        return {path: Path(os.path.realpath(path)) for path in found}
+        if setting == "hidden":
+            return {path: Path(os.path.realpath(path)) for path in found}
+        writable = {} if setting == "writable" else self._named("writable")
+        if setting == "writable":
+            writable = {path: self._around.follow(path).real for path in found}
+        named: dict[Path, Path] = {}
+        for path in found:
+            lead = self._around.follow(path, [real for one, real in writable.items() if one != path])
+            if not lead.is_led_out:
+                named[path] = lead.real
+                continue
+            line = (
+                f"{path} of experimental.sandbox.{setting} has no effect: it leads to {lead.real}, and a command may have "
+                "led it there. Name that folder itself if you mean it."
+            )
+            self._left_out.setdefault(line, True)
+        return named
+
+    def _new_messages(self) -> tuple[str, ...]:
+        """Return the lines about what the settings or the size of the project leave without effect, each once."""
+        with self._guard:
+            if not self._project_files().is_complete:
+                self._left_out.setdefault(_MANY_FOLDERS, True)
+            lines = tuple(line for line, is_new in self._left_out.items() if is_new)
+            self._left_out.update(dict.fromkeys(lines, False))
+        return lines
 
     def _own_below(self, named: Mapping[Path, Path]) -> list[Path]:
         """Return our folders that paths of a setting contain."""
@@ -456,12 +498,12 @@ class Sandbox:
 
     def _existing_readable(self) -> list[Path]:
         """Return the real paths of the folders that exist by now, outside the project, without those that contain private ones."""
-        real = [Path(os.path.realpath(path)) for path in self._readable]
+        real = [self._around.find(path) for path in self._readable]
         private = [self._paths.home, *self._around.private()]
         return [
             path
             for path in real
-            if path.exists()
+            if path is not None
             and not path.is_relative_to(self._project.worktree)
             and not any(one.is_relative_to(path) for one in private)
         ]
@@ -480,7 +522,7 @@ class Sandbox:
             return kept
         caches = find_caches(environ, self._around, self._caches, self._named("writable").values())
         os.utime(self._caches)
-        read = folders.toolchain_folders(environ, self._around, self._project.worktree)
+        read = folders.toolchain_folders(environ, self._around)
         self._toolchains = _Toolchains(
             environ=dict(environ),
             until=time.monotonic() + _TOOLCHAIN_KEEP_S,

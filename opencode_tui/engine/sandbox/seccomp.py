@@ -232,13 +232,13 @@ def _signal_rules(known: dict[str, int], processes: Sequence[int], refuse: Instr
 
 _libc = ctypes.CDLL(None, use_errno=True)
 _libc.syscall.restype = ctypes.c_long
+_libc.syscall.argtypes = (ctypes.c_long, *[ctypes.c_void_p] * 4)
 _libc.prctl.argtypes = (ctypes.c_int, *[ctypes.c_ulong] * 4)
 
 
 def call(number: int, *arguments: int | bytes | None) -> int:
-    """Return what a system call returns. Raises OSError where it fails."""
-    words = [ctypes.c_long(argument) if isinstance(argument, int) else argument for argument in arguments]
-    result: int = _libc.syscall(ctypes.c_long(number), *words)
+    """Return what a system call of at most four arguments returns. Raises OSError where it fails."""
+    result: int = _libc.syscall(number, *arguments, *[None] * (4 - len(arguments)))
     if result < 0:
         raise _last_error()
     return result

@@ -381,9 +381,16 @@ class FolderServices:
         return self._mcp_turns.get() if self.programs.uses_mcp else None
 
     def _make_mcp_turns(self) -> "McpTurns":
+        from opencode_tui.engine.mcp.call import CallBackground, make_output
         from opencode_tui.engine.mcp.turns import McpTurns
 
-        return McpTurns(self.programs.mcp, lambda model: usable(model, self.overflow))
+        experimental = self.config.settings.experimental
+        background = CallBackground.of_settings(
+            experimental.mcp_background if experimental else None,
+            commands=self.commands_in_background,
+            make_output=lambda: make_output(self.truncator.reserve, self.programs.secrets.get()),
+        )
+        return McpTurns(self.programs.mcp, lambda model: usable(model, self.overflow), background)
 
     async def read_prompt(self, prompt: "McpPrompt", arguments: str) -> str:
         """Return the text of a prompt of an MCP server for the arguments as the user wrote them. Raises OpencodeError."""

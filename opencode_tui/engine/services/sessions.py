@@ -28,7 +28,8 @@ from opencode_tui.engine.session.shell import SessionShell
 from opencode_tui.engine.session.step.file_changes import StepRecorder
 from opencode_tui.engine.session.step.processor import StepServices
 from opencode_tui.engine.session.step.title import SessionTitles
-from opencode_tui.engine.session.step.tool_calls import ResultFilter, ToolCalls, background_messages
+from opencode_tui.engine.session.step.tool_calls import ResultFilter, ToolCalls
+from opencode_tui.engine.session.step.unread import Unread
 from opencode_tui.engine.session.subagent import SubagentServices
 from opencode_tui.engine.tool.registry import read_specs
 
@@ -159,7 +160,7 @@ class SessionServices:
             identifier=core.identifier,
             clock=core.clock,
             hooks=folder.plugins.hooks,
-            messages=partial(background_messages, folder.commands_in_background),
+            unread=self._unread.consume,
             say=folder.say_of_model,
         )
 
@@ -241,6 +242,15 @@ class SessionServices:
         return find_store(self._core.paths, project_id=project.id, worktree=project.worktree).change_log
 
     @cached_property
+    def _unread(self) -> Unread:
+        folder = self._folder
+        return Unread(
+            background=folder.commands_in_background,
+            languages=folder.programs.languages,
+            secrets=folder.programs.secrets,
+        )
+
+    @cached_property
     def _step(self) -> StepServices:
         core, folder, hooks = self._core, self._folder, self._folder.plugins.hooks
         calls = ToolCalls(
@@ -251,7 +261,7 @@ class SessionServices:
             clock=core.clock,
             questions=folder.questions,
             hooks=hooks,
-            background=folder.commands_in_background,
+            unread=self._unread.consume,
         )
         return StepServices(
             store=core.store,

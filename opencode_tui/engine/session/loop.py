@@ -177,7 +177,9 @@ class SessionLoop(Struct, frozen=True):
 
     async def _run_step(self, step: StepProcessor, task: _Task) -> Outcome | Literal["compact"]:
         """Call the model; returns `compact`, after removing the step, when the history must be compacted first."""
-        model = self.catalog.resolve(request_of(task.messages).model)
+        asked = request_of(task.messages).model
+        await self.catalog.look_at_local(asked)  # its server may have loaded it for the step before
+        model = self.catalog.resolve(asked)
         if not model.attachment:
             self._describe_left_out(task.messages, model)
         scope = await self._scope(step, task, position(task.messages).last_user)
@@ -217,7 +219,7 @@ class SessionLoop(Struct, frozen=True):
         if message.finish == "length":
             error = StoredOutputLengthError()
         else:
-            from opencode_tui.engine.provider.error.ending import describe_end  # only for such answers
+            from opencode_tui.engine.provider.error.remedy import describe_end  # only for such answers
 
             error = describe_end(message, step.finish)
         await step.amend(

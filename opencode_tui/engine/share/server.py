@@ -106,7 +106,7 @@ class ShareServer:
         if self._http is None:
             timeout = httpx.Timeout(ANSWER_S, connect=CONNECT_S)
             try:
-                options = await asyncio.to_thread(lambda: network.client_options(network.find_route(self.base)))
+                options = await asyncio.to_thread(network.client_options, self.base)
             except ConfigError as error:
                 raise ShareServerError(f"the share server {self.name} cannot be reached: {error}") from None
             self._http = httpx.AsyncClient(timeout=timeout, follow_redirects=False, **options)

@@ -3,7 +3,6 @@
 Source: https://openrouter.ai/docs/guides/overview/auth/oauth. The address has our `state`, as OpenRouter has no parameter for one.
 """
 
-import json
 import secrets
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
@@ -14,8 +13,10 @@ from msgspec import Struct
 from opencode_tui.config.auth import AuthStore
 from opencode_tui.engine.mcp.callback import Callbacks, Redirected
 from opencode_tui.engine.provider.chatgpt.sign_in import challenge_of
+from opencode_tui.engine.provider.decode.response import as_object
 from opencode_tui.engine.sign_in.browser_sign_in import BrowserSignIn, listening
-from opencode_tui.schema.error import SignInError
+from opencode_tui.schema.error import ConfigError, SignInError
+from opencode_tui.schema.json_text import load_json
 
 PATH = "/openrouter/callback"
 TEST_ORIGIN = "OPENCODE_OPENROUTER_TEST_ORIGIN"
@@ -58,14 +59,18 @@ def _exchange(url: str, code: str, verifier: str) -> str:
     """Return the key for a code. Raises SignInError. Blocks for a request."""
     import httpx
 
-    is_local = url.startswith("http://")
+    from opencode_tui import network
+
     sent = {"code": code, "code_verifier": verifier, "code_challenge_method": "S256"}
     try:
-        with httpx.Client(verify=not is_local, trust_env=not is_local, timeout=_TIMEOUT_S) as client:
+        with httpx.Client(timeout=_TIMEOUT_S, follow_redirects=False, **network.client_options(url)) as client:
             answer = client.post(url, json=sent)
-        key: object = json.loads(answer.content).get("key") if answer.status_code == 200 else None
-    except (httpx.HTTPError, ValueError, AttributeError) as error:
-        raise SignInError(f"OpenRouter gave no key ({type(error).__name__}); begin it again") from None
+        key: object = as_object(load_json(answer.content)).get("key") if answer.status_code == 200 else None
+    except (httpx.HTTPError, ConfigError) as error:
+        reason = network.explain(str(error) or type(error).__name__, url)
+        raise SignInError(f"OpenRouter cannot be reached ({reason}); begin it again") from None
+    except ValueError:
+        raise SignInError("OpenRouter gave no key (its answer is not JSON); begin it again") from None
     if not isinstance(key, str) or not key:
         raise SignInError(f"OpenRouter gave no key (HTTP {answer.status_code}); begin it again")
     return key

@@ -313,8 +313,8 @@ class ToolFactory:
         if languages is None:
             return check_nothing
 
-        async def check(changes: "Sequence[FileChange]") -> "EditReport":
-            return await languages.get().after_edit(changes)
+        async def check(changes: "Sequence[FileChange]", session_id: str) -> "EditReport":
+            return await languages.get().after_edit(changes, session_id)
 
         return check
 

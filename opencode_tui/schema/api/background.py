@@ -1,4 +1,4 @@
-"""Commands that run in the background of a session."""
+"""Commands, and calls of MCP servers, that run in the background of a session."""
 
 from typing import Literal
 
@@ -9,12 +9,12 @@ BackgroundState = Literal["running", "exited", "stopped"]
 
 
 class BackgroundCommand(Record):
-    """A background command; times are milliseconds since 1970.
+    """A background command, or the call of a `tool` of an MCP server; times are milliseconds since 1970.
 
     `session_id` is the session that owns it, the top one where a subagent started it; `message_id` and `call_id` are those of the
     call. `line` is the last line of its output that is not blank, `exit_code` absent for one that was stopped. `undone` are
     protected files whose changes were undone at its end because nobody decided about them, relative to the worktree; `limit` is
-    what it reached.
+    what it reached. A call is `failed` where its output is an error; it has no exit code.
     """
 
     id: str
@@ -31,6 +31,13 @@ class BackgroundCommand(Record):
     line: str = ""
     undone: list[str] | None = absent()
     limit: ReachedLimit | None = absent()
+    tool: str | None = absent()
+    failed: bool | None = absent()
+
+    @property
+    def noun(self) -> str:
+        """Return what it is, in words."""
+        return "background command" if self.tool is None else "background call"
 
     @property
     def is_running(self) -> bool:

@@ -1,4 +1,4 @@
-"""Agents, providers, commands, tools, skills and notices, as the API returns them."""
+"""Agents, providers, tools, skills and the sandbox, as the API returns them."""
 
 from typing import Literal
 
@@ -63,19 +63,6 @@ def provider_facts(summary: ProviderSummary) -> ProviderFacts:
     )
 
 
-class CommandSummary(Record):
-    """A slash command; `hints` are the placeholders of its template, in order."""
-
-    name: str
-    description: str | None = absent()
-    agent: str | None = absent()
-    model: str | None = absent()
-    source: Literal["command", "mcp", "skill"] = "command"
-    template: str
-    subtask: bool | None = absent()
-    hints: list[str] = Field(default_factory=list[str])
-
-
 class ToolSummary(Record):
     """A tool as the model sees it; `parameters` is a JSON schema."""
 
@@ -116,14 +103,3 @@ class StatusFacts(Record):
     cost: float = 0
     context: float | None = absent()
     is_running: bool = False
-
-
-class Notices(Record):
-    """Messages about the settings: `warnings`, and the settings `ignored` until the folder is trusted.
-
-    `undo_off` says why undo restores no files in this folder; absent where it does.
-    """
-
-    warnings: list[str] = Field(default_factory=list[str])
-    ignored: list[str] = Field(default_factory=list[str])
-    undo_off: str | None = absent()

@@ -9,7 +9,8 @@ from typing import Annotated, Any, Literal
 
 from fastapi import Path, Response
 
-from opencode_tui.schema.api.catalog import AgentSummary, CommandSummary, ProviderSummary, SkillSummary, ToolSummary
+from opencode_tui.schema.api.catalog import AgentSummary, ProviderSummary, SkillSummary, ToolSummary
+from opencode_tui.schema.api.folder import CommandSummary
 from opencode_tui.schema.api.language import FormatterState, LanguageServerState
 from opencode_tui.schema.http_headers import OWN
 from opencode_tui.schema.model import Cost, Model, Prices

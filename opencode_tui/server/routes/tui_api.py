@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from fastapi import Query, Response
 from pydantic import Field
 
-from opencode_tui.schema.api.catalog import Notices, ProviderFacts, SandboxState, StatusFacts, provider_facts
+from opencode_tui.schema.api.catalog import ProviderFacts, SandboxState, StatusFacts, provider_facts
 from opencode_tui.schema.api.context import (
     CompactionReport,
     CompactSession,
@@ -15,6 +15,7 @@ from opencode_tui.schema.api.context import (
     RequestView,
 )
 from opencode_tui.schema.api.file import LineMatch
+from opencode_tui.schema.api.folder import Notices
 from opencode_tui.schema.api.request import PROMPT_PARTS, ForkSession, PromptInput, PromptPart, UpdateSession
 from opencode_tui.schema.api.search import SearchRequest, SearchResult
 from opencode_tui.schema.api.share import ShareStatus

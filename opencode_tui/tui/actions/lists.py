@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from decimal import Decimal
 
-from opencode_tui.schema.api.catalog import CommandSummary
+from opencode_tui.schema.api.folder import CommandSummary
 from opencode_tui.schema.api.keybinds import ACTIONS, BY_ID, SESSIONS_PAGE, Action
 from opencode_tui.schema.model import Model, parse_model_ref
 from opencode_tui.text.permission import approvals_words

@@ -78,6 +78,8 @@ def background_state(one: BackgroundCommand, glyphs: Glyphs, now: int) -> tuple[
         return glyphs.running, "accent", age(one.started, now)
     if one.limit is not None:
         return glyphs.failed, "error", one.limit.words
+    if one.tool is not None and one.state == "exited":
+        return (glyphs.failed, "error", "failed") if one.failed else (glyphs.done, "success", "done")
     if one.state == "stopped" or one.exit_code is None:
         return glyphs.interrupted, "muted", "stopped"
     return (glyphs.failed, "error", f"exit {one.exit_code}") if one.exit_code else (glyphs.done, "success", "exit 0")

@@ -18,7 +18,8 @@ from textual.message import Message
 from textual.strip import Strip
 
 from opencode_tui.client.client import Client
-from opencode_tui.schema.api.catalog import AgentSummary, CommandSummary
+from opencode_tui.schema.api.catalog import AgentSummary
+from opencode_tui.schema.api.folder import CommandSummary
 from opencode_tui.schema.api.keybinds import BY_ID
 from opencode_tui.schema.api.language import Symbol
 from opencode_tui.schema.api.mcp import McpResource

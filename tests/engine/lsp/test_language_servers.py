@@ -64,10 +64,48 @@ async def test_a_cold_server_is_not_waited_for_and_its_findings_come_with_the_ne
 ) -> None:
     async with bench(tmp_path, environ) as world:
         world.write("a.bug", "old BUG\n")
-        assert (await world.edit("a.bug", "old BUG\nnew BUG\n")).text == ""
+        first = await world.edit("a.bug", "old BUG\nnew BUG\n")
+        assert (first.text, first.unchecked) == ("", ["scripted"])
+        assert "Not checked yet: scripted is starting" in first.message
         await world.idle()
         report = await world.edit("b.bug", "fine\n")
         assert report.text == "a.bug:2:5: a bug [bug]\n(1 older error in a.bug not shown)"
+        assert (report.unchecked, (await world.servers.late_errors("ses_1")).text) == ([], "")
+
+
+@pytest.mark.parametrize("kind", ["pull", "push", "silent"])
+async def test_what_a_cold_server_finds_is_reported_once_and_to_the_session_of_the_edit(
+    tmp_path: Path, environ: dict[str, str], kind: str
+) -> None:
+    async with bench(tmp_path, environ, kind) as world:
+        world.write("a.bug", "old BUG\n")
+        assert (await world.edit("a.bug", "old BUG\nnew BUG\n")).unchecked == ["scripted"]
+        assert (await world.servers.late_errors("ses_1", limit_s=60)).text == ""  # not known yet
+        await world.idle()
+        assert (await world.servers.late_errors("ses_2", limit_s=60)).text == ""
+        found = await world.servers.late_errors("ses_1", limit_s=60)
+        assert found.text == "a.bug:2:5: a bug [bug]\n(1 older error in a.bug not shown)"
+        assert (await world.servers.late_errors("ses_1", limit_s=60)).text == ""
+        assert (await world.edit("a.bug", "old BUG\nnew BUG\nmore BUG\n")).text.startswith("a.bug:3:6: a bug")
+
+
+async def test_a_cold_server_of_a_correct_edit_reports_nothing_later(tmp_path: Path, environ: dict[str, str]) -> None:
+    async with bench(tmp_path, environ) as world:
+        world.write("a.bug", "old BUG\n")
+        assert (await world.edit("a.bug", "fine\n")).unchecked == ["scripted"]
+        assert (await world.edit("a.bug", "now BUG\n")).unchecked == ["scripted"]
+        assert (await world.edit("a.bug", "fine\n")).unchecked == ["scripted"]
+        await world.idle()
+        assert (await world.servers.late_errors("ses_1", limit_s=60)).text == ""
+
+
+async def test_a_server_that_cannot_start_leaves_nothing_to_wait_for(tmp_path: Path, environ: dict[str, str]) -> None:
+    async with bench(tmp_path, environ, "crash") as world:
+        world.write("a.bug", "fine\n")
+        assert (await world.edit("a.bug", "BUG\n")).unchecked == ["scripted"]
+        await world.idle()
+        assert (await world.servers.late_errors("ses_1", limit_s=60)).text == ""
+        assert (await world.edit("a.bug", "BUG 2\n")).message == ""
 
 
 async def test_errors_in_a_new_file_are_new_and_a_deleted_file_is_closed(
@@ -79,7 +117,7 @@ async def test_errors_in_a_new_file_are_new_and_a_deleted_file_is_closed(
         path = world.folder / "b.bug"
         assert "b.bug:1:1: a bug" in (await world.edit("b.bug", "BUG\n")).text
         path.unlink()
-        await world.servers.after_edit([FileChange(path, "BUG\n", None)], limit_s=60)
+        await world.servers.after_edit([FileChange(path, "BUG\n", None)], "ses_1", limit_s=60)
         [server] = world.servers.running()
         assert path not in server.documents
 
@@ -343,7 +381,8 @@ async def test_a_renamed_file_has_no_new_errors(tmp_path: Path, environ: dict[st
         source.rename(target)
         target.write_text("old BUG\nnew BUG\n")
         moved = FileChange(target, None, "old BUG\nnew BUG\n", source=source)
-        report = await world.servers.after_edit([moved, FileChange(source, "old BUG\n", None)], limit_s=60)
+        changes = [moved, FileChange(source, "old BUG\n", None)]
+        report = await world.servers.after_edit(changes, "ses_1", limit_s=60)
         assert report.text == "b.bug:2:5: a bug [bug]\n(1 older error in b.bug not shown)"
         assert (world.messages("textDocument/didOpen"), world.messages("textDocument/didClose")) == (2, 1)
         assert world.notices.read_text().splitlines() == ["1 b.bug", "3 a.bug"]

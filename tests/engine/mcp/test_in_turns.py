@@ -380,6 +380,25 @@ async def test_a_sign_in_of_another_process_is_used_from_the_next_message_on(env
             assert called.state.output == "hello"
 
 
+async def test_a_call_to_a_server_without_a_sign_in_names_what_to_do(environ, tmp_path):
+    answers = (call(CALL, tool="one_echo", arguments={"text": "hello"}), Answer(text="ok"))
+    with oauth_server() as oauth:
+        settings = {"mcp": {"one": {"type": "remote", "url": oauth.mcp}}}
+        async with opened(environ, tmp_path, *answers, settings=settings) as world:
+            (refused,) = await world.calls(await world.prompt("go"))
+    assert "sign in with `opencode-tui mcp auth one`" in refused.state.error
+
+
+async def test_defaults_are_left_to_the_server_also_behind_the_search(environ, tmp_path):
+    schema = {"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "integer", "default": 5}}}
+    log = tmp_path / "log"
+    many = servers(one={"TOOLS": "30", "LOG": str(log), "DEFAULTS": json.dumps({**schema, "required": ["a", "b"]})})
+    answers = (call(CALL, tool="one_defaults", arguments={"a": 2}), Answer(text="ok"))
+    async with opened(environ, tmp_path, *answers, settings={"mcp": many}) as world:
+        (called,) = await world.calls(await world.prompt("go"))
+    assert called.state.output == 'defaults: {"a": 2}'
+
+
 async def test_the_context_has_a_row_for_each_server_whose_tools_are_sent(environ, tmp_path, known):
     settings = await known()
     async with opened(environ, tmp_path, Answer(text="ok"), settings=settings) as world:

@@ -204,8 +204,15 @@ async def test_a_sign_in_works_with(signed: Signed, case: Case) -> None:
 FAILING = [
     ({"registers": False}, "needs_client_registration", r"give `oauth.clientId` in the settings of mcp.one"),
     ({"refuses": True}, "needs_auth", r"it was refused: access_denied \(not <b>today</b>\)"),
+    (
+        {"refuses_scope": "register"},
+        "needs_auth",
+        r"refuses the scope: .*; give one that it accepts as `oauth.scope` in",
+    ),
+    ({"refuses_scope": "authorize"}, "needs_auth", r"it was refused: invalid_scope; give one that it accepts as"),
+    ({"refuses_scope": "token"}, "needs_auth", r"answered 400: invalid_scope; give one that it accepts as"),
     ({"odd_token": True}, "needs_auth", r"answered 200 with something else than a token"),
-    ({"client": ["mine", "x"], "secret": "basic"}, "needs_auth", r"answered 401: invalid_client; try again"),
+    ({"client": ["mine", "x"], "secret": "basic"}, "needs_auth", r"invalid_client; correct `oauth.clientId` and"),
 ]
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from opencode_tui.engine.permission.protected_files import find_hooks, find_repository_writes
+from opencode_tui.engine.permission.protected_files import find_named_files, find_repository_writes
 from opencode_tui.engine.sandbox.changes import ProjectFiles
 from tests.support.world.repo import run_git as git
 
@@ -71,9 +71,47 @@ def test_the_folder_of_hooks_that_the_settings_name_is_listed(tmp_path: Path, wr
     git(tmp_path, "init", "-q")
     make(tmp_path, "scripts/hooks/pre-commit")
     git(tmp_path, "config", "core.hooksPath", written.format(root=tmp_path))
-    found = find_hooks(tmp_path / ".git", tmp_path)
-    assert found == (None if hooks is None else tmp_path / hooks)
+    found = list(find_named_files(tmp_path / ".git", tmp_path))
+    assert found == ([] if hooks is None else [tmp_path / hooks])
     assert ("scripts/hooks" in listed(tmp_path)) == (hooks is not None)
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("[core]\n\thooksPath = my # ours", ["my"]),
+        ("[core] hooksPath = my ; ours", ["my"]),
+        ("[CORE]\nHOOKSPATH=my", ["my"]),
+        ('[core]\n\thooksPath = m"y"', ["my"]),
+        ('[core]\n\thooksPath = "my" ', ["my"]),
+        ("[core]\n\thooksPath = \\\nmy", ["my"]),
+        ("[core]\nbare\nhooksPath = my\n# hooksPath = x", ["my"]),
+        ("[core]\nhooksPath = other\nhooksPath = my", ["my"]),
+        ("[include]\n\tpath = ../dev/config", ["dev/config"]),
+        ('[includeIf "gitdir:/x/"]\npath = ../dev/config', ["dev/config"]),
+        ("[include]\npath = ../dev/more", ["dev/more", "dev/config"]),
+        ("[include]\npath = ../../x\n[include]\npath = /etc/gitconfig", []),
+        ("[include]\npath = ../dev/loop", ["dev/loop"]),
+        ("[core]\nfsmonitor = tools/watch --fast", ["tools/watch"]),
+        ('[filter "a.b"]\nclean = python3 tools/clean.py %f', ["tools/clean.py"]),
+        ('[alias]\nx = "!sh tools/clean.py"', ["tools/clean.py"]),
+        ("[diff \"x\"]\ntextconv = 'tools/watch'", ["tools/watch"]),
+        ('[remote "origin"]\nurl = tools/watch\nfetch = +refs/heads/*:refs/remotes/origin/*', []),
+        ("no settings", []),
+        ("[core", []),
+        ("", []),
+    ],
+)
+def test_what_the_settings_name_in_the_work_tree_is_found_as_git_reads_them(
+    tmp_path: Path, text: str, named: list[str]
+) -> None:
+    make(tmp_path, "my/x", "other/x", "dev/config", "tools/watch", "tools/clean.py")
+    (tmp_path / "dev/more").write_text("[include]\npath = config\n")
+    (tmp_path / "dev/loop").write_text("[include]\npath = loop\n")
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".git/config").write_text(text)
+    found = find_named_files(tmp_path / ".git", tmp_path)
+    assert [str(path.relative_to(tmp_path)) for path in found] == named
 
 
 @pytest.mark.parametrize(

@@ -243,6 +243,9 @@ def test_a_wrong_name_brings_the_nearest_ones(asked: str, message: str) -> None:
         ("openai/gpt-6.1-terra", "gpt-6.1-sol"),
         ("anthropic/claude-fable-5-2", "claude-fable-5-1"),
         ("anthropic/claude-mythos-5-2", "claude-mythos-5-1"),
+        ("anthropic/claude-3-5-haiku-20241022", "claude-haiku-4-5"),
+        ("anthropic/claude-sonnet-6", "claude-sonnet-5-5"),
+        ("openai/o5-mini", "o4-mini"),
         ("mistral/devstral-9", "devstral-latest"),
         ("deepseek/deepseek-v5-pro", "deepseek-v4-pro"),
         ("xai/grok-9", None),
@@ -317,7 +320,7 @@ def test_a_retired_default_is_replaced_and_said(settings: dict[str, Any], expect
     made = catalog(**settings)
     assert made.choose_default() == expected
     assert made.describe_retired_default() == (
-        "openai/gpt-5.1-codex was retired on 2026-07-23; openai/gpt-5.6 is used instead (setting model, or /models)"
+        "openai/gpt-5.1-codex was retired on 2026-07-23; openai/gpt-5.6 is the default instead (setting model, or /models)"
     )
 
 

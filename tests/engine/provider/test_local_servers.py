@@ -4,7 +4,7 @@ import pytest
 
 from opencode_tui.engine.provider.local_servers import LocalServers, ollama_address
 from tests.support.provider.json_server import JsonServer, Route, always, serve_json
-from tests.support.provider.local_fakes import LLAMACPP, LMSTUDIO, OLLAMA, VLLM
+from tests.support.provider.local_fakes import LLAMACPP, LMSTUDIO, OLD_LMSTUDIO, OLLAMA, ROUTER, VLLM
 
 
 async def contexts(server: JsonServer, name: str) -> dict[str, int]:
@@ -16,9 +16,11 @@ async def contexts(server: JsonServer, name: str) -> dict[str, int]:
 @pytest.mark.parametrize(
     ("name", "routes", "expected"),
     [
-        ("ollama", OLLAMA, {"qwen3:8b": 32768, "llava:7b": 8192, "gemma3:4b": 4096}),
+        ("ollama", OLLAMA, {"qwen3:8b": 32768, "llava:7b": 8192, "gemma3:4b": 0, "glm:cloud": 202752}),
         ("lmstudio", LMSTUDIO, {"qwen": 20000, "see": 32768}),
+        ("lmstudio", OLD_LMSTUDIO, {"qwen": 20000, "see": 32768}),
         ("llamacpp", LLAMACPP, {"tiny.gguf": 16384}),
+        ("llamacpp", ROUTER, {"org/see:Q4": 24576, "other": 0}),
         ("vllm", VLLM, {"org/m": 65536}),
     ],
 )
@@ -41,21 +43,41 @@ async def test_another_server_on_the_port_is_none(name: str, routes: dict[str, R
 async def test_ollamas_default_context_is_that_of_its_variable() -> None:
     with serve_json(OLLAMA) as server:
         servers = LocalServers({"OLLAMA_CONTEXT_LENGTH": "65536"}, ports={"ollama": server.port})
-        await servers.look_once("ollama")
-        await servers.look_once("ollama")
+        await servers.look_for("ollama", "qwen3:8b")
     found = servers.find("ollama")
     assert found is not None and found.models["gemma3:4b"].context == 65536
-    assert server.asked.count("GET /api/tags") == 1
+
+
+@pytest.mark.parametrize("name", ["gemma3:4b", "qwen3:8b", "unknown"])
+async def test_a_server_is_asked_again_until_it_has_loaded_the_model(name: str) -> None:
+    routes = dict(OLLAMA)
+    with serve_json(routes) as server:
+        servers = LocalServers({}, ports={"ollama": server.port})
+        for _ in range(2):
+            await servers.look_for("ollama", name)
+        assert server.asked.count("GET /api/tags") == (2 if name == "gemma3:4b" else 1)
+        routes["GET /api/ps"] = always({"models": [{"name": "gemma3:4b", "context_length": 4096}]})
+        await servers.refresh()
+        routes["GET /api/ps"] = always({"models": []})  # after minutes without a request
+        [found] = await servers.refresh()
+    assert {one.id: (one.context, one.is_certain) for one in found.models.values()} == {
+        "qwen3:8b": (32768, True),
+        "llava:7b": (8192, True),
+        "gemma3:4b": (4096, True),
+        "glm:cloud": (202752, True),
+    }
 
 
 async def test_a_small_context_is_said_with_how_to_raise_it() -> None:
     with serve_json(OLLAMA) as server:
         servers = LocalServers({}, ports={"ollama": server.port})
         [found] = await servers.refresh()
-    assert found.words == "Ollama is running: 3 models"
+    assert found.words == "Ollama is running: 4 models"
     assert servers.advice("ollama", "qwen3:8b") == ""
     advice = servers.advice("ollama", "gemma3:4b")
-    assert "4096 tokens" in advice and "OLLAMA_CONTEXT_LENGTH=32768" in advice
+    assert "gemma3:4b a context of 4,096 tokens on a machine with less than 24 GiB" in advice
+    assert "OLLAMA_CONTEXT_LENGTH=64000" in advice
+    assert "gives llava:7b a context of 8192 tokens" in servers.advice("ollama", "llava:7b")
 
 
 @pytest.mark.parametrize(

@@ -45,7 +45,7 @@ def world(request: pytest.FixtureRequest, paths: Paths, environ: dict[str, str])
 
 @pytest.fixture
 def around(paths: Paths) -> Surroundings:
-    return Surroundings(paths.home, (paths.data, paths.config, paths.state, paths.cache))
+    return Surroundings(paths.home, (paths.data, paths.config, paths.state, paths.cache), paths.home / "project")
 
 
 def content(home: Path) -> dict[str, str]:

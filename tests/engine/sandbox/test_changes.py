@@ -9,6 +9,7 @@ import pytest
 from opencode_tui.engine.permission.protected import is_protected
 from opencode_tui.engine.sandbox import changes
 from opencode_tui.engine.sandbox.changes import ProjectFiles, compare, undo
+from tests.engine.permission.test_protected import PROTECTED
 from tests.support.world.repo import Repo, make_repo
 
 
@@ -59,6 +60,7 @@ def test_a_folder_that_holds_a_virtual_environment_is_no_secret(repo: Repo) -> N
             ".config/fish/a",
         ),
         *("Library/LaunchAgents/x", "GIT~1/config", ".cursor/mcp.json", ".vscode/tasks.json", "a/.aider.conf.yml"),
+        *(name for name in PROTECTED if ".git" not in name.split("/")),
     ],
 )
 def test_protected_names_of_all_kinds_are_found(repo: Repo, name: str) -> None:
@@ -75,6 +77,34 @@ def test_secret_names_of_all_kinds_are_found(repo: Repo, name: str) -> None:
     files = ProjectFiles(repo.path)
     files.refresh()
     assert repo.path / name in files.secret()
+
+
+@pytest.mark.parametrize("given", [("HEAD", "objects/x", "refs/x"), ("HEAD", "commondir")])
+def test_what_is_in_a_folder_that_looks_like_a_repository_counts(repo: Repo, given: tuple[str, ...]) -> None:
+    repo.write("src/deep/.envrc", "x")
+    for name in given:
+        repo.write(f"src/{name}", "x")
+        repo.write(f"src/deep/{name}", "x")
+    files = ProjectFiles(repo.path)
+    files.refresh()
+    assert named(files.secret(), repo.path) == ["src/deep/.env"]
+    assert repo.path / "src/deep/.envrc" in files.protected()
+
+
+def test_very_many_folders_do_not_hide_what_was_found_before(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = ProjectFiles(repo.path)
+    files.refresh()
+    assert files.is_complete
+    monkeypatch.setattr(changes, "FOLDER_LIMIT", 2)
+    for number in range(5):
+        (repo.path / f"a/{number}").mkdir(parents=True)
+    files.refresh()
+    assert not files.is_complete
+    assert named(files.secret(), repo.path) == ["src/deep/.env"]
+    assert repo.path / ".envrc" in files.protected()
+    (repo.path / "src/deep/.env").unlink()
+    files.refresh()
+    assert files.secret() == ()
 
 
 def test_a_search_with_a_limit_lists_new_folders_and_compares_known_ones_later(repo: Repo) -> None:

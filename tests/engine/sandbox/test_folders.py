@@ -21,7 +21,7 @@ def home(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def around(home: Path) -> Surroundings:
-    return Surroundings(home, (home / ".local/share/opencode-tui", home / ".cache/opencode-tui"))
+    return Surroundings(home, (home / ".local/share/opencode-tui", home / ".cache/opencode-tui"), home / "project")
 
 
 def folder(path: Path, *programs: str) -> Path:
@@ -40,7 +40,7 @@ def python(prefix: Path) -> Path:
 def find(around: Surroundings, *entries: Path) -> list[str]:
     """Return the folders below the home that a PATH makes readable."""
     environ = {"PATH": os.pathsep.join(map(str, entries))}
-    found = toolchain_folders(environ, around, around.home / "project")
+    found = toolchain_folders(environ, around)
     return sorted(str(path.relative_to(around.home)) for path in found if path.is_relative_to(around.home))
 
 

@@ -33,6 +33,8 @@ class World:
     project: Path
     settings: dict[str, Any] = field(default_factory=dict[str, Any])
     changed: list[Change] = field(default_factory=list[Change])
+    messages: list[str] = field(default_factory=list[str])
+    readable: list[Path] = field(default_factory=list[Path])
 
     @property
     def home(self) -> Path:
@@ -45,6 +47,7 @@ class World:
             paths=self.paths,
             environ=self.environ,
             secrets=Secrets(self.environ),
+            readable=self.readable,
         )
 
     async def run(
@@ -57,6 +60,7 @@ class World:
             ["bash", "-c", text], session_id=session, folder=self.project, environ=given, read_only=read_only
         )
         assert confined is not None, await sandbox.status()
+        self.messages += confined.messages
         pieces: list[bytes] = []
         cancel, end = os.pipe()
         try:
@@ -172,6 +176,35 @@ async def test_what_is_hidden_in_the_project_is_held_where_nothing_writes_there(
         is_held = name != "none" and (read_only or world.tier == "bubblewrap")
         output = await world.run("cat keys/deep/a.pem link/deep/a.pem; cat a.txt; ls", read_only=read_only)
         assert ("CANARY" in output, "a\n" in output, "keys\n" in output) == (not is_held, True, True)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "mv back node_modules",
+        "mkdir venv && mv back venv",
+        "mkdir -p .venv/x && mv back/end .venv/x",
+        "mv back/end node_modules",
+        "mkdir back/objects back/refs && echo x > back/HEAD",
+        "echo x > back/HEAD; echo . > back/commondir",
+    ],
+)
+async def test_a_folder_with_secrets_is_not_left_out_after_a_change(world: World, command: str) -> None:
+    if world.tier != "bubblewrap":
+        pytest.skip("this tier hides nothing in the project")
+    (world.project / "back/end/keys").mkdir(parents=True)
+    (world.project / "back/end/.env").write_text("CANARY")
+    (world.project / "back/end/keys/a.pem").write_text("CANARY")
+    world.settings["hidden"] = ["back/*/keys"]
+    await world.run(command)
+    assert "denied" in (output := await world.run("find . -name .env -o -name a.pem | xargs cat; cat back/end/.env"))
+    assert "CANARY" not in output
+
+
+@pytest.mark.parametrize("target", ["/usr", "/usr/bin/env", "/", "/etc", "..", "../..", "../../.."])
+async def test_a_link_with_the_name_of_secrets_hides_nothing_that_commands_need(world: World, target: str) -> None:
+    (world.project / ".env").symlink_to(target)
+    assert await world.run("env true && cat a.txt") == "a\n"
 
 
 async def test_what_is_hidden_outside_the_project_is_held(world: World) -> None:

@@ -14,6 +14,8 @@ from opencode_tui.schema.model import MODEL_TITLE, ModelRef
 from opencode_tui.schema.session.message import AssistantMessage
 from opencode_tui.schema.session.part import RetryPart
 from opencode_tui.text.retry import past_reason
+from tests.support.provider.json_server import always, serve_json
+from tests.support.provider.local_fakes import OLLAMA
 from tests.support.provider.model_script import Answer, failure
 from tests.support.provider.model_server import ModelServer
 from tests.support.world.engine import World, opened
@@ -23,6 +25,12 @@ PLAIN = ModelRef(provider_id="fake", model_id="plain")
 OLD = ModelRef(provider_id="fake", model_id="older")
 NEW = ModelRef(provider_id="fake", model_id="fake-model")
 MODELS = {"fake": {"text-only": {"attachment": False}, "plain": {}}}
+
+COMPLETE = {
+    "object": "chat.completion",
+    "choices": [{"index": 0, "message": {"role": "assistant", "content": "Hello."}, "finish_reason": "stop"}],
+    "usage": {"prompt_tokens": 9, "completion_tokens": 2, "total_tokens": 11},
+}
 
 
 def picture(name: str) -> FileInput:
@@ -147,3 +155,25 @@ async def test_an_unlisted_name_runs_and_what_is_assumed_is_said_once(environ: d
                 "groq/openai/gpt-oss-400b is not listed: the limits of openai/gpt-oss-120b are assumed, its price is unknown; "
                 "provider.groq.models.openai/gpt-oss-400b sets limit and cost"
             ]
+
+
+async def test_a_small_context_of_a_server_on_this_machine_is_said_once_and_known_when_it_has_loaded_the_model(
+    environ: dict[str, str], tmp_path: Path
+) -> None:
+    routes = {**OLLAMA, "POST /v1/chat/completions": always(COMPLETE)}
+    del environ["OPENCODE_DISABLE_LOCAL_MODELS"]
+    others = ["lmstudio", "llamacpp", "vllm"]
+    with serve_json(routes) as server:
+        environ["OLLAMA_HOST"] = f"127.0.0.1:{server.port}"
+        async with opened(environ, tmp_path, settings={"disabled_providers": others}) as world:
+            lines = Lines(world)
+            model = ModelRef(provider_id="ollama", model_id="gemma3:4b")
+            session = await world.prompt("hi", model=model)
+            assert await world.answer(session) == "Hello."
+            [line] = lines.read()
+            assert "4,096 tokens on a machine with less than 24 GiB" in line and "OLLAMA_CONTEXT_LENGTH=64000" in line
+            routes["GET /api/ps"] = always({"models": [{"name": "gemma3:4b", "context_length": 65536}]})
+            await world.prompt("go on", session=session, model=model)
+            assert lines.read() == []
+            listed = {one.model_id: one.limit.context for one in await world.client.catalog.models()}
+            assert listed["gemma3:4b"] == 65536

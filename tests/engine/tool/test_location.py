@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from opencode_tui.engine.tool.location import locate
+from opencode_tui.schema.error import ToolError
 from tests.support.world.tools import Workbench
 
 
@@ -27,6 +28,39 @@ async def test_only_paths_below_the_project_are_inside(tmp_path: Path, written: 
     (folder / "src").mkdir(parents=True)
     place = await locate(written, Workbench(folder).context)
     assert place.is_inside is inside
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "away",
+        "away/new/file",
+        "away/" + "x" * 300,
+        "away/" + "y/" * 3_000,
+        "away/src/../../x",
+        "circle/file",
+        "circle",
+        "src/gone/file",
+        "long/file",
+        "a/../away/file",
+        "file/../away/x",
+    ],
+)
+async def test_what_cannot_be_resolved_is_never_inside(tmp_path: Path, written: str) -> None:
+    """CVE-2026-50549: a path that fails to resolve is not compared as it is written."""
+    folder = tmp_path / "project"
+    (folder / "src").mkdir(parents=True)
+    (folder / "file").write_text("x")
+    (tmp_path / "outside").mkdir()
+    (folder / "away").symlink_to(tmp_path / "outside")
+    (folder / "circle").symlink_to("circle")
+    (folder / "src/gone").symlink_to(tmp_path / "gone")
+    (folder / "long").symlink_to(tmp_path / ("z" * 255) / ("z" * 255))
+    try:
+        is_inside = (await locate(written, Workbench(folder).context)).is_inside
+    except ToolError:
+        is_inside = False
+    assert not is_inside
 
 
 @pytest.mark.parametrize(("worktree", "inside"), [("..", True), ("/", False), (".", False)])

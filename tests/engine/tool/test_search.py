@@ -201,6 +201,65 @@ async def test_links_to_the_outside_are_not_followed(bench: Workbench, search: F
     assert result.metadata["matches"] == 0
 
 
+HITS_IN_ODD_FILES = {
+    "last line without an end": (b"one\nneedle", 2),
+    "carriage returns": (b"one\r\nneedle\r\n", 2),
+    "a mark of UTF-8": (b"\xef\xbb\xbfneedle\n", 1),
+    "Latin-1": (b"one\nneedle \xe9t\xe9\n", 2),
+    "a null byte far behind": (b"needle\n" + b"x" * 200_000 + b"\0", 1),
+    "a long line of ASCII": (b"needle" + b"x" * 3_000, 1),
+    "a long line of three-byte characters": (b"needle" + "\N{CJK UNIFIED IDEOGRAPH-4E00}".encode() * 1_500, 1),
+    "a long line of bytes that are no text": (b"needle" + b"\xff" * 3_000, 1),
+    "a line after one of three megabytes": (b"x" * 3_000_000 + b"\nneedle\n", 2),
+    "line 100,000": (b"x\n" * 99_999 + b"needle\n", 100_000),
+    "spaces at the end": (b"needle  \t\n", 1),
+    "other line ends of Unicode": ("a\u2028needle\x0bb\x85\n".encode(), 1),
+}
+
+
+@pytest.mark.parametrize("name", HITS_IN_ODD_FILES)
+async def test_a_line_of_any_file_is_found(bench: Workbench, search: FileSearch, name: str) -> None:
+    content, line = HITS_IN_ODD_FILES[name]
+    (bench.folder / "a").write_bytes(content)
+    found = (await search.lines(bench.folder, "needle", include=None, is_file=False)).found
+    assert [(match.path, match.line) for match in found] == [("a", line)]
+
+
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+async def test_a_line_of_utf_16_is_found(bench: Workbench, encoding: str) -> None:
+    (bench.folder / "a").write_bytes(
+        ("\ufeff" + "one \N{EURO SIGN}\r\nneedle \N{EURO SIGN}\r\n" * 90_000).encode(encoding)
+    )
+    search = FileSearch.installed(Path.cwd(), os.environ)
+    found = (await search.lines(bench.folder / "a", "needle", include=None, is_file=True)).found
+    assert [match.line for match in found] == [2 * number for number in range(1, 2_001)]
+
+
+async def test_a_line_that_only_a_link_leads_to_is_left_out(bench: Workbench, tmp_path: Path) -> None:
+    """The program stands for ripgrep at the moment when a folder on its way became a link."""
+    fill(tmp_path / "outside", a="needle of the outside\n")
+    fill(bench.folder, here="needle\n", changed="another needle\n")
+    (bench.folder / "away").symlink_to(tmp_path / "outside")
+    (bench.folder / "link").symlink_to(tmp_path / "outside/a")
+    program = tmp_path / "rg"
+    printed = "".join(
+        f"./{path}\\0001:{text}\\n"
+        for path, text in (
+            ("here", "needle"),
+            ("away/a", "needle of the outside"),
+            ("link", "needle of the outside"),
+            ("changed", "needle of the outside"),
+            ("gone", "needle of the outside"),
+            ("../outside/a", "needle of the outside"),
+        )
+    )
+    program.write_text(f"#!/bin/sh\nprintf '{printed}'\n")
+    program.chmod(program.stat().st_mode | stat.S_IXUSR)
+    result = await bench.call(GrepTool(search=FileSearch(ripgrep=str(program))), pattern="needle")
+    assert result.metadata["matches"] == 1
+    assert "outside" not in result.output
+
+
 async def test_missing_ripgrep_is_said(bench: Workbench) -> None:
     fill(bench.folder, a="needle")
     search = FileSearch(ripgrep=None)

@@ -79,12 +79,12 @@ class Bench:
         while tasks := [*self.servers._tasks, *(task for one in self.servers.running() for task in one._tasks)]:
             await asyncio.wait(tasks)
 
-    async def edit(self, name: str, text: str, *, limit_s: float = 60) -> EditReport:
+    async def edit(self, name: str, text: str, *, limit_s: float = 60, session_id: str = "ses_1") -> EditReport:
         """Change a file; a loaded machine may take long."""
         path = self.folder / name
         before = path.read_text() if path.exists() else None
         path.write_text(text)
-        return await self.servers.after_edit([FileChange(path, before, text)], limit_s=limit_s)
+        return await self.servers.after_edit([FileChange(path, before, text)], session_id, limit_s=limit_s)
 
     def messages(self, method: str) -> int:
         """Return how many messages of a method the servers got."""

@@ -13,6 +13,7 @@ It prints one line of JSON with both addresses, and ends with its standard input
 - `anonymous`: only calls of tools demand a sign-in. `metadata` (true): without, the old addresses at the root count.
 - `elsewhere`: the MCP endpoint redirects (308) to the authorization server's origin.
 - `is_open` (false): no sign-in is demanded. A call of the tool `ask` asks the user `text`, on the stream of its answer.
+- `refuses_scope` (""): where the scope is refused: register, authorize or token.
 - `refuses` (false): the user refuses. `odd_token`: the token endpoint answers 200 with something else that contains a secret.
 
 `GET /seen` of either returns all requests: `{server, method, path, headers, form}`; `GET /expire` makes all access
@@ -35,7 +36,7 @@ from tests.support.mcp import server as small_server
 OPTIONS: dict[str, Any] = {
     "registers": True, "client": None, "secret": None, "lifetime": 3600, "rotates": True, "refresh_status": 0, "slow_s": 0,
     "scope": "basic", "wants_more": False, "anonymous": False, "metadata": True, "elsewhere": False, "refuses": False,
-    "odd_token": False, "is_open": False, "refresh_answer": None,
+    "odd_token": False, "refuses_scope": "", "is_open": False, "refresh_answer": None,
 }  # fmt: skip
 
 
@@ -203,6 +204,9 @@ class Handler(BaseHTTPRequestHandler):
                     **registration,
                 }
                 return self.answer(200, metadata)
+            case "/register" if options["refuses_scope"] == "register":
+                about = "scope must only contain supported values"
+                return self.answer(400, {"error": "invalid_client_metadata", "error_description": about})
             case "/register" if options["registers"]:
                 name = f"client-{len(state.clients) + 1}"
                 secret = f"secret-{secrets.token_hex(8)}" if options["secret"] else None
@@ -223,6 +227,8 @@ class Handler(BaseHTTPRequestHandler):
         back = {"state": query["state"]}
         if self.state.options["refuses"]:
             back |= {"error": "access_denied", "error_description": "not <b>today</b>"}
+        elif self.state.options["refuses_scope"] == "authorize":
+            back |= {"error": "invalid_scope"}
         else:
             code = f"code-{secrets.token_hex(8)}"
             self.state.codes[code] = query
@@ -233,6 +239,8 @@ class Handler(BaseHTTPRequestHandler):
         state, options = self.state, self.state.options
         if not self.is_client(form):
             return self.answer(401, {"error": "invalid_client"})
+        if options["refuses_scope"] == "token":
+            return self.answer(400, {"error": "invalid_scope"})
         if form["grant_type"] == "refresh_token":
             time.sleep(options["slow_s"])
             if options["refresh_answer"]:

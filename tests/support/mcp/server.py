@@ -5,7 +5,9 @@ is), `START_S` delays the start, with `CRASH_AT_START` it exits with that code, 
 a file: while it exists there is a tool `late`; a call of `touch_list` announces changed lists. `LOG` names a file that gets a line
 for each message.
 
-The tools are in `tools`; `die` exits in the call, `slow` reports progress, `ask` asks the user.
+The tools are in `tools`; `die` exits in the call, `slow` reports progress, `ask` asks the user. With `DEFAULTS` there is a tool
+`defaults` with this schema. With `WAIT` there is a tool `wait`, which waits for a file, around which it makes `PATH.begun`
+and `PATH.made`; what the file holds decides about the result.
 """
 
 import base64
@@ -48,6 +50,10 @@ def tools() -> list[dict[str, Any]]:
         tool(f"tool_{n}", f"Does the work of number {n}. " * 4, value=text)
         for n in range(int(os.environ.get("TOOLS", "0")))
     ]
+    if schema := os.environ.get("DEFAULTS"):
+        found.append({"name": "defaults", "description": "Has defaults.", "inputSchema": json.loads(schema)})
+    if os.environ.get("WAIT"):
+        found.append(tool("wait", "Waits for a file.", path=text))
     if os.path.exists(os.environ.get("CHANGE", "")):
         found.append(tool("late", "Came later."))
     return found
@@ -94,6 +100,28 @@ def call(name: str, given: dict[str, Any], token: Any) -> dict[str, Any]:
                     }
                     send({"method": "notifications/progress", "params": progress})
             return text_result("done")
+        case "wait":
+            path = given["path"]
+            Path(f"{path}.begun").touch()
+            if token is not None:
+                send(
+                    {
+                        "method": "notifications/progress",
+                        "params": {"progressToken": token, "progress": 1, "message": "waiting"},
+                    }
+                )
+            while not os.path.exists(path):
+                time.sleep(0.01)
+            Path(f"{path}.made").touch()
+            match Path(path).read_text():
+                case "fail":
+                    return text_result("it came too late", isError=True)
+                case "picture":
+                    return {"content": [{"type": "image", "data": PIXEL, "mimeType": "image/png"}]}
+                case "ask":
+                    return call("ask", {}, None)
+                case text:
+                    return text_result(f"it came: {text}")
         case "ask":
             properties = {
                 "name": {"type": "string", "title": "Name", "default": "Ada"},

@@ -13,8 +13,9 @@ from typing import Any, Self, cast
 
 from opencode_tui.client.client import Client
 from opencode_tui.schema.api.background import BackgroundCommand
-from opencode_tui.schema.api.catalog import AgentSummary, CommandSummary, Notices, ProviderSummary, SandboxState
+from opencode_tui.schema.api.catalog import AgentSummary, ProviderSummary, SandboxState
 from opencode_tui.schema.api.context import ContextView
+from opencode_tui.schema.api.folder import CommandSummary, Notices
 from opencode_tui.schema.api.importing import ImportStore
 from opencode_tui.schema.api.language import LanguageServerState, Symbol
 from opencode_tui.schema.api.mcp import McpServerStatus, McpTool

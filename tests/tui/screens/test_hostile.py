@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from opencode_tui.schema.api.catalog import CommandSummary, Notices
 from opencode_tui.schema.api.context import ContextItem, ContextView
+from opencode_tui.schema.api.folder import CommandSummary, Notices
 from opencode_tui.schema.api.question import Question, QuestionOption, QuestionRequest
 from opencode_tui.schema.model import ModelRef
 from opencode_tui.schema.permission import PermissionReport, PermissionRequest, Verdict

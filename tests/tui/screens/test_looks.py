@@ -10,8 +10,9 @@ import pytest
 from textual import events
 from textual.pilot import Pilot
 
-from opencode_tui.schema.api.catalog import CommandSummary, Notices, SandboxState
+from opencode_tui.schema.api.catalog import SandboxState
 from opencode_tui.schema.api.context import ContextItem, ContextView
+from opencode_tui.schema.api.folder import CommandSummary, Notices
 from opencode_tui.schema.api.question import Question, QuestionOption, QuestionRequest
 from opencode_tui.schema.model import Cost, ModelRef
 from opencode_tui.schema.permission import PermissionReport, PermissionRequest, Rule, ToolCallRef, Verdict

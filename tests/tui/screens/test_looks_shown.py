@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from opencode_tui.schema.api.catalog import Notices
+from opencode_tui.schema.api.folder import Notices
 from opencode_tui.schema.api.trust import TrustItem, TrustReport
 from opencode_tui.schema.session.diff import FileDiff
 from opencode_tui.tui.prompt.draft import Attachment

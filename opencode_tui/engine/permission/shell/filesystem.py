@@ -47,6 +47,10 @@ class ShellFileSystem:
         except (OSError, ValueError):
             return False
 
+    def exists(self, path: str) -> bool:
+        """Return whether there is anything at a path, a link too."""
+        return os.path.lexists(path)
+
     def names(self, folder: str) -> list[str]:
         """Return the names in a folder, at most `ENTRY_LIMIT`; empty if it cannot be read."""
         found: list[str] = []
@@ -89,6 +93,10 @@ class VirtualFileSystem(ShellFileSystem):
     def is_folder(self, path: str) -> bool:
         """Return whether the path is a folder of the list."""
         return path in self._folders
+
+    def exists(self, path: str) -> bool:
+        """Return whether the path is in the list."""
+        return path in self._folders or path in self._files or path in self._links
 
     def names(self, folder: str) -> list[str]:
         """Return the names in a folder."""
@@ -143,7 +151,7 @@ def is_available_inside(path: str, *, writes: bool, filesystem: ShellFileSystem)
     """
     if path == "/tmp" or path.startswith("/tmp/"):
         first = path.split("/")[2:3]
-        return not first or first[0] not in filesystem.names("/tmp")
+        return not first or not filesystem.exists(f"/tmp/{first[0]}")
     return not writes and any(is_inside(path, folder) for folder in _SYSTEM_FOLDERS)
 
 

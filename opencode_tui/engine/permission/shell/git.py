@@ -126,13 +126,15 @@ def _enter(call: Call, folder: Word) -> Call:
 
 
 def _is_in_other_repository(call: Call) -> bool:
-    """Return whether the folder may belong to a repository inside the project, whose settings run programs."""
+    """Return whether the folder may belong to a repository inside the project, whose settings run programs.
+
+    A folder with `HEAD` may be one: the rest of it can be elsewhere.
+    """
     findings = call.runner.findings
     for folder in call.state.folders or ():
         path = findings.real(folder)
         while path.startswith(findings.root) and len(path) > len(findings.root):
-            found = findings.filesystem.names(path)
-            if ".git" in found or {"HEAD", "objects"} <= set(found):
+            if any(findings.filesystem.exists(f"{path}/{name}") for name in (".git", "HEAD")):
                 return True
             path = path.rpartition("/")[0]
     return False

@@ -259,7 +259,7 @@ class Accounts:
             answer = ask(self.service.token, form=form)
         except NotSentError as error:
             self._store(account)
-            raise plain.unreachable(CHATGPT, f"cannot reach {plain.host(self.service.token)} ({error})") from None
+            raise error.as_failure() from None
         except AnswerLostError:
             raise sign_in_again(_UNKNOWN) from None
         renewed = account.with_tokens(answer.body or {}, time.time()) if answer.status == 200 else None

@@ -10,9 +10,10 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct, field
 
-from opencode_tui import __version__
+from opencode_tui import __version__, network
 from opencode_tui.config.auth import CHATGPT
-from opencode_tui.schema.error import AuthError, Failure, with_remedy
+from opencode_tui.engine.provider.error import plain
+from opencode_tui.schema.error import AuthError, ConfigError, Failure, ProviderError, with_remedy
 from opencode_tui.schema.json_text import load_json
 from opencode_tui.schema.record import JsonObject
 
@@ -85,7 +86,19 @@ def find_service(environ: Mapping[str, str]) -> Service:
 
 
 class NotSentError(Exception):
-    """No connection was made: the server has not got the request."""
+    """No connection was made: the server has not got the request. The text names the variables in force."""
+
+    def __init__(self, url: str, reason: str, *, is_setting: bool = False) -> None:
+        super().__init__(network.explain(reason, url))
+        self._url = url
+        self._reason = reason
+        self._is_setting = is_setting
+
+    def as_failure(self) -> ProviderError:
+        """Return the error of a model call."""
+        if self._is_setting:
+            return plain.wrong_network(CHATGPT, self._reason)
+        return plain.no_connection(CHATGPT, self._url, self._reason, proxy=None)
 
 
 class AnswerLostError(Exception):
@@ -114,10 +127,9 @@ def ask(url: str, *, form: Mapping[str, str] | None = None, token: str | None = 
     headers = {"accept": "application/json", "user-agent": f"{AGENT_NAME}/{__version__}"}
     if token is not None:
         headers["authorization"] = f"Bearer {token}"
-    is_local = url.startswith("http://")  # the service of the tests: no proxy, no certificates
     try:
         with (
-            httpx.Client(verify=not is_local, trust_env=not is_local, timeout=_TIMEOUT_S) as client,
+            httpx.Client(timeout=_TIMEOUT_S, follow_redirects=False, **network.client_options(url)) as client,
             client.stream("GET" if form is None else "POST", url, data=form, headers=headers) as response,
         ):
             raw = b""
@@ -127,7 +139,9 @@ def ask(url: str, *, form: Mapping[str, str] | None = None, token: str | None = 
                     return Answer(response.status_code, None, dict(response.headers))
             return Answer(response.status_code, _parse(raw), dict(response.headers))
     except (httpx.ConnectError, httpx.ConnectTimeout, httpx.ProxyError, httpx.UnsupportedProtocol) as error:
-        raise NotSentError(str(error) or type(error).__name__) from None
+        raise NotSentError(url, str(error) or type(error).__name__) from None
+    except ConfigError as error:  # a variable with a proxy or certificates that cannot be used
+        raise NotSentError(url, str(error), is_setting=True) from None
     except httpx.HTTPError as error:
         raise AnswerLostError(type(error).__name__) from None
 

@@ -1,6 +1,20 @@
-"""The sentence that the user reads of a failed request: the provider's own reason, then a remedy that works with this program."""
+"""The sentence that the user reads of a failed request: the provider's own reason, then a remedy that works with this program.
+
+An answer that is whole but no answer has one too: the model refused, or ended without a text or a call.
+"""
+
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
+
+from opencode_tui.schema.error import with_remedy
+from opencode_tui.schema.session.stored_error import EMPTY, REFUSED, ApiData, StoredApiError
+
+if TYPE_CHECKING:
+    from opencode_tui.engine.provider.llm import FinishStep
+    from opencode_tui.schema.session.message import AssistantMessage
+
+_MAX_DETAIL = 600
 
 
 class Advice(Struct, frozen=True):
@@ -159,3 +173,17 @@ def sentence(cause: str, provider_id: str, detail: str, *, status: int = 0) -> s
     lead = ADVICE[cause].lead
     separator = " " if lead.startswith("rejected") else ": "
     return f"{provider_id}{separator}{lead}{detail}{f' (HTTP {status})' if status else ''}"
+
+
+def describe_end(info: "AssistantMessage", finish: "FinishStep | None") -> StoredApiError:
+    """Return what is said of an answer: it was refused, with the provider's reason, or it is empty."""
+    is_refused = info.finish == "content-filter"
+    cause = "refused" if is_refused else "empty"
+    said = " ".join(finish.said.split())[:_MAX_DETAIL] if finish is not None else ""
+    detail = phrase_for(cause, "")
+    text = sentence(cause, info.provider_id, f"{detail}: {said}" if said else detail)
+    remedy = remedy_for(cause, info.provider_id)
+    if finish is not None and finish.model:
+        remedy = f"switch to {info.provider_id}/{finish.model}, which the provider recommends for it (/models, or -m), or {remedy}"
+    code = REFUSED if is_refused else EMPTY
+    return StoredApiError(data=ApiData(message=with_remedy(text, remedy), metadata={"code": code}))

@@ -208,7 +208,7 @@ async def _fetch(address: str) -> str | None:
     from opencode_tui import network
 
     try:
-        options = await asyncio.to_thread(lambda: network.client_options(network.find_route(address)))
+        options = await asyncio.to_thread(network.client_options, address, is_redirected=True)
         async with (
             asyncio.timeout(TIMEOUT_S),
             httpx.AsyncClient(follow_redirects=True, **options) as client,

@@ -3,7 +3,7 @@
 Source: reference, section 23.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from msgspec import Struct, field
 
@@ -39,6 +39,10 @@ class Target(Struct, frozen=True):
     model: ModelRef
 
 
+async def _nothing_unread(_session_id: str) -> Sequence[str]:
+    return ()
+
+
 class UserMessages(Struct, frozen=True):
     """Creates user messages."""
 
@@ -49,8 +53,8 @@ class UserMessages(Struct, frozen=True):
     identifier: Identifier
     clock: Clock
     hooks: Hooks
-    messages: Callable[[str], Sequence[str]] = lambda _session: ()
-    """Returns, once, what the model does not know yet: which background commands of a session have ended."""
+    unread: Callable[[str], Awaitable[Sequence[str]]] = _nothing_unread
+    """Returns, once, texts about what the model of a session does not know yet."""
     say: Callable[[str], None] = lambda _line: None
     """Shows the user a line about the model."""
     said: set[str] = field(default_factory=set[str])
@@ -75,10 +79,11 @@ class UserMessages(Struct, frozen=True):
         agent = self._agent(prompt.agent)
         self._check_named(prompt)
         model = prompt.model or agent.model or (last.model if last else None) or self.catalog.default_model()
-        await self.catalog.look_at_local(model.provider_id)
+        await self.catalog.look_at_local(model)
         if last is not None and not self.catalog.can_ask(model):
             model = await self._instead_of(session_id, model, last)
         self._describe_unlisted(self.catalog.resolve(model))
+        self._say_once(self.catalog.describe_small_context(model))
         return Target(agent, model)
 
     async def _instead_of(self, session_id: str, model: ModelRef, last: UserMessage) -> ModelRef:
@@ -96,12 +101,16 @@ class UserMessages(Struct, frozen=True):
     def _describe_unlisted(self, model: Model) -> None:
         """Say once what is assumed of a model that no list has."""
         name = str(model.ref)
-        if model.unlisted is None or name in self.said:
+        if model.unlisted is None:
             return
-        self.said.add(name)
         limits = f"the limits of {model.unlisted} are assumed" if model.unlisted else "its context size is unknown"
         setting = f"provider.{model.provider_id}.models.{model.model_id}"
-        self.say(f"{name} is not listed: {limits}, its price is unknown; {setting} sets limit and cost")
+        self._say_once(f"{name} is not listed: {limits}, its price is unknown; {setting} sets limit and cost")
+
+    def _say_once(self, line: str) -> None:
+        if line and line not in self.said:
+            self.said.add(line)
+            self.say(line)
 
     async def create(
         self, session_id: str, prompt: PromptInput, target: Target, *, is_waiting: bool = False
@@ -120,8 +129,7 @@ class UserMessages(Struct, frozen=True):
             delivery="queue" if is_waiting else None,
         )
         parts = await self._parts(message, prompt.parts, target.agent)
-        if lines := self.messages(session_id):
-            parts.append(self._part(message, TextInput(text=as_reminder("\n".join(lines)), synthetic=True)))
+        parts += [self._part(message, TextInput(text=text, synthetic=True)) for text in await self.unread(session_id)]
         message, parts = await change_message(self.hooks, message, parts)
         await self.store.update_message(message)
         for part in parts:

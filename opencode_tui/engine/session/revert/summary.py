@@ -21,7 +21,6 @@ from opencode_tui.engine.session.revert.range import (
     visible,
     work_of,
 )
-from opencode_tui.engine.snapshot.report import Patch
 from opencode_tui.schema.event.event import Event, SessionDiff
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.session.diff import FileDiff
@@ -30,6 +29,7 @@ from opencode_tui.schema.session.part import AnyPart, PatchPart, TextPart
 from opencode_tui.schema.session.session import RevertState, SessionInfo, SessionSummary
 
 if TYPE_CHECKING:
+    from opencode_tui.engine.snapshot.report import Patch
     from opencode_tui.engine.snapshot.snapshot import Snapshots
 
 
@@ -46,24 +46,26 @@ _ALL = 1 << 30
 class RevertablePatches(Struct, frozen=True):
     """Patches with available snapshots, oldest first, and all other changed files with the reason."""
 
-    patches: list[Patch]
+    patches: "list[Patch]"
     lost: dict[str, str]
 
 
-async def patches_of(store: SessionStore, parts: Sequence[AnyPart]) -> list[Patch]:
+async def patches_of(store: SessionStore, parts: Sequence[AnyPart]) -> "list[Patch]":
     """Return the patches among these parts, oldest first; those of a child session replace its call, each once."""
-    return [change for change in await changes_in(store, parts) if isinstance(change, Patch)]
+    return [change for change in await changes_in(store, parts) if not isinstance(change, UncoveredCall)]
 
 
 async def changes_in(
     store: SessionStore, parts: Sequence[AnyPart], *, seen: set[str] | None = None
-) -> list[Patch | UncoveredCall]:
+) -> "list[Patch | UncoveredCall]":
     """Return the changes of these parts and of the child sessions that they started; messages in `seen` are skipped."""
     seen = set[str]() if seen is None else seen
     found: list[Patch | UncoveredCall] = []
     for change in changes_of(parts):
         if isinstance(change, PatchPart):
-            found.append(Patch(hash=change.hash, files=change.files, after=change.after))
+            from opencode_tui.engine.snapshot import report
+
+            found.append(report.Patch(hash=change.hash, files=change.files, after=change.after))
         elif isinstance(change, UncoveredCall):
             found.append(change)
         else:
@@ -74,7 +76,7 @@ async def changes_in(
     return found
 
 
-async def usable(snapshots: "Snapshots", patches: Sequence[Patch]) -> RevertablePatches:
+async def usable(snapshots: "Snapshots", patches: "Sequence[Patch]") -> RevertablePatches:
     """Return the patches without files for which one of them has no snapshot: reverting part of a file's changes is useless."""
     if not patches:
         return RevertablePatches([], {})
@@ -94,7 +96,7 @@ async def usable(snapshots: "Snapshots", patches: Sequence[Patch]) -> Revertable
     )
 
 
-async def net_changes(snapshots: "Snapshots", patches: Sequence[Patch]) -> list[FileDiff]:
+async def net_changes(snapshots: "Snapshots", patches: "Sequence[Patch]") -> list[FileDiff]:
     """Return each file's change from before its first patch to after its last, without files that have no snapshot after it.
 
     Raises SnapshotError when a snapshot is not available.

@@ -25,7 +25,6 @@ from opencode_tui.engine.provider.llm import ToolCall
 from opencode_tui.engine.session.plugin_hooks import change_arguments, change_result
 from opencode_tui.engine.session.question import Answers, QuestionService
 from opencode_tui.engine.session.records.store import LiveTool, SessionStore
-from opencode_tui.engine.session.request.reminder import as_reminder
 from opencode_tui.engine.session.request.structured import TOOL as STRUCTURED
 from opencode_tui.engine.session.request.structured import StructuredAnswer
 from opencode_tui.engine.session.step.doom import CallKey, call_key, is_doom_loop, threshold_of
@@ -49,11 +48,10 @@ from opencode_tui.schema.permission import Ruleset, ToolCallRef
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.session import tool_state
 from opencode_tui.schema.session.part import ToolPart
-from opencode_tui.schema.session.tool_state import StopReason, ToolStateCompleted
+from opencode_tui.schema.session.tool_state import StopReason, ToolStateCompleted, ToolStateError
 
 if TYPE_CHECKING:
     from opencode_tui.engine.sandbox.environment import Secrets
-    from opencode_tui.engine.tool.process.background import BackgroundCommands
 
 logger = logging.getLogger(__name__)
 
@@ -127,7 +125,7 @@ class ResultFilter(Struct, frozen=True):
 
 
 class ToolCalls(Struct, frozen=True):
-    """Executes tool calls."""
+    """Executes tool calls. `unread` returns, once, texts about what the model of a session does not know yet."""
 
     store: SessionStore
     tools: ToolRegistry
@@ -136,7 +134,7 @@ class ToolCalls(Struct, frozen=True):
     clock: Clock
     questions: QuestionService
     hooks: Hooks
-    background: "Lazy[BackgroundCommands]"
+    unread: Callable[[str], Awaitable[Sequence[str]]]
 
     async def run(self, calls: Sequence[tuple[ToolPart, ToolCall]], scope: CallScope) -> bool:
         """Run all calls, some at a time, in their order; returns whether the user rejected one, so that the turn must end."""
@@ -232,16 +230,21 @@ class ToolCalls(Struct, frozen=True):
 
     async def _end_well(self, live: LiveTool, result: ToolResult) -> None:
         part = live.part
-        ended = background_messages(self.background, part.session_id)
+        news = await self.unread(part.session_id)
         state = tool_state.complete(
             part.state,
-            output="\n\n".join([result.output, as_reminder("\n".join(ended))]) if ended else result.output,
+            output="\n\n".join([result.output, *news]),
             title=result.title,
             metadata=result.metadata,
             now=self.clock(),
             attachments=self._attachments(part, result),
         )
-        await self.store.update_part(part.changed(state=state))
+        await self._end(live, state)
+
+    async def _end(self, live: LiveTool, state: ToolStateCompleted | ToolStateError) -> None:
+        """Store the end of a call; what goes on in the background changes its record no more."""
+        live.part = live.part.changed(state=state)
+        await self.store.update_part(live.part)
 
     async def _end_badly(
         self,
@@ -251,15 +254,14 @@ class ToolCalls(Struct, frozen=True):
         *,
         stop_reason: StopReason | None = None,
     ) -> None:
-        part = live.part
         state = tool_state.fail(
-            part.state,
+            live.part.state,
             error=self.results.secrets.get().redact(text),
             now=self.clock(),
             metadata=_note(watch),
             stop_reason=stop_reason,
         )
-        await self.store.update_part(part.changed(state=state))
+        await self._end(live, state)
 
     async def _fail(self, part: ToolPart, call: ToolCall, problem: str) -> None:
         state = tool_state.fail(part.state, error=problem, now=self.clock())
@@ -322,11 +324,6 @@ class ToolCalls(Struct, frozen=True):
             inquire=inquire,
             switched_off=scope.switched_off,
         )
-
-
-def background_messages(background: "Lazy[BackgroundCommands]", session_id: str) -> list[str]:
-    """Return, once, a line for each background command of a session that has ended without the model knowing."""
-    return [] if background.made is None else background.made.consume_messages(session_id)
 
 
 async def _ask_to_repeat(tool: str, given: dict[str, Any], context: ToolContext) -> None:

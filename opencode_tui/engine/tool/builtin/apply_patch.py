@@ -120,7 +120,7 @@ class ApplyPatchTool:
         listed = "\n".join(f"{_LETTERS[step.kind]} {step.target.relative}" for step in steps)
         listed += "".join(step.note for step in steps)
         title = f"{len(steps)} {'file' if len(steps) == 1 else 'files'}"
-        report = await self._check([change for step in steps for change in step.file_changes])
+        report = await self._check([change for step in steps for change in step.file_changes], context.session_id)
         shown = {**shown, "diagnostics": report.diagnostics}
         return ToolResult(title, f"Patch applied.\n{listed}{report.message}", shown)
 

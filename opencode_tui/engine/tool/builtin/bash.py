@@ -67,6 +67,9 @@ class ShellEnvironment(Struct, frozen=True):
     limits: Limits = NO_LIMITS
 
 
+_SHOWN_PATH = 200
+
+
 class BashTool:
     """Runs commands. `may_delegate` returns whether an agent, by its name, may start sub-agents, for the advice on long outputs."""
 
@@ -213,10 +216,9 @@ def _folder(arguments: BashParameters, context: ToolContext) -> Path:
     if "\0" in written:
         raise ToolError("workdir holds a NUL character; give the path of a folder")
     folder = Path(os.path.realpath(os.path.join(context.directory, os.path.expanduser(written))))
-    if not folder.is_dir():
-        raise ToolError(
-            f"workdir {written!r} is not a folder; pass an existing one, or omit it for {context.directory}"
-        )
+    if not os.path.isdir(folder):
+        shown = written if len(written) <= _SHOWN_PATH else f"{written[:_SHOWN_PATH]}…"
+        raise ToolError(f"workdir {shown!r} is not a folder; pass an existing one, or omit it for {context.directory}")
     return folder
 
 

@@ -1,4 +1,4 @@
-"""The bash_output tool: reads and stops commands that bash started in the background."""
+"""The bash_output tool: reads and stops what runs in the background: commands of bash, and calls of MCP servers."""
 
 from collections.abc import Sequence
 
@@ -34,15 +34,16 @@ class BashOutputTool:
         """Return what is new, filtered, and the state. Raises NotFoundError."""
         words = arguments.filter or ""
         context.progress(arguments.id, {})
-        text, messages = await self._background.get().read_new(
+        new = await self._background.get().read_new(
             context.session_id,
             arguments.id,
             wait_s=min(arguments.wait or 0, LONGEST_WAIT_S),
             words=words,
             stop=bool(arguments.stop),
         )
+        text = new.text
         shown = _filtered(text.text, words)
-        facts = "\n".join(("<bash_metadata>", *_facts(text, messages), "</bash_metadata>"))
+        facts = "\n".join(("<bash_metadata>", *_facts(text, new.messages), "</bash_metadata>"))
         metadata: JsonObject = {
             "output": shown,
             "background": text.command.id,
@@ -52,8 +53,11 @@ class BashOutputTool:
         }
         if text.command.limit is not None:
             metadata["limit"] = text.command.limit.to_dict()
+        if text.command.tool is not None:
+            metadata |= {"tool": text.command.tool, "failed": bool(text.command.failed)}
         output = f"{shown.rstrip()}\n\n{facts}" if shown.strip() else facts
-        return ToolResult(title=f"{text.command.id} {text.command.command}", output=output, metadata=metadata)
+        title = f"{text.command.id} {text.command.command}"
+        return ToolResult(title=title, output=output, metadata=metadata, attachments=list(new.attachments))
 
 
 def _filtered(text: str, words: str) -> str:
@@ -69,6 +73,8 @@ def _facts(text: BackgroundText, messages: Sequence[str]) -> list[str]:
         state = "still runs."
     elif command.limit is not None:
         state = f"was {command.limit.words}."
+    elif command.tool is not None and command.state == "exited":
+        state = "failed." if command.failed else "has ended."
     elif command.state == "stopped" or command.exit_code is None:
         state = "was stopped."
     else:

@@ -19,6 +19,7 @@ from opencode_tui.engine.sandbox.refusal import Refusal, find_refusal
 from opencode_tui.engine.tool.process.process import Command, Ended
 from opencode_tui.engine.tool.process.running_command import CommandOutput
 from opencode_tui.engine.tool.tool import ToolContext
+from opencode_tui.programs import safe_environ
 from opencode_tui.schema.error import PermissionRefused, RejectedError, ToolError
 
 if TYPE_CHECKING:
@@ -26,6 +27,10 @@ if TYPE_CHECKING:
     from opencode_tui.engine.sandbox.sandbox import Confined, Sandbox
 
 logger = logging.getLogger(__name__)
+
+_NOT_FOUND = 127
+"""The shell's exit code for a program that it does not find."""
+_WITHOUT_PROJECT = "PATH had no folder of the project, because this ran outside the sandbox."
 
 Follow = Callable[[Command, CommandOutput], Awaitable[Ended]]
 """Runs a command to its end while its output shows."""
@@ -78,9 +83,15 @@ class CommandRun(Struct, frozen=True):
             raise ToolError(f"the sandbox could not be prepared: {error}") from error
 
     async def _run_on_host(self, facts: Mapping[str, Any], messages: Sequence[str] = ()) -> Ran:
-        output = self.make_output()
+        """Run on the host. Where a sandbox works, a line of known programs finds none that a command may have written."""
+        command, output = self.command, self.make_output()
+        if self.plan.is_known and self.plan.tier != "none":
+            environ = await asyncio.to_thread(safe_environ, command.environ, command.folder)
+            command = replace(command, environ=environ)
         async with self.context.commands():
-            ended = await self.follow(self.command, output)
+            ended = await self.follow(command, output)
+        if ended.exit_code == _NOT_FOUND and command is not self.command:
+            messages = [*messages, _WITHOUT_PROJECT]
         return Ran(ended, output, facts, messages)
 
     async def _run_confined(self, confined: "Confined", sandbox: "Sandbox", messages: Sequence[str] = ()) -> Ran:

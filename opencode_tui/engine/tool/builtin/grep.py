@@ -9,8 +9,8 @@ from pydantic import Field
 from opencode_tui.engine.permission.ruleset import grantable
 from opencode_tui.engine.tool.files.text_format import presentable
 from opencode_tui.engine.tool.location import Location
+from opencode_tui.engine.tool.search.hits import LINE_LENGTH
 from opencode_tui.engine.tool.search.search import (
-    LINE_CHARACTERS,
     RESULT_LIMIT,
     FileSearch,
     Match,
@@ -95,4 +95,4 @@ def _by_file(shown: Sequence[Match], root: Path) -> tuple[list[str], int]:
 
 
 def _cut(text: str) -> str:
-    return text if len(text) <= LINE_CHARACTERS else text[:LINE_CHARACTERS] + "..."
+    return text if len(text) <= LINE_LENGTH else text[:LINE_LENGTH] + "..."

@@ -123,7 +123,7 @@ def _make_client(url: str, headers: dict[str, str]) -> "httpx.AsyncClient":
     """Return a client for one address, which decides about the proxy. Blocks: loads the certificates. Raises ConfigError."""
     import httpx  # already imported by the caller
 
-    return httpx.AsyncClient(headers=headers, timeout=None, **network.client_options(network.find_route(url)))
+    return httpx.AsyncClient(headers=headers, timeout=None, **network.client_options(url))
 
 
 async def _permit(

@@ -109,8 +109,7 @@ def _client(url: str) -> "httpx.AsyncClient":
     import httpx
 
     agent = {"User-Agent": f"opencode-tui/{__version__}", "Accept": "application/json"}
-    options = network.client_options(network.find_route(url))
-    return httpx.AsyncClient(headers=agent, timeout=None, follow_redirects=False, **options)
+    return httpx.AsyncClient(headers=agent, timeout=None, follow_redirects=False, **network.client_options(url))
 
 
 def _request(service: SearchService, query: str, count: int) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Any
 from msgspec import Struct
 
 from opencode_tui.engine.permission.protected import is_protected
-from opencode_tui.engine.permission.protected_files import find_hooks, find_repository_writes
+from opencode_tui.engine.permission.protected_files import find_named_files, find_repository_writes
 from opencode_tui.engine.project.repository import find_repository
 from opencode_tui.engine.tool.location import Location
 from opencode_tui.engine.tool.tool import ToolContext
@@ -42,8 +42,8 @@ class EditPermission(Struct, frozen=True):
         root = os.path.realpath(context.directory if str(context.worktree) == "/" else context.worktree)
         folders = {name for folder in self.folders for name in (str(folder), os.path.realpath(folder))}
         repository = find_repository(Path(root))
-        if repository is not None and (hooks := find_hooks(repository.common_dir, repository.worktree)) is not None:
-            folders.add(str(hooks))
+        if repository is not None:
+            folders |= {str(path) for path in find_named_files(repository.common_dir, repository.worktree)}
         repositories = find_repository_writes((location.real for location in locations), Path(root))
         found = [
             location.edit_patterns

@@ -115,6 +115,7 @@ class FileEditor:
             if stamp is not None:
                 self._stamps.mark(context.session_id, location.real, stamp)
         through = f"\nNote: {location.relative} is a link; {location.real} was written." if location.is_alias else ""
-        report = await self._check([FileChange(location.real, before if old else None, new.text)])
+        written_change = FileChange(location.real, before if old else None, new.text)
+        report = await self._check([written_change], context.session_id)
         note = new.note + (old.note if old else "") + through + report.message
         return Edited(location, before, new.text, diff, old is not None, note, report)

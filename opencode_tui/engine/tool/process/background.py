@@ -1,7 +1,8 @@
 """Commands in the background: started by a call, read and stopped later, ended with their session or with the program.
 
 Each has a task of its own, in which the command runs as a foreground one does: confined, its changes recorded, protected files
-checked. Stopping it lets that task end in order; canceling the task ends the command as an interruption does.
+checked. Stopping it lets that task end in order; canceling the task ends the command as an interruption does. A long call of an
+MCP server goes on in the same way; its result is its output.
 """
 
 from __future__ import annotations  # the method `list` hides the type
@@ -18,6 +19,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
+from opencode_tui.cancellation import run_to_completion
 from opencode_tui.engine.sandbox.environment import StreamRedactor
 from opencode_tui.engine.tool.process.process import Command, Ended
 from opencode_tui.engine.tool.process.running_command import (
@@ -26,7 +28,7 @@ from opencode_tui.engine.tool.process.running_command import (
     continuation_bytes,
     unfinished_bytes,
 )
-from opencode_tui.engine.tool.tool import BackgroundProgram, FileWatch, FileWrite, ToolContext
+from opencode_tui.engine.tool.tool import BackgroundProgram, FileWatch, FileWrite, ToolContext, ToolResult
 from opencode_tui.engine.tool.truncate import MAX_BYTES
 from opencode_tui.schema.api.background import BackgroundCommand, BackgroundState, BackgroundText
 from opencode_tui.schema.error import BusyError, NotFoundError, OpencodeError, ToolError
@@ -34,6 +36,7 @@ from opencode_tui.schema.event.event import Event
 from opencode_tui.schema.event.folder_event import BackgroundUpdated
 from opencode_tui.schema.event.screen_event import ScreenToastShown
 from opencode_tui.schema.ids import Clock
+from opencode_tui.schema.record import JsonObject
 
 RUNNING_LIMIT = 16
 """Most background commands of a folder that run at the same time."""
@@ -57,13 +60,17 @@ Follow = Callable[[Command, CommandOutput], Awaitable[Ended]]
 
 
 class BackgroundOutput(CommandOutput):
-    """An output of which several readers read what is new to them; memory holds its last 128 to 256 KB."""
+    """An output of which several readers read what is new to them; memory holds its last 128 to 256 KB.
+
+    `progress` is what a call without an output yet reports about itself.
+    """
 
     def __init__(self, reserve: Callable[[], Path], *, redactor: StreamRedactor | None = None) -> None:
         super().__init__(reserve, redactor=redactor)
         self._recent = bytearray()
         self._seen = 0
         self._guard = threading.Lock()
+        self.progress = ""
 
     def _add(self, data: bytes) -> None:
         super()._add(data)  # first, so that a long output has its file before a read leaves something out
@@ -72,6 +79,12 @@ class BackgroundOutput(CommandOutput):
             self._recent += data
             if len(self._recent) > 2 * TAIL_BYTES:
                 del self._recent[:-TAIL_BYTES]
+
+    def add_all(self, text: str) -> None:
+        """Add the whole output and finish it; blocks."""
+        if text:
+            self.feed(text.encode("utf-8", "replace"))
+        self.close()
 
     def read(self, since: int, *, is_final: bool = False) -> tuple[str, int, int]:
         """Return the text from a position on, the bytes that are skipped before it, and the position after it.
@@ -91,11 +104,11 @@ class BackgroundOutput(CommandOutput):
 
     @property
     def last_line(self) -> str:
-        """The last line that is not blank, shortened."""
+        """The last line that is not blank, else the progress; shortened."""
         with self._guard:
             data = bytes(self._recent[-2048:])
         lines = [line for line in data.decode("utf-8", "replace").replace("\r", "\n").split("\n") if line.strip()]
-        return lines[-1].strip()[:_LINE_CHARS] if lines else ""
+        return (lines[-1].strip() if lines else self.progress)[:_LINE_CHARS]
 
 
 class BackgroundStart(Struct, frozen=True):
@@ -112,12 +125,44 @@ class BackgroundStart(Struct, frozen=True):
     work: Callable[[Follow, ToolContext, BackgroundOutput, Callable[[Sequence[str]], None]], Awaitable[Sequence[str]]]
 
 
+class BackgroundCall(Struct, frozen=True):
+    """A call of a `tool` of an MCP server that goes on in the background: `task` is the call, `command` its words."""
+
+    tool: str
+    command: str
+    context: ToolContext
+    output: BackgroundOutput
+    task: asyncio.Task[ToolResult]
+
+
+class _RunningCall(Struct, frozen=True):
+    """What the background needs of a running call; which files its server has open is not known."""
+
+    task: asyncio.Task[ToolResult]
+
+    def stop(self) -> None:
+        """Cancel it, which its server learns."""
+        self.task.cancel()
+
+    def files_open_for_writing(self) -> frozenset[tuple[int, int]]:
+        """Return nothing."""
+        return frozenset()
+
+
+class NewOutput(Struct, frozen=True):
+    """What is new of an output since the model read it: the text, file parts without ids, and lines about it."""
+
+    text: BackgroundText
+    attachments: Sequence[JsonObject]
+    messages: Sequence[str]
+
+
 @dataclass(eq=False, slots=True)
 class _Job:
     """A command with what only this program knows of it.
 
     `started` is set when its process runs, before which it is hidden, `recorded` when its changes of files are stored;
-    `position` is up to where the model has read, `messages` are lines for the model.
+    `position` is up to where the model has read, `messages` are lines for the model, `attachments` what it has not read yet.
     """
 
     info: BackgroundCommand
@@ -127,10 +172,11 @@ class _Job:
     ended: asyncio.Event = field(default_factory=asyncio.Event)
     recorded: asyncio.Event = field(default_factory=asyncio.Event)
     task: asyncio.Task[None] | None = None
-    running: RunningCommand | None = None
+    running: RunningCommand | _RunningCall | None = None
     failure: BaseException | None = None
     position: int = 0
     messages: list[str] = field(default_factory=list[str])
+    attachments: Sequence[JsonObject] = ()
     is_unreported: bool = False
     stopped_by: str = ""
 
@@ -138,6 +184,10 @@ class _Job:
         """Return device and inode of the files that it has open for writing; blocks, for any thread."""
         running = self.running
         return () if running is None else running.files_open_for_writing()
+
+
+_Work = Callable[[_Job, ToolContext], Awaitable[Sequence[str]]]
+"""Does what a job is for, in the context that outlives its call, and returns lines for the model."""
 
 
 class BackgroundCommands:
@@ -155,24 +205,57 @@ class BackgroundCommands:
 
     async def start(self, request: BackgroundStart) -> BackgroundCommand:
         """Start a command and return it when its process runs. Raises ToolError when it cannot be started."""
+        info = self._new_info(request.context, command=request.command, directory=request.directory)
+        info = info.changed(description=request.description)
+
+        async def work(job: _Job, context: ToolContext) -> Sequence[str]:
+            async def follow(command: Command, output: CommandOutput) -> Ended:
+                return await self._follow(job, command, output)
+
+            def undone(files: Sequence[str]) -> None:
+                job.info = job.info.changed(undone=list(files))
+                toast = {"title": "Background command", "message": job.info.format_undone(), "variant": "warning"}
+                self._publish(ScreenToastShown.model_validate(toast))
+
+            return await request.work(follow, context, job.output, undone)
+
+        return await self._begin(_Job(info, info.session_id, request.make_output()), request.context, work)
+
+    async def adopt(self, call: BackgroundCall) -> BackgroundCommand:
+        """Let a running call go on, and return it when its changes of files are recorded as those of the background.
+
+        Raises ToolError when too much runs already; the call is then left alone.
+        """
+        info = self._new_info(call.context, command=call.command, directory=call.context.directory)
+        info = info.changed(tool=call.tool)
+
+        async def work(job: _Job, context: ToolContext) -> Sequence[str]:
+            await self._follow_call(job, context, call.task)
+            return ()
+
+        return await self._begin(_Job(info, info.session_id, call.output), call.context, work)
+
+    def _new_info(self, context: ToolContext, *, command: str, directory: Path) -> BackgroundCommand:
         if sum(job.info.is_running for job in self._jobs.values()) >= RUNNING_LIMIT:
             raise ToolError(f"{RUNNING_LIMIT} background commands run already; stop one of them first")
-        context = request.context
         self._count += 1
-        info = BackgroundCommand(
+        return BackgroundCommand(
             id=f"bg{self._count}",
             session_id=context.session_id,
             message_id=context.message_id,
             call_id=context.call_id,
-            command=request.command,
-            description=request.description,
-            directory=str(request.directory),
+            command=command,
+            description="",
+            directory=str(directory),
             state="running",
             started=self._clock(),
         )
-        job = _Job(info, context.session_id, request.make_output())
+
+    async def _begin(self, job: _Job, context: ToolContext, work: _Work) -> BackgroundCommand:
+        """Run a job in a task of its own, and return it once it is `started`."""
+        info = job.info
         self._jobs[info.id] = job
-        job.task = asyncio.create_task(self._run(job, request), name=f"background command {info.id}")
+        job.task = asyncio.create_task(self._run(job, context, work), name=f"{info.noun} {info.id}")
         job.task.add_done_callback(lambda _task: job.started.is_set() or self._jobs.pop(info.id, None))
         begun = asyncio.create_task(job.started.wait())
         try:
@@ -202,8 +285,8 @@ class BackgroundCommands:
 
     async def read_new(
         self, session_id: str, wanted: str, *, wait_s: float = 0, words: str = "", stop: bool = False
-    ) -> tuple[BackgroundText, Sequence[str]]:
-        """Return what a command of the session wrote since the last such read, and lines about it.
+    ) -> NewOutput:
+        """Return what a command of the session wrote since the last such read.
 
         Waits for its end at most `wait_s` seconds, and with `words` also for a line with them. Raises NotFoundError.
         """
@@ -218,7 +301,8 @@ class BackgroundCommands:
         job.position = text.position
         if not job.info.is_running:
             job.is_unreported = False
-        return text, tuple(job.messages)
+        attachments, job.attachments = job.attachments, ()
+        return NewOutput(text, attachments, tuple(job.messages))
 
     def consume_messages(self, session_id: str) -> list[str]:
         """Return, once, a line for each command of the session that has ended without the model knowing."""
@@ -237,7 +321,7 @@ class BackgroundCommands:
         for job in [job for job in self._jobs.values() if job.info.session_id == owner and job.info.started >= since]:
             if job.info.is_running:
                 raise BusyError(
-                    f"the background command {job.info.id} ({_short(job.info.command)}), which this would undo, still runs; "
+                    f"the {job.info.noun} {job.info.id} ({_short(job.info.command)}), which this would undo, still runs; "
                     "stop it first (/jobs)"
                 )
             await job.recorded.wait()
@@ -268,21 +352,12 @@ class BackgroundCommands:
         """End all commands."""
         await self.end()
 
-    async def _run(self, job: _Job, request: BackgroundStart) -> None:
-        watch = _BackgroundWatch(request.context.watch, job)
-        context = replace(request.context, watch=watch, progress=_show_nothing)  # the call is over
-
-        async def follow(command: Command, output: CommandOutput) -> Ended:
-            return await self._follow(job, command, output)
-
-        def undone(files: Sequence[str]) -> None:
-            job.info = job.info.changed(undone=list(files))
-            toast = {"title": "Background command", "message": job.info.format_undone(), "variant": "warning"}
-            self._publish(ScreenToastShown.model_validate(toast))
-
+    async def _run(self, job: _Job, context: ToolContext, work: _Work) -> None:
+        watch = _BackgroundWatch(context.watch, job)
         try:
             job.info = job.info.changed(session_id=await self._root_of(job.session_id))
-            job.messages += await request.work(follow, context, job.output, undone)
+            # The call is over, so nothing is shown there.
+            job.messages += await work(job, replace(context, watch=watch, progress=_show_nothing))
         except asyncio.CancelledError:
             raise
         except OpencodeError as error:
@@ -315,11 +390,32 @@ class BackgroundCommands:
         self._finish(job, "exited" if ended.reason == "exit" else "stopped", ended.exit_code)
         return ended
 
-    def _finish(self, job: _Job, state: BackgroundState, exit_code: int | None) -> None:
+    async def _follow_call(self, job: _Job, context: ToolContext, task: asyncio.Task[ToolResult]) -> None:
+        try:
+            async with context.commands():
+                job.running = _RunningCall(task)
+                job.started.set()
+                self._publish(BackgroundUpdated(info=job.info))
+                await asyncio.wait({task})
+                text, failed = "", False
+                if not task.cancelled():
+                    failure = task.exception()
+                    text = str(failure) if failure is not None else task.result().output
+                    job.attachments = () if failure is not None else task.result().attachments
+                    failed = failure is not None
+                await asyncio.to_thread(job.output.add_all, text)
+                self._finish(job, "stopped" if task.cancelled() else "exited", None, failed=failed)
+        finally:
+            job.running = None
+            task.cancel()
+            await run_to_completion(asyncio.wait({task}))
+
+    def _finish(self, job: _Job, state: BackgroundState, exit_code: int | None, *, failed: bool = False) -> None:
         """Mark a command as ended, once."""
         if not job.info.is_running:
             return
         changes = {} if exit_code is None else {"exit_code": exit_code}
+        changes |= {"failed": True} if failed else {}
         job.info = self._shown(job).changed(state=state, ended=self._clock(), **changes)
         job.is_unreported = job.stopped_by not in ("model", "program")
         job.ended.set()
@@ -411,14 +507,16 @@ def _show_nothing(_title: str | None, _metadata: dict[str, Any]) -> None:
 
 def format_end(command: BackgroundCommand, *, by: str = "") -> str:
     """Return a line for the model about a command that has ended; `by` is who stopped it."""
-    name = f"{command.id} ({_short(command.command)})"
+    name = f"{command.noun} {command.id} ({_short(command.command)})"
     if by == "user":
-        return f"The user stopped the background command {name}."
+        return f"The user stopped the {name}."
     if command.limit is not None:
-        return f"The background command {name} was {command.limit.words}; bash_output has its output."
+        return f"The {name} was {command.limit.words}; bash_output has its output."
+    if command.tool is not None and command.state == "exited":
+        return f"The {name} {'failed' if command.failed else 'has ended'}; bash_output has its result."
     if command.exit_code is None:
-        return f"The background command {name} was ended."
-    return f"The background command {name} ended with exit code {command.exit_code}; bash_output has its output."
+        return f"The {name} was ended."
+    return f"The {name} ended with exit code {command.exit_code}; bash_output has its output."
 
 
 def _short(command: str) -> str:

@@ -62,9 +62,10 @@ def search_lines(path: Path, pattern: re.Pattern[str]) -> Iterator[tuple[int, st
             if is_binary(file.read(_SAMPLE_BYTES)):
                 return
             file.seek(0)
-            number = 0
+            number, is_next = 0, True
             while line := file.readline(_LINE_LIMIT_BYTES):
-                number += 1
+                number += is_next
+                is_next = line.endswith(b"\n")
                 text = line.decode("utf-8", "replace").rstrip("\r\n")
                 if pattern.search(text):
                     yield number, text

@@ -18,6 +18,7 @@ from opencode_tui.engine.permission.path_forms import forms_of
 from opencode_tui.engine.permission.ruleset import evaluate_layers
 from opencode_tui.engine.tool.location import Location, ask_outside, locate
 from opencode_tui.engine.tool.search.glob_pattern import matcher
+from opencode_tui.engine.tool.search.hits import LINE_LENGTH, confirmed
 from opencode_tui.engine.tool.search.ripgrep import find_ripgrep, run_search
 from opencode_tui.engine.tool.tool import Parameters, ToolContext
 from opencode_tui.programs import python_command
@@ -30,7 +31,6 @@ RESULT_LIMIT = 100
 """Source: reference, section 28 (glob, grep)."""
 FILE_LIMIT = 20_000
 MATCH_LIMIT = 2_000
-LINE_CHARACTERS = 2_000
 FALLBACK_NOTE = "(ripgrep is not installed; searched with the slower built-in search.)"
 _RIPGREP_OPTIONS = (
     "--no-config",
@@ -104,27 +104,32 @@ class FileSearch:
         return Files(paths[:limit], more=ending.stopped)
 
     async def lines(self, target: Path, pattern: str, *, include: str | None, is_file: bool) -> Matches:
-        """Return up to 2,000 matching lines, cut to 2,000 characters, of one file or of a folder's files that match `include`."""
+        """Return up to 2,000 matching lines, cut to 2,000 bytes, of one file or of a folder's files that match `include`.
+
+        `target` is a real path. Lines that only a link made meanwhile leads to are left out.
+        """
         accept = matcher(include) if include and not is_file else None
+        folder, file = (target.parent, target.name) if is_file else (target, None)
         found: list[Match] = []
 
         def consume(records: list[bytes]) -> bool:
-            matches = (match for record in records if (match := _parse(record, is_file)) is not None)
-            found.extend(match for match in matches if accept is None or accept(match.path))
+            parsed = (match for record in records if (match := _parse(record, is_file)) is not None)
+            matches = [match for match in parsed if accept is None or accept(match.path)]
+            there = confirmed(folder, [(file or match.path, match.line, match.text) for match in matches])
+            found.extend(match for match, is_there in zip(matches, there, strict=True) if is_there)
             return len(found) < MATCH_LIMIT
 
-        file = target.name if is_file else None
         if self._ripgrep:
             command = [self._ripgrep, *_RIPGREP_OPTIONS, *_line_options(pattern, include), "--", f"./{file or ''}"]
         else:
             command = [*_FALLBACK, json.dumps({"pattern": pattern, "file": file})]
-        ending = await run_search(command, target.parent if is_file else target, separator=b"\n", consume=consume)
+        ending = await run_search(command, folder, separator=b"\n", consume=consume)
         return Matches(found[:MATCH_LIMIT], more=ending.stopped, complete=ending.complete)
 
 
 def _line_options(pattern: str, include: str | None) -> list[str]:
     """Return ripgrep's options. Its own `--glob` would include files that git ignores, hence the file type for plain names."""
-    options = ["--line-number", "--with-filename", "--no-heading", f"--max-columns={LINE_CHARACTERS}"]
+    options = ["--line-number", "--with-filename", "--no-heading", f"--max-columns={LINE_LENGTH}"]
     options += ["--max-columns-preview", f"--regexp={pattern}"]
     if r"\n" in pattern or "\n" in pattern:
         options.append("--multiline")

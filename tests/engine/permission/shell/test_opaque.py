@@ -83,11 +83,18 @@ def test_always_grants_the_kind_of_a_plain_command_and_else_the_exact_text() -> 
         "git -C bare log",
         "cd bare && git status",
         "git --git-dir=bare log",
+        "cd part && git push x",
+        "cd full; git push x",
     ],
 )
 def test_git_in_a_repository_inside_the_project_is_opaque(command: str) -> None:
     files = VirtualFileSystem(
-        PROJECT, files=["n/.git/config", "n/src/a", "bare/HEAD", "bare/objects/", "src/a"], symlinks={}
+        PROJECT,
+        files=[
+            *("n/.git/config", "n/src/a", "bare/HEAD", "bare/objects/", "src/a", "part/HEAD", "part/commondir"),
+            *("full/.git/config", *(f"full/.a{number}" for number in range(6_000))),
+        ],
+        symlinks={},
     )
     found = {
         text: scan(text, cwd=PROJECT, home=HOME, project_root=PROJECT, filesystem=files).opaque

@@ -22,8 +22,10 @@ SignIn = Callable[..., Account]
 
 PROCESSES = 8
 CHILDREN = """
-import os, signal, sys
+import http.client, os, signal, sys
+from urllib.parse import parse_qs, urlsplit
 from opencode_tui.engine.provider.chatgpt.accounts import Accounts
+from opencode_tui.engine.provider.chatgpt.sign_in import begin, finish
 from opencode_tui.storage.files import FileSystem
 from opencode_tui.storage.paths import find_paths
 import httpx
@@ -40,26 +42,41 @@ def kill_at(chosen):
     for name in ("open", "read", "write", "fsync", "close", "replace", "unlink", "mkdir", "chmod", "lstat", "read_whole"):
         setattr(FileSystem, name, counted(getattr(FileSystem, name)))
 
-def child(chosen):
+def sign_in(accounts):
+    attempt = begin(accounts, 1455)
+    place = urlsplit(attempt.url)
+    browser = http.client.HTTPConnection(place.netloc)
+    browser.request("GET", f"{place.path}?{place.query}")
+    query = parse_qs(urlsplit(browser.getresponse().getheader("location")).query)
+    return finish(accounts, attempt, code=query["code"][0], client_id=query["client_id"][0]).access_token
+
+FLOWS = {
+    "refresh": lambda accounts: accounts.token(),
+    "sign-in": sign_in,
+    "sign-out": lambda accounts: accounts.sign_out(accounts.current()),
+}
+
+def child(flow, chosen):
     pid = os.fork()
     if pid:
         return pid
     if chosen >= 0:
         kill_at(chosen)
-    token = Accounts(find_paths(os.environ), os.environ).token()
-    os.write(1, f"{token}\\n".encode())
+    said = FLOWS[flow](Accounts(find_paths(os.environ), os.environ))
+    os.write(1, f"{said}\\n".encode())
     os._exit(0)
 
 for line in sys.stdin:
-    started = [child(int(chosen)) for chosen in line.split()]
+    flow, *numbers = line.split()
+    started = [child(flow, int(chosen)) for chosen in numbers]
     ended = [os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) for pid in started]
     os.write(1, f"ended {sum(ended)}\\n".encode())
 """
-"""Starts a process for each number of a line of its input, killed at this file operation, and prints what they printed."""
+"""Starts a process of a flow for each number of a line, killed at this file operation, and prints what they printed."""
 
 
 class Children:
-    """Processes that ask for a token."""
+    """Processes that ask for a token, sign in or sign out."""
 
     def __init__(self, environ: dict[str, str], service: ChatGptService) -> None:
         self._parent = subprocess.Popen(
@@ -70,10 +87,10 @@ class Children:
             text=True,
         )
 
-    def run(self, *kill_at: int) -> tuple[list[str], int]:
+    def run(self, flow: str, *kill_at: int) -> tuple[list[str], int]:
         """Return what was printed, and the sum of the exit codes."""
         assert self._parent.stdin and self._parent.stdout
-        self._parent.stdin.write(" ".join(map(str, kill_at)) + "\n")
+        self._parent.stdin.write(" ".join(map(str, (flow, *kill_at))) + "\n")
         self._parent.stdin.flush()
         printed: list[str] = []
         while not (line := self._parent.stdout.readline()).startswith("ended "):
@@ -108,7 +125,7 @@ def test_eight_processes_that_refresh_at_once_refresh_once(
     sign_in()
     expire(accounts, paths)
     service.slow_s = 0.1
-    printed, ended = children.run(*[-1] * PROCESSES)
+    printed, ended = children.run("refresh", *[-1] * PROCESSES)
     assert (len(printed), len(set(printed)), ended) == (PROCESSES, 1, 0) and printed[0].startswith("access-")
     assert (service.count["refresh"], service.violations) == (1, [])
 
@@ -238,19 +255,38 @@ def test_tokens_that_cannot_be_written_are_not_used(
     assert after_kill(accounts, service) == ("signed out" if sent else "signed in")
 
 
+@pytest.mark.parametrize(
+    ("flow", "first", "last"),
+    [
+        ("refresh", "signed in", "signed in"),
+        ("sign-in", "nobody", "signed in"),
+        ("sign-out", "signed in", "signed out"),
+    ],
+)
 def test_a_kill_at_each_file_operation_leaves_a_sign_in_or_clearly_none(
-    sign_in: SignIn, accounts: Accounts, service: ChatGptService, paths: Paths, children: Children
+    sign_in: SignIn,
+    accounts: Accounts,
+    service: ChatGptService,
+    paths: Paths,
+    children: Children,
+    flow: str,
+    first: str,
+    last: str,
 ) -> None:
     seen: list[str] = []
     ended = -signal.SIGKILL
     while ended:
-        sign_in(accounts.current())
-        expire(accounts, paths)
-        _, ended = children.run(len(seen))
+        if flow == "sign-in":
+            paths.auth.unlink(missing_ok=True)
+        else:
+            sign_in(accounts.current())
+        if flow == "refresh":
+            expire(accounts, paths)
+        _, ended = children.run(flow, len(seen))
         assert ended in (0, -signal.SIGKILL)
         seen.append(after_kill(accounts, service))
-    assert len(seen) > 10 and {"signed in", "signed out"} == set(seen) and service.violations == []
-    assert seen[0] == seen[-1] == "signed in"
+    assert len(seen) >= 10 and {first, last} <= set(seen) <= {first, last, "signed out"} and service.violations == []
+    assert (seen[0], seen[-1]) == (first, last)
 
 
 def after_kill(accounts: Accounts, service: ChatGptService) -> str:
@@ -258,7 +294,8 @@ def after_kill(accounts: Accounts, service: ChatGptService) -> str:
     try:
         token = accounts.token()
     except AuthError as error:
-        return "signed out" if "sign in again" in str(error) else str(error)
+        words = {"sign in again with `opencode-tui auth login": "signed out", "nobody is signed in": "nobody"}
+        return next((state for word, state in words.items() if word in str(error)), str(error))
     assert service.user_of(f"Bearer {token}") == "user-1"
     return "signed in"
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
 
+import httpx
 import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
 
@@ -14,7 +15,7 @@ from opencode_tui.engine.provider.chatgpt.service import TEST_ORIGIN, Service, f
 from opencode_tui.engine.provider.chatgpt.sign_in import begin, finish
 from opencode_tui.schema.error import AuthError, SignInError
 from opencode_tui.storage.paths import Paths
-from tests.support.provider.chatgpt_service import SCOPES, ChatGptService
+from tests.support.provider.chatgpt_service import RESOURCE, SCOPES, ChatGptService
 
 SignIn = Callable[..., Account]
 
@@ -273,3 +274,70 @@ def test_times_of_the_tokens_are_those_of_the_answer(sign_in: SignIn, service: C
     assert (
         3600 <= (account.expires_at or 0) - before < 3660 and 2999 <= (account.earliest_refresh_at or 0) - before < 3060
     )
+
+
+def ask_raw(service: ChatGptService, path: str, form: dict[str, str | None], kind: str) -> int:
+    body = urlencode({name: value for name, value in form.items() if value is not None})
+    with httpx.Client(verify=False, trust_env=False) as client:
+        return client.post(f"{service.origin}{path}", content=body, headers={"content-type": kind}).status_code
+
+
+FORM = "application/x-www-form-urlencoded"
+WRONG_FORMS: list[tuple[str, dict[str, str | None]]] = [
+    ("exchange", {"client_id": "dynamic_agent_client"}),
+    ("exchange", {"client_secret": "x"}),
+    ("exchange", {"code": "other"}),
+    ("exchange", {"code_verifier": "other"}),
+    ("exchange", {"redirect_uri": "http://127.0.0.1:2000/auth/callback"}),
+    ("exchange", {"resource": None}),
+    ("exchange", {"resource": "https://example.com"}),
+    ("exchange", {"grant_type": "password"}),
+    ("refresh", {"scope": "openid"}),
+    ("refresh", {"resource": None}),
+    ("refresh", {"client_id": "oaiapp_other"}),
+    ("refresh", {"refresh_token": "other"}),
+    ("revoke", {"token_type_hint": None}),
+    ("revoke", {"client_id": "oaiapp_other"}),
+    ("revoke", {"token": "other"}),
+]
+
+
+@pytest.mark.parametrize(("kind", "wrong"), WRONG_FORMS)
+def test_the_service_of_the_tests_refuses_another_form_than_ours(
+    sign_in: SignIn, accounts: Accounts, service: ChatGptService, kind: str, wrong: dict[str, str | None]
+) -> None:
+    account = sign_in()
+    attempt = begin(accounts, 1455)
+    query = {name: values[0] for name, values in parse_qs(urlsplit(service.consent(attempt.url)).query).items()}
+    refresh = account.refresh_token or ""
+    path, right = {
+        "exchange": (
+            "/api/accounts/oauth/token",
+            {
+                "grant_type": "authorization_code",
+                "client_id": query["client_id"],
+                "code": query["code"],
+                "code_verifier": attempt.verifier,
+                "redirect_uri": attempt.redirect,
+                "resource": RESOURCE,
+            },
+        ),
+        "refresh": (
+            "/api/accounts/oauth/token",
+            {
+                "grant_type": "refresh_token",
+                "client_id": account.client_id,
+                "refresh_token": refresh,
+                "resource": RESOURCE,
+            },
+        ),
+        "revoke": (
+            "/api/accounts/oauth/revoke",
+            {"token": refresh, "token_type_hint": "refresh_token", "client_id": account.client_id},
+        ),
+    }[kind]
+    assert ask_raw(service, path, {**right}, "application/json") == 400
+    assert ask_raw(service, path, {**right, **wrong}, FORM) == 400
+    used = {"code_verifier", "redirect_uri", "client_id", "resource"} & wrong.keys() and kind == "exchange"
+    is_used = used and None not in wrong.values()  # a code counts once, also with a wrong form
+    assert ask_raw(service, path, {**right}, FORM) == (400 if is_used else 200)

@@ -1,0 +1,119 @@
+"""What a repository's settings name: files that git includes, and programs that it starts. Pure but for what is included.
+
+The form is git's: sections, names without case, quotes, escapes, comments and continued lines. Source: git-config(1), "Syntax".
+"""
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from msgspec import Struct
+
+from opencode_tui.storage.safe_folder import open_folder
+
+CONFIG_BYTES = 256 * 1024
+_MOST_INCLUDED = 50
+
+_SECTION = re.compile(r'\s*\[\s*([\w.-]+)\s*(?:"((?:[^"\\]|\\.)*)")?\s*\]')
+_NAME = re.compile(r"\s*([A-Za-z][\w-]*)[ \t]*(=?)")
+_ESCAPES = {"n": "\n", "t": "\t", "b": "\b"}
+
+_PROGRAMS = re.compile(
+    r"core\.(?:fsmonitor|sshcommand|editor|pager|askpass|gitproxy|alternaterefscommand)|sequence\.editor|gpg\.(?:.*\.)?program"
+    r"|(?:credential|guitool|pager|alias|browser|man)\..*|diff\.external|(?:diff|merge|filter|trailer|mergetool|difftool)\..*"
+    r"|interactive\.difffilter|uploadpack\.packobjectshook|remote\..*\.(?:uploadpack|receivepack|vcs)|sendemail\..*cmd"
+)
+"""Settings whose values are command lines."""
+
+
+class NamedFiles(Struct, frozen=True):
+    """Files and folders inside a work tree that a repository's settings name; `hooks` is the folder of hooks."""
+
+    hooks: Path | None = None
+    included: tuple[Path, ...] = ()
+    programs: tuple[Path, ...] = ()
+
+
+def find_named(config: Path, worktree: Path) -> NamedFiles:
+    """Return what a repository's settings name inside its work tree, a real path; also settings that they include. Blocks."""
+    hooks: Path | None = None
+    included: dict[Path, None] = {}
+    programs: dict[Path, None] = {}
+    waiting = [config]
+    while waiting:
+        file = waiting.pop(0)
+        for name, value in parse(_read(file)):
+            if name == "core.hookspath":
+                hooks = _inside(worktree, worktree, value)
+            elif (name == "include.path" or name.startswith("includeif.")) and name.endswith(".path"):
+                path = _inside(worktree, file.parent, value)
+                if path is not None and path not in included and len(included) < _MOST_INCLUDED:
+                    included[path] = None
+                    waiting.append(path)
+            elif _PROGRAMS.fullmatch(name):
+                words = (_inside(worktree, worktree, word.lstrip("!")) for word in _words(value))
+                programs |= dict.fromkeys(path for path in words if path is not None and path.is_file())
+    return NamedFiles(hooks, tuple(included), tuple(programs))
+
+
+def parse(text: str) -> Iterator[tuple[str, str]]:
+    """Yield the names, of sections and variables in lower case, with their values. What git would refuse ends the text."""
+    section, at = "", 0
+    while at < len(text):
+        if (found := _SECTION.match(text, at)) is not None:
+            section = found[1].lower() + ("" if found[2] is None else "." + re.sub(r"\\(.)", r"\1", found[2]))
+            at = found.end()
+        elif (found := _NAME.match(text, at)) is not None and section:
+            value, at = _value(text, found.end()) if found[2] else ("true", found.end())
+            yield f"{section}.{found[1].lower()}", value
+        elif (rest := text[at:].lstrip())[:1] in ("#", ";"):
+            end = text.find("\n", len(text) - len(rest))
+            at = end if end >= 0 else len(text)
+        else:
+            return
+
+
+def _value(text: str, at: int) -> tuple[str, int]:
+    """Return the value that begins at a place, and where it ends."""
+    value, spaces, is_quoted = "", "", False
+    while at < len(text) and (letter := text[at]) != "\n":
+        at += 1
+        if letter == "\\":
+            following, at = text[at : at + 1], at + 1
+            if following == "\r":
+                at += text[at : at + 1] == "\n"
+            if following not in ("\n", "\r"):
+                value, spaces = value + spaces + _ESCAPES.get(following, following), ""
+        elif letter == '"':
+            is_quoted = not is_quoted
+        elif letter in "#;" and not is_quoted:
+            end = text.find("\n", at)
+            at = end if end >= 0 else len(text)
+        elif letter.isspace() and not is_quoted:
+            spaces += letter if value else ""
+        else:
+            value, spaces = value + spaces + letter, ""
+    return value, at
+
+
+def _words(value: str) -> list[str]:
+    return re.sub(r"[\"'\\]", "", value).split()
+
+
+def _read(path: Path) -> str:
+    """Return the text of a small file that is no link; empty where there is none."""
+    try:
+        with open_folder(path.parent) as folder:
+            return folder.read(path.name, CONFIG_BYTES)[0].decode("utf-8", "replace")
+    except (OSError, ValueError):
+        return ""
+
+
+def _inside(worktree: Path, folder: Path, name: str) -> Path | None:
+    """Return the real path that a value names from a folder; None outside of the work tree, and for it as a whole."""
+    try:
+        path = Path(os.path.realpath(folder / os.path.expanduser(name)))
+    except ValueError:
+        return None
+    return path if name and path != worktree and path.is_relative_to(worktree) else None

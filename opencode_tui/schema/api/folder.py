@@ -1,0 +1,31 @@
+"""The commands of a folder and the messages about its settings: what every run has; the rest of its lists is in `catalog.py`."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from opencode_tui.schema.record import Record, absent
+
+
+class CommandSummary(Record):
+    """A slash command; `hints` are the placeholders of its template, in order."""
+
+    name: str
+    description: str | None = absent()
+    agent: str | None = absent()
+    model: str | None = absent()
+    source: Literal["command", "mcp", "skill"] = "command"
+    template: str
+    subtask: bool | None = absent()
+    hints: list[str] = Field(default_factory=list[str])
+
+
+class Notices(Record):
+    """Messages about the settings: `warnings`, and the settings `ignored` until the folder is trusted.
+
+    `undo_off` says why undo restores no files in this folder; absent where it does.
+    """
+
+    warnings: list[str] = Field(default_factory=list[str])
+    ignored: list[str] = Field(default_factory=list[str])
+    undo_off: str | None = absent()

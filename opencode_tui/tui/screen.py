@@ -23,11 +23,11 @@ from opencode_tui.tui.screen_guards import ErrorBoundary
 if TYPE_CHECKING:
     from opencode_tui.client.client import Client
     from opencode_tui.tui.chat.chat import Chat
-    from opencode_tui.tui.chrome.session_browser import SessionBrowser
     from opencode_tui.tui.chrome.sidebar import Sidebar
     from opencode_tui.tui.chrome.status_line import Pressed
     from opencode_tui.tui.conversation import requests
     from opencode_tui.tui.dialogs.panel import Panel
+    from opencode_tui.tui.sessions.browser import SessionBrowser
     from opencode_tui.tui.state.controller import Pump
 
 WIDE, NARROW = 140, 120

@@ -17,19 +17,19 @@ from opencode_tui.tui.chat.chat import Chat
 from opencode_tui.tui.state.controller import SessionController
 
 if TYPE_CHECKING:
-    from opencode_tui.tui.screens.sessions import SessionsPlace, SessionsScreen
+    from opencode_tui.tui.sessions.page import SessionsPlace, SessionsScreen
 
 
 @action("session_list", with_words=True)
 def list_sessions(chat: Chat, words: str = "") -> None:
     """Open the list of sessions, filtered by the words."""
-    from opencode_tui.tui.screens.sessions import SessionsPlace
+    from opencode_tui.tui.sessions.page import SessionsPlace
 
     _sessions(chat, SessionsPlace(typed=words))
 
 
 def _sessions(chat: Chat, place: "SessionsPlace | None" = None) -> None:
-    from opencode_tui.tui.screens.sessions import SessionsPlace, SessionsScreen  # pages load on demand
+    from opencode_tui.tui.sessions.page import SessionsPlace, SessionsScreen  # pages load on demand
 
     def act(what: str, chosen: str) -> None:
         _from_sessions(chat, what, chosen, page)
@@ -99,7 +99,7 @@ def _with_one(chat: Chat, what: str, info: SessionInfo, back: Callable[[], objec
 @action("session_import")
 def open_import(chat: Chat) -> None:
     """Open the page that imports sessions of other programs."""
-    from opencode_tui.tui.screens.importing import ImportScreen
+    from opencode_tui.tui.pages.importing import ImportScreen
 
     chat.open_page(ImportScreen(chat.control, partial(session.open_session, chat)))
 
@@ -107,7 +107,7 @@ def open_import(chat: Chat) -> None:
 @action("background_view")
 def open_background(chat: Chat) -> None:
     """Open the page of background commands, if there are any."""
-    from opencode_tui.tui.screens.background import BackgroundScreen
+    from opencode_tui.tui.pages.background import BackgroundScreen
 
     if not chat.control.folder.background_of(chat.control.session_id):
         chat.show_note("note", "No background commands", "the agent starts one for a server or a watcher")
@@ -118,7 +118,7 @@ def open_background(chat: Chat) -> None:
 @action("language_view")
 async def open_languages(chat: Chat) -> None:
     """Open the page of language servers, if there are any."""
-    from opencode_tui.tui.screens.languages import LanguagesScreen
+    from opencode_tui.tui.pages.languages import LanguagesScreen
 
     states = await chat.control.client.languages.servers()
     if states:
@@ -130,7 +130,7 @@ async def open_languages(chat: Chat) -> None:
 @action("mcp_view")
 async def open_mcp_servers(chat: Chat) -> None:
     """Open the page of MCP servers, if there are any."""
-    from opencode_tui.tui.screens.mcp_servers import McpServersScreen
+    from opencode_tui.tui.pages.mcp_servers import McpServersScreen
 
     servers = await chat.control.client.mcp.servers()
     if servers:
@@ -142,7 +142,7 @@ async def open_mcp_servers(chat: Chat) -> None:
 @action("context_view")
 async def open_context(chat: Chat) -> None:
     """Open the page of what the next request sends."""
-    from opencode_tui.tui.screens.context import ContextScreen
+    from opencode_tui.tui.pages.context import ContextScreen
 
     session_id = _session_id(chat)
     if session_id is not None:
@@ -156,7 +156,7 @@ async def open_context(chat: Chat) -> None:
 @action("diff_view")
 async def open_diff(chat: Chat) -> None:
     """Open the page of the changes of the shown session, if there are any."""
-    from opencode_tui.tui.screens.diff import DiffScreen
+    from opencode_tui.tui.pages.diff import DiffScreen
 
     session_id = _session_id(chat)
     if session_id is None:
@@ -171,8 +171,8 @@ async def open_diff(chat: Chat) -> None:
 @action("session_timeline")
 async def open_timeline(chat: Chat) -> None:
     """Open the page of the turns of the shown session."""
-    from opencode_tui.tui.screens.timeline import TimelineScreen
-    from opencode_tui.tui.screens.timeline_moments import branches_of, moments
+    from opencode_tui.tui.pages.timeline import TimelineScreen
+    from opencode_tui.tui.pages.timeline_moments import branches_of, moments
 
     session_id = _session_id(chat)
     if session_id is None:

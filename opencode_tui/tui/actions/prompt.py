@@ -134,7 +134,7 @@ def open_chosen_attachment(chat: Chat) -> None:
 
 def open_attachment(chat: Chat, marker: str) -> None:
     """Show an attachment of the prompt on a page, where it can be expanded or removed."""
-    from opencode_tui.tui.screens.full_text import AttachmentActions, AttachmentScreen  # loads on demand
+    from opencode_tui.tui.pages.full_text import AttachmentActions, AttachmentScreen  # loads on demand
 
     box = chat.prompt
     one = box.open_attachment(marker)

@@ -17,7 +17,7 @@ def _nothing() -> None: ...
 @action("session_search", with_words=True)
 def search(chat: Chat, typed: str = "", back: Callable[[], object] = _nothing) -> None:
     """Open the search page with a query; `back` is called when the user leaves it."""
-    from opencode_tui.tui.screens.search import SearchScreen  # pages load on demand
+    from opencode_tui.tui.pages.search import SearchScreen  # pages load on demand
 
     chat.open_page(SearchScreen(chat.control, partial(_open, chat), back=back, typed=typed))
 

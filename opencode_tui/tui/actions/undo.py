@@ -46,7 +46,7 @@ def _diff_opener(chat: Chat, session_id: str, preview: RevertPreview) -> Callabl
 
 
 async def _show_diff(chat: Chat, session_id: str, scope: UndoScope) -> None:
-    from opencode_tui.tui.screens.diff import TURN, DiffScreen  # loads on demand
+    from opencode_tui.tui.pages.diff import TURN, DiffScreen  # loads on demand
 
     diffs = await chat.control.client.undo.changes(session_id, scope.message_id, scope.part_id)
     sides = TURN if scope.requests == 1 and not scope.part_id else ("before", "after")

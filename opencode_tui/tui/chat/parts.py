@@ -11,7 +11,6 @@ from opencode_tui.tui.base_app import BaseApp
 from opencode_tui.tui.chrome.activity import Activity
 from opencode_tui.tui.chrome.frame import Frame
 from opencode_tui.tui.chrome.leader_keys import LeaderKeys
-from opencode_tui.tui.chrome.session_browser import SessionBrowser
 from opencode_tui.tui.chrome.sidebar import Sidebar
 from opencode_tui.tui.chrome.welcome import Welcome
 from opencode_tui.tui.conversation.tools.tool import FullText
@@ -19,6 +18,7 @@ from opencode_tui.tui.conversation.view import ConversationView
 from opencode_tui.tui.external_editor import edit_file
 from opencode_tui.tui.keys.keymap import Keymap
 from opencode_tui.tui.prompt.completion import Completions
+from opencode_tui.tui.sessions.browser import SessionBrowser
 from opencode_tui.tui.state.controller import SessionController
 
 _log = logging.getLogger(__name__)
@@ -105,7 +105,7 @@ class ChatParts:
 
     def open_text(self, full: FullText) -> None:
         """Show a long text on a page of its own."""
-        from opencode_tui.tui.screens.full_text import FullTextScreen  # pages load on demand
+        from opencode_tui.tui.pages.full_text import FullTextScreen  # pages load on demand
 
         self.open_page(FullTextScreen(full))
 

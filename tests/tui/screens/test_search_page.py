@@ -6,7 +6,7 @@ import pytest
 from textual.events import Paste
 
 from opencode_tui.storage.paths import Paths
-from opencode_tui.tui.screens.search import SearchScreen
+from opencode_tui.tui.pages.search import SearchScreen
 from tests.support.hostile.strings import HOSTILE
 from tests.support.sessions.records import assistant, call, user
 from tests.support.sessions.searched import SearchStore

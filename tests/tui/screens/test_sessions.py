@@ -11,7 +11,7 @@ from opencode_tui.schema.api.search import SearchGroup, SearchResult
 from opencode_tui.tui.actions.lists import help_choices
 from opencode_tui.tui.app import OpenCodeApp
 from opencode_tui.tui.keys.keymap import Keymap
-from opencode_tui.tui.screens.sessions import SessionsScreen
+from opencode_tui.tui.sessions.page import SessionsScreen
 from tests.support.terminal.conversation import SESSION, Story
 from tests.support.terminal.screen import screen_text
 from tests.support.terminal.scripted_client import Script

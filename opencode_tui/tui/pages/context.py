@@ -15,7 +15,7 @@ from opencode_tui.text.quantity import amount, money, plural
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.text.tool import name_of
 from opencode_tui.tui.keys.router import KeyAction
-from opencode_tui.tui.screens.page import Entry, PageScreen
+from opencode_tui.tui.pages.page import Entry, PageScreen
 from opencode_tui.tui.state.controller import SessionController
 from opencode_tui.tui.state.facts import clock
 from opencode_tui.tui.theme.derive import mix

@@ -13,9 +13,9 @@ from opencode_tui.text.quantity import plural
 from opencode_tui.text.safe_text import output_line, screen_line
 from opencode_tui.tui.conversation.tools.tool import FullText
 from opencode_tui.tui.keys.router import KeyAction, Keyed
+from opencode_tui.tui.pages.page import PageFoot
 from opencode_tui.tui.prompt.draft import Attachment
 from opencode_tui.tui.screen_guards import DismissOnce, ErrorBoundary
-from opencode_tui.tui.screens.page import PageFoot
 from opencode_tui.tui.theme.look import look_of
 from opencode_tui.tui.widgets.row import Rows, row
 

@@ -16,8 +16,8 @@ from opencode_tui.text.safe_text import screen_line
 from opencode_tui.text.undo import UndoneFile, beside_commands, unchanged_files, undone_files
 from opencode_tui.tui.diff.cells import CodeRow, change_columns, code_rows, one_column, unified
 from opencode_tui.tui.keys.router import KeyAction
-from opencode_tui.tui.screens.page import Entry, PageScreen
-from opencode_tui.tui.screens.timeline_moments import Moment, Step
+from opencode_tui.tui.pages.page import Entry, PageScreen
+from opencode_tui.tui.pages.timeline_moments import Moment, Step
 from opencode_tui.tui.session_tree import HUES, State, sign_of, state_of
 from opencode_tui.tui.state.controller import SessionController
 from opencode_tui.tui.state.facts import clock
@@ -193,7 +193,7 @@ class TimelineScreen(PageScreen):
 
     async def _diff(self, message_id: str) -> None:
         """Show the changes of a turn over this page, which is there again when they are closed."""
-        from opencode_tui.tui.screens.diff import TURN, DiffScreen  # loads on demand
+        from opencode_tui.tui.pages.diff import TURN, DiffScreen  # loads on demand
 
         session_id = self._control.session_id
         if session_id is None:

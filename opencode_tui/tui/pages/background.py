@@ -10,8 +10,8 @@ from opencode_tui.text.quantity import byte_words, plural
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.tui.chrome.sidebar import background_state
 from opencode_tui.tui.keys.router import KeyAction
-from opencode_tui.tui.screens.list_page import ListPage
-from opencode_tui.tui.screens.page import Entry
+from opencode_tui.tui.pages.list_page import ListPage
+from opencode_tui.tui.pages.page import Entry
 from opencode_tui.tui.state.controller import SessionController
 from opencode_tui.tui.widgets.row import Piece
 

@@ -12,6 +12,7 @@ from textual.containers import Horizontal, Vertical
 from textual.message import Message
 from textual.strip import Strip
 
+from opencode_tui.text.safe_text import screen_line
 from opencode_tui.tui.chrome.status_line import pressed, pressing
 from opencode_tui.tui.keys.router import KeyAction, Keyed, keymap_of, moves
 from opencode_tui.tui.screen_guards import DismissOnce, ErrorBoundary
@@ -50,6 +51,38 @@ class PageHead(Rows):
             for left, right in self.lines
         ]
         return [empty, *drawn, empty]
+
+
+class QueryHead(PageHead):
+    """The title, and below it a text that is typed."""
+
+    typed = ""
+    hint = ""
+    is_editing = True
+
+    def show_query(
+        self, left: Sequence[Piece], right: Sequence[Piece], *, typed: str, hint: str, is_editing: bool = True
+    ) -> None:
+        """Show another title row and text; the hint is shown while there is none."""
+        self.typed, self.hint, self.is_editing = typed, hint, is_editing
+        self.show([(left, right), ([], []), ([], [])])
+
+    def rows(self, width: int, height: int) -> Sequence[Strip]:
+        """Return the title and the text between empty rows."""
+        drawn = [*super().rows(width, height)]
+        drawn[3] = self._query(width)
+        return drawn
+
+    def _query(self, width: int) -> Strip:
+        palette, area = self.look.palette, "surface"
+        fill, text = palette.area(area), palette.style("text", area)
+        bar: Piece = (f"{self.look.glyphs.user_bar} ", palette.style("accent", area))
+        cursor: list[Piece] = [(" ", text + Style(reverse=True))] if self.is_editing else []
+        hint: list[Piece] = [] if self.typed else [(self.hint, palette.style("muted", area))]
+        shown: list[Piece] = [(screen_line(self.typed), text)] if self.typed else []
+        inside = row(max(0, width - 2), [bar, *shown, *cursor, *hint], fill=fill, mark=self.look.glyphs.ellipsis)
+        edge = Segment(" ", palette.area("background"))
+        return Strip([edge, *inside, edge], width)
 
 
 class PageList(Rows, can_focus=True):

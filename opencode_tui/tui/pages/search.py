@@ -4,10 +4,7 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
-from rich.segment import Segment
-from rich.style import Style
 from textual import events
-from textual.strip import Strip
 
 from opencode_tui.schema.api.search import SearchGroup, SearchHit, SearchRequest, SearchResult
 from opencode_tui.schema.error import OpencodeError
@@ -16,11 +13,11 @@ from opencode_tui.text.quantity import age
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.text.search import correction, count_words, found_words, hit_clock, hit_label, marked, progress
 from opencode_tui.tui.keys.router import KeyAction, moves
+from opencode_tui.tui.pages.page import Entry, PageScreen, QueryHead
 from opencode_tui.tui.prompt.draft import clean
-from opencode_tui.tui.screens.page import Entry, PageHead, PageScreen
 from opencode_tui.tui.state.controller import SessionController
 from opencode_tui.tui.theme.look import Look
-from opencode_tui.tui.widgets.row import Piece, row
+from opencode_tui.tui.widgets.row import Piece
 
 PAUSE_S = 0.3
 """Seconds without a key after which a query is asked again, for similar words and what changed just now."""
@@ -35,36 +32,6 @@ FACTS_FROM = 76
 """Cells of the list from which the number of matches and the times are shown."""
 
 HINT = 'Words, "a phrase", back*, -without, tool:bash, file:path, role:user, project:., since:2w'
-
-
-class SearchHead(PageHead):
-    """The title with the counts, the query, and a line about the index."""
-
-    typed = ""
-    message = ""
-    is_editing = True
-
-    def update(self, left: Sequence[Piece], right: Sequence[Piece], *, typed: str, is_editing: bool) -> None:
-        """Show another title row and query."""
-        self.typed, self.is_editing = typed, is_editing
-        self.show([(left, right), ([], []), ([], [])])
-
-    def rows(self, width: int, height: int) -> Sequence[Strip]:
-        """Return the title and the query between empty rows."""
-        drawn = [*super().rows(width, height)]
-        drawn[3] = self._query(width)
-        return drawn
-
-    def _query(self, width: int) -> Strip:
-        palette, area = self.look.palette, "surface"
-        fill, text = palette.area(area), palette.style("text", area)
-        cursor: list[Piece] = [(" ", text + Style(reverse=True))] if self.is_editing else []
-        bar: Piece = (f"{self.look.glyphs.user_bar} ", palette.style("accent", area))
-        hint: list[Piece] = [] if self.typed else [(HINT, palette.style("muted", area))]
-        shown: list[Piece] = [(screen_line(self.typed), text)] if self.typed else []
-        inside = row(max(0, width - 2), [bar, *shown, *cursor, *hint], fill=fill, mark=self.look.glyphs.ellipsis)
-        edge = Segment(" ", palette.area("background"))
-        return Strip([edge, *inside, edge], width)
 
 
 class SearchRows:
@@ -152,7 +119,7 @@ class SearchScreen(PageScreen):
     ) -> None:
         """`typed` is the first query."""
         super().__init__()
-        self.head = SearchHead()
+        self.head = self.query_head = QueryHead()
         self.typed = typed
         self.result = SearchResult(groups=[])
         self._control = control
@@ -317,10 +284,9 @@ class SearchScreen(PageScreen):
         scope = "this project" if self._is_here else ""
         order = "by relevance" if self._is_ranked else ""
         about = " · ".join(filter(None, [scope, order, facts]))
-        assert isinstance(self.head, SearchHead)
         title: list[Piece] = [("Search", self.style("text", bold=True))]
-        self.head.update(
-            title, [(look.words(about), self.style("muted"))], typed=self.typed, is_editing=self._is_editing
+        self.query_head.show_query(
+            title, [(look.words(about), self.style("muted"))], typed=self.typed, hint=HINT, is_editing=self._is_editing
         )
         self.show_keys()
 

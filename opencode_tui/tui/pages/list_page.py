@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from opencode_tui.schema.error import OpencodeError
 from opencode_tui.text.safe_text import screen_line
-from opencode_tui.tui.screens.page import Entry, PageScreen
+from opencode_tui.tui.pages.page import Entry, PageScreen
 from opencode_tui.tui.widgets.row import Piece
 
 

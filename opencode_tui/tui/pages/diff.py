@@ -24,8 +24,8 @@ from opencode_tui.tui.diff.cells import CodeRow, change_columns, code_rows, half
 from opencode_tui.tui.diff.layout import NO_LINE, DiffForm, DiffLayout
 from opencode_tui.tui.external_editor import open_file
 from opencode_tui.tui.keys.router import KeyAction, Keyed
+from opencode_tui.tui.pages.page import PageFoot, PageHead, Preview
 from opencode_tui.tui.screen_guards import DismissOnce, ErrorBoundary
-from opencode_tui.tui.screens.page import PageFoot, PageHead, Preview
 from opencode_tui.tui.widgets.row import Piece, Rows, change_counts, measure, row
 
 LEFT_MARGIN, RIGHT_MARGIN = 3, 2

@@ -7,8 +7,6 @@ from functools import partial
 from typing import Literal
 
 from msgspec.structs import replace
-from rich.segment import Segment
-from rich.style import Style
 from textual import events
 from textual.strip import Strip
 
@@ -20,48 +18,17 @@ from opencode_tui.schema.session.session import SessionInfo
 from opencode_tui.text.quantity import money, plural
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.tui.keys.router import KeyAction, keymap_of, moves
+from opencode_tui.tui.pages.page import WIDE, Entry, PageScreen, QueryHead
 from opencode_tui.tui.prompt.draft import clean
-from opencode_tui.tui.screens.page import WIDE, Entry, PageHead, PageScreen
-from opencode_tui.tui.screens.sessions_preview import Glimpse, count_turns, draw_glimpse, draw_trashed, read_glimpse
-from opencode_tui.tui.screens.sessions_rows import SessionRows, TrashRows
 from opencode_tui.tui.session_tree import SessionRow, listed_rows, matching_rows
+from opencode_tui.tui.sessions.preview import Glimpse, count_turns, draw_glimpse, draw_trashed, read_glimpse
+from opencode_tui.tui.sessions.rows import SessionRows, TrashRows
 from opencode_tui.tui.state.controller import SessionController
 from opencode_tui.tui.widgets.fuzzy import ranked
-from opencode_tui.tui.widgets.row import Piece, row
+from opencode_tui.tui.widgets.row import Piece
 
 NARROW = 64
 """Cells of the page under which the filter has a shorter hint."""
-
-
-class SessionsHead(PageHead):
-    """The title with the totals, and the filter."""
-
-    typed = ""
-    is_trash = False
-
-    def update_title(self, left: Sequence[Piece], right: Sequence[Piece], *, typed: str, is_trash: bool) -> None:
-        """Show another title row and filter text; only titles are searched in the trash."""
-        self.typed, self.is_trash = typed, is_trash
-        self.show([(left, right), ([], []), ([], [])])
-
-    def rows(self, width: int, height: int) -> Sequence[Strip]:
-        """Return the title and the filter between empty rows."""
-        drawn = [*super().rows(width, height)]
-        drawn[3] = self._filter(width)
-        return drawn
-
-    def _filter(self, width: int) -> Strip:
-        palette = self.look.palette
-        area = "surface"
-        fill, text = palette.area(area), palette.style("text", area)
-        cursor: Piece = (" ", text + Style(reverse=True))
-        bar: Piece = (f"{self.look.glyphs.user_bar} ", palette.style("accent", area))
-        by = "" if width < NARROW else " by title" if self.is_trash else " by title or text"
-        hint: Piece = (f"Type to filter{by}, / to search the content", palette.style("muted", area))
-        words: list[Piece] = [(self.typed, text), cursor] if self.typed else [cursor, hint]
-        inside = row(max(0, width - 2), [bar, *words], fill=fill, mark=self.look.glyphs.ellipsis)
-        edge = Segment(" ", palette.area("background"))
-        return Strip([edge, *inside, edge], width)
 
 
 View = Literal["active", "archived", "trash"]
@@ -138,7 +105,7 @@ class SessionsScreen(PageScreen):
     ) -> None:
         """`place` is what is shown and selected first, the shown session by default."""
         super().__init__()
-        self.head = SessionsHead()
+        self.head = self.query_head = QueryHead()
         self.place = place or SessionsPlace()
         self._control = control
         self._act = act
@@ -394,13 +361,12 @@ class SessionsScreen(PageScreen):
         look, place = self.listing.look, self.place
         folder = "all projects" if place.is_everywhere else screen_line(self._control.client.directory.name)
         summary = " · ".join([folder, plural(count, "session"), *([money(spent)] if spent else [])])
-        assert isinstance(self.head, SessionsHead)
         title: list[Piece] = [(TITLES[place.view], self.style("text", bold=True))]
         marked = len(self.targets) if place.marked else 0
         title += [(f"   {marked} marked", self.style("accent"))] if marked else []
-        self.head.update_title(
-            title, [(look.words(summary), self.style("muted"))], typed=place.typed, is_trash=place.view == "trash"
-        )
+        by = " by title" if place.view == "trash" else " by title or text"  # only titles are searched in the trash
+        hint = f"Type to filter{by if self.listing.size.width >= NARROW else ''}, / to search the content"
+        self.query_head.show_query(title, [(look.words(summary), self.style("muted"))], typed=place.typed, hint=hint)
 
     def _update_costs(self) -> None:
         self.run_worker(self._read_costs, exclusive=True, group="costs", exit_on_error=False)

@@ -25,6 +25,7 @@ STARTS = {
     "engine/provider/litellm_worker.py": "this Python, by python_command",
     "engine/sandbox/mounts.py": "this Python, isolated (`-I`)",
     "engine/sandbox/piped.py": "a confined program, by bubblewrap.py",
+    "engine/sandbox/view.py": "bubblewrap, by bubblewrap.py",
     "engine/sandbox/relay.py": "runs inside the sandbox",
     "engine/sandbox/tier.py": "bubblewrap.find_program, /bin/sh, /usr/bin/sandbox-exec",
     "engine/search/build.py": "this Python, by python_command",

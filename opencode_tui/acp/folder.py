@@ -88,7 +88,8 @@ class Folder:
         lines: list[str] = []
         if not self._is_described:
             self._is_described = True
-            lines += inert(await client.settings.notices())
+            notices = await client.settings.notices()
+            lines += [*inert(notices), *(notices.of_models or ())]
         if servers:
             try:
                 failed = await self._servers.add(client, session.id, servers)

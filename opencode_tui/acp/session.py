@@ -46,6 +46,7 @@ from opencode_tui.schema.session.stored_error import (
     describe_stored,
     is_refusal,
 )
+from opencode_tui.text.model_line import model_line
 from opencode_tui.text.permission import sandbox_of
 
 SHOWN_LIMIT_S = 2.0
@@ -130,7 +131,7 @@ class OpenSession:
     async def receive(self, event: Event) -> None:
         """Send what an event has to say, and ask what it asks."""
         async with self._sending:
-            if session_of(event) in (self.id, None) or self.state.has_adopted(event):
+            if session_of(event) in (self.id, None) or self.state.has_adopted(event) or model_line(event):
                 await self.send(updates_of(event, self.state))
         match event:
             case PermissionAsked():

@@ -68,6 +68,7 @@ from opencode_tui.schema.session.part import (
 )
 from opencode_tui.schema.session.session import AnyStatus, IdleStatus, RetryStatus, SessionInfo, is_default_title
 from opencode_tui.schema.session.tool_state import ToolStateCompleted, ToolStateError, ToolStateRunning
+from opencode_tui.text.model_line import model_line
 from opencode_tui.text.tool import todos_of
 
 Update = (
@@ -389,6 +390,8 @@ def updates_of(event: Event, state: SessionState) -> list[Update]:
             return []
         case SessionCompacted():
             return [thought("Older messages were replaced by a summary.\n")]
+        case _ if line := model_line(event):
+            return [message(f"{line}\n\n")]
         case _:
             return []
 

@@ -17,6 +17,9 @@ from opencode_tui.batch.task import TaskResult
 from opencode_tui.schema.error import ConfigError, StorageError
 from opencode_tui.schema.json_text import load_json
 
+_FLAGS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
+_TORN = b'{"'
+"""How a line of results begins, also one that was not written to its end."""
 _MODE = 0o600
 """Results have the text of files: only their user reads them."""
 
@@ -43,6 +46,9 @@ class Journal:
                 result = self._parse(line, number)
                 self.results[result.id] = result
         if len(whole) < len(data):
+            torn = data[len(whole) :]
+            if not torn.startswith(_TORN[: len(torn)]):
+                self._parse(torn, whole.count(b"\n") + 1)
             os.ftruncate(self._descriptor, len(whole))
         self._end = len(whole)
         return self
@@ -126,10 +132,13 @@ def _open_locked(path: Path) -> tuple[int, bool]:
 
 
 def _open(path: Path) -> tuple[int, bool]:
+    """Return the descriptor of the file, and whether it was created here. A link is not followed: a command may have made it."""
     try:
-        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, _MODE), True
+        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | _FLAGS, _MODE), True
     except FileExistsError:
-        return os.open(path, os.O_RDWR | os.O_CREAT, _MODE), False
+        if path.is_symlink():
+            raise ConfigError(f"{path} is a link; name the file that it leads to with --out") from None
+        return os.open(path, os.O_RDWR | os.O_CREAT | _FLAGS, _MODE), False
 
 
 def _is_at(path: Path, descriptor: int) -> bool:

@@ -83,6 +83,8 @@ class Engine:
             await instance.close()
         if (search := self.core.search.made) is not None:
             await search.close()
+        if (sign_ins := self.core.sign_ins.made) is not None:
+            await sign_ins.close()
         await self.core.storage.close()
 
 

@@ -19,6 +19,17 @@ MODEL_TITLE = "Model"
 """The title of messages to the user about the model that answers; `run` prints them too."""
 
 
+COPILOT = "github-copilot"
+COPILOT_WARNING = (
+    "github-copilot sends requests with the identity of VS Code, for which GitHub has not given leave;"
+    " GitHub may limit your access or end it"
+)
+COPILOT_USE = (
+    "no key is stored for github-copilot: it uses a token that litellm has stored, once the settings have"
+    ' "provider": {"github-copilot": {"options": {}}}'
+)
+
+
 class ModelRef(Record):
     """A model's full name; as text `provider/model`, split at the first slash."""
 

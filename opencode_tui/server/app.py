@@ -25,6 +25,7 @@ from opencode_tui.server.routes import (
     server,
     session,
     settings,
+    sign_in,
     trash,
     tui_api,
 )
@@ -54,6 +55,7 @@ ROUTERS = (
     background.router,
     mcp.router,
     mcp.own_router,
+    sign_in.router,
     pty.router,
 )
 

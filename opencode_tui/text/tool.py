@@ -332,8 +332,8 @@ def read_count(output: str) -> tuple[int, str]:
 
 
 def exit_code(state: ToolStateCompleted) -> int | None:
-    """Return a command's exit code; -1 when it was stopped, None when the call is not a command."""
-    if "exit" not in state.metadata:
+    """Return a command's exit code; -1 when it was stopped, None when the call is not a command, or one that still runs."""
+    if "exit" not in state.metadata or state.metadata.get("state") == "running":
         return None
     code = state.metadata["exit"]
     return code if isinstance(code, int) else -1

@@ -29,14 +29,18 @@ async def begin(chat: Chat) -> None:
     if options.is_forked and control.session_id is not None:
         made = await control.client.sessions.fork(control.session_id, ForkSession())
         await control.open(made.id)
-    await _prepare_prompt(chat, options.state or Path(places.state))
+    state = options.state or Path(places.state)
+    await _prepare_prompt(chat, state)
     chat.show_conversation()
     if control.facts is not None and control.undo_off:  # the welcome text says it otherwise
         chat.show_note("note", *control.undo_off.capitalize().split(": ", 1))
     if control.choice.problem:
         chat.show_note("failed", control.choice.problem)
-    chat.do(_finish(chat))
+    chat.do(_finish(chat, state))
 
+
+LOOKED_FOR_SERVERS = "looked-for-local-models"
+"""The file in the folder of the state that says that a start without a key has looked for servers of models here."""
 
 READ_MODELS_S = 60.0
 """Seconds after the start until newer lists of models are read, if no list was opened before."""
@@ -98,19 +102,33 @@ async def _prepare_prompt(chat: Chat, state: Path) -> None:
     box.editor.refresh()
 
 
-async def _finish(chat: Chat) -> None:
+async def _finish(chat: Chat, state: Path) -> None:
     """Load the models and the state of the sandbox, and look for stores to import from: only later frames need them."""
     control = chat.control
     await control.choice.load_models()
     if control.choice.model is not None and control.choice.model.provider_id == "demo":
-        control.local_servers = await control.client.catalog.local_servers()
-        if control.local_servers:
-            await control.choice.load_models()
+        if await asyncio.to_thread(_is_first, state / LOOKED_FOR_SERVERS):
+            control.local_servers = await control.client.catalog.local_servers()
+            if control.local_servers:
+                await control.choice.load_models()
+        else:
+            settings = await control.client.settings.effective()
+            control.can_look_for_servers = settings.get("local_models") is not False
     control.sandbox = await control.client.settings.sandbox()
     control.can_import = await control.client.imports.available()
     chat.refresh_chrome()
     chat.do(_report_newer_version(chat))
     chat.do(_read_newer_models(chat))
+
+
+def _is_first(file: Path) -> bool:
+    """Return whether a file was not there; it is from then on. False where it cannot be written."""
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        file.touch(0o600, exist_ok=False)
+    except OSError:
+        return False
+    return True
 
 
 async def _read_newer_models(chat: Chat) -> None:

@@ -381,6 +381,28 @@ async def test_an_answer_that_is_none_is_a_message_with_a_remedy(editor: Editor,
         assert f"{said}; fix: " in editor.text(session_id=session)
 
 
+async def test_lines_about_the_model_are_messages(tmp_path: Path, variables: dict[str, str], model: ModelServer):
+    settings = json.loads(variables["OPENCODE_CONFIG_CONTENT"])
+    models = {**settings["provider"], "openai": {"options": {"apiKey": "fake-key-for-tests"}}}
+    models["fake"] = {
+        **models["fake"],
+        "models": {**models["fake"].get("models", {}), "text-only": {"attachment": False}},
+    }
+    changed = json.dumps({**settings, "provider": models, "model": "openai/gpt-5.1-codex"})
+    project = make_project(tmp_path / "project")
+    async with connected(project.path, {**variables, "OPENCODE_CONFIG_CONTENT": changed}) as editor:
+        session, other = await new_session(editor, project.path), await new_session(editor, project.path)
+        async with asyncio.timeout(20):
+            await editor.until_text(
+                "openai/gpt-5.1-codex was retired on 2026-07-23; openai/gpt-5.6 is the default instead"
+            )
+        await editor.conn.set_config_option(session_id=session, config_id="model", value="fake/text-only")
+        image = ImageContentBlock(type="image", mime_type="image/png", data="A" * 100)
+        assert (await editor.prompt(session, "look", image)).stop_reason == "end_turn"
+        line = "left out: fake/text-only is not known to accept images and documents"
+        assert editor.text(session_id=session).count(line) == 1 and line not in editor.text(session_id=other)
+
+
 async def test_a_call_of_a_subagent_is_announced_before_it_asks(editor: Editor, project: Repo, model: ModelServer):
     session = await new_session(editor, project.path)
     editor.kinds = ["allow_once"]

@@ -59,6 +59,29 @@ async def test_a_torn_last_line_is_cut_and_the_results_before_it_stay(tmp_path: 
     assert [json.loads(line)["id"] for line in path.read_bytes().splitlines()] == ["a", "c"]
 
 
+@pytest.mark.parametrize(
+    "text", ["a key without a line's end", "[1", " {", "x\n{", '{"id": "a", "status": "done"}\nkey']
+)
+def test_a_file_that_is_not_of_a_batch_is_left_alone(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "out.jsonl"
+    path.write_text(text)
+    with pytest.raises(ConfigError, match="not a result of a batch"), open_journal(path, is_resumed=True):
+        pass
+    assert path.read_text() == text
+
+
+@pytest.mark.parametrize("target", ["key", "missing", "loop"])
+def test_a_link_in_the_place_of_the_results_is_not_followed(tmp_path: Path, target: str) -> None:
+    (tmp_path / "key").write_text('{"half')
+    (tmp_path / "loop").symlink_to("loop")
+    path = tmp_path / "out.jsonl"
+    path.symlink_to(target)
+    with pytest.raises(ConfigError, match="is a link"), open_journal(path, is_resumed=True):
+        pass
+    assert (tmp_path / "key").read_text() == '{"half'
+    assert not (tmp_path / "missing").exists()
+
+
 def test_results_are_never_overwritten_and_one_batch_at_a_time_writes_them(tmp_path: Path) -> None:
     path = tmp_path / "out.jsonl"
     path.write_bytes(TaskResult(id="a", status="done").to_line())

@@ -128,3 +128,9 @@ def test_a_full_disk_leaves_the_old_file(line: Commands) -> None:
     assert (done.returncode, auth_file(line).read_bytes()) == (1, before)
     assert b"auth.json cannot be written" in done.stderr
     assert [path.name for path in auth_file(line).parent.iterdir() if path.suffix == ".tmp"] == []
+
+
+def test_copilot_says_whose_identity_it_uses_and_stores_no_key(line: Commands) -> None:
+    done = line.run("auth", "login", "github-copilot", stdin="sk-any\n")
+    assert done.code == 2 and "identity of VS Code" in done.stderr and "token that litellm has stored" in done.stderr
+    assert "github-copilot" not in line.run("auth", "list").stdout

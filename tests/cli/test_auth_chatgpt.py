@@ -103,3 +103,17 @@ def test_a_turn_uses_the_plan_and_no_token_is_in_any_other_file(line: Commands, 
     assert len(files) > 5 and shown and all(shown)
     texts = [*shown, *(path.read_bytes().decode("utf-8", "replace") for path in files)]
     assert [secret for secret in service.secrets for text in texts if secret in text] == []
+
+
+def test_a_trial_renews_an_access_token_that_has_ended(line: Commands, service: ChatGptService) -> None:
+    assert line.run("auth", "login", "chatgpt").code == 0
+    stored = find_paths(line.environ).auth
+    entries = json.loads(stored.read_text())
+    for account in entries["chatgpt"]["accounts"].values():
+        account["expiresAt"] = 1000.0
+    stored.write_text(json.dumps(entries))
+    service.expire()
+    tried = line.run("doctor", "--online").stdout
+    assert "✓ chatgpt answers" in tried and (service.count["refresh"], service.violations) == (1, [])
+    service.end_all()
+    assert "✗ chatgpt" in (failed := line.run("doctor", "--online").stdout) and "auth login chatgpt" in failed

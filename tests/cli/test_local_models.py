@@ -39,3 +39,21 @@ def test_a_setting_switches_it_off(with_local: Callable[..., Commands]) -> None:
     with serve_json(OLLAMA) as server:
         done = with_local(server, local_models=False).run("models")
     assert done.code == 0 and "ollama" not in done.stdout and server.asked == []
+
+
+def test_a_request_that_the_server_has_no_room_for_says_how_to_raise_its_context(
+    with_local: Callable[..., Commands],
+) -> None:
+    with serve_json(OLLAMA) as server:
+        line = with_local(server)
+        text = "word " * 40_000
+        done = line.run("run", "-m", "ollama/qwen3:8b", text)
+        as_json = line.run("run", "--format", "json", "-m", "ollama/qwen3:8b", text)
+        small = line.run("run", "-m", "ollama/llava:7b", text)
+    said = "Ollama gives qwen3:8b a context of 32768 tokens, too few for this request of about "
+    for one in (done, as_json):
+        assert one.code == 1 and one.stderr.count(said) == 1 and "OLLAMA_CONTEXT_LENGTH=64000" in one.stderr
+    assert (
+        small.stderr.count("Ollama gives llava:7b a context of 8192 tokens, which an agent's first requests fill") == 1
+    )
+    assert small.stderr.count("OLLAMA_CONTEXT_LENGTH") == 1

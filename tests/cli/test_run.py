@@ -176,3 +176,9 @@ def test_a_line_about_the_model_is_on_stderr(here, server):
     done = replace(here, provider=settings).run("run", "-m", "fake/text-only", "-f", "a.png", "look")
     assert done.code == 0 and done.stdout.endswith(" look\n")
     assert "! a.png left out: fake/text-only is not known to accept images and documents" in done.stderr
+    as_json = replace(here, provider=settings).run(
+        "run", "--format", "json", "-m", "fake/text-only", "-f", "a.png", "look"
+    )
+    kinds = {json.loads(one)["type"] for one in as_json.stdout.splitlines()}
+    assert as_json.code == 0 and kinds == {"step_start", "text", "step_finish"}
+    assert "a.png left out: fake/text-only is not known to accept images and documents" in as_json.stderr

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from opencode_tui.config.trust.gate import RepositoryFolder, find_gated
-from opencode_tui.config.trust.review import LIMIT, describe_effect
+from opencode_tui.config.trust.review import LIMIT, describe_effect, find_started_files
 
 PLACE = RepositoryFolder(folder=Path("/work"), worktree=Path("/work"), home=Path("/home/me"))
 
@@ -48,3 +48,20 @@ def test_budgets_and_the_prices_that_they_count_by_need_a_yes():
         PLACE,
     )
     assert [gated.path for gated in found] == [("limits",), ("provider", "p", "models", "m", "cost")]
+
+
+def test_files_of_the_project_that_hooks_servers_and_the_status_line_start_are_found(tmp_path: Path):
+    for name in ("a/x.sh", "a/server.js", "a/line.py", "a/fmt.sh", "src/x.py", "README.md"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    (tmp_path / "b").mkdir()
+    (tmp_path / "b/link.sh").symlink_to("../a/x.sh")
+    settings = {
+        "hooks": {"Stop": [{"hooks": [{"type": "command", "command": "sh b/link.sh && ls src"}]}]},
+        "mcp": {"one": {"type": "local", "command": ["node", "./a/server.js", "/etc/passwd"]}},
+        "tui": {"status_line": {"command": f"python3 {tmp_path}/a/line.py"}, "theme": "README.md"},
+        "formatter": {"mine": {"command": ["a/fmt.sh", "$FILE"]}},
+    }
+    found = find_started_files(settings, RepositoryFolder(tmp_path, tmp_path, tmp_path / "home"))
+    assert {str(path.relative_to(tmp_path)) for path in found} == {"a/x.sh", "a/server.js", "a/line.py"}
+    assert find_started_files({"model": "x"}, RepositoryFolder(tmp_path, tmp_path, tmp_path / "home")) == set()

@@ -25,12 +25,14 @@ from opencode_tui.engine.provider.model_fetch import ListSource, ModelLists
 from opencode_tui.engine.provider.provider import Endpoint
 from opencode_tui.engine.share.server import ShareServer, ShareServerError
 from opencode_tui.engine.sign_in.openrouter import openrouter_sign_in
-from opencode_tui.schema.error import ConfigError, ProviderError, SignInError, StorageError, split_remedy
+from opencode_tui.engine.tool.builtin.webfetch import WebfetchTool
+from opencode_tui.schema.error import ConfigError, ProviderError, SignInError, StorageError, ToolError, split_remedy
 from opencode_tui.schema.ids import system_clock
 from opencode_tui.storage.paths import Paths
 from tests.engine.provider.asking import KEY, ask, ask_once, request
 from tests.support.provider.model_server import ModelServer
 from tests.support.provider.network_world import Authority, Proxy, make_authority, open_proxy, open_tls
+from tests.support.world.tools import Workbench
 
 VARIABLES = ("HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY", "NO_PROXY")
 CERTIFICATES = ("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS")
@@ -319,7 +321,15 @@ async def refuse_openrouter(paths: Paths) -> str:
     return str(caught.value)
 
 
+async def fetch_page(paths: Paths) -> str:
+    try:
+        return (await Workbench(paths.home).call(WebfetchTool(), url=f"https://{HOST}/page", format="text")).output
+    except ToolError as error:
+        return str(error)
+
+
 REQUESTS = [
+    (fetch_page, '{"object": "list"', HOST),
     (refresh_lists, "it lists no models", HOST),
     (import_from_address, "is not an exported session", HOST),
     (refuse_chatgpt, "HTTP 404", "auth.openai.com"),
@@ -329,7 +339,7 @@ REQUESTS = [
 
 
 @pytest.mark.parametrize(("ask_there", "answer", "host"), REQUESTS)
-async def test_lists_imports_and_sign_ins_use_both_and_name_what_fails(
+async def test_pages_lists_imports_and_sign_ins_use_both_and_name_what_fails(
     proxy: Proxy,
     authority: Authority,
     paths: Paths,

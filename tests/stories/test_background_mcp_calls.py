@@ -14,7 +14,7 @@ from opencode_tui.schema.error import BusyError, RunAborted
 from opencode_tui.schema.event.event import QuestionAsked
 from opencode_tui.schema.session.session import SessionInfo
 from opencode_tui.schema.session.tool_state import ToolStateCompleted
-from opencode_tui.text.tool import facts_of
+from opencode_tui.text.tool import facts_of, is_bad_exit
 from opencode_tui.tui.chrome.sidebar import background_state
 from opencode_tui.tui.theme.glyphs import UNICODE
 from tests.engine.mcp.conftest import COMMAND, until
@@ -43,6 +43,13 @@ def settings(*, after_ms: int = 50, **more: Any) -> dict[str, Any]:
 async def world(environ: dict[str, str], folder: Path) -> AsyncGenerator[World]:
     async with opened(environ, folder, settings=settings()) as world:
         yield world
+
+
+def put(path: Path, text: str) -> None:
+    """Write the file that a call waits for, at once."""
+    new = path.with_name(f"{path.name}.new")
+    new.write_text(text)
+    new.replace(path)
 
 
 async def start(world: World, path: Path) -> SessionInfo:
@@ -74,34 +81,36 @@ async def test_a_long_call_goes_on_and_its_result_is_read_later(world: World, fo
     [running] = await world.client.background.list(session.id)
     assert (running.tool, running.state, running.line) == ("one_wait", "running", "waiting")
     assert running.command.startswith('one_wait {"path": ')
-    assert "bg1 still runs." in (await read(world, session)).output
-    (folder / "file").write_text("now")
+    state = await read(world, session)
+    assert ("bg1 still runs." in state.output, is_bad_exit(state)) == (True, False)
+    put(folder / "file", "now")
     ended = await until_ended(world)
     assert (ended.state, ended.line, background_state(ended, UNICODE, 0)[2]) == ("exited", "it came: now", "done")
     await world.prompt("go on", session=session)
     assert "has ended; bash_output has its result" in str(world.server.bodies[-1]["messages"][-1])
     state = await read(world, session)
     assert state.output == "it came: now\n\n<bash_metadata>\nbg1 has ended.\n</bash_metadata>"
-    assert [fact.text for fact in facts_of("bash_output", state)] == ["done"]
+    assert ([fact.text for fact in facts_of("bash_output", state)], is_bad_exit(state)) == (["done"], False)
     assert str(world.server.bodies[-1]["messages"]).count("has ended; bash_output") == 1
 
 
 async def test_a_picture_of_a_long_call_reaches_the_model(world: World, folder: Path) -> None:
     session = await start(world, folder / "file")
-    (folder / "file").write_text("picture")
-    state = await read(world, session, wait=20)
+    put(folder / "file", "picture")
+    assert (await until_ended(world)).line == "(image/png)"
+    state = await read(world, session)
     assert [one["mime"] for one in state.attachments or ()] == ["image/png"]
     assert not (await read(world, session)).attachments
 
 
 async def test_a_long_call_that_fails_says_so(world: World, folder: Path) -> None:
     session = await start(world, folder / "file")
-    (folder / "file").write_text("fail")
+    put(folder / "file", "fail")
     ended = await until_ended(world)
     assert (ended.failed, background_state(ended, UNICODE, 0)[2]) == (True, "failed")
     state = await read(world, session)
     assert state.output == "it came too late\n\n<bash_metadata>\nbg1 failed.\n</bash_metadata>"
-    assert [fact.text for fact in facts_of("bash_output", state)] == ["failed"]
+    assert ([fact.text for fact in facts_of("bash_output", state)], is_bad_exit(state)) == (["failed"], True)
 
 
 async def test_a_long_call_is_stopped_and_its_server_learns_that(environ: dict[str, str], folder: Path) -> None:
@@ -158,7 +167,7 @@ async def test_an_interrupt_ends_a_call_that_has_not_gone_on(environ: dict[str, 
 async def test_an_interrupt_after_that_leaves_the_call_running(world: World, folder: Path) -> None:
     session = await start(world, folder / "file")
     await world.client.prompts.abort(session.id)
-    (folder / "file").write_text("now")
+    put(folder / "file", "now")
     assert (await until_ended(world)).state == "exited"
 
 
@@ -203,7 +212,7 @@ async def test_a_question_of_a_call_in_the_background_leaves_the_record_of_its_e
             await world.client.questions.reply(event.id, [["Grace"], ["3"], ["Yes"], ["green"]])
 
         async def go() -> SessionInfo:
-            (folder / "file").write_text("ask")
+            put(folder / "file", "ask")
             await until_ended(world)
             return session
 

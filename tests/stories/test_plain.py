@@ -141,3 +141,15 @@ def test_the_variant_of_the_model_can_be_changed(plain: Start, server: ModelServ
         terminal.send("/quit\n")
         assert terminal.wait() == 0
     assert [request.body.get("reasoning_effort") for request in server.requests] == ["low", "high"]
+
+
+def test_a_line_about_the_model_is_shown(line: CommandLine, server: ModelServer) -> None:
+    (line.folder / "a.png").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(64))
+    models = {"fake": {**server.config()["fake"], "models": {"text-only": {"attachment": False}}}}
+    words = ["-m", "opencode_tui", "--plain", "-m", "fake/text-only"]
+    with Terminal(words, folder=line.folder, environ=replace(line, provider=models).variables()) as terminal:
+        terminal.expect("> ")
+        terminal.send("look at @a.png\n")
+        terminal.expect("a.png left out: fake/text-only is not known to accept images")
+        terminal.expect(" tokens")
+        terminal.expect("> ")

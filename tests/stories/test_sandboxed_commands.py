@@ -305,6 +305,50 @@ async def test_an_undo_of_protected_files_follows_no_link_of_the_command(
         assert f"Could not undo: dot/.bashrc ({project.path}/dot is a link now)." in state.output
 
 
+async def test_what_a_rule_lets_out_asks_while_a_confined_command_could_exchange_its_files(
+    environ, project: Repo, tier: Tier
+):
+    settings = {"permission": {"bash": {"curl *": "allow"}}}
+    upload = "curl -s -m 1 -T a.py http://127.0.0.1:9/"
+    async with confined(environ, project, tier, settings=settings, policy=RefuseQuestions()) as story:
+        before = await story.bash(upload)
+        start = {"command": "touch started; sleep 60", "description": "x", "background": True}
+        await story.world.prompt(f"go <<tool bash {json.dumps(start)}>>")
+        while not (project.path / "started").exists():
+            await asyncio.sleep(0.01)
+        during, plain = await story.bash(upload), await story.bash("curl -s -m 1 http://127.0.0.1:9/")
+        await story.world.client.background.end()
+        after = await story.bash(upload)
+    assert [state.status for state in (before, during, plain, after)] == [
+        "completed",
+        "error",
+        "completed",
+        "completed",
+    ]
+    assert "needs approval" in during.error
+
+
+async def test_no_command_and_no_edit_changes_unasked_what_a_hook_or_a_server_starts(
+    environ, project: Repo, tier: Tier, tmp_path: Path
+):
+    ran, texts = tmp_path / "ran", {"tools/check.sh": "true\n", "tools/server.py": "pass\n"}
+    for name, text in texts.items():
+        project.write(name, text)
+    project.write("change.sh", f"for name in tools/*; do echo 'touch {ran}' > $name; done; mv tools other; true\n")
+    settings = {
+        "hooks": {"PostToolUse": [{"hooks": [{"type": "command", "command": "sh ./tools/check.sh"}]}]},
+        "mcp": {"own": {"type": "local", "command": ["python3", "tools/server.py"], "enabled": False}},
+    }
+    async with confined(environ, project, tier, settings=settings, policy=RefuseQuestions()) as story:
+        await story.bash("bash change.sh")
+        await story.bash("true")
+        edit = {"filePath": str(project.path / "tools/check.sh"), "content": f"touch {ran}"}
+        [call] = await story.world.calls(await story.world.prompt(f"go <<tool write {json.dumps(edit)}>>"))
+    assert call.state.status == "error"
+    assert {name: (project.path / name).read_text() for name in texts} == texts
+    assert not ran.exists()
+
+
 @pytest.mark.parametrize(("reply", "kept"), [("once", True), ("reject", False)])
 async def test_new_protected_files_are_kept_or_removed(environ, project: Repo, tier: Tier, reply: Reply, kept: bool):
     project.write("setup.sh", "echo evil > .envrc\n")

@@ -30,7 +30,10 @@ def test_each_break_has_its_cause_place_and_cost() -> None:
 def test_budgets_are_said_with_what_is_spent() -> None:
     uses = [BudgetUse(scope="session", limit=5, spent=0.5), BudgetUse(scope="day", limit=20, spent=0.004)]
     assert budget_text(uses) == "Budget of this session: $0.50 of $5.00\nBudget of today: $0.0040 of $20.00"
-    assert (cost_words(0, 0, "chatgpt"), cost_words(1, 0, "chatgpt")) == ("ChatGPT plan", "$1.00 + ChatGPT plan")
+    plan = "your ChatGPT plan"
+    assert (cost_words(0, 0, "chatgpt"), cost_words(1, 0, "chatgpt")) == (plan, f"$1.00 + {plan}")
+    assert cost_words(0, 0, "chatgpt", is_reached=True) == f"{plan}: limit reached"
+    assert cost_words(0, 0, "openai", is_reached=True) == ""
     assert (cost_words(0.5, 5), cost_words(0, 5), cost_words(0.5, 0), cost_words(0, 0)) == (
         "$0.50 of $5.00", "$0 of $5.00", "$0.50", "",
     )  # fmt: skip

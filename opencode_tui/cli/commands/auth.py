@@ -16,6 +16,7 @@ from opencode_tui.cli.terminal import print_result, say
 from opencode_tui.config.auth import CHATGPT, SEARCH_SERVICES, AuthStore, describe_override
 from opencode_tui.programs import find_program, safe_environ
 from opencode_tui.schema.error import ConfigError, SignInError
+from opencode_tui.schema.model import COPILOT, COPILOT_USE, COPILOT_WARNING
 from opencode_tui.storage.paths import Paths
 from opencode_tui.text.safe_text import make_safe
 
@@ -76,6 +77,9 @@ def login(provider: str, *, yes: bool, browser: bool, account: str | None, add: 
     if browser:
         _get_key_of_openrouter(outside, provider)
         return
+    if provider == COPILOT:
+        say(COPILOT_WARNING)
+        raise ConfigError(COPILOT_USE)
     AuthStore(paths=outside.paths).login(provider, _ask_for_key(provider))
     if provider in SEARCH_SERVICES:
         say(f"saved API key for {provider}; the tool websearch uses it from the next start of opencode-tui on")
@@ -153,7 +157,7 @@ def _get_key_of_openrouter(outside: Environment, provider: str) -> None:
 async def _wait_for_browser(
     signing: "AbstractAsyncContextManager[BrowserSignIn]", name: str, outside: Environment
 ) -> str:
-    """Return a sentence on who signed in, in the browser of this machine or with an address that is pasted."""
+    """Return the sentences on who signed in, in the browser of this machine or with an address that is pasted."""
     import asyncio
 
     from opencode_tui.engine.sign_in.browser_sign_in import open_browser
@@ -166,7 +170,7 @@ async def _wait_for_browser(
         ending = asyncio.create_task(waiting.wait())
         try:
             with _pasted_lines(asyncio.get_running_loop(), waiting.paste):
-                return await ending
+                return (await ending).whole()
         finally:
             opening.cancel()
             await asyncio.gather(opening, return_exceptions=True)

@@ -19,7 +19,7 @@ from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.message import AssistantMessage
 from opencode_tui.schema.session.part import ToolPart
 from opencode_tui.schema.session.session import fork_origin, hidden_cost
-from opencode_tui.text.quantity import amount, money, plural
+from opencode_tui.text.quantity import amount, money, plan_words, plural
 
 
 @click.command()
@@ -115,6 +115,10 @@ def _show_stats(*, days: int | None, style: str) -> None:
         sys.stdout.write(_render(totals, style_of(sys.stdout, os.environ)) + "\n")
 
 
+def _cost(name: str, use: "ModelUse") -> str:
+    return money(use.cost) if use.cost else plan_words(name.partition("/")[0]) or money(0)
+
+
 def _render(totals: Totals, style: Style) -> str:
     counts = [plural(totals.sessions, "session"), plural(totals.messages, "message"), money(totals.cost)]
     if totals.hidden:
@@ -122,7 +126,7 @@ def _render(totals: Totals, style: Style) -> str:
     blocks = [style.paint(style.words(" · ".join(counts)), "bold")]
     if totals.models:
         rows = [
-            [name, str(use.steps), amount(use.input), amount(use.cached), amount(use.output), money(use.cost)]
+            [name, str(use.steps), amount(use.input), amount(use.cached), amount(use.output), _cost(name, use)]
             for name, use in sorted(totals.models.items(), key=lambda item: (-item[1].cost, -item[1].steps, item[0]))
         ]
         heads = ("MODEL", "STEPS", "INPUT", "CACHED", "OUTPUT", "COST")

@@ -30,6 +30,7 @@ from opencode_tui.schema.session.part import ToolPart
 from opencode_tui.schema.session.session import SessionInfo
 from opencode_tui.schema.session.tool_state import ToolStateCompleted, ToolStateError
 from opencode_tui.schema.session.undo import UndoOnly
+from opencode_tui.text.plan import plan_text
 from opencode_tui.text.quantity import age, amount, money, plural
 from opencode_tui.text.safe_text import make_safe
 
@@ -303,7 +304,12 @@ class PlainChat:
     async def _cost(self, _rest: str) -> None:
         totals = await self._client.sessions.totals(self._shown().id)
         tokens = f"{amount(totals.input)} tokens in, {amount(totals.output)} out, {amount(totals.cached)} cached"
-        self._print(f"{plural(totals.steps, 'request')}, {tokens}, {money(totals.cost)}")
+        messages = [one.info for one in await self._client.messages.list(self._shown().id)]
+        plan = plan_text(messages)
+        cost = [] if plan and not totals.cost else [money(totals.cost)]
+        self._print(", ".join([plural(totals.steps, "request"), tokens, *cost]))
+        if plan:
+            self._print(plan)
 
     async def _choose_model(self, rest: str) -> None:
         if rest:

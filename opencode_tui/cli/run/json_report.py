@@ -1,13 +1,13 @@
 """`run --format json`: one JSON object per line for each finished part.
 
-A line is printed after its record is on disk.
+A line is printed after its record is on disk. What is said about the model goes to stderr, as all that is no result.
 """
 
 import json
 import sys
 import time
 
-from opencode_tui.cli.terminal import write_answer
+from opencode_tui.cli.terminal import say, write_answer
 from opencode_tui.schema.event.event import Event, MessageUpdated, PartUpdated, SessionFailed
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.session.history import MessageWithParts
@@ -21,6 +21,8 @@ from opencode_tui.schema.session.part import (
     ToolPart,
 )
 from opencode_tui.schema.session.tool_state import ToolStateCompleted, ToolStateError
+from opencode_tui.text.model_line import model_line
+from opencode_tui.text.safe_text import make_safe
 
 
 class JsonReporter:
@@ -47,6 +49,8 @@ class JsonReporter:
                 self._print(kind, {"part": event.part.to_dict()})
         elif isinstance(event, SessionFailed) and event.session_id == self._session_id:
             self._print("error", {"error": event.error.to_dict()})
+        elif line := model_line(event):
+            say(make_safe(line))
 
     def pause(self) -> None:
         """Do nothing."""

@@ -22,13 +22,13 @@ from opencode_tui.schema.event.event import (
     SessionFailed,
     SessionStatusChanged,
 )
-from opencode_tui.schema.model import MODEL_TITLE
 from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.message import AssistantMessage
 from opencode_tui.schema.session.part import ReasoningPart, StepFinishPart, TextPart, ToolPart
 from opencode_tui.schema.session.session import BusyStatus, RetryStatus
 from opencode_tui.schema.session.tool_state import ToolStateCompleted, ToolStateError, ToolStateRunning
 from opencode_tui.text.cells import clip, width
+from opencode_tui.text.model_line import model_line
 from opencode_tui.text.quantity import amount, duration, money, plural
 from opencode_tui.text.safe_text import make_safe
 
@@ -163,8 +163,8 @@ class TerminalReporter:
             case BusLagged():
                 skipped = f"Some output was skipped; see `opencode-tui session show {self._session_id}`."
                 self._print_line("!", f"{event.reason} {skipped}".lstrip())
-            case _ if getattr(event, "title", None) == MODEL_TITLE:
-                self._print_line("!", make_safe(str(getattr(event, "message", ""))))
+            case _ if line := model_line(event):
+                self._print_line("!", make_safe(line))
             case _:
                 pass
 

@@ -50,6 +50,7 @@ from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.message import AssistantMessage, UserMessage
 from opencode_tui.schema.session.session import SessionInfo, is_default_title
 from opencode_tui.schema.session.stored_error import describe_stored
+from opencode_tui.text.model_line import model_line, session_of_line
 
 if TYPE_CHECKING:
     from opencode_tui.cli.run.permission_prompt import PermissionPrompt
@@ -421,6 +422,8 @@ async def _follow(
 ) -> None:
     async for envelope in events:
         event = envelope.event
+        if model_line(event) and (about := session_of_line(event)) and not await is_ours(about):
+            continue
         if scope.has(event):
             reporter.show(event)
         if isinstance(event, PermissionAsked | QuestionAsked) and not await is_ours(event.session_id):

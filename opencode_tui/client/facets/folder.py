@@ -26,6 +26,7 @@ from opencode_tui.schema.api.mcp import (
 )
 from opencode_tui.schema.api.project import Places, ProjectInfo, UpdateProject
 from opencode_tui.schema.api.question import QuestionRequest
+from opencode_tui.schema.api.sign_in import SignInAccount, SignInDone, SignInRequest, SignInStarted
 from opencode_tui.schema.api.trust import TrustReport
 from opencode_tui.schema.api.worktree import CreateWorktree, WorktreeInfo
 from opencode_tui.schema.event.screen_event import ScreenEvent
@@ -226,6 +227,47 @@ class SettingsFacet(Protocol):
         ...
 
 
+class SignInsFacet(Protocol):
+    """Sign-ins with the browser to providers, and the accounts of ChatGPT."""
+
+    async def accounts(self) -> Sequence[SignInAccount]:
+        """Return the accounts, signed in or not, in the order of their first sign-in."""
+        ...
+
+    async def begin(self, request: SignInRequest) -> SignInStarted:
+        """Begin a sign-in and open the browser; return its ID and its address. It ends after some minutes.
+
+        Raises ConfigError for a provider without one, NotFoundError for an unknown account, SignInError.
+        """
+        ...
+
+    async def wait(self, sign_in_id: str) -> SignInDone:
+        """Return who signed in. Cancellation does not end the sign-in. Raises SignInError, NotFoundError, StorageError."""
+        ...
+
+    async def paste(self, sign_in_id: str, address: str) -> None:
+        """Go on with the whole address that the browser shows at the end.
+
+        Raises SignInError for another address, with which the sign-in still waits, NotFoundError.
+        """
+        ...
+
+    async def cancel(self, sign_in_id: str) -> None:
+        """End a sign-in; nothing of it is stored. One that has ended stays as it is."""
+        ...
+
+    async def select(self, account_id: str) -> None:
+        """Use an account from now on. Raises NotFoundError, StorageError."""
+        ...
+
+    async def sign_out(self, account_id: str) -> str:
+        """Revoke and delete the tokens of an account; return why they could not be revoked, empty if they were.
+
+        Raises NotFoundError, StorageError.
+        """
+        ...
+
+
 class ProjectFacet(Protocol):
     """The folder's project, and all known projects."""
 
@@ -398,6 +440,7 @@ class FolderFacets(Protocol):
     rules: RulesFacet
     catalog: CatalogFacet
     settings: SettingsFacet
+    sign_ins: SignInsFacet
     project: ProjectFacet
     files: FilesFacet
     mcp: McpFacet

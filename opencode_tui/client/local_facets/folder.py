@@ -32,10 +32,12 @@ if TYPE_CHECKING:
         RulesFacet,
         ScreenFacet,
         SettingsFacet,
+        SignInsFacet,
     )
     from opencode_tui.engine.file.browser import FileBrowser
     from opencode_tui.engine.file.search import FileFinder
     from opencode_tui.engine.mcp.servers import McpServers
+    from opencode_tui.engine.sign_in.waiting import WaitingSignIns
     from opencode_tui.schema.api.catalog import (
         AgentSummary,
         ProviderSummary,
@@ -56,6 +58,7 @@ if TYPE_CHECKING:
         McpSignInCode,
         McpTool,
     )
+    from opencode_tui.schema.api.sign_in import SignInAccount, SignInDone, SignInRequest, SignInStarted
     from opencode_tui.schema.api.trust import TrustReport
     from opencode_tui.schema.api.worktree import CreateWorktree, WorktreeInfo
     from opencode_tui.schema.event.screen_event import ScreenEvent
@@ -168,10 +171,16 @@ class _Settings:
         instance, config = self._instance, self._instance.folder.config
         settings = (str(notice) for notice in config.warnings)
         warnings = [*settings, *instance.warnings, *instance.folder.skills.warnings, *instance.folder.plugins.warnings]
-        warnings += await asyncio.to_thread(instance.folder.model_warnings)
+        of_models = await asyncio.to_thread(instance.folder.model_warnings)
+        warnings += of_models
         is_on, worktree = config.settings.snapshot is not False, instance.folder.project.worktree
         undo_off = await asyncio.to_thread(why_unavailable, worktree, self._paths, is_on=is_on)
-        return Notices.trusted(warnings=warnings, ignored=[str(notice) for notice in config.ignored], undo_off=undo_off)
+        return Notices.trusted(
+            warnings=warnings,
+            ignored=[str(notice) for notice in config.ignored],
+            undo_off=undo_off,
+            of_models=of_models or None,
+        )
 
     async def newer_version(self) -> str:
         if self._instance.folder.config.settings.autoupdate != "notify":
@@ -252,6 +261,38 @@ class _Settings:
         from opencode_tui.config.trust.inspection import grant_seen
 
         await asyncio.to_thread(grant_seen, self._instance.directory, seen, paths=self._paths)
+
+
+class _SignIns:
+    """Loaded with the first use; those that wait belong to the process."""
+
+    def __init__(self, engine: Engine, instance: Instance) -> None:
+        self._lazy = engine.core.sign_ins
+        self._folder = instance.directory
+
+    async def _loaded(self) -> "WaitingSignIns":
+        return self._lazy.made or await asyncio.to_thread(self._lazy.get)
+
+    async def accounts(self) -> Sequence["SignInAccount"]:
+        return await asyncio.to_thread((await self._loaded()).accounts)
+
+    async def begin(self, request: "SignInRequest") -> "SignInStarted":
+        return await (await self._loaded()).begin(request, self._folder)
+
+    async def wait(self, sign_in_id: str) -> "SignInDone":
+        return await (await self._loaded()).wait(sign_in_id)
+
+    async def paste(self, sign_in_id: str, address: str) -> None:
+        (await self._loaded()).paste(sign_in_id, address)
+
+    async def cancel(self, sign_in_id: str) -> None:
+        await (await self._loaded()).cancel(sign_in_id)
+
+    async def select(self, account_id: str) -> None:
+        await asyncio.to_thread((await self._loaded()).select, account_id)
+
+    async def sign_out(self, account_id: str) -> str:
+        return await asyncio.to_thread((await self._loaded()).sign_out, account_id)
 
 
 _START_MS = 300_000
@@ -466,6 +507,7 @@ class LocalFolderFacets:
         self.rules: RulesFacet = forward(instance.folder.rules, calls)
         self.catalog: CatalogFacet = forward(_Catalog(instance), calls)
         self.settings: SettingsFacet = forward(_Settings(engine, instance), calls)
+        self.sign_ins: SignInsFacet = forward(_SignIns(engine, instance), calls)
         self.project: ProjectFacet = forward(_Project(engine, instance), calls)
         self.files: FilesFacet = forward(_Files(engine, instance), calls)
         self.mcp: McpFacet = forward(_Mcp(instance), calls)

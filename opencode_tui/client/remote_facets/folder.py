@@ -14,6 +14,7 @@ from opencode_tui.client.facets.folder import (
     RulesFacet,
     ScreenFacet,
     SettingsFacet,
+    SignInsFacet,
 )
 from opencode_tui.client.remote_facets.session import RemoteFacet
 from opencode_tui.client.remote_link import Link
@@ -41,6 +42,13 @@ from opencode_tui.schema.api.mcp import (
 )
 from opencode_tui.schema.api.project import Places, ProjectInfo, UpdateProject
 from opencode_tui.schema.api.question import QuestionRequest
+from opencode_tui.schema.api.sign_in import (
+    SignInAccount,
+    SignInAddress,
+    SignInDone,
+    SignInRequest,
+    SignInStarted,
+)
 from opencode_tui.schema.api.trust import TrustGrant, TrustReport
 from opencode_tui.schema.api.worktree import CreateWorktree, WorktreeChoice, WorktreeInfo
 from opencode_tui.schema.error import NotFoundError
@@ -195,6 +203,31 @@ class _Settings(RemoteFacet):
         await self._link.value("POST", f"{OWN}/trust", TrustGrant(seen=seen))
 
 
+class _SignIns(RemoteFacet):
+    async def accounts(self) -> Sequence[SignInAccount]:
+        return await self._link.records(f"{OWN}/account", SignInAccount)
+
+    async def begin(self, request: SignInRequest) -> SignInStarted:
+        return await self._link.send("POST", f"{OWN}/sign-in", SignInStarted, request)
+
+    async def wait(self, sign_in_id: str) -> SignInDone:
+        async with self._link.stream("POST", f"{OWN}/sign-in/{quote(sign_in_id, safe='')}/wait", Record()) as answer:
+            return SignInDone.model_validate_json(await answer.aread())
+
+    async def paste(self, sign_in_id: str, address: str) -> None:
+        path = f"{OWN}/sign-in/{quote(sign_in_id, safe='')}/address"
+        await self._link.value("POST", path, SignInAddress(address=address))
+
+    async def cancel(self, sign_in_id: str) -> None:
+        await self._link.value("DELETE", f"{OWN}/sign-in/{quote(sign_in_id, safe='')}")
+
+    async def select(self, account_id: str) -> None:
+        await self._link.value("POST", f"{OWN}/account/{quote(account_id, safe='')}/select")
+
+    async def sign_out(self, account_id: str) -> str:
+        return await self._link.value("DELETE", f"{OWN}/account/{quote(account_id, safe='')}")
+
+
 class _Project(RemoteFacet):
     async def current(self) -> ProjectInfo:
         return await self._link.get("/project/current", ProjectInfo)
@@ -319,6 +352,7 @@ class RemoteFolderFacets:
         self.rules: RulesFacet = _Rules(link)
         self.catalog: CatalogFacet = _Catalog(link)
         self.settings: SettingsFacet = _Settings(link)
+        self.sign_ins: SignInsFacet = _SignIns(link)
         self.project: ProjectFacet = _Project(link)
         self.files: FilesFacet = _Files(link)
         self.mcp: McpFacet = _Mcp(link)

@@ -57,6 +57,10 @@ class _UnreadableContentError(Exception):
     """The content is too large or unreadable."""
 
 
+_STARTED = frozenset({"hooks", "mcp", "tui"})
+"""Settings whose programs run outside the sandbox again and again, without a question."""
+
+
 def review_settings(layer: Layer, place: RepositoryFolder) -> tuple[ReviewItem, list[Gated]]:
     """Return the item of a source's (migrated) settings, and its gated settings."""
     linked = find_linked(layer.value, layer.source, place)
@@ -64,6 +68,17 @@ def review_settings(layer: Layer, place: RepositoryFolder) -> tuple[ReviewItem, 
     effects = tuple(describe_effect(one) for one in gated if not one.only_over_deny)
     name = os.path.relpath(layer.source, place.worktree)
     return ReviewItem(name, Path(layer.source), effects, partial(_fingerprint_settings, gated, place)), gated
+
+
+def find_started_files(settings: JsonObject, place: RepositoryFolder) -> set[Path]:
+    """Return the real files of the repository that settings name which start programs outside the sandbox. Blocks.
+
+    A change of such a file decides what runs there at the next hook or start of a server.
+    """
+    shown = cast("JsonObject", settings.get("tui") or {}).get("status_line")
+    started = [Gated((name,), STARTS, shown if name == "tui" else settings.get(name)) for name in _STARTED]
+    found = {path for one in started for path in _named_files(one, place)}
+    return {path for path in found if path.is_relative_to(place.worktree)}
 
 
 def review_extensions(extensions: list[Extension], worktree: Path) -> list[tuple[ReviewItem, list[Extension]]]:

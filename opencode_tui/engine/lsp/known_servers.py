@@ -88,6 +88,8 @@ KNOWN: tuple[KnownServer, ...] = (
         "npm install -g typescript-language-server typescript@5",
         group="script",
         runs_project_code=True,
+        # else it runs npm for the types of libraries, and answers nothing before that has ended
+        initialization={"disableAutomaticTypingAcquisition": True},
     ),
     KnownServer(
         *("clangd", _C, ("compile_commands.json", "compile_flags.txt", ".clangd", "CMakeLists.txt", "meson.build")),

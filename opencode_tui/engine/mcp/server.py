@@ -69,11 +69,16 @@ DECLINED: JsonObject = {"action": "decline"}
 CANCELED: JsonObject = {"action": "cancel"}
 
 
+_FROM_FOLDER = frozenset({"-m", "-c"})
+"""Options with which Python looks for modules in the folder that it starts in, before all others."""
+
+
 class ServerWorld(Struct, frozen=True):
     """What all servers of a folder share: its path and roots, our environment, the cached lists, and what to call.
 
     `changed` is called on the event loop with a name when the lists of that server differ from those known before. `is_trusted`
-    returns whether the user trusts the folder, and may block for a file; until then servers start in `home`.
+    returns whether the user trusts the folder, and may block for a file; until then servers start in `home`. Only the servers
+    `of_repository`, which its settings name, may have modules in it.
     """
 
     folder: Path
@@ -85,6 +90,7 @@ class ServerWorld(Struct, frozen=True):
     credentials: McpCredentials
     changed: Callable[[str], None]
     default_timeout_s: float | None = None
+    of_repository: frozenset[str] = frozenset()
 
 
 class McpStopped(McpError):
@@ -407,7 +413,8 @@ class McpServer:
         """Return the command, the folder and the environment of a local server. Raises McpError. Blocks.
 
         A server is not confined, so its program must not be one that a confined command may have written: PATH is used without
-        the folders of the project. Where the user does not trust the folder, nothing in it may become a module of the server.
+        the folders of the project. Nothing in the folder may become a module of the server where the user does not trust it, nor of
+        one of the user's own that Python would look for there first.
         """
         folder = self._world.folder
         given = safe_environ(self._world.environ, folder)
@@ -415,6 +422,8 @@ class McpServer:
             del given["VIRTUAL_ENV"]
         environ = server_environment(given, entry.environment)
         program, *arguments = entry.command
+        if self.name not in self._world.of_repository and not _FROM_FOLDER.isdisjoint(arguments):
+            environ.setdefault("PYTHONSAFEPATH", "1")
         if os.path.dirname(program):
             found = program
         elif "PATH" in (entry.environment or {}):  # the settings name these folders

@@ -50,6 +50,7 @@ class McpOptions(Struct, frozen=True):
     """The collaborators of the servers of a folder. `reserved` are names that no tool of a server may have.
 
     `is_trusted` returns whether the user trusts the folder, and may block for a file. `redact` returns a text without keys.
+    `of_repository` are the servers that the repository's settings name.
     """
 
     folder: Path
@@ -62,6 +63,7 @@ class McpOptions(Struct, frozen=True):
     clock: Clock
     publish: Callable[[McpToolsChanged | McpBrowserOpenFailed | ScreenToastShown], None]
     reserved: frozenset[str] = frozenset()
+    of_repository: frozenset[str] = frozenset()
     redact: Callable[[str], str] = redact_text
 
 
@@ -79,6 +81,7 @@ class McpServers:
             home=options.home,
             is_trusted=options.is_trusted,
             roots=[options.worktree],
+            of_repository=options.of_repository,
             environ=options.environ,
             cache=ListCache(options.cache / "mcp", options.clock),
             credentials=options.credentials,

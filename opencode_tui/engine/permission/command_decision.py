@@ -44,6 +44,7 @@ class CommandScope(Struct, frozen=True):
 
     `root` is the project, `roots` are the folders that count as the project. `layers` are the rulesets of the agent and of those
     that called it. `tier` is the sandbox that works ("none" without one). `forms` are the spellings of the project's paths.
+    `is_shared`: a confined command runs in the project now, which can change where a path leads after this line was read.
     """
 
     command: str
@@ -53,6 +54,7 @@ class CommandScope(Struct, frozen=True):
     layers: Sequence[Ruleset]
     tier: str = "none"
     forms: PathForms | None = None
+    is_shared: bool = False
 
 
 class CommandPlan(Struct, frozen=True):
@@ -228,6 +230,8 @@ class _Plan:
             shown = [_shortened(one) for one in companions[:_NAMED_MEMBERS]]
             more = len(companions) - len(shown)
             found.append(f"Also runs outside: {', '.join(shown)}{f', and {more} more' if more else ''}.")
+        if self.runs == "host" and self._raced():
+            found.append("A command that runs in the background can exchange the files that it names.")
         if self.runs == "host" and self._scan.renamed:
             found.append("It may change what the names of commands stand for.")
         elif steered := [member.texts[0] for member in self._scan.members if member.steered]:
@@ -280,12 +284,16 @@ class _Plan:
         if self.runs == "host" and not is_known:
             must_ask.append(command)
         by_user = [*discards, *leaving, *self._opaque]
+        raced = self._raced()
         found = [member.texts[0] for member in scan.members if member.steered] + [command] * scan.renamed
-        steered = found if self.runs == "host" else []
+        steered = [*found, *raced] if self.runs == "host" else []
         outside = "leaves the sandbox" if self._scope.tier != "none" else "reaches outside the project"
         self.notes.update(dict.fromkeys((*self._opaque, *must_ask), "runs arbitrary code"))
         self.notes.update({**dict.fromkeys(leaving, outside), **dict.fromkeys(discards, "discards work")})
-        self.notes.update(dict.fromkeys(steered, "can run other programs than it names"))
+        self.notes.update(dict.fromkeys(found if steered else (), "can run other programs than it names"))
+        self.notes.update(
+            dict.fromkeys(raced if steered else (), "uses files that a command in the background can change")
+        )
         patterns = list(dict.fromkeys([*scan.patterns, *by_user, *must_ask, *steered]))
         if not patterns and not scan.members:
             patterns = [command]
@@ -304,10 +312,18 @@ class _Plan:
             must_ask=must_ask,
             by_user=by_user,
             steered=steered,
-            is_steered=bool(found),
+            is_steered=bool(found or raced),
             always=list(dict.fromkeys(grant for grants in always.values() for grant in grants)),
             always_for=always,
         )
+
+    def _raced(self) -> list[str]:
+        """Return the line, with its folder, if it uses paths that a confined command can exchange before it is over."""
+        scope = self._scope
+        is_elsewhere = scope.folder != scope.root
+        if not (scope.is_shared and self._has_sandbox and (self._scan.inside or is_elsewhere)):
+            return []
+        return [f"cd {scope.folder} && {scope.command}" if is_elsewhere else scope.command]
 
     def _texts_of(self, reasons: "Sequence[Reason]") -> list[str]:
         """Return the sources of the members with these reasons; the whole command where a reason names no member."""

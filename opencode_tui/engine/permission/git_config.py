@@ -5,7 +5,8 @@ The form is git's: sections, names without case, quotes, escapes, comments and c
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from pathlib import Path
 
 from msgspec import Struct
@@ -35,15 +36,23 @@ class NamedFiles(Struct, frozen=True):
     programs: tuple[Path, ...] = ()
 
 
-def find_named(config: Path, worktree: Path) -> NamedFiles:
-    """Return what a repository's settings name inside its work tree, a real path; also settings that they include. Blocks."""
+def find_user_settings() -> list[Path]:
+    """Return the real paths of git's settings of the user, the least important first."""
+    folder = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
+    named = os.environ.get("GIT_CONFIG_GLOBAL")
+    names = [os.path.join(folder, "git/config"), os.path.expanduser("~/.gitconfig")] if named is None else [named]
+    return [Path(os.path.realpath(name)) for name in names]
+
+
+def find_named(configs: Sequence[Path], worktree: Path) -> NamedFiles:
+    """Return what settings name inside a work tree, a real path; also settings that they include. Later ones count. Blocks."""
     hooks: Path | None = None
     included: dict[Path, None] = {}
     programs: dict[Path, None] = {}
-    waiting = [config]
+    waiting = list(configs)
     while waiting:
         file = waiting.pop(0)
-        for name, value in parse(_read(file)):
+        for name, value in _parsed(_read(file)):
             if name == "core.hookspath":
                 hooks = _inside(worktree, worktree, value)
             elif (name == "include.path" or name.startswith("includeif.")) and name.endswith(".path"):
@@ -51,10 +60,16 @@ def find_named(config: Path, worktree: Path) -> NamedFiles:
                 if path is not None and path not in included and len(included) < _MOST_INCLUDED:
                     included[path] = None
                     waiting.append(path)
-            elif _PROGRAMS.fullmatch(name):
+            elif _PROGRAMS.fullmatch(name) and (value.startswith("!") or not name.startswith("alias.")):
                 words = (_inside(worktree, worktree, word.lstrip("!")) for word in _words(value))
                 programs |= dict.fromkeys(path for path in words if path is not None and path.is_file())
     return NamedFiles(hooks, tuple(included), tuple(programs))
+
+
+@lru_cache(maxsize=32)
+def _parsed(text: str) -> Sequence[tuple[str, str]]:
+    """Return what `parse` yields, kept: each command reads the same settings."""
+    return tuple(parse(text))
 
 
 def parse(text: str) -> Iterator[tuple[str, str]]:

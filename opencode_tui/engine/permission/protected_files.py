@@ -1,11 +1,12 @@
 """Protected files that only the file system shows: repositories without a `.git` folder, and what is in git folders. Blocks."""
 
 import os
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from opencode_tui.config.sources.project_file import fold
-from opencode_tui.engine.permission.git_config import find_named
+from opencode_tui.engine.permission.git_config import find_named, find_user_settings
 
 SKIPPED = frozenset(
     {"node_modules", "bower_components", "site-packages", ".venv", "venv", ".tox", ".nox", "__pycache__"}
@@ -49,9 +50,8 @@ def is_repository(folder: Path, written: Iterable[str] = ()) -> bool:
 
 
 def find_named_files(git_folder: Path, worktree: Path) -> Iterator[Path]:
-    """Yield what a repository's settings name inside its work tree: the folder of hooks, included settings, programs."""
-    real = Path(os.path.realpath(worktree))
-    named = find_named(git_folder / "config", real)
+    """Yield what a repository's and the user's settings name inside its work tree: hooks, included settings, programs."""
+    named = find_named([*find_user_settings(), git_folder / "config"], Path(os.path.realpath(worktree)))
     for path in (*filter(None, [named.hooks]), *named.included, *named.programs):
         if not path.is_relative_to(git_folder):
             yield path
@@ -72,6 +72,27 @@ def git_folder_files(folder: Path) -> Iterator[Path]:
             path for name in ("config.worktree", "commondir") if os.path.lexists(path := Path(entry.path, name))
         )
     yield from _module_files(folder / "modules")
+
+
+_TODO = "rebase-merge/git-rebase-todo"
+_EXEC = re.compile(rb"^[ \t]*(?:x|exec)[ \t].*", re.MULTILINE)
+
+
+def find_rebases(folder: Path) -> Iterator[Path]:
+    """Yield the existing lists of steps of the rebases that are under way in a git folder and its worktrees."""
+    for one in (folder, *(Path(entry.path) for entry in _entries(folder / "worktrees"))):
+        if os.path.lexists(one / _TODO):
+            yield one / _TODO
+
+
+def is_rebase(path: str) -> bool:
+    """Return whether a path is that of a list of steps of a rebase."""
+    return path.endswith("/" + _TODO)
+
+
+def adds_programs(before: bytes, after: bytes) -> bool:
+    """Return whether a list of steps has lines that start programs, which the former one has not."""
+    return not set(_EXEC.findall(after)) <= set(_EXEC.findall(before))
 
 
 def _module_files(folder: Path) -> Iterator[Path]:

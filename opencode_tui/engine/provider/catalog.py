@@ -120,6 +120,16 @@ class Catalog(Struct, frozen=True):
         )
         return as_text(own.get("id")) or ref.model_id
 
+    def describe_too_large(self, model: Model, size: int) -> str:
+        """Return how to raise the context of a server on this machine that is too small for a request.
+
+        Empty for another model, and for a context that is small for any request (`describe_small_context`).
+        """
+        made = self.local.made if self.local is not None else None
+        if made is None or self.describe_small_context(model.ref):
+            return ""
+        return made.describe_too_large(model.provider_id, self._sent_name(model.ref), size)
+
     def models(self) -> list[Model]:
         """Return the models of every usable provider (`is_ready`), and the demo."""
         ready = (provider for provider in self._providers() if provider.is_ready)

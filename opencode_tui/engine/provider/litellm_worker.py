@@ -38,6 +38,9 @@ _NO_LIMIT_S = 24 * 3600.0
 _CHILD_GRACE_S = 10.0
 """Seconds by which the limit of the child for a silent provider is longer than ours, so that a timeout is reported."""
 
+_NO_PROVIDER = "LLM Provider NOT provided"
+"""What litellm says of a provider that it does not know and that has no address."""
+
 # The child must not import modules from the current folder: a repository could contain its own litellm.py.
 _ENTRY = """import sys
 sys.path.append(sys.argv[1])
@@ -317,6 +320,8 @@ class LitellmLlm:
             return plain.no_connection(self._endpoint.provider_id, as_text(message.get("address")), detail, proxy=None)
         if target := as_text(message.get("redirect")):
             return plain.redirected(self._endpoint.provider_id, self._endpoint.base_url, target)
+        if _NO_PROVIDER in as_text(message.get("message")):
+            return plain.missing_address(self._endpoint.provider_id)
         reported = Reported(
             self._endpoint.provider_id,
             status=as_index(message.get("status")) or 0,

@@ -124,6 +124,17 @@ class LocalServers:
             f"{_REMEDIES[provider_id]}"
         )
 
+    def describe_too_large(self, provider_id: str, model_id: str, size: int) -> str:
+        """Return that a request of about so many tokens is too large for a server's context, and how to raise it; else empty."""
+        server = self._found.get(provider_id)
+        model = server.models.get(model_id) if server else None
+        if model is None or model.context <= 0:
+            return ""
+        return (
+            f"{NAMES[provider_id]} gives {model_id} a context of {model.context} tokens, too few for this request of about"
+            f" {size} and its answer; {_REMEDIES[provider_id]}"
+        )
+
     async def _look(self, provider_id: str) -> None:
         url = self._address(provider_id)
         self._asked.add(provider_id)

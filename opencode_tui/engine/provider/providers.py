@@ -65,7 +65,13 @@ class Providers:
             chosen = self._catalog.trial_model(provider_id)
             if chosen.adapter in ("litellm", "demo"):
                 return await try_asking(self.llm(chosen), chosen)
-            return await try_listing(self._catalog.endpoint(provider_id), chosen)
+            endpoint = self._catalog.endpoint(provider_id)
+            if chosen.adapter == "chatgpt":
+                from opencode_tui.engine.provider.chatgpt.llm import ChatGptLlm  # its token counts for an hour
+
+                plan = self._make(chosen.adapter, endpoint)
+                endpoint = await plan.fresh_endpoint() if isinstance(plan, ChatGptLlm) else endpoint
+            return await try_listing(endpoint, chosen)
         except (ModelNotFoundError, ProviderError) as error:
             return str(error)
 

@@ -73,4 +73,5 @@ def _names(body: bytes) -> set[str]:
     if found.get("has_more") or found.get("nextPageToken"):
         return set()
     listed = as_list(found.get("data")) or as_list(found.get("models"))
-    return {as_text(as_object(one).get("id")) or as_text(as_object(one).get("name")) for one in listed} - {""}
+    named = ((as_text(one.get(key)) for key in ("id", "slug", "name")) for one in map(as_object, listed))
+    return {next(filter(None, names), "") for names in named} - {""}

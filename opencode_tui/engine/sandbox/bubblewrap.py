@@ -12,8 +12,9 @@ disk, except folders in that temp folder.
   empty one without permissions.
 - **Two stages**: bubblewrap resolves the source and the target of a mount by name, and creates missing targets, while it still
   reaches the whole disk. Another command may swap what is inside a writable folder with a link meanwhile. A second bubblewrap
-  inside the first therefore mounts what is there: it reaches nothing but what commands may reach. Where a system allows only one
-  (`Policy.is_flat`), the comparison before the start (`mounts.py`) is all that holds.
+  inside the first therefore mounts what is there: it reaches nothing but what commands may reach. The first stage is the same for
+  all commands of a policy, so it is made once, and entered (`view.py`). Where a system allows only one stage (`Policy.is_flat`),
+  the comparison before the start (`mounts.py`) is all that holds.
 - **Users**: with CAP_SYS_ADMIN (root), no user namespace is made, because inside one root could not write files of other users, as
   in a container with a mounted project; the command keeps the capabilities that concern owners and modes of files. Otherwise the
   command runs in a user namespace of its own, without capabilities.
@@ -48,6 +49,8 @@ _CAP_SYS_ADMIN = 21
 _FILE_CAPABILITIES = ("CAP_CHOWN", "CAP_FOWNER", "CAP_FSETID")
 _RESOLVER = Path("/etc/resolv.conf")
 
+_DEVICES = ("--dev", "/dev", "--perms", "1777", "--tmpfs", "/dev/shm")
+
 _HOLD = """exec 3<&0
 echo ready >&2; read -r _ <&3 || exit
 { read -r _ <&3; while :; do kill -9 -1; sleep 0.02; done; } </dev/null >/dev/null 2>&1 &
@@ -72,17 +75,27 @@ LOADER = "LD_"
 
 
 class Plan(Struct, frozen=True):
-    """A command line, where in it options can be added that name descriptors, and the mounts that it makes."""
+    """A command line, where in it options can be added that name descriptors, and the mounts that it makes.
+
+    `view` is the part of it that prepares a view, `inside` the command line inside of that view; empty without two stages.
+    """
 
     argv: tuple[str, ...]
     options_at: int
     mounts: tuple[Mount, ...]
+    view: tuple[str, ...] = ()
+    inside: tuple[str, ...] = ()
 
 
-def find_program(environ: Mapping[str, str], folder: Path) -> str | None:
+def find_program(environ: Mapping[str, str], folder: Path, name: str = "bwrap") -> str | None:
     """Return the path of bwrap, not one that commands in the folder may write; the system's folders come before those of PATH."""
     path = os.pathsep.join((PROGRAM_FOLDERS, environ.get("PATH", "")))
-    return programs.find_program("bwrap", {**environ, "PATH": path}, folder)
+    return programs.find_program(name, {**environ, "PATH": path}, folder)
+
+
+def find_nsenter(environ: Mapping[str, str], folder: Path) -> str | None:
+    """Return the path of nsenter, as `find_program` does."""
+    return find_program(environ, folder, "nsenter")
 
 
 def plan(policy: Policy, argv: Sequence[str], folder: Path, *, is_held: bool = True) -> Plan:
@@ -111,16 +124,23 @@ def plan(policy: Policy, argv: Sequence[str], folder: Path, *, is_held: bool = T
     late = {path: None for path in access if path in guards or _is_below(path, frozenset(hidden))}
     view = _view(policy, folder, access, [path for path in access if path not in late])
     limits = [*_limits(policy, access, list(late)), "--chdir", str(folder), *held]
-    spaces = _namespaces(policy)
-    if policy.is_flat:
-        command = [program, *spaces, *_new_proc(policy), *view]
-    else:
-        users = [] if _keeps_user(policy) else ["--unshare-user"]
-        command = [program, "--die-with-parent", *users, "--bind", "/proc", "/proc", *view, "--", inner]
-        limits = [*spaces, "--dev-bind", "/", "/", *_new_proc(policy), *limits]
+    spaces, proc = _namespaces(policy), _new_proc(policy)
     temp = () if TEMP in access else (Mount(str(TEMP), str(policy.temp), "write"),)
-    mounts = (Mount(str(path), str(path), access[path], path in guards) for path in access)
-    return Plan((*command, *limits), 1 if policy.is_flat else len(command), (*temp, *mounts))
+    mounts = (*temp, *(Mount(str(path), str(path), access[path], path in guards) for path in access))
+    if policy.is_flat:
+        return Plan((program, *spaces, *proc, *view, *limits), 1, mounts)
+    users = () if _keeps_user(policy) else ("--unshare-user",)
+    first = (program, "--die-with-parent", *users, "--bind", "/proc", "/proc", *view)
+    both = (*first, "--", inner, *spaces, "--dev-bind", "/", "/", *proc, *limits)
+    # Who enters a user namespace from outside is root in it.
+    ids = ("--uid", str(os.getuid()), "--gid", str(os.getgid())) if users else ()
+    inside = (inner, *spaces, *ids, "--dev-bind", "/", "/", *_DEVICES, *proc, *limits)
+    return Plan(both, len(first) + 2, mounts, first, inside)
+
+
+def enters_as_user(policy: Policy) -> bool:
+    """Return whether the view of a policy has a user namespace of its own."""
+    return not _keeps_user(policy)
 
 
 def _safe_program(policy: Policy, folder: Path) -> str:
@@ -166,8 +186,7 @@ def _view(policy: Policy, folder: Path, access: Mapping[Path, Access], paths: Se
     covers = _covers(access)
     # fmt: off
     return [
-        "--dev", "/dev", "--perms", "1777", "--tmpfs", "/dev/shm",
-        "--bind", str(policy.temp), str(TEMP), *(word for path in covers for word in ("--tmpfs", str(path))),
+        *_DEVICES, "--bind", str(policy.temp), str(TEMP), *(word for path in covers for word in ("--tmpfs", str(path))),
         *_links(access, policy, folder),
         *(word for path in sorted(paths, key=_depth) for word in _mount(path, access)),
         *([] if policy.proxy is None else ["--ro-bind", str(policy.proxy), _PROXY]),

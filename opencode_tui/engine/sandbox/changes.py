@@ -11,7 +11,7 @@ import os
 import stat
 import time
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from itertools import groupby
 from operator import itemgetter
@@ -21,7 +21,15 @@ from typing import Literal
 from msgspec import Struct
 
 from opencode_tui.engine.permission.protected import fold, is_protected, is_secret
-from opencode_tui.engine.permission.protected_files import SKIPPED, find_named_files, git_folder_files, is_repository
+from opencode_tui.engine.permission.protected_files import (
+    SKIPPED,
+    adds_programs,
+    find_named_files,
+    find_rebases,
+    git_folder_files,
+    is_rebase,
+    is_repository,
+)
 from opencode_tui.storage.safe_folder import NotAFolderError, OpenFolder, open_folder
 
 FOLDER_LIMIT = 50_000
@@ -84,9 +92,18 @@ class ProjectFiles:
     """The protected files and those with secrets below the project. Blocks; for one thread at a time."""
 
     def __init__(
-        self, root: Path, *, git_folder: Path | None = None, clock: Callable[[], float] = time.monotonic
+        self,
+        root: Path,
+        *,
+        git_folder: Path | None = None,
+        more: Sequence[Path] = (),
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`git_folder` is the project's git folder where it is outside, as that of a linked worktree."""
+        """`git_folder` is the project's git folder where it is outside, as that of a linked worktree.
+
+        `more` are files that are protected although their names do not show it.
+        """
+        self._more = more
         self._root = str(root)
         self._git_folder = git_folder
         self._clock = clock
@@ -127,21 +144,28 @@ class ProjectFiles:
         Files by which a worktree and this repository name each other are left out while they do: git removes them with it.
         """
         known = [folder for folder in self._known.values() if folder.protected or folder.repositories]
-        repositories = [Path(path) for folder in known for path in folder.repositories]
-        if self._git_folder is not None:
-            repositories.append(self._git_folder)
-        found = [path for one in repositories for path in git_folder_files(one)]
+        found = [path for one in self._repositories() for path in git_folder_files(one)]
         if self._git_folder is not None:  # names that are relative to a work tree are those of this one
             found += [path for path in find_named_files(self._git_folder, Path(self._root)) if path.exists()]
+        found += [path for path in self._more if os.path.lexists(path)]
         found += [Path(path) for folder in known for path in folder.protected]
         return tuple(path for path in found if not self._is_own_worktree(path))
 
+    def _repositories(self) -> list[Path]:
+        """Return the git folders in the project, and its own."""
+        found = [Path(path) for folder in self._known.values() for path in folder.repositories]
+        return found if self._git_folder is None else [*found, self._git_folder]
+
     def record(self) -> ProtectedState:
-        """Return the present state of the protected files, those in protected folders included."""
+        """Return the present state of the protected files, those in protected folders included, and of rebases that are under way.
+
+        Of these only new steps that start programs count (`compare`): a command may go on with a rebase.
+        """
+        listed = (*self.protected(), *(path for one in self._repositories() for path in find_rebases(one)))
         files: dict[str, Signature] = {}
         waiting: deque[tuple[str, list[str] | None]] = deque(
             (folder or "/", [name for _, _, name in group])
-            for folder, group in groupby((str(path).rpartition("/") for path in self.protected()), itemgetter(0))
+            for folder, group in groupby((str(path).rpartition("/") for path in listed), itemgetter(0))
         )
         folders_left = FOLDER_LIMIT
         while waiting and folders_left > 0 and len(files) < _FILE_LIMIT:
@@ -214,6 +238,8 @@ def compare(before: ProtectedState, after: ProtectedState) -> list[Change]:
     for path in sorted(before.files.keys() | after.files.keys()):
         old, new = before.files.get(path), after.files.get(path)
         content = before.contents.get(path)
+        if is_rebase(path) and not adds_programs(content or b"", after.contents.get(path, b"exec " if new else b"")):
+            continue
         if old == new or (
             content is not None and old and new and old[0] == new[0] and content == after.contents.get(path)
         ):

@@ -5,10 +5,13 @@ the process whose namespaces to enter, and pairs of a source and a path, each be
 """
 
 import ctypes
+import fcntl
 import os
 import sys
 
 _NEW_NS, _NEW_USER = 0x20000, 0x10000000
+_OWNER = 0xB701
+"""NS_GET_USERNS: opens the user namespace that owns a namespace."""
 _BIND, _REMOUNT = 4096, 32
 _READ_ONLY, _NO_SETUID, _NO_DEVICES = 1, 2, 4
 
@@ -17,8 +20,9 @@ def main(pid: str, *pairs: str) -> None:
     """Mount each source at its path, read-only and without devices. Raises OSError."""
     libc = ctypes.CDLL(None, use_errno=True)
     mounts = os.open(f"/proc/{pid}/ns/mnt", os.O_RDONLY)
-    if os.readlink(f"/proc/{pid}/ns/user") != os.readlink("/proc/self/ns/user"):
-        _check(libc.setns(os.open(f"/proc/{pid}/ns/user", os.O_RDONLY), _NEW_USER))
+    users = fcntl.ioctl(mounts, _OWNER)  # not that of the process: bubblewrap makes one more where it makes devices
+    if os.fstat(users).st_ino != os.stat("/proc/self/ns/user").st_ino:
+        _check(libc.setns(users, _NEW_USER))
     _check(libc.setns(mounts, _NEW_NS))
     for source, path in zip(pairs[::2], pairs[1::2], strict=True):
         target = os.fsencode(path)

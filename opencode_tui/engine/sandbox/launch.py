@@ -12,7 +12,9 @@ from opencode_tui.engine.sandbox.policy import Policy
 from opencode_tui.engine.sandbox.tier import Tier
 
 if TYPE_CHECKING:
+    from opencode_tui.engine.sandbox.bubblewrap import Plan
     from opencode_tui.engine.sandbox.mounts import Mounts
+    from opencode_tui.engine.sandbox.view import View
 
 T = TypeVar("T")
 
@@ -33,9 +35,16 @@ class Launch(Struct, frozen=True):
     """Where in `argv` the options are added that name descriptors."""
     mounts: "Mounts | None" = None
     """What is compared before the program starts, and watched; the program waits until then (`bubblewrap.plan`)."""
+    view: "View | None" = None
+    """A prepared view, for `inside` in place of `argv`."""
+    inside: tuple[str, ...] = ()
+    entering: tuple[str, ...] = ()
+    """What stands before `inside` to enter the view; empty where the thread that starts it does."""
 
     def with_options(self, *options: str) -> tuple[str, ...]:
         """Return the argument list with more options of bubblewrap."""
+        if self.view is not None:
+            return (*self.entering, self.inside[0], *options, *self.inside[1:])
         return (*self.argv[: self.options_at], *options, *self.argv[self.options_at :])
 
 
@@ -50,14 +59,19 @@ def plan_launch(tier: Tier, policy: Policy, argv: Sequence[str], folder: Path, *
 
         plan = bubblewrap.plan(policy, argv, folder, is_held=is_held)
         own = {name: value for name, value in policy.environ.items() if not name.startswith(bubblewrap.LOADER)}
+        environ = {**own, **_temp_variables(own, "/tmp")}
+        view, entering = _prepared_view(plan, policy, folder, environ) if is_held and plan.view else (None, ())
         return Launch(
             plan.argv,
-            {**own, **_temp_variables(own, "/tmp")},
+            environ,
             folder,
             filter=seccomp.assemble_key_filter(),
             is_held=is_held,
             options_at=plan.options_at,
             mounts=Mounts(plan.mounts),
+            view=view,
+            inside=plan.inside,
+            entering=entering,
         )
     environ = {**policy.environ, **_temp_variables(policy.environ, str(policy.temp))}
     if tier == "landlock":
@@ -69,6 +83,21 @@ def plan_launch(tier: Tier, policy: Policy, argv: Sequence[str], folder: Path, *
 
         return Launch((seatbelt.PROGRAM, "-p", seatbelt.profile(policy), *argv), environ, folder)
     raise ValueError(f"the tier {tier!r} cannot confine a command")
+
+
+def _prepared_view(
+    plan: "Plan", policy: Policy, folder: Path, environ: Mapping[str, str]
+) -> "tuple[View | None, tuple[str, ...]]":
+    """Return the view of a plan where it is there already, and what enters it."""
+    from opencode_tui.engine.sandbox import bubblewrap
+    from opencode_tui.engine.sandbox.view import VIEWS
+
+    has_users = bubblewrap.enters_as_user(policy)
+    nsenter = bubblewrap.find_nsenter(environ, folder) if has_users else None
+    if has_users and nsenter is None:
+        return None, ()
+    view = VIEWS.find(plan.view, environ, has_users=has_users)
+    return view, () if view is None else view.entering(nsenter)
 
 
 def run_on_thread(work: Callable[[], T]) -> T:

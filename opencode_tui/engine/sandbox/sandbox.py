@@ -9,7 +9,8 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from itertools import groupby
 from pathlib import Path
@@ -93,6 +94,13 @@ class Confined(Struct, frozen=True):
     messages: tuple[str, ...] = ()
 
 
+class KnownPaths(Struct, frozen=True):
+    """Folders that commands may read although they are among private ones, and protected files whose names do not show it."""
+
+    readable: Sequence[Path] = ()
+    protected: Sequence[Path] = ()
+
+
 class _Toolchains(Struct, frozen=True):
     """What is readable and writable besides the project, for an environment and a while."""
 
@@ -131,18 +139,15 @@ class Sandbox:
         paths: Paths,
         environ: Mapping[str, str],
         secrets: Secrets,
-        readable: Sequence[Path] = (),
+        known: KnownPaths | None = None,
         granted_hosts: Callable[[], Awaitable[Sequence[str]]] | None = None,
     ) -> None:
-        """`environ` is that of this program; `readable` are folders that may be read although they are among private ones.
-
-        `granted_hosts` returns the hosts that the user always allows here.
-        """
+        """`environ` is that of this program; `granted_hosts` returns the hosts that the user always allows here."""
+        self._known = known or KnownPaths()
         self._granted_hosts = granted_hosts
         self._proxy: HostProxy | None = None
         self._proxy_address: Path | int = 0
         self._proxy_start = asyncio.Lock()
-        self._readable = readable
         self._environ = environ
         self._settings = settings or SandboxSettings()
         self._project = project
@@ -163,6 +168,7 @@ class Sandbox:
         self._own_known: tuple[object, float, OwnProgram] | None = None
         self._cleaner = threading.Thread(target=delete_abandoned, args=(paths,), name="old-temp", daemon=True)
         self._undoable: dict[Path, tuple[Change, ProtectedState]] = {}
+        self._running = 0
         self._left_out: dict[str, bool] = {}
         """Lines for the user about what has no effect, and whether they are new."""
 
@@ -175,6 +181,20 @@ class Sandbox:
         if self._status is None:
             self._status = self._find_status()
         return self._status
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether a confined command of this folder runs now."""
+        return self._running > 0
+
+    @contextmanager
+    def shared(self) -> Generator[None]:
+        """Count a confined command as running, for the context."""
+        self._running += 1
+        try:
+            yield
+        finally:
+            self._running -= 1
 
     async def confine(
         self, argv: Sequence[str], *, session_id: str, folder: Path, environ: Mapping[str, str], read_only: bool
@@ -498,7 +518,7 @@ class Sandbox:
 
     def _existing_readable(self) -> list[Path]:
         """Return the real paths of the folders that exist by now, outside the project, without those that contain private ones."""
-        real = [self._around.find(path) for path in self._readable]
+        real = [self._around.find(path) for path in self._known.readable]
         private = [self._paths.home, *self._around.private()]
         return [
             path
@@ -511,7 +531,9 @@ class Sandbox:
     def _project_files(self) -> ProjectFiles:
         if self._files is None:
             self._git = folders.git_folder(self._project.repository, self._project.worktree)
-            self._files = ProjectFiles(self._project.worktree, git_folder=next(iter(self._git), None))
+            self._files = ProjectFiles(
+                self._project.worktree, git_folder=next(iter(self._git), None), more=self._known.protected
+            )
         return self._files
 
     def _find_toolchains(self, environ: Mapping[str, str]) -> _Toolchains:

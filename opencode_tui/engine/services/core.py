@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from opencode_tui.engine.importing.service import Imports
     from opencode_tui.engine.provider.model_fetch import ModelLists
     from opencode_tui.engine.search.service import SearchService
+    from opencode_tui.engine.sign_in.waiting import WaitingSignIns
     from opencode_tui.storage.trash import Trash
 
 
@@ -60,6 +61,7 @@ class Core(Struct, frozen=True):
     search: "Lazy[SearchService]"
     imports: "Lazy[Imports]"
     trash: "Lazy[Trash]"
+    sign_ins: "Lazy[WaitingSignIns]"
     fetched: set[str]
     """Addresses whose settings this process has fetched, or tried to."""
 
@@ -113,8 +115,15 @@ def build_core(
             )
         ),
         trash=Lazy(partial(_make_trash, paths, locks, clock, files)),
+        sign_ins=Lazy(partial(_make_sign_ins, paths, environ)),
         fetched=set(),
     )
+
+
+def _make_sign_ins(paths: Paths, environ: Mapping[str, str]) -> "WaitingSignIns":
+    from opencode_tui.engine.sign_in.waiting import WaitingSignIns  # only when a client signs in
+
+    return WaitingSignIns(paths, environ)
 
 
 def _make_trash(paths: Paths, locks: Locks, clock: Clock, files: FileSystem | None) -> "Trash":

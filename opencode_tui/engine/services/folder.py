@@ -178,11 +178,11 @@ class FolderServices:
             plan=lambda: stored.entry(CHATGPT),
         )
 
-    def say_of_model(self, line: str) -> None:
-        """Show the user a line about the model that answers, on screens and in the output of `run`."""
+    def say_of_model(self, session_id: str, line: str) -> None:
+        """Show the user a line about the model that answers in a session, wherever the session is shown."""
         from opencode_tui.schema.event.screen_event import ScreenToastShown  # only for such a line
 
-        toast = ScreenToastShown(title=MODEL_TITLE, message=line, variant="warning")
+        toast = ScreenToastShown(title=MODEL_TITLE, message=line, variant="warning", session_id=session_id)
         self.core.bus.publish(toast, directory=str(self.project.directory))
 
     async def refresh_models(self, *, is_forced: bool = False) -> list[str]:
@@ -451,11 +451,12 @@ class FolderServices:
         )
 
     def _protected_folders(self) -> list[Path]:
-        """Return our own folders, and those of skills that are not part of the project."""
+        """Return our own folders, those of skills that are not part of the project, and files that hooks and servers start."""
         paths, project, extra = self.core.paths, self.project, self.core.flags.config_dir
         own = [paths.config, paths.data, paths.state, *([project.directory / extra] if extra else [])]
         skills = [skill.folder for skill in self.skills.all()]
-        return [*own, *(folder for folder in skills if not folder.is_relative_to(project.worktree))]
+        outside = (folder for folder in skills if not folder.is_relative_to(project.worktree))
+        return [*own, *outside, *self.programs.find_started_files()]
 
     def _plugin_tools(self) -> "list[PluginTool]":
         if not self.plugins.tools:

@@ -120,7 +120,7 @@ class FolderPrograms:
             )
 
     def _make_sandbox(self) -> "Sandbox":
-        from opencode_tui.engine.sandbox.sandbox import Sandbox
+        from opencode_tui.engine.sandbox.sandbox import KnownPaths, Sandbox
 
         core = self._core
         sandbox = Sandbox(
@@ -129,11 +129,20 @@ class FolderPrograms:
             paths=core.paths,
             environ=core.environ,
             secrets=self.secrets.get(),
-            readable=[*self._readable(), *self._chosen_shell()],
+            known=KnownPaths([*self._readable(), *self._chosen_shell()], self.find_started_files()),
             granted_hosts=self._grants.hosts,
         )
         self._background.at_close(sandbox.close)
         return sandbox
+
+    def find_started_files(self) -> list[Path]:
+        """Return the files of the project that its hooks and servers start outside the sandbox. Blocks for some lookups."""
+        from opencode_tui.config.trust.gate import RepositoryFolder  # only for folders with commands or edits
+        from opencode_tui.config.trust.review import find_started_files
+
+        directory, worktree = self._project.directory, self._config.worktree
+        place = RepositoryFolder(directory, worktree, self._core.paths.home)
+        return sorted(find_started_files(self._config.effective, place))
 
     def _chosen_shell(self) -> list[Path]:
         """Return the bash that the user prefers, which confined commands must see; not one of the project."""
@@ -180,11 +189,17 @@ class FolderPrograms:
                 clock=core.clock,
                 publish=partial(core.bus.publish, directory=str(self._project.directory)),
                 reserved=frozenset(self._tool_names()),
+                of_repository=frozenset(name for name in settings.mcp or () if self._is_of_repository(name)),
                 redact=lambda text: redact_text(self.secrets.get().redact(text)),
             ),
         )
         self._background.at_close(servers.close)
         return servers
+
+    def _is_of_repository(self, server: str) -> bool:
+        """Return whether the command of an MCP server is from a file of the repository."""
+        source = self._config.sources.get(f"mcp.{server}.command", "")
+        return source.startswith(f"{self._config.worktree}/")
 
     @property
     def has_languages(self) -> bool:

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from opencode_tui.engine.session.trash import SessionTrash
     from opencode_tui.engine.session.turn_errors import TurnErrors
     from opencode_tui.engine.share.shares import Shares
+    from opencode_tui.schema.model import Model
     from opencode_tui.storage.cost_index import CostIndex
 
 
@@ -68,6 +69,8 @@ class SessionServices:
         self.trash = Lazy(self._make_trash)
         self.shares = Lazy(self._make_shares)
         self._compactions = Lazy(self._make_compactions)
+        self._too_large: set[tuple[str, str]] = set()
+        """Sessions and models about whose context a line was shown."""
 
     def build(self) -> None:
         """Build everything that is not lazy. Raises ConfigError for settings that cannot be used."""
@@ -281,7 +284,16 @@ class SessionServices:
             estimator=self._core.estimator,
             rules=CompactionRules(self._folder.overflow, self._folder.config.settings.compaction.prepare),
             compactions=self._compactions,
+            report_too_large=self._report_too_large,
         )
+
+    def _report_too_large(self, session_id: str, model: "Model", size: int) -> None:
+        """Say once in a session that a server on this machine has too small a context."""
+        key = (session_id, str(model.ref))
+        line = "" if key in self._too_large else self._folder.catalog.describe_too_large(model, size)
+        if line:
+            self._too_large.add(key)
+            self._folder.say_of_model(session_id, line)
 
     @cached_property
     def _loop(self) -> SessionLoop:

@@ -202,9 +202,12 @@ class SessionCommands:
         context = self._context(session_id, agent, [[*agent.permission, *(session.permission or [])], *above], policy)
         plans = [ON_HOST] * len(snippets)
         if not command.is_own:
-            tier = (await shell.sandbox.get().status()).tier
+            sandbox = shell.sandbox.get()
+            tier = (await sandbox.status()).tier
             plans = [
-                await ask_for_command(one, folder=shell.folder, home=shell.home, context=context, tier=tier)
+                await ask_for_command(
+                    one, folder=shell.folder, home=shell.home, context=context, tier=tier, is_shared=sandbox.is_shared
+                )
                 for one in snippets
             ]
         async with asyncio.TaskGroup() as group:

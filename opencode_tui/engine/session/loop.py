@@ -96,8 +96,8 @@ class SessionLoop(Struct, frozen=True):
     continues_after_rejection: bool = False
     turn_errors: "TurnErrors | None" = None
     """Set where errors are reported when a turn would end."""
-    say: Callable[[str], None] = lambda _line: None
-    """Shows the user a line about the model."""
+    say: Callable[[str, str], None] = lambda _session, _line: None
+    """Shows the user a line about the model of a session."""
     said: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
     """Models and parts whose attachments are left out, and about which a line was shown."""
 
@@ -181,7 +181,7 @@ class SessionLoop(Struct, frozen=True):
         await self.catalog.look_at_local(asked)  # its server may have loaded it for the step before
         model = self.catalog.resolve(asked)
         if not model.attachment:
-            self._describe_left_out(task.messages, model)
+            self._describe_left_out(task, model)
         scope = await self._scope(step, task, position(task.messages).last_user)
         built = await self.requests.build(
             RequestTask(
@@ -227,16 +227,17 @@ class SessionLoop(Struct, frozen=True):
         )
         self.step.store.report_failure(message.session_id, error)
 
-    def _describe_left_out(self, messages: Sequence[MessageWithParts], model: Model) -> None:
+    def _describe_left_out(self, task: "_Task", model: Model) -> None:
         """Say, once for each, which images and documents are left out of requests to a model that is not known to accept them."""
         name = str(model.ref)
-        found = [one for one in attached_media(messages) if (name, one[0]) not in self.said]
+        found = [one for one in attached_media(task.messages) if (name, one[0]) not in self.said]
         if not found:
             return
         self.said.update((name, part_id) for part_id, _ in found)
         files = found[0][1] if len(found) == 1 else f"{len(found)} attachments"
         setting = f"provider.{model.provider_id}.models.{model.model_id}.attachment"
-        self.say(f"{files} left out: {name} is not known to accept images and documents ({setting}: true sends them)")
+        line = f"{files} left out: {name} is not known to accept images and documents ({setting}: true sends them)"
+        self.say(task.session.id, line)
 
     def _has_answer(self, message: AssistantMessage) -> bool:
         """Return whether something of an answer that the output limit ended can be used: a text or a call."""

@@ -13,6 +13,7 @@ from opencode_tui.engine.mcp.browser import open_browser
 from opencode_tui.engine.mcp.callback import Callbacks, Redirected, read_redirect
 from opencode_tui.engine.mcp.lists import McpError
 from opencode_tui.engine.provider.chatgpt.accounts import Account, Accounts
+from opencode_tui.schema.api.sign_in import USAGE_PAGE, SignInDone
 from opencode_tui.schema.error import SignInError
 
 __all__ = ["FIRST_USE", "BrowserSignIn", "chatgpt_sign_in", "listening", "open_browser"]
@@ -21,8 +22,9 @@ LONGEST_S = 600.0
 """Seconds in which the user must have signed in."""
 
 FIRST_USE = (
-    "You're using your ChatGPT plan: what you do here counts into its usage; manage it on chatgpt.com/settings/usage."
-    " opencode-tui has no subscription of its own."
+    "You're using your ChatGPT plan.",
+    f"What you do with chatgpt counts into its usage, which you manage on {USAGE_PAGE}.",
+    "opencode-tui has no subscription of its own.",
 )
 """What is said after the first sign-in only. Source: developers.openai.com/siwc/ui-ux-guidelines."""
 
@@ -40,14 +42,16 @@ class Attempt(Protocol):
 class BrowserSignIn:
     """A sign-in that waits. Call all methods on the event loop."""
 
-    def __init__(self, attempt: Attempt, finish: Callable[[Redirected], str]) -> None:
+    def __init__(self, attempt: Attempt, finish: Callable[[Redirected], SignInDone]) -> None:
         self.url = attempt.url
         self._state = attempt.state
         self._finish = finish
         self.found: asyncio.Future[Redirected] = asyncio.get_running_loop().create_future()
+        self.is_wanted = True
+        """Whether somebody waits for its end; what comes later is not stored."""
 
-    async def wait(self) -> str:
-        """Return a sentence on who signed in, when the browser has come back. Raises SignInError, StorageError."""
+    async def wait(self) -> SignInDone:
+        """Return who signed in, when the browser has come back. Raises SignInError, StorageError."""
         try:
             async with asyncio.timeout(LONGEST_S):
                 redirected = await self.found
@@ -68,6 +72,15 @@ class BrowserSignIn:
         if not self.found.done():
             self.found.set_result(redirected)
 
+    @asynccontextmanager
+    async def expected(self, callbacks: Callbacks) -> AsyncGenerator[None]:
+        """Let the browser end it; afterwards it is not wanted any more."""
+        try:
+            async with callbacks.expecting(self._state, self.found):
+                yield
+        finally:
+            self.is_wanted = False
+
 
 @asynccontextmanager
 async def chatgpt_sign_in(
@@ -83,20 +96,28 @@ async def chatgpt_sign_in(
             sign_in.begin, accounts, port, account=account, is_consent_asked=is_consent_asked
         )
 
-        def finish(redirected: Redirected) -> str:
+        def finish(redirected: Redirected) -> SignInDone:
             is_first = accounts.is_first()
-            done = sign_in.finish(accounts, attempt, code=redirected.code, client_id=redirected.client_id or "")
-            has_models = done.plan_usage and read_models(accounts, done)
+            done = sign_in.finish(
+                accounts,
+                attempt,
+                code=redirected.code,
+                client_id=redirected.client_id or "",
+                is_wanted=lambda: waiting.is_wanted,
+            )
             if not done.plan_usage:
-                return (
+                words = (
                     f"signed in as {done.label}, but the plan may not be used; allow it with"
-                    " `opencode-tui auth login chatgpt --consent`, or use an API key"
+                    " `opencode-tui auth login chatgpt --consent` or in /login, or use an API key"
                 )
-            missing = "" if has_models else "; its models could not be read, sign in again for them"
-            return f"signed in as {done.label}{missing}{f'. {FIRST_USE}' if is_first else ''}"
+                return SignInDone(words=words, may_use_plan=False)
+            missing = "" if read_models(accounts, done) else "; its models could not be read, sign in again for them"
+            return SignInDone(
+                words=f"signed in as {done.label}{missing}", first_use=list(FIRST_USE) if is_first else None
+            )
 
         waiting = BrowserSignIn(attempt, finish)
-        async with callbacks.expecting(attempt.state, waiting.found):
+        async with waiting.expected(callbacks):
             yield waiting
 
 

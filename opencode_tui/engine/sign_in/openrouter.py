@@ -15,6 +15,7 @@ from opencode_tui.engine.mcp.callback import Callbacks, Redirected
 from opencode_tui.engine.provider.chatgpt.sign_in import challenge_of
 from opencode_tui.engine.provider.decode.response import as_object
 from opencode_tui.engine.sign_in.browser_sign_in import BrowserSignIn, listening
+from opencode_tui.schema.api.sign_in import SignInDone
 from opencode_tui.schema.error import ConfigError, SignInError
 from opencode_tui.schema.json_text import load_json
 
@@ -46,12 +47,16 @@ async def openrouter_sign_in(auth: AuthStore, environ: Mapping[str, str]) -> Asy
             "code_challenge_method": "S256",
         }
 
-        def finish(redirected: Redirected) -> str:
-            auth.login("openrouter", _exchange(f"{site}/api/v1/auth/keys", redirected.code, verifier))
-            return "saved a key of your OpenRouter account; list its models with `opencode-tui models openrouter`"
+        def finish(redirected: Redirected) -> SignInDone:
+            key = _exchange(f"{site}/api/v1/auth/keys", redirected.code, verifier)
+            if not waiting.is_wanted:
+                raise SignInError("it was canceled; delete the new key on openrouter.ai/settings/keys")
+            auth.login("openrouter", key)
+            words = "saved a key of your OpenRouter account; list its models with `opencode-tui models openrouter`"
+            return SignInDone(words=words)
 
         waiting = BrowserSignIn(_Attempt(f"{site}/auth?{urlencode(query)}", state), finish)
-        async with callbacks.expecting(state, waiting.found):
+        async with waiting.expected(callbacks):
             yield waiting
 
 

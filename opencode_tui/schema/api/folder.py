@@ -23,9 +23,11 @@ class CommandSummary(Record):
 class Notices(Record):
     """Messages about the settings: `warnings`, and the settings `ignored` until the folder is trusted.
 
-    `undo_off` says why undo restores no files in this folder; absent where it does.
+    `undo_off` says why undo restores no files in this folder; absent where it does. `of_models` are those of the warnings that are
+    about models: a default that was replaced, an address that is not known.
     """
 
     warnings: list[str] = Field(default_factory=list[str])
     ignored: list[str] = Field(default_factory=list[str])
     undo_off: str | None = absent()
+    of_models: list[str] | None = absent()

@@ -20,13 +20,14 @@ class ScreenCommandGiven(Record):
 
 
 class ScreenToastShown(Record):
-    """A short note that screens show; `duration` in milliseconds."""
+    """A short note that screens show; `duration` in milliseconds. `session_id` is the session that it is about, if any."""
 
     type: Literal["tui.toast.show"] = "tui.toast.show"
     title: str | None = absent()
     message: str
     variant: Literal["info", "success", "warning", "error"]
     duration: float = 5000
+    session_id: str | None = absent()
 
 
 class ScreenSessionSelected(Record):

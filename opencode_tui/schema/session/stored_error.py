@@ -119,6 +119,15 @@ def is_refusal(error: StoredError | None) -> bool:
     return isinstance(error, StoredApiError) and (error.data.metadata or {}).get("code") == REFUSED
 
 
+PLAN_LIMIT = "subscription_sharing_usage_limit_exceeded"
+"""The code of a request that a ChatGPT plan has no usage left for. Source: siwc/token-sharing-open-source/errors-and-recovery."""
+
+
+def has_reached_plan(error: StoredError | None) -> bool:
+    """Return whether an error is that of a plan whose limit is reached."""
+    return isinstance(error, StoredApiError) and (error.data.metadata or {}).get("code") == PLAN_LIMIT
+
+
 OUTPUT_LENGTH = "the response reached the model's output limit"
 
 

@@ -15,6 +15,7 @@ from opencode_tui.schema.session.message import AssistantMessage
 from opencode_tui.schema.totals import SessionTotals
 from opencode_tui.text.cells import pad
 from opencode_tui.text.permission import short_source
+from opencode_tui.text.plan import plan_text
 from opencode_tui.text.prefix import budget_text, prefix_text
 from opencode_tui.text.quantity import amount, money, plan_words, plural
 from opencode_tui.tui.actions.registry import action
@@ -30,14 +31,19 @@ async def view_cost(chat: Chat) -> None:
         return
     session_id = info.id
     client = chat.control.client
-    text = cost_text(await client.messages.list(session_id), await client.sessions.totals(session_id))
+    messages = await client.messages.list(session_id)
+    text = cost_text(messages, await client.sessions.totals(session_id))
+    plan = plan_text(one.info for one in messages)
+    if plan:
+        current = next((one for one in await client.sign_ins.accounts() if one.is_current), None)
+        plan = plan_text((one.info for one in messages), current.label if current else "")
     try:
         view = await client.context.items(session_id)
     except OpencodeError as error:  # the agent or the model of the session is gone
         more = [f"Budget and prefix are not known: {error}"]
     else:
         more = [one for one in (budget_text(view.budgets), prefix_text(view.prefix)) if one]
-    chat.open_text(FullText("Cost", "\n\n".join([text, *more])))
+    chat.open_text(FullText("Cost", "\n\n".join([text, *filter(None, [plan]), *more])))
 
 
 @action("permissions_view")
@@ -89,18 +95,19 @@ def cost_text(messages: Sequence[MessageWithParts], totals: SessionTotals) -> st
             figures = (1, info.tokens.input, info.tokens.output, cached, Decimal(str(info.cost)))
             rows[f"{info.provider_id}/{info.model_id}"] = [a + b for a, b in zip(row, figures, strict=True)]
     width = max([len("with subagents"), *(len(name) for name in rows)]) + 2
+    plans = {name: plan_words(name.partition("/")[0]) for name, row in rows.items() if not row[4]}
+    last = max([12, *(len(plan) + 2 for plan in plans.values())])
 
     def line(name: str, steps: object, given: str, answered: str, cached: str, cost: str) -> str:
-        return pad(name, width) + "".join(
-            pad(text, 12, is_right=True) for text in (str(steps), given, answered, cached, cost)
-        )
+        figures = "".join(pad(text, 12, is_right=True) for text in (str(steps), given, answered, cached))
+        return pad(name, width) + figures + pad(cost, last, is_right=True)
 
     lines = [line("Model", "requests", "input", "output", "cached", "cost")]
     for name, (steps, given, answered, cached, cost) in rows.items():
         tokens = (amount(int(given)), amount(int(answered)), amount(int(cached)))
-        plan = plan_words(name.partition("/")[0])
-        lines.append(line(name, int(steps), *tokens, plan if plan and not cost else money(cost)))
-    sums = (amount(totals.input), amount(totals.output), amount(totals.cached), money(totals.cost))
+        lines.append(line(name, int(steps), *tokens, plans.get(name) or money(cost)))
+    paid = next(filter(None, plans.values()), "") if not totals.cost else ""
+    sums = (amount(totals.input), amount(totals.output), amount(totals.cached), paid or money(totals.cost))
     return "\n".join([*lines, "", line("with subagents", totals.steps, *sums)])
 
 

@@ -248,7 +248,10 @@ def _models(chat: Chat, typed: str = "") -> None:
     async def read_again() -> None:
         await choice.load_models()
         chat.app.update_overlay(content())
-        if await chat.control.client.catalog.local_servers():
+        found = await chat.control.client.catalog.local_servers()
+        chat.control.local_servers, chat.control.can_look_for_servers = found, False
+        chat.refresh_chrome()
+        if found:
             await choice.load_models()
             chat.app.update_overlay(content())
         if await choice.refresh_models():

@@ -1,17 +1,26 @@
-"""The action that stores the API key of a provider."""
+"""The action that connects a provider: by a sign-in with the browser, or by its API key."""
 
 from dataclasses import replace
 
 from opencode_tui.schema.api.catalog import ProviderSummary
+from opencode_tui.schema.model import COPILOT, COPILOT_USE, COPILOT_WARNING
+from opencode_tui.text.account import SIGN_INS, account_kind
 from opencode_tui.text.quantity import plural
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.tui.actions.registry import action
+from opencode_tui.tui.actions.sign_in import CHATGPT, connected, sign_in
 from opencode_tui.tui.chat.chat import Chat
+from opencode_tui.tui.dialogs.confirm import ConfirmPanel, Question
 from opencode_tui.tui.dialogs.listing import Choice, ListContent
 from opencode_tui.tui.dialogs.text_panel import TextAsk, TextPanel
+from opencode_tui.tui.keys.router import KeyAction
 
 COMMON = ("anthropic", "openai", "google", "gemini", "openrouter", "deepseek", "mistral", "groq", "xai")
 """Providers that are listed first."""
+
+
+_BROWSER = "browser:"
+"""What the IDs of the choices that sign in with the browser start with."""
 
 
 @action("login_view")
@@ -19,12 +28,14 @@ def choose_provider(chat: Chat) -> None:
     """Open the list, so that no key after it goes to the prompt, and fill it when the providers are read."""
 
     def done(chosen: str | None) -> None:
-        if chosen == "chatgpt":  # it has accounts in place of a key
-            chat.show_note("note", "Continue with ChatGPT", "run `opencode-tui auth login chatgpt` in a shell")
+        if chosen is not None and chosen.startswith(_BROWSER):
+            sign_in(chat, chosen.removeprefix(_BROWSER))
+        elif chosen == COPILOT:
+            _warn_of_copilot(chat)
         elif chosen is not None:
             _ask_key(chat, chosen)
 
-    content = ListContent((), hint="Connect a provider", enter="enter key", is_reading=True)
+    content = ListContent((), hint="Connect a provider", enter="connect", is_reading=True)
 
     async def fill() -> None:
         catalog = chat.control.client.catalog
@@ -51,43 +62,60 @@ def _ask_key(chat: Chat, provider_id: str) -> None:
     chat.panels.open(TextPanel(ask, done=done, back=chat.panels.close))
 
 
+def _warn_of_copilot(chat: Chat) -> None:
+    """Say with whose identity it would be asked; opencode-tui has no sign-in to it."""
+    close = (KeyAction("notice_close", "close", chat.panels.close), KeyAction("panel_cancel", "", chat.panels.close))
+    question = Question(
+        title="GitHub Copilot",
+        about=(f"{COPILOT_WARNING}.", f"{COPILOT_USE[:1].upper()}{COPILOT_USE[1:]}."),
+        answers=close,
+        scope="panel:notice",
+    )
+    chat.panels.open(ConfirmPanel(question))
+
+
 async def _store(chat: Chat, provider_id: str, key: str) -> None:
     settings = chat.control.client.settings
     await settings.store_key(provider_id, key)
     override = await settings.key_override(provider_id)
-    await chat.control.choice.load_models()
-    chat.do(_read_lists(chat))  # a provider may have a list of its own
-    models = [one for one in chat.control.choice.models if one.provider_id == provider_id]
-    chosen = chat.control.choice.model
-    if chosen is None or chosen.provider_id == "demo":
-        chat.control.choice.model = await chat.control.client.catalog.default_model()
-    chat.refresh_chrome()
+    models = await connected(chat, provider_id)
     if override:
         chat.show_note("failed", "Saved, but not used", override)
         return
     chat.show_note(
         "done",
         f"Connected {provider_id}",
-        f"{plural(len(models), 'model')} available" if models else "its models can be used by name",
+        f"{plural(models, 'model')} available" if models else "its models can be used by name",
     )
 
 
-async def _read_lists(chat: Chat) -> None:
-    if await chat.control.choice.refresh_models():
-        chat.refresh_chrome()
-
-
 def provider_choices(providers: list[ProviderSummary], ready: set[str]) -> list[Choice]:
-    """Return the providers, common ones first, then by ID; `ready` ones have a key."""
+    """Return the sign-ins with the browser, then the providers, common ones first; `ready` ones are connected.
+
+    None is the active choice: the list starts with the sign-ins.
+    """
     order = {name: at for at, name in enumerate(COMMON)}
     listed = sorted(providers, key=lambda one: (order.get(one.id, len(order)), one.id))
     return [
-        Choice(
-            one.id,
-            screen_line(one.name or one.id),
-            "connected" if one.id in ready else "",
-            group="Common" if one.id in order else "All",
-            is_current=one.id in ready,
-        )
-        for one in listed
+        *(
+            Choice(
+                f"{_BROWSER}{name}",
+                words,
+                needs,
+                "connected" if name == CHATGPT and name in ready else "",
+                group="With the browser",
+            )
+            for name, (words, needs) in SIGN_INS.items()
+        ),
+        *(
+            Choice(
+                one.id,
+                screen_line(one.name or one.id),
+                account_kind(one.id),
+                "connected" if one.id in ready else "",
+                group="Common" if one.id in order else "All",
+            )
+            for one in listed
+            if one.id != CHATGPT
+        ),
     ]

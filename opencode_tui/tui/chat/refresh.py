@@ -43,6 +43,8 @@ class ChromeRefresh:
         self._outside = OutsideFacts(parts.control, parts.do)
         self._note: Activity | None = None
         self._noted_at = 0
+        self._said: Activity | None = None
+        """The last message that was given, not the end of a run."""
         self._busy: tuple[str, int] | None = None
         self._followed: tuple[str | None, tuple[int, int] | None] = (None, None)
         """The session that the last refresh showed, and the last run of it that had ended."""
@@ -62,8 +64,13 @@ class ChromeRefresh:
 
     def _change_note(self, note: Activity | None) -> None:
         if note != self._note:
-            self._note, self._noted_at = note, self._control.now()
+            self._note, self._said, self._noted_at = note, note, self._control.now()
             self.refresh()
+
+    def _remove_note(self, now: int) -> None:
+        """Remove the message when a run starts, but not one that came with it and cannot have been read."""
+        if self._note is not self._said or now >= self._noted_at + READABLE_MS:
+            self._note = None
 
     def _show_end(self, ended: Activity, now: int) -> None:
         """Show that a run ended; a message that has just appeared stays until it can be read."""
@@ -176,14 +183,15 @@ class ChromeRefresh:
         run = control.folder.last_run.get(shown or "")
         if control.is_busy and shown is not None:
             if self._busy is None or self._busy[0] != shown:
-                self._busy, self._note = (shown, now), None
+                self._busy = shown, now
+                self._remove_note(now)
         elif self._busy is not None:
             session_id, started = self._busy
             self._busy = None
             if session_id == shown:
                 self._show_end_of_run(started, now)
         elif run is not None and self._followed[0] == shown and self._followed[1] != run:
-            self._note = None  # the run began and ended since the last refresh
+            self._remove_note(now)  # the run began and ended since the last refresh
             self._show_end_of_run(run[0], now)
         self._followed = (shown, run)
 

@@ -15,7 +15,7 @@ from opencode_tui.schema.session.diff import FileDiff
 from opencode_tui.schema.session.session import Todo
 from opencode_tui.text.cells import clip_front
 from opencode_tui.text.language import SERVER_WORDS
-from opencode_tui.text.quantity import age, amount, byte_words, cost_words, short_path
+from opencode_tui.text.quantity import age, amount, byte_words, cost_words, plan_words, short_path
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.tui.chrome.status_line import Pressed, pressed, pressing
 from opencode_tui.tui.session_tree import HUES, SessionRow, session_rows, sign_of
@@ -46,13 +46,22 @@ class SidebarFacts:
     branch: str = ""
 
 
+def cost_of(control: SessionController) -> str:
+    """Return what the shown session costs, and the plan that pays for the model."""
+    facts, chosen = control.facts, control.choice.model
+    provider_id = chosen.provider_id if chosen else ""
+    if facts is None:
+        return plan_words(provider_id)
+    return cost_words(facts.cost, control.session_budget, provider_id, is_reached=facts.has_reached_plan)
+
+
 def sidebar_facts(control: SessionController, glyphs: Glyphs, *, home: str) -> SidebarFacts:
     """Return the current content of the sidebar."""
-    facts, now, chosen = control.facts, control.now(), control.choice.model
+    facts, now = control.facts, control.now()
     return SidebarFacts(
         used=facts.context if facts else 0,
         limit=control.choice.limit,
-        cost=cost_words(facts.cost, control.session_budget, chosen.provider_id if chosen else "") if facts else "",
+        cost=cost_of(control),
         todos=facts.todos if facts else (),
         diffs=facts.diffs if facts else (),
         background=control.folder.background_of(control.session_id)[:BACKGROUND_ROWS],

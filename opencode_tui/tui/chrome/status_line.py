@@ -59,6 +59,8 @@ class Status:
     """What the user's command printed."""
     has_failed: bool = False
     """Whether that command failed."""
+    has_reached_plan: bool = False
+    """Whether the limit of the plan that pays for the model is reached."""
     fields: Sequence[str] = ()
     """The order of the fields; empty for the default."""
     waiting: int = 0
@@ -138,7 +140,8 @@ class StatusLine(Rows):
             case "context":
                 return [(f"   {status.share}" if status.share else "", text)]
             case "cost":
-                return [(f"  {status.cost}" if status.cost else "", muted)]
+                style = palette.style("warning") if status.has_reached_plan else muted
+                return [(f"  {status.cost}" if status.cost else "", style)]
             case "waiting":
                 return self._waiting(is_brief=False)
             case "background":

@@ -56,12 +56,15 @@ class Welcome(Rows):
             tries = [(one, notes.get(one, "")) for one in reversed(EXAMPLES)]
             groups.append(("Try", "the demo works offline, on real files", tries))
             keys = [
+                ("/login", "ChatGPT, OpenRouter, or the key of a provider"),
                 ("opencode-tui auth login anthropic", "prompts for the key and saves it"),
                 ("export OPENAI_API_KEY=…", "or any provider's variable"),
             ]
             if control.local_servers:
                 running = [("/models", line) for line in control.local_servers[:_MOST_SERVERS]]
                 groups.append(("Models on this computer", "no key needed", running))
+            if control.can_look_for_servers:
+                keys.append(("/models", "finds Ollama, LM Studio, llama.cpp, vLLM"))
             groups.append(("Add a key", "", keys))
         else:
             more = (

@@ -8,12 +8,13 @@ from opencode_tui.schema.permission import PermissionRequest
 from opencode_tui.schema.session.session import RetryStatus, SessionInfo
 from opencode_tui.schema.session.tool_state import ToolStateCompleted
 from opencode_tui.text.cells import clip
-from opencode_tui.text.quantity import cost_words, duration, money, short_path, token_words
+from opencode_tui.text.quantity import duration, money, short_path, token_words
 from opencode_tui.text.retry import waiting_reason
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.text.tool import exit_code
 from opencode_tui.tui.chrome.activity import Activity
 from opencode_tui.tui.chrome.header import Title
+from opencode_tui.tui.chrome.sidebar import cost_of
 from opencode_tui.tui.chrome.status_facts import OutsideFacts
 from opencode_tui.tui.chrome.status_line import Status
 from opencode_tui.tui.prompt.editor import HINTS
@@ -119,9 +120,9 @@ def status_of(
     model = screen_line(f"{chosen if is_demo else chosen.model_id}{variant}") if chosen is not None else "no model"
     share, cost = "", ""
     is_full = is_folded or bool(control.status_fields)
-    if is_full and control.facts is not None:
-        share = share_text(control.facts.context, control.choice.limit)
-        cost = cost_words(control.facts.cost, control.session_budget, chosen.provider_id if chosen else "")
+    if is_full:
+        share = share_text(facts.context, control.choice.limit) if facts is not None else ""
+        cost = cost_of(control)
     sandbox, is_confined = _sandbox_of(control)
     delivery = control.delivery if control.is_busy else ""
     hints = _hints(is_asking=mode == "asking", is_demo=is_demo, delivery=delivery, width=width, key=key)
@@ -146,6 +147,7 @@ def status_of(
         folder=short_path(str(control.client.directory), os.path.expanduser("~")) if control.status_fields else "",
         text=outside.text,
         has_failed=outside.has_failed,
+        has_reached_plan=facts is not None and facts.has_reached_plan,
         fields=control.status_fields,
         waiting=waiting,
         background=_running_in_background(control) if is_folded else 0,

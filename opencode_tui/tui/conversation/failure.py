@@ -14,6 +14,7 @@ from opencode_tui.schema.session.stored_error import (
     output_remedy,
 )
 from opencode_tui.text.cells import breaks, width
+from opencode_tui.text.quantity import plan_words
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.tui.conversation.render import (
     BODY,
@@ -92,6 +93,9 @@ def draw_failure(item: ErrorItem, page: RenderContext, scene: ViewState) -> list
 def words_of(error: StoredError, provider: str, model: str = "") -> Words:
     """Return the texts for a stored error."""
     match error:
+        case StoredAuthError() if plan_words(error.data.provider_id or provider):  # an account, not a key
+            reason, remedy = split_remedy(error.data.message)
+            return Words(_sentence(reason), fix=_command(remedy) or "/login")
         case StoredAuthError():
             return _refused_key(error.data.message, error.data.provider_id or provider)
         case StoredApiError():

@@ -85,9 +85,11 @@ class SessionController:
         self.undo_off: str | None = None
         """Why undo restores no files in this folder; unsafe."""
         self.can_import = False
-        self.local_servers: Sequence[str] = ()
-        """A line for each server of models that runs on this machine; looked for at a start without a key."""
         """Whether there are sessions of other programs to import."""
+        self.local_servers: Sequence[str] = ()
+        """A line for each server of models that runs on this machine; looked for at the first start without a key."""
+        self.can_look_for_servers = False
+        """Whether there is no key, and no look for such servers yet: the list of models looks for them."""
         self.approvals: Approvals = "normal"
         """The mode of the shown session, and of the next new one."""
         self.default_approvals: Approvals = "normal"

@@ -43,6 +43,7 @@ from opencode_tui.schema.session.message import (
 )
 from opencode_tui.schema.session.part import AnyPart, ReasoningPart, TextPart, ToolPart
 from opencode_tui.schema.session.session import AnyStatus, IdleStatus, SessionInfo, Todo, is_default_title
+from opencode_tui.schema.session.stored_error import has_reached_plan
 from opencode_tui.schema.session.tool_state import ToolStateCompleted, ToolStateError, ToolStateRunning
 from opencode_tui.text.quantity import plural
 from opencode_tui.text.safe_text import screen_line
@@ -336,6 +337,12 @@ class SessionFacts:
         """The name of the error that ended the last answer; empty for none."""
         last = next(reversed(self._answers.values()), None)
         return last.failure.name if last is not None and last.failure is not None else ""
+
+    @property
+    def has_reached_plan(self) -> bool:
+        """Whether the last answer ended because the limit of a plan is reached."""
+        last = next(reversed(self._answers.values()), None)
+        return last is not None and has_reached_plan(last.failure)
 
     @property
     def is_stopped_by_rejection(self) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-Kind = Literal["paths", "mounts", "programs", "caches", "grants", "records", "limits", "tools", "new"]
+Kind = Literal["paths", "mounts", "programs", "caches", "grants", "records", "limits", "tools", "new", "assumed"]
 Tier = Literal["bubblewrap", "landlock"]
 
 BOTH: tuple[Tier, ...] = ("bubblewrap", "landlock")

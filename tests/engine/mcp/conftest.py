@@ -26,6 +26,7 @@ class World:
         self.environ = environ
         self.home = Path(environ["HOME"])
         self.is_trusted = True
+        self.of_repository: frozenset[str] = frozenset()
         self.events: list[Any] = []
         self.now = 1_000
 
@@ -48,6 +49,7 @@ class World:
             credentials=McpCredentials(find_paths(self.environ)),
             clock=lambda: self.now,
             publish=self.events.append,
+            of_repository=self.of_repository,
         )
         servers = McpServers(entries, None, options)
         try:

@@ -133,6 +133,24 @@ async def test_a_server_that_is_switched_off_is_not_used(world: World) -> None:
             await servers.call("one", "echo", {"text": "x"})
 
 
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="Python has no such variable")
+@pytest.mark.parametrize("is_of_repository", [False, True])
+async def test_a_module_of_the_project_is_none_of_a_server_of_the_user(
+    world: World, tmp_path: Path, is_of_repository: bool
+) -> None:
+    world.folder = tmp_path / "project"
+    world.folder.mkdir()
+    (world.folder / "typing.py").write_text("import pathlib\npathlib.Path(__file__).with_name('planted').touch()\n")
+    (tmp_path / "lib").mkdir()
+    run = f"import runpy\nrunpy.run_path({COMMAND[-1]!r}, run_name='__main__')\n"
+    (tmp_path / "lib/own_server.py").write_text(run)
+    world.of_repository = frozenset({"one"}) if is_of_repository else frozenset()
+    environment = {"PYTHONPATH": str(tmp_path / "lib")}
+    async with world.servers(one=environment, command=[sys.executable, "-m", "own_server"]) as servers:
+        await servers.connect("one")
+    assert (world.folder / "planted").exists() == is_of_repository
+
+
 async def test_the_program_of_a_server_is_never_one_that_a_command_may_have_written(
     world: World, tmp_path: Path
 ) -> None:

@@ -73,10 +73,13 @@ def decided(
     tier: str = "bubblewrap",
     approvals: Approvals = "normal",
     above: Ruleset | None = None,
+    folder: str = ROOT,
+    is_shared: bool = False,
 ) -> CommandDecision:
     """Return the decision about commands under the default rules, then those of the user."""
     layers = [[*AGENTS[agent], *rules(*given)], *([above] if above is not None else [])]
-    scope = CommandScope(command=" && ".join(commands), folder=ROOT, root=ROOT, roots=[ROOT], layers=layers, tier=tier)
+    line = " && ".join(commands)
+    scope = CommandScope(line, folder, ROOT, [ROOT], layers, tier=tier, is_shared=is_shared)
     return decide_command(
         plan_command(scan_of(*commands), scope), layers, rules(*grants), approvals=approvals, tier=tier
     )
@@ -225,6 +228,37 @@ def test_such_an_agent_may_ask_to_read_outside() -> None:
     assert decided("cat r:/etc/hosts", agent="plan").action == "ask"
     assert decided("tee w:/etc/hosts", agent="plan").action == "deny"
     assert decided("tee w:.opencode/plans/a.md", agent="plan").action == "allow"
+
+
+@pytest.mark.parametrize(
+    ("command", "allowed", "folder", "action"),
+    [
+        ("curl r:up.txt", "curl *", ROOT, "ask"),
+        ("curl w:out.txt", "curl *", ROOT, "ask"),
+        ("git push", "git push", f"{ROOT}/sub", "ask"),
+        ("git push", "git *", f"{ROOT}/sub", "ask"),
+        ("curl r:up.txt", "curl r:up.txt", ROOT, "allow"),
+        ("curl r:up.txt", "*", ROOT, "allow"),
+        ("curl x", "curl *", ROOT, "allow"),
+        ("git push", "git push", ROOT, "allow"),
+    ],
+)
+@pytest.mark.parametrize("is_rule", [True, False])
+def test_what_leaves_with_files_that_a_running_command_can_exchange_asks(
+    command: str, allowed: str, folder: str, action: str, is_rule: bool
+) -> None:
+    given, grants = ((f"bash {allowed} allow",), ()) if is_rule else ((), (f"bash {allowed} allow",))
+    assert decided(command, folder=folder, given=given, grants=grants).action == "allow"
+    decision = decided(command, folder=folder, is_shared=True, given=given, grants=grants)
+    assert decision.action == action
+    assert ("can exchange" in " ".join(decision.reasons)) == (
+        command != "curl x" and (folder, command) != (ROOT, "git push")
+    )
+    assert decided(command, folder=folder, is_shared=True, tier="none", given=given, grants=grants).action == "allow"
+
+
+def test_no_grant_moves_a_line_with_such_files_outside() -> None:
+    assert decided("ls r:a", grants=("bash ls * allow",), is_shared=True).runs == "sandbox"
 
 
 @pytest.mark.parametrize(

@@ -114,6 +114,19 @@ def test_what_the_settings_name_in_the_work_tree_is_found_as_git_reads_them(
     assert [str(path.relative_to(tmp_path)) for path in found] == named
 
 
+def test_what_the_users_own_settings_of_git_name_is_found_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    make(tmp_path, "work/my/x", "work/other/x", "work/.git/HEAD", "dotfiles/gitconfig")
+    (tmp_path / "dotfiles/gitconfig").write_text("[core]\nhooksPath = my\n")
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home/.gitconfig").symlink_to("../dotfiles/gitconfig")
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("GIT_CONFIG_GLOBAL", raising=False)
+    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
+    assert list(find_named_files(tmp_path / "work/.git", tmp_path / "work")) == [tmp_path / "work/my"]
+    (tmp_path / "work/.git/config").write_text("[core]\nhooksPath = other\n")
+    assert list(find_named_files(tmp_path / "work/.git", tmp_path / "work")) == [tmp_path / "work/other"]
+
+
 @pytest.mark.parametrize(
     ("present", "written", "is_found"),
     [

@@ -157,6 +157,13 @@ async def test_failures_are_sorted_as_those_of_the_direct_adapters(
     assert KEY not in f"{errors[0]} {errors[0] and errors[0].failure}"
 
 
+async def test_a_provider_that_nothing_knows_has_no_address(worker: LitellmWorker) -> None:
+    asked = request("hi")
+    asked = replace(asked, model=asked.model.changed(adapter="litellm", api_id="mine/model"))
+    error = (await ask(LitellmLlm(Endpoint("mine", "", KEY), worker), asked)).error
+    assert str(error) == "mine: no address is known; fix: set provider.mine.options.baseURL"
+
+
 @both
 async def test_a_hundred_equal_deltas_are_no_fault(server: ModelServer, worker: LitellmWorker, api: Api) -> None:
     server.script(equal_deltas(150))

@@ -3,12 +3,14 @@
 import os
 import sys
 import threading
+import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from msgspec.structs import replace
 
-from opencode_tui.engine.sandbox.launch import plan_launch
+from opencode_tui.engine.sandbox.launch import Launch, plan_launch
 from opencode_tui.engine.sandbox.limits import NO_LIMITS, Limits
 from opencode_tui.engine.sandbox.policy import Policy
 from opencode_tui.engine.sandbox.tier import Tier
@@ -24,6 +26,8 @@ class Confined:
     tier: Tier
     base: Path
     policy: Policy = field(init=False)
+    is_prepared: bool = False
+    """Whether each command starts in a prepared view."""
 
     def __post_init__(self) -> None:
         for folder in (self.project, self.temp, self.outside, self.home):
@@ -52,6 +56,17 @@ class Confined:
         """Change the policy."""
         self.policy = replace(self.policy, **changes)
 
+    def plan(self, argv: Sequence[str]) -> Launch:
+        """Return how a program starts, when the view is there if commands start in a prepared one."""
+        launch = plan_launch(self.tier, self.policy, argv, self.project)
+        for _ in range(500 if self.is_prepared else 0):
+            if launch.view is not None:
+                return launch
+            time.sleep(0.02)
+            launch = plan_launch(self.tier, self.policy, argv, self.project)
+        assert not self.is_prepared, "no view was prepared"
+        return replace(launch, view=None)
+
     def run(
         self,
         text: str,
@@ -63,7 +78,7 @@ class Confined:
     ) -> tuple[Ended, str]:
         """Run a command line to its end and return how it ended, and its output; `cancel_at` is output that cancels it."""
         argv = ("/bin/bash", "-c", "--", text)
-        launch = None if self.tier == "none" else plan_launch(self.tier, self.policy, argv, self.project)
+        launch = None if self.tier == "none" else self.plan(argv)
         command = Command(text, self.project, self.policy.environ, timeout_ms, "/bin/bash", launch, limits=limits)
         pieces: list[bytes] = []
         cancel, cancel_end = os.pipe()

@@ -32,6 +32,25 @@ def confined(request: pytest.FixtureRequest, tmp_path: Path) -> Confined:
     return require(request.param, tmp_path)
 
 
+@pytest.fixture(params=["bubblewrap", "view", "landlock"])
+def confined_each_way(request: pytest.FixtureRequest, tmp_path: Path) -> Confined:
+    """As `confined`, also where each command starts in a prepared view."""
+    return prepared(tmp_path) if request.param == "view" else require(request.param, tmp_path)
+
+
+@pytest.fixture
+def view(tmp_path: Path) -> Confined:
+    return prepared(tmp_path)
+
+
+def prepared(base: Path) -> Confined:
+    """Return commands that start in a prepared view; skips the test where there is none."""
+    require_tier("bubblewrap")
+    if _probed("bubblewrap").is_flat:
+        pytest.skip("bubblewrap has one stage here")
+    return Confined("bubblewrap", base, is_prepared=True)
+
+
 @pytest.fixture
 def bubblewrap(tmp_path: Path) -> Confined:
     return require("bubblewrap", tmp_path)

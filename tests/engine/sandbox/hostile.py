@@ -22,6 +22,7 @@ CANARY = "CANARY-OUTSIDE-4417"
 HIDDEN = "CANARY-HIDDEN-4418"
 TRIED = "tried it"
 SHARED_PROC = "bubblewrap without a /proc of its own"
+IN_VIEW = "bubblewrap in a prepared view"
 """The name of the variant of bubblewrap for containers that mask parts of `/proc`."""
 
 SCRIPTS: dict[str, str] = {
@@ -318,7 +319,9 @@ class World:
 
     def make_confined(self, base: Path) -> Confined:
         """Return what runs the scripts."""
-        confined = Confined("landlock" if self.name == "landlock" else "bubblewrap", base)
+        confined = Confined(
+            "landlock" if self.name == "landlock" else "bubblewrap", base, is_prepared=self.name == IN_VIEW
+        )
         confined.limit(shares_proc=self.name == SHARED_PROC)
         return confined
 

@@ -205,6 +205,46 @@ def test_the_git_folder_of_a_linked_worktree_is_watched(repo: Repo, tmp_path: Pa
     assert [change.path for change in compare(before, files.record())] == [repo.path / ".git/hooks/post-commit"]
 
 
+TODO = ".git/rebase-merge/git-rebase-todo"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "counts"),
+    [
+        ("pick 1\n", "pick 2\n", False),
+        ("pick 1\nexec make\n", "exec make\n", False),
+        ("pick 1\nexec make\n", None, False),
+        (None, "pick 1\n# exec x\n", False),
+        ("pick 1\n", "pick 1\nexec x\n", True),
+        ("pick 1\n", "x y\npick 1\n", True),
+        ("exec make\n", "exec make; x\n", True),
+        (None, " \texec x", True),
+        pytest.param("pick 1\n", "pick 1\n" * 20_000 + "exec x\n", True, id="too long to be read"),
+    ],
+)
+@pytest.mark.parametrize("folder", [".git", ".git/worktrees/w", "n/.git"])
+def test_of_a_rebase_new_steps_that_start_programs_count(
+    repo: Repo, folder: str, old: str | None, new: str | None, counts: bool
+) -> None:
+    path = repo.path / TODO.replace(".git", folder, 1)
+    path.parent.mkdir(parents=True)
+    if old is not None:
+        path.write_text(old)
+    files = ProjectFiles(repo.path)
+    files.refresh()
+    before = files.record()
+    assert path not in files.protected()
+    path.unlink(missing_ok=True)
+    if new is not None:
+        path.write_text(new)
+    files.refresh()
+    changed = compare(before, files.record())
+    assert [change.path for change in changed] == ([path] if counts else [])
+    assert undo(changed, before) == {}
+    if counts:
+        assert (path.read_text() if path.exists() else None) == old
+
+
 def test_a_large_changed_file_cannot_be_restored(repo: Repo) -> None:
     large = repo.write(".envrc", "x" * 100_000)
     files = ProjectFiles(repo.path)

@@ -31,18 +31,18 @@ WAYS: dict[str, dict[str, Any]] = {"timeout": {"timeout_ms": 1_500}, "cancel": {
     ],
 )
 def test_exit_codes_and_outputs_are_those_of_the_shell(
-    confined: Confined, monkeypatch: pytest.MonkeyPatch, text: str, code: int, output: str
+    confined_each_way: Confined, monkeypatch: pytest.MonkeyPatch, text: str, code: int, output: str
 ) -> None:
     monkeypatch.setattr(process, "FINISH_S", 5.0)  # for a busy machine
-    ended, printed = confined.run(text)
+    ended, printed = confined_each_way.run(text)
     assert (ended.reason, ended.exit_code, ended.leftovers) == ("exit", code, ())
     assert printed == output
 
 
-def test_what_the_shell_left_running_is_named_and_ended(confined: Confined) -> None:
+def test_what_the_shell_left_running_is_named_and_ended(confined_each_way: Confined) -> None:
     names = [f"sleep {new_token()}" for _ in range(3)]
     text = f"{names[0]} & setsid {names[1]} & env -i setsid {names[2]} >/dev/null 2>&1 & sleep 0.1; exit 4"
-    ended, _ = confined.run(text)
+    ended, _ = confined_each_way.run(text)
     assert ended.exit_code == 4
     assert sorted(ended.leftovers) == names
     assert [survivors(name) for name in names] == [[], [], []]
@@ -50,29 +50,29 @@ def test_what_the_shell_left_running_is_named_and_ended(confined: Confined) -> N
 
 @pytest.mark.parametrize("way", WAYS)
 def test_a_command_gets_its_grace_before_it_is_killed(
-    confined: Confined, monkeypatch: pytest.MonkeyPatch, way: str
+    confined_each_way: Confined, monkeypatch: pytest.MonkeyPatch, way: str
 ) -> None:
     monkeypatch.setattr(process, "CANCEL_GRACE_S", 5.0)  # for a busy machine
     token = new_token()
     text = f"trap 'echo cleaned up; exit 1' TERM; setsid sleep {token} & echo ready; while :; do sleep 0.02; done"
-    ended, output = confined.run(text, **WAYS[way])
+    ended, output = confined_each_way.run(text, **WAYS[way])
     assert (ended.reason, ended.exit_code) == (way, None)
     lines = output.splitlines()  # between them bash may name the sleep that it waited for
     assert (lines[0], lines[-1]) == ("ready", "cleaned up")
     assert survivors(token) == []
 
 
-def test_a_command_that_ignores_the_signal_is_killed(confined: Confined) -> None:
+def test_a_command_that_ignores_the_signal_is_killed(confined_each_way: Confined) -> None:
     token = new_token()
-    ended, output = confined.run(f"trap '' TERM; echo ready; sleep {token}; echo survived", cancel_at=b"ready")
+    ended, output = confined_each_way.run(f"trap '' TERM; echo ready; sleep {token}; echo survived", cancel_at=b"ready")
     assert (ended.reason, output) == ("cancel", "ready\n")
     assert survivors(token) == []
 
 
-def test_a_cancel_while_the_namespace_is_prepared_ends_the_command(confined: Confined) -> None:
+def test_a_cancel_while_the_namespace_is_prepared_ends_the_command(confined_each_way: Confined) -> None:
     token = new_token()
     for delay_s in (0.0, 0.001, 0.002, 0.004, 0.006, 0.008):
-        assert confined.run(f"sleep {token}", cancel_after_s=delay_s)[0].reason == "cancel"
+        assert confined_each_way.run(f"sleep {token}", cancel_after_s=delay_s)[0].reason == "cancel"
     assert survivors(token) == []
 
 

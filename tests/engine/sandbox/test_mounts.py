@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from opencode_tui.engine.sandbox.git_settings import same_but_tracking
-from opencode_tui.engine.sandbox.launch import Launch, plan_launch
+from opencode_tui.engine.sandbox.launch import Launch
 from opencode_tui.engine.sandbox.mounts import MountsChangedError
 from opencode_tui.engine.tool.process.process import Command, Ended, ShellProcess
 from tests.engine.sandbox.confined import Confined
@@ -21,7 +21,7 @@ RENAME_EXCHANGE = 2
 
 
 def plan(confined: Confined, text: str) -> Launch:
-    return plan_launch(confined.tier, confined.policy, ("/bin/bash", "-c", "--", text), confined.project)
+    return confined.plan(("/bin/bash", "-c", "--", text))
 
 
 def start(confined: Confined, launch: Launch, feed: Callable[[bytes], None], cancel: int) -> Ended:
@@ -191,12 +191,11 @@ def replace(path: Path, text: str) -> None:
     new.rename(path)
 
 
-@pytest.mark.parametrize("is_flat", [False, True])
+@pytest.mark.parametrize("way", ["two stages", "one stage", "view"])
 @pytest.mark.parametrize("name", ["c/.env", ".git/config"])
-def test_a_file_that_is_replaced_while_a_command_runs_is_covered_again(
-    guarded: Confined, name: str, is_flat: bool
-) -> None:
-    guarded.limit(is_flat=is_flat)
+def test_a_file_that_is_replaced_while_a_command_runs_is_covered_again(guarded: Confined, name: str, way: str) -> None:
+    guarded.limit(is_flat=way == "one stage")
+    guarded.is_prepared = way == "view"
     path = guarded.project / name
     attempt = "cat c/.env" if name == "c/.env" else "true >> .git/config"
     with beside(guarded, f"echo begun; {COVERED.format(attempt)}") as running:

@@ -15,7 +15,7 @@ from opencode_tui.config.settings.settings import SandboxSettings
 from opencode_tui.engine.project.discover import discover
 from opencode_tui.engine.sandbox.changes import Change
 from opencode_tui.engine.sandbox.environment import Secrets
-from opencode_tui.engine.sandbox.sandbox import Confined, Sandbox
+from opencode_tui.engine.sandbox.sandbox import Confined, KnownPaths, Sandbox
 from opencode_tui.engine.sandbox.tier import Tier
 from opencode_tui.engine.tool.process.process import Command, Ended, ShellProcess
 from opencode_tui.storage.paths import Paths
@@ -47,7 +47,7 @@ class World:
             paths=self.paths,
             environ=self.environ,
             secrets=Secrets(self.environ),
-            readable=self.readable,
+            known=KnownPaths(self.readable),
         )
 
     async def run(

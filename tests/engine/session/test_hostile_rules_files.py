@@ -2,11 +2,14 @@
 
 import json
 import os
+import sys
 from pathlib import Path
 
 import pytest
 
+from opencode_tui.engine.session.request.instruction import RulesFile
 from tests.engine.session.test_subagent import opened, prompt
+from tests.engine.tool.test_files import start_swapping
 from tests.support.provider.model_script import Answer, Call
 from tests.support.world.repo import make_repo
 
@@ -185,3 +188,18 @@ async def test_a_rules_file_that_becomes_a_link_during_the_session_is_left_out(
         await prompt(client, "go on")
         assert OWN_RULES in str(server.bodies[0])
         assert CANARY not in str(server.bodies)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="exchanging two names in one step is a Linux call")
+def test_a_rules_file_that_is_exchanged_with_a_link_all_the_time_brings_nothing_else(tmp_path: Path) -> None:
+    project = make_project(tmp_path, {"other": "../secret.md"})
+    (tmp_path / "secret.md").write_text(CANARY)
+    (project / "AGENTS.md").write_text(OWN_RULES)
+    swapper = start_swapping(project / "AGENTS.md", project / "other")
+    try:
+        found = {RulesFile(project / "AGENTS.md", project).read() for _ in range(2_000)}
+    finally:
+        swapper.kill()
+        swapper.wait()
+    assert OWN_RULES in found
+    assert [text for text in found if CANARY in text] == []

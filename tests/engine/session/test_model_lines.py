@@ -10,7 +10,7 @@ from opencode_tui.schema.api.context import CompactSession
 from opencode_tui.schema.api.request import FileInput, PromptInput, TextInput
 from opencode_tui.schema.error import ModelNotFoundError
 from opencode_tui.schema.event.screen_event import ScreenToastShown
-from opencode_tui.schema.model import MODEL_TITLE, ModelRef
+from opencode_tui.schema.model import COPILOT_WARNING, MODEL_TITLE, ModelRef
 from opencode_tui.schema.session.message import AssistantMessage
 from opencode_tui.schema.session.part import RetryPart
 from opencode_tui.text.retry import past_reason
@@ -23,6 +23,7 @@ from tests.support.world.engine import World, opened
 TEXT_ONLY = ModelRef(provider_id="fake", model_id="text-only")
 PLAIN = ModelRef(provider_id="fake", model_id="plain")
 OLD = ModelRef(provider_id="fake", model_id="older")
+COPILOT = ModelRef(provider_id="github-copilot", model_id="gpt-5.5")
 NEW = ModelRef(provider_id="fake", model_id="fake-model")
 MODELS = {"fake": {"text-only": {"attachment": False}, "plain": {}}}
 
@@ -155,6 +156,15 @@ async def test_an_unlisted_name_runs_and_what_is_assumed_is_said_once(environ: d
                 "groq/openai/gpt-oss-400b is not listed: the limits of openai/gpt-oss-120b are assumed, its price is unknown; "
                 "provider.groq.models.openai/gpt-oss-400b sets limit and cost"
             ]
+
+
+async def test_copilot_says_once_whose_identity_its_requests_have(environ: dict[str, str], tmp_path: Path) -> None:
+    async with opened(environ, tmp_path) as world:
+        lines, session = Lines(world), await world.new_session()
+        for text in ("first", "second"):
+            no_reply = PromptInput(model=COPILOT, no_reply=True, parts=[TextInput(text=text)])
+            await world.client.prompts.prompt(session.id, no_reply)
+        assert [line for line in lines.read() if "VS Code" in line] == [COPILOT_WARNING]
 
 
 async def test_a_small_context_of_a_server_on_this_machine_is_said_once_and_known_when_it_has_loaded_the_model(

@@ -108,6 +108,8 @@ def test_an_edit_that_could_mean_something_else_is_refused(content: str, old: st
         ("  a\n  b\nx\n    a\n    b\n", "a\nb\n", "a\nc\n", ["has text like oldString 2 times (lines 1, 4)"]),
         ("a\nccc = ddd()\nd\n", "a\nb\nd", "a\nccc = ddd()\nd", ["newString is, at line 1", "made before"]),
         ("a\n}\n}\n", "a\nb\n}", "}\n}", ["line 2 is not the quoted 'b'"]),
+        ("s = {\n    2\n}\nif ready:\n    go()\n\n\nx\n", "s = {\n    2\n}\n\n\n", "s = {\n    2\n}\nif ready:\n    go()\n\n",
+         ["line 1", "made before"]),
         ("  def of_a():\n    a\n  b\n", "def of_a():\n  c\nb", "def of_a():\n  a\nb", ["newString is, at line 1", "made before"]),
         ("x = 1\n", "x =  1", "x = 1", ["nothing to change"]),
     ],

@@ -8,6 +8,7 @@ wrong is refused and recorded in `violations`. `faults` are done once each, in o
     page-refresh              502 with a web page, after the refresh was done
     odd-refresh, odd-code     200 with an answer that has no refresh token
     401, plan, …              the route answers with this error
+    plan-inside               the limit is reached in the middle of an answer: `response.failed`
 """
 
 import base64
@@ -319,7 +320,13 @@ class ChatGptService:
             self.violations += found
             return 400, {"error": {"code": "subscription_sharing_unsupported_capability", "message": found[0]}}
         answer = self.answers.pop(0) if self.answers else Answer(text="Hello.")
-        raw = b"".join(responses_stream(answer, body, (10, 5, 0)))
+        events = list(responses_stream(answer, body, (10, 5, 0)))
+        if "plan-inside" in self.faults:
+            self.faults.remove("plan-inside")
+            _, code, message = ERRORS["plan"]
+            failed = {"status": "failed", "error": {"code": code, "message": message}}
+            events[-1] = b"data: %s\n\n" % json.dumps({"type": "response.failed", "response": failed}).encode()
+        raw = b"".join(events)
         spaces = [tool["name"] for tool in body.get("tools", []) if tool["type"] == "namespace"]
         named = f'"type": "function_call", "namespace": "{(spaces or [""])[0]}", '
         return 200, raw.replace(b'"type": "function_call", ', named.encode())

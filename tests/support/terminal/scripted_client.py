@@ -22,6 +22,7 @@ from opencode_tui.schema.api.mcp import McpServerStatus, McpTool
 from opencode_tui.schema.api.project import Places
 from opencode_tui.schema.api.question import QuestionRequest
 from opencode_tui.schema.api.search import SearchResult
+from opencode_tui.schema.api.sign_in import SignInAccount, SignInStarted
 from opencode_tui.schema.api.trash import TrashedSession
 from opencode_tui.schema.api.trust import TrustReport
 from opencode_tui.schema.error import ConfigError, NotFoundError
@@ -90,6 +91,8 @@ class Script:
     totals: SessionTotals = field(default_factory=SessionTotals)
     trash: list[TrashedSession] = field(default_factory=list[TrashedSession])
     stores: list[ImportStore] = field(default_factory=list[ImportStore])
+    accounts: list[SignInAccount] = field(default_factory=list[SignInAccount])
+    sign_in_url: str = ""
     directory: Path = Path("/home/you/src/csvkit")
 
 
@@ -187,12 +190,19 @@ class ScriptedClient:
             commands=lambda: script.commands,
             providers=lambda **named: [one for one in script.providers if one.is_ready or not named.get("only_ready")],
         )
+        self.sign_ins = _Facet(
+            accounts=lambda: list(script.accounts),
+            begin=lambda _request: SignInStarted(id="0123456789abcdef", url=script.sign_in_url),
+            wait=lambda _id: asyncio.Event().wait(),
+            cancel=None,
+        )
         self.settings = _Facet(
             notices=lambda: script.notices,
             effective=lambda: script.settings,
             trust_report=lambda: script.trust,
             sandbox=lambda: script.sandbox,
             status_text=lambda _facts: script.status_text,
+            newer_version="",
         )
         state = Path(tempfile.mkdtemp(prefix="scripted-state-"))  # the history of prompts is written there
         weakref.finalize(self, shutil.rmtree, state, ignore_errors=True)

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from opencode_tui.engine.provider.chatgpt.service import sign_in_again
 from opencode_tui.engine.provider.error.body import Reported
 from opencode_tui.engine.provider.failure import from_response
 from opencode_tui.schema.session.stored_error import to_stored
@@ -217,6 +218,13 @@ def test_spans_are_cut_where_the_text_is() -> None:
     one, two = look().palette.style("text"), look().palette.style("muted")
     lines = slice_spans([("hello ", one), ("world", two)], [(0, 5), (6, 8), (8, 11)])
     assert [[text for text, _ in line] for line in lines] == [["hello"], ["wo"], ["rld"]]
+
+
+def test_a_sign_in_that_ended_is_no_rejected_key() -> None:
+    error = sign_in_again("the sign-in of ada@example.com has ended (invalid_grant)")
+    words = words_of(to_stored(error), "chatgpt")
+    assert words.title == "chatgpt: the sign-in of ada@example.com has ended (invalid_grant)"
+    assert words.fix == "sign in again (/login, or `opencode-tui auth login chatgpt`)" and words.then
 
 
 LOGIN = "opencode-tui auth login fake"

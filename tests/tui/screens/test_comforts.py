@@ -174,7 +174,7 @@ async def test_a_provider_is_connected_from_the_list_of_models(environ: dict[str
         await page.press("ctrl+x", "m")
         await page.sees("ctrl+a connect a provider")
         await page.press("ctrl+a")
-        await page.sees("enter enter key")
+        await page.sees("enter connect")
 
 
 async def test_the_theme_of_the_terminal_has_no_background(environ: dict[str, str], folder: Path) -> None:

@@ -9,6 +9,7 @@ from textual.pilot import Pilot
 from opencode_tui.schema.api.catalog import ProviderSummary
 from opencode_tui.schema.api.context import BudgetUse, ContextView, PrefixChange, PrefixView
 from opencode_tui.schema.api.importing import ImportStore
+from opencode_tui.schema.api.sign_in import SignInAccount
 from opencode_tui.schema.api.trash import TrashedSession
 from opencode_tui.schema.model import ModelRef
 from opencode_tui.schema.permission import PermissionRules, Rule
@@ -68,10 +69,47 @@ async def doctor(pilot: Pilot[Any]) -> None:
 def providers() -> Script:
     """Providers with and without a key."""
     script = idle()
-    names = {"anthropic": "Anthropic", "openai": "OpenAI", "groq": "Groq", "cohere": "Cohere", "zhipu": "智谱 AI"}
+    names = {
+        "anthropic": "Anthropic",
+        "openai": "OpenAI",
+        "groq": "Groq",
+        "cohere": "Cohere",
+        "github-copilot": "GitHub Copilot",
+    }
+    names["zhipu"] = "智谱 AI"
     script.providers = [
         ProviderSummary(id=name, name=shown, is_ready=name == "anthropic") for name, shown in names.items()
     ]
+    return script
+
+
+def accounts() -> Script:
+    """Accounts of ChatGPT, two with the same address, and the address of a sign-in."""
+    script = providers()
+    script.accounts = [
+        SignInAccount(id="a", label="ada@example.com", is_signed_in=True, is_current=True, may_use_plan=True),
+        SignInAccount(id="b", label="ada@example.com (2)", is_signed_in=True, is_current=False, may_use_plan=False),
+        SignInAccount(
+            id="c",
+            label="bob@example.com",
+            is_signed_in=False,
+            is_current=False,
+            may_use_plan=True,
+            ended="invalid_grant",
+        ),
+    ]
+    return script
+
+
+def signing_in() -> Script:
+    """The address of a sign-in."""
+    script = providers()
+    script.sign_in_url = (
+        "https://auth.openai.com/api/accounts/authorize?response_type=code&client_id=dynamic_agent_client&redirect_uri="
+        "http%3A%2F%2F127.0.0.1%3A1455%2Fauth%2Fcallback&scope=openid+profile+email+offline_access+resource.invoke+"
+        "chatgpt.tokens.use.direct&resource=https%3A%2F%2Fapi.openai.com%2Fv1&state=VNy6lXrR&nonce=Xg25wobj&"
+        "code_challenge=9p9M3Rhp8SqeU64ZxuPOLQ436&code_challenge_method=S256"
+    )
     return script
 
 
@@ -154,10 +192,20 @@ def stores() -> Script:
 MARKED = press("ctrl+x", "l", "down", "space", "down", "down", "space")
 TRASH = press("ctrl+x", "l", "ctrl+t", "ctrl+t", "down")
 
+CONTINUE = (*"with", "space", *"chatgpt", "enter")
+"""Keys that choose ChatGPT in the list of providers."""
+
 SITUATIONS: dict[str, Situation] = {
     "login-providers": Situation(providers, (110, 30), DARK, sent("/login")),
     "login-providers-light-in-60-columns": Situation(providers, (60, 30), LIGHT, sent("/login")),
-    "login-key": Situation(providers, (110, 30), DARK, sent("/login", press("enter"), press(*"sk-secret"))),
+    "login-key": Situation(providers, (110, 30), DARK, sent("/login", press(*"anthr", "enter"), press(*"sk-secret"))),
+    "login-in-the-browser": Situation(signing_in, (110, 30), DARK, sent("/login", press(*CONTINUE))),
+    "login-in-the-browser-light-in-60-columns": Situation(
+        signing_in, (60, 24), LIGHT, sent("/login", press(*CONTINUE))
+    ),
+    "login-accounts": Situation(accounts, (110, 30), DARK, sent("/login", press(*CONTINUE))),
+    "login-sign-out": Situation(accounts, (110, 30), LIGHT, sent("/login", press(*CONTINUE, "ctrl+d"), listen())),
+    "login-copilot": Situation(providers, (110, 30), DARK, sent("/login", press(*"copil", "enter"), listen())),
     "memory": Situation(idle, (60, 30), LIGHT, sent("/memory")),
     "rule-preview": Situation(idle, (110, 30), DARK, sent("# Never edit generated files", listen())),
     "rule-preview-light-in-60-columns": Situation(

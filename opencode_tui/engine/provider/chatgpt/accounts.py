@@ -22,7 +22,6 @@ from opencode_tui.engine.provider.chatgpt.service import (
     FATAL,
     PLAN_SCOPES,
     RESOURCE,
-    USAGE_PAGE,
     Answer,
     AnswerLostError,
     NotSentError,
@@ -33,6 +32,7 @@ from opencode_tui.engine.provider.chatgpt.service import (
 )
 from opencode_tui.engine.provider.decode.response import as_object
 from opencode_tui.engine.provider.error import plain
+from opencode_tui.schema.api.sign_in import USAGE_PAGE
 from opencode_tui.schema.error import AuthError, Failure, ProviderError, with_remedy
 from opencode_tui.schema.record import JsonObject, Record, absent
 from opencode_tui.storage.locks import Locks
@@ -144,7 +144,7 @@ class Accounts:
         self._auth.change(CHATGPT, lambda entry: {**entry, "current": account.id})
 
     def is_first(self) -> bool:
-        """Return whether this is the first sign-in here, of which the user is told where usage is managed; once."""
+        """Return whether no plan was used here before: the user reads once whose it is and where its usage is managed."""
         return self._auth.entry(CHATGPT).get("isKnown") is not True
 
     def add(self, account: Account) -> Account:
@@ -160,7 +160,7 @@ class Accounts:
             return {
                 **entry,
                 "type": CHATGPT,
-                "isKnown": True,
+                "isKnown": entry.get("isKnown") is True or account.plan_usage,
                 "current": account.id,
                 "accounts": {**entries, account.id: stored[-1].to_dict()},
             }
@@ -199,14 +199,22 @@ class Accounts:
         with self._locked():
             known = self.find(account.id)
             self._store((known or account).signed_out(""))
-            if known is None or known.refresh_token is None:
-                return ""
-            form = {"token": known.refresh_token, "token_type_hint": "refresh_token", "client_id": known.client_id}
-            try:
-                answer = ask(self.service.revoke, form=form)
-            except (NotSentError, AnswerLostError):
-                return f"{plain.host(self.service.revoke)} did not answer; remove the app in the settings of ChatGPT"
-            return "" if answer.status == 200 else f"HTTP {answer.status}; remove the app in the settings of ChatGPT"
+            return "" if known is None else self.revoke(known)
+
+    def revoke(self, account: Account) -> str:
+        """Revoke the refresh token of an account; return why that failed, empty if it did not or if there is none."""
+        if account.refresh_token is None:
+            return ""
+        form = {
+            "token": account.refresh_token,
+            "token_type_hint": "refresh_token",
+            "client_id": account.client_id,
+        }
+        try:
+            answer = ask(self.service.revoke, form=form)
+        except (NotSentError, AnswerLostError):
+            return f"{plain.host(self.service.revoke)} did not answer; remove the app in the settings of ChatGPT"
+        return "" if answer.status == 200 else f"HTTP {answer.status}; remove the app in the settings of ChatGPT"
 
     def end(self, account: Account, reason: str) -> None:
         """Record that the service does not accept the sign-in any more; the tokens are deleted."""
@@ -222,7 +230,7 @@ class Accounts:
         account = self.current()
         if account is None:
             raise AuthError(
-                with_remedy("chatgpt: nobody is signed in", "run `opencode-tui auth login chatgpt`"),
+                with_remedy("chatgpt: nobody is signed in", "sign in (/login, or `opencode-tui auth login chatgpt`)"),
                 provider_id=CHATGPT,
                 failure=Failure(kind="auth"),
             )
@@ -232,7 +240,7 @@ class Accounts:
             raise AuthError(
                 with_remedy(
                     f"chatgpt: {account.label} has not allowed this program to use the plan",
-                    "allow it with `opencode-tui auth login chatgpt --consent`, or use a key (`opencode-tui auth login openai`)",
+                    "allow it (/login, or `opencode-tui auth login chatgpt --consent`), or use a key of openai",
                 ),
                 provider_id=CHATGPT,
                 failure=Failure(kind="auth"),

@@ -11,10 +11,11 @@ from msgspec.structs import replace
 from opencode_tui.config.auth import CHATGPT
 from opencode_tui.engine.provider.chatgpt.accounts import Accounts
 from opencode_tui.engine.provider.chatgpt.catalog import MAX_AGE_S, read_models
-from opencode_tui.engine.provider.chatgpt.service import USAGE_PAGE, sign_in_again
+from opencode_tui.engine.provider.chatgpt.service import sign_in_again
 from opencode_tui.engine.provider.http import DIALECTS, DirectLlm
 from opencode_tui.engine.provider.llm import LlmRequest, StreamEvent
 from opencode_tui.engine.provider.provider import Endpoint
+from opencode_tui.schema.api.sign_in import USAGE_PAGE
 from opencode_tui.schema.error import AuthError, ProviderError, with_remedy
 from opencode_tui.schema.ids import Clock
 
@@ -33,7 +34,7 @@ _WORDS: dict[str, tuple[str, str, str, bool]] = {
     "invalid_user": (
         "permission",
         "this ChatGPT account is not valid here",
-        "use another one (`opencode-tui auth login chatgpt --add`)",
+        "use another one (/login, or `opencode-tui auth login chatgpt --add`)",
         False,
     ),
 }
@@ -85,10 +86,16 @@ class ChatGptLlm:
         for llm in self._open.values():
             await llm.close()
 
+    async def fresh_endpoint(self) -> Endpoint:
+        """Return the endpoint with an access token that can be sent. Raises as `Accounts.token`."""
+        return self._endpoint_with(await asyncio.to_thread(self._accounts.token))
+
+    def _endpoint_with(self, token: str) -> Endpoint:
+        return replace(self._endpoint, api_key=token, base_url=self._accounts.service.api)
+
     def _direct(self, token: str) -> DirectLlm:
         if token not in self._open:
-            endpoint = replace(self._endpoint, api_key=token, base_url=self._accounts.service.api)
-            self._open[token] = DirectLlm(endpoint, DIALECTS["chatgpt"].get(), clock=self._clock)
+            self._open[token] = DirectLlm(self._endpoint_with(token), DIALECTS["chatgpt"].get(), clock=self._clock)
         return self._open[token]
 
     def _read_models(self) -> None:
@@ -106,5 +113,6 @@ def _worded(error: ProviderError) -> ProviderError:
         return error
     kind, reason, remedy, is_retryable = words
     text = with_remedy(f"{CHATGPT}: {reason} ({code.group(0)})", remedy)
-    failure = replace(error.failure, kind=kind, retryable=is_retryable)
+    metadata = {**(error.failure.metadata or {}), "code": code.group(0)}
+    failure = replace(error.failure, kind=kind, retryable=is_retryable, metadata=metadata)
     return ProviderError(text, provider_id=CHATGPT, failure=failure)

@@ -28,7 +28,6 @@ FIRST_CLIENT = "dynamic_agent_client"
 """The client ID of a first sign-in only; the callback has the one that was issued. Source: …/sign-in."""
 
 AGENT_NAME = "opencode-tui"
-USAGE_PAGE = "https://chatgpt.com/settings/usage"
 
 FATAL = frozenset(
     {
@@ -156,5 +155,5 @@ def _parse(raw: bytes) -> JsonObject | None:
 
 def sign_in_again(reason: str) -> AuthError:
     """Return the error for a sign-in that does not count any more."""
-    text = with_remedy(f"{CHATGPT}: {reason}", "sign in again with `opencode-tui auth login chatgpt`")
+    text = with_remedy(f"{CHATGPT}: {reason}", "sign in again (/login, or `opencode-tui auth login chatgpt`)")
     return AuthError(text, provider_id=CHATGPT, failure=Failure(kind="auth"))

@@ -8,6 +8,7 @@ import base64
 import hashlib
 import secrets
 import time
+from collections.abc import Callable
 from urllib.parse import urlencode
 
 from msgspec import Struct
@@ -76,10 +77,12 @@ def challenge_of(verifier: str) -> str:
     return base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest()).rstrip(b"=").decode()
 
 
-def finish(accounts: Accounts, attempt: Attempt, *, code: str, client_id: str) -> Account:
+def finish(
+    accounts: Accounts, attempt: Attempt, *, code: str, client_id: str, is_wanted: Callable[[], bool] = lambda: True
+) -> Account:
     """Exchange the code, check who signed in, and store the account. Raises SignInError, StorageError. Blocks for requests.
 
-    `client_id` is that of the callback, empty if it had none.
+    `client_id` is that of the callback, empty if it had none. Tokens that come when the sign-in is not wanted any more are revoked.
     """
     known = attempt.account
     issued = client_id or (known.client_id if known else "")
@@ -97,6 +100,9 @@ def finish(accounts: Accounts, attempt: Attempt, *, code: str, client_id: str) -
     account = Account(client_id=issued, subject=subject, label=label).with_tokens({"scope": "", **tokens}, time.time())
     if account is None:
         raise SignInError(f"the answer of the authorization server has not the documented form; {_AGAIN}")
+    if not is_wanted():
+        accounts.revoke(account)
+        raise SignInError("it was canceled")
     return accounts.add(account)
 
 

@@ -4,7 +4,7 @@ No automatic compaction runs when it would save less than a fifth: such a turn e
 filling context needs is loaded on demand. Source: SPEC section 3, "overflow" and "compaction".
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -33,6 +33,7 @@ from opencode_tui.engine.session.request.model_message import to_model_messages
 from opencode_tui.engine.session.runs import Run
 from opencode_tui.engine.session.tokens.estimate import TokenEstimator
 from opencode_tui.schema.error import ContextOverflowError
+from opencode_tui.schema.model import Model
 from opencode_tui.schema.session.history import MessageWithParts
 
 if TYPE_CHECKING:
@@ -83,12 +84,20 @@ class CompactionPolicy:
     """Decides when the sessions of one folder are compacted."""
 
     def __init__(
-        self, *, store: SessionStore, estimator: TokenEstimator, rules: CompactionRules, compactions: Lazy[Compactions]
+        self,
+        *,
+        store: SessionStore,
+        estimator: TokenEstimator,
+        rules: CompactionRules,
+        compactions: Lazy[Compactions],
+        report_too_large: Callable[[str, Model, int], None] = lambda _session, _model, _size: None,
     ) -> None:
+        """`report_too_large` is called for each request that does not fit, before anything is done about it."""
         self._store = store
         self._estimator = estimator
         self._rules = rules
         self._compactions = compactions
+        self._report_too_large = report_too_large
         self._known: set[str] = set()
 
     async def fit_request(self, session_id: str, request: LlmRequest, state: CompactionState) -> LlmRequest | None:
@@ -111,6 +120,7 @@ class CompactionPolicy:
         size = max(size, reported_use(messages, model))
         sent = filter_compacted(messages)
         if exceeds(size, model, rules):
+            self._report_too_large(session_id, model, size)
             return self._shorten_answer(sent, request, size, state)
         if self._rules.prepare and size >= int(share or 0) and is_known:
             await self._prepare(session_id, sent, request, size)

@@ -57,13 +57,16 @@ class RulesFile(Struct, frozen=True):
     def read(self) -> str:
         """Return the start of its text, or why it is left out, in brackets. Blocks.
 
-        What a project brings may be a link: one that leads outside the project, or to a file with secrets, is left out.
+        What a project brings may be a link: one that leads outside the project, or to a file with secrets, is left out. The file
+        that is read is checked itself: a command may change where the path leads meanwhile.
         """
-        objection = None if self.root is None else find_objection(self.path, self.root)
-        if objection is not None:
-            return f"(left out: {objection}; name that file in your own settings to send it)"
         try:
             real = Path(os.path.realpath(self.path))
+            objection = None
+            if self.root is not None:
+                objection = find_objection(self.path, self.root) or find_objection(real, self.root)
+            if objection is not None:
+                return f"(left out: {objection}; name that file in your own settings to send it)"
             with open_folder(real.parent) as folder, open(folder.open_to_read(real.name), "rb") as file:
                 return show_hidden(file.read(MAX_BYTES).decode("utf-8", "replace").strip())
         except OSError as error:

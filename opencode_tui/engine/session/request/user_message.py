@@ -19,7 +19,7 @@ from opencode_tui.engine.session.request.reminder import as_reminder
 from opencode_tui.schema.api.request import AgentInput, FileInput, PromptInput, PromptPart, SubtaskInput, TextInput
 from opencode_tui.schema.error import ConfigError, SessionError
 from opencode_tui.schema.ids import Clock, Identifier, is_identifier
-from opencode_tui.schema.model import Model, ModelRef, describe_variants
+from opencode_tui.schema.model import COPILOT_WARNING, Model, ModelRef, describe_variants
 from opencode_tui.schema.record import Record
 from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.message import MessageTime, UserMessage
@@ -30,6 +30,10 @@ _PART_TYPES: Mapping[type[Record], type[TextPart | AgentPart | SubtaskPart]] = {
     AgentInput: AgentPart,
     SubtaskInput: SubtaskPart,
 }
+
+
+_VS_CODE = "github_copilot/"
+"""litellm's name for GitHub Copilot, whose requests have the identity of VS Code."""
 
 
 class Target(Struct, frozen=True):
@@ -55,10 +59,10 @@ class UserMessages(Struct, frozen=True):
     hooks: Hooks
     unread: Callable[[str], Awaitable[Sequence[str]]] = _nothing_unread
     """Returns, once, texts about what the model of a session does not know yet."""
-    say: Callable[[str], None] = lambda _line: None
-    """Shows the user a line about the model."""
+    say: Callable[[str, str], None] = lambda _session, _line: None
+    """Shows the user a line about the model of a session."""
     said: set[str] = field(default_factory=set[str])
-    """The unlisted models about which a line was shown."""
+    """The lines that were shown."""
 
     def check(self, prompt: PromptInput) -> None:
         """Raise as `address` does when the agent, the model or the variant that a prompt names does not exist."""
@@ -82,8 +86,11 @@ class UserMessages(Struct, frozen=True):
         await self.catalog.look_at_local(model)
         if last is not None and not self.catalog.can_ask(model):
             model = await self._instead_of(session_id, model, last)
-        self._describe_unlisted(self.catalog.resolve(model))
-        self._say_once(self.catalog.describe_small_context(model))
+        found = self.catalog.resolve(model)
+        self._describe_unlisted(session_id, found)
+        self._say_once(session_id, self.catalog.describe_small_context(model))
+        if found.adapter == "litellm" and found.api_id.startswith(_VS_CODE):
+            self._say_once(session_id, COPILOT_WARNING)
         return Target(agent, model)
 
     async def _instead_of(self, session_id: str, model: ModelRef, last: UserMessage) -> ModelRef:
@@ -95,22 +102,25 @@ class UserMessages(Struct, frozen=True):
         if model not in used or other == model:
             return model
         if last.model != other:
-            self.say(f"{model} of this session is not available here; {other} goes on (/models chooses another)")
+            line = f"{model} of this session is not available here; {other} goes on (/models chooses another)"
+            self.say(session_id, line)
         return other
 
-    def _describe_unlisted(self, model: Model) -> None:
+    def _describe_unlisted(self, session_id: str, model: Model) -> None:
         """Say once what is assumed of a model that no list has."""
         name = str(model.ref)
         if model.unlisted is None:
             return
         limits = f"the limits of {model.unlisted} are assumed" if model.unlisted else "its context size is unknown"
         setting = f"provider.{model.provider_id}.models.{model.model_id}"
-        self._say_once(f"{name} is not listed: {limits}, its price is unknown; {setting} sets limit and cost")
+        self._say_once(
+            session_id, f"{name} is not listed: {limits}, its price is unknown; {setting} sets limit and cost"
+        )
 
-    def _say_once(self, line: str) -> None:
+    def _say_once(self, session_id: str, line: str) -> None:
         if line and line not in self.said:
             self.said.add(line)
-            self.say(line)
+            self.say(session_id, line)
 
     async def create(
         self, session_id: str, prompt: PromptInput, target: Target, *, is_waiting: bool = False

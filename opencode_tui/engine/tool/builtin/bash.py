@@ -163,7 +163,13 @@ class BashTool:
         if context.by_user:
             return replace(ON_HOST, runs="sandbox", read_only=True, tier=tier)
         return await ask_for_command(
-            command, folder=folder, home=self._shell.home, context=context, tier=tier, is_background=is_background
+            command,
+            folder=folder,
+            home=self._shell.home,
+            context=context,
+            tier=tier,
+            is_background=is_background,
+            is_shared=sandbox is not None and sandbox.is_shared,
         )
 
     async def _environment(self, folder: Path, context: ToolContext) -> Mapping[str, str]:

@@ -55,6 +55,8 @@ class BashOutputTool:
             metadata["limit"] = text.command.limit.to_dict()
         if text.command.tool is not None:
             metadata |= {"tool": text.command.tool, "failed": bool(text.command.failed)}
+            if text.command.state == "exited" and not text.command.failed:
+                del metadata["exit"]  # a call has none, and this one was not stopped
         output = f"{shown.rstrip()}\n\n{facts}" if shown.strip() else facts
         title = f"{text.command.id} {text.command.command}"
         return ToolResult(title=title, output=output, metadata=metadata, attachments=list(new.attachments))

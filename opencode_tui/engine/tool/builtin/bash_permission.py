@@ -27,12 +27,13 @@ async def ask_for_command(
     context: ToolContext,
     tier: str = "none",
     is_background: bool = False,
+    is_shared: bool = False,
 ) -> CommandPlan:
     """Return how the command may run in the folder (a real path); `tier` is the sandbox that works. Raises PermissionRefused.
 
-    The question says when the command goes on after the turn (`is_background`).
+    The question says when the command goes on after the turn (`is_background`). `is_shared`: a confined command runs there now.
     """
-    plan = await make_plan(command, folder=folder, home=home, context=context, tier=tier)
+    plan = await asyncio.to_thread(_plan, command, folder, home, context, tier, is_shared=is_shared)
     if plan.refusal:
         raise CommandRefusedError(plan.refusal)
     if plan.query.patterns:
@@ -48,7 +49,9 @@ async def make_plan(command: str, *, folder: Path, home: Path, context: ToolCont
     return await asyncio.to_thread(_plan, command, folder, home, context, tier)
 
 
-def _plan(command: str, folder: Path, home: Path, context: ToolContext, tier: str) -> CommandPlan:
+def _plan(
+    command: str, folder: Path, home: Path, context: ToolContext, tier: str, *, is_shared: bool = False
+) -> CommandPlan:
     from opencode_tui.engine.permission.shell.scan import scan  # loads tree-sitter, for the first command only
 
     root = _project_root(context)
@@ -61,6 +64,7 @@ def _plan(command: str, folder: Path, home: Path, context: ToolContext, tier: st
         layers=context.ask.rules(),
         tier=tier,
         forms=forms_of(context.directory, context.worktree),
+        is_shared=is_shared,
     )
     return plan_command(found, scope)
 

@@ -98,8 +98,9 @@ class CommandRun(Struct, frozen=True):
         output = self.make_output()
         facts: dict[str, Any] = {"runs": "sandbox", "tier": confined.tier}
         try:
-            async with self.context.commands():
-                ended = await self.follow(replace(self.command, launch=confined.launch), output)
+            with sandbox.shared():
+                async with self.context.commands():
+                    ended = await self.follow(replace(self.command, launch=confined.launch), output)
             messages = [*messages, *await self._check_changes(confined, sandbox, facts)]
         except asyncio.CancelledError:
             await run_to_completion(self._undo_changes(confined, sandbox, facts))

@@ -58,7 +58,8 @@ def replace_text(path: Path, file: TextFile, old: str, new: str, *, replace_all:
 def _find_made(text: str, new: str, found: list[Replacement]) -> int | None:
     """Return the number of the line at which the new text of several lines already is, None where only matches have it.
 
-    White space at the ends of lines does not count. Where nothing was found, short lines may be there by chance.
+    White space at the ends of lines does not count. Where nothing was found, short lines may be there by chance. A match inside of
+    the new text that has fewer lines than it is what the edit left of the old text: to replace it would add the rest again.
     """
     wanted = [line.strip() for line in new.strip().split("\n")]
     if len(wanted) < _FEWEST_LINES or (not found and max(map(len, wanted)) < _TELLING_CHARACTERS):
@@ -66,9 +67,17 @@ def _find_made(text: str, new: str, found: list[Replacement]) -> int | None:
     lines = text.split("\n")
     starts = list(accumulate((len(line) + 1 for line in lines), initial=0))
     for index in find_sequences([line.strip() for line in lines], wanted):
-        if not any(item.start < starts[index + len(wanted)] - 1 and starts[index] < item.end for item in found):
+        start, end = starts[index], starts[index + len(wanted)]
+        beside = [item for item in found if item.start < end - 1 and start < item.end]
+        if all(start <= item.start and _is_part(text[item.start : item.end], wanted) for item in beside):
             return index + 1
     return None
+
+
+def _is_part(text: str, wanted: list[str]) -> bool:
+    """Return whether a text has the first or last of the wanted lines, and not all."""
+    lines = [line.strip() for line in text.strip().split("\n")]
+    return len(lines) < len(wanted) and lines in (wanted[: len(lines)], wanted[-len(lines) :])
 
 
 def _splice(file: TextFile, replacements: list[Replacement]) -> str:

@@ -81,7 +81,8 @@ class BackgroundOutput(CommandOutput):
                 del self._recent[:-TAIL_BYTES]
 
     def add_all(self, text: str) -> None:
-        """Add the whole output and finish it; blocks."""
+        """Add the whole output, in the place of the progress, and finish it; blocks."""
+        self.progress = ""
         if text:
             self.feed(text.encode("utf-8", "replace"))
         self.close()
@@ -397,14 +398,13 @@ class BackgroundCommands:
                 job.started.set()
                 self._publish(BackgroundUpdated(info=job.info))
                 await asyncio.wait({task})
-                text, failed = "", False
-                if not task.cancelled():
-                    failure = task.exception()
-                    text = str(failure) if failure is not None else task.result().output
-                    job.attachments = () if failure is not None else task.result().attachments
-                    failed = failure is not None
+                failure = None if task.cancelled() else task.exception()
+                result = None if task.cancelled() or failure is not None else task.result()
+                if result is not None:
+                    job.attachments = result.attachments
+                text = str(failure or "") if result is None else result.output or _list_kinds(result.attachments)
                 await asyncio.to_thread(job.output.add_all, text)
-                self._finish(job, "stopped" if task.cancelled() else "exited", None, failed=failed)
+                self._finish(job, "stopped" if task.cancelled() else "exited", None, failed=failure is not None)
         finally:
             job.running = None
             task.cancel()
@@ -517,6 +517,11 @@ def format_end(command: BackgroundCommand, *, by: str = "") -> str:
     if command.exit_code is None:
         return f"The {name} was ended."
     return f"The {name} ended with exit code {command.exit_code}; bash_output has its output."
+
+
+def _list_kinds(attachments: Sequence[JsonObject]) -> str:
+    """Return a line about a result without a text, such as `(image/png)`."""
+    return ", ".join(f"({one.get('mime')})" for one in attachments)
 
 
 def _short(command: str) -> str:

@@ -14,6 +14,7 @@ import select
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -22,6 +23,7 @@ from typing import Literal, TypeVar
 from uuid import uuid4
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from opencode_tui.engine.sandbox.launch import Launch, run_on_thread
 from opencode_tui.engine.sandbox.limits import NO_LIMITS, Limits
@@ -130,6 +132,7 @@ class ShellProcess:
         self._feed = feed
         self._cancel = cancel
         self._mounts = None if command.launch is None else command.launch.mounts
+        self._has_ended = threading.Event()
         self._prepare()
 
     def _prepare(self) -> None:
@@ -152,13 +155,25 @@ class ShellProcess:
     def run(self) -> Ended:
         """Run the command to its end and return it; raises OSError when it cannot be started.
 
-        Where a path was replaced while its mount was made, as by an editor, it is started once more.
+        Where a path was replaced while its mount was made, as by an editor, it is started once more, then in no prepared view.
         """
         try:
             return self._run()
         except MountsChangedError:
+            self._leave_view()
             self._prepare()
             return self._run()
+        finally:
+            self._has_ended.set()
+
+    def _leave_view(self) -> None:
+        """Start without a prepared view from now on: it may be old."""
+        launch = self._command.launch
+        if launch is not None and launch.view is not None:
+            from opencode_tui.engine.sandbox.view import VIEWS  # loaded with the view
+
+            VIEWS.drop(launch.view)
+            self._command = replace(self._command, launch=replace(launch, view=None))
 
     def _run(self) -> Ended:
         self._pipe, writing_end = os.pipe()
@@ -208,7 +223,15 @@ class ShellProcess:
                 pass_fds=(life_end,) if self._supervisor is None else (life_end, *self._supervisor.passed),
             )
 
-        self._process = start() if launch.confine is None else run_on_thread(start)
+        if launch.view is not None:
+            from opencode_tui.engine.sandbox.view import start_inside  # loaded with the view
+
+            try:
+                self._process = start_inside(launch.view, start, self._has_ended)
+            except OSError as error:
+                raise MountsChangedError(f"the prepared view cannot be entered: {error.strerror}") from error
+        else:
+            self._process = start() if launch.confine is None else run_on_thread(start)
         if self._supervisor is not None:
             self._supervisor.close_passed_ends()
         if self._supervisor is None:
@@ -233,6 +256,8 @@ class ShellProcess:
                 os.close(exit_watch)
             self._kill_rest()
             shown = [] if self._mounts is None else self._mounts.finish()
+        if self._supervisor is not None and not self._is_released and self._reason == "exit":
+            self._check_view()
         code = self._process.returncode
         if self._supervisor is not None:
             code = self._supervisor.exit_code(code)
@@ -353,6 +378,12 @@ class ShellProcess:
         if not mounts.may_go_on():
             self._uncovered = mounts.uncovered
             self._tree.signal_group(signal.SIGKILL)
+
+    def _check_view(self) -> None:
+        """Raise MountsChangedError where nothing was started in a prepared view: bubblewrap may lack a path there."""
+        launch = self._command.launch
+        if launch is not None and launch.view is not None:
+            raise MountsChangedError("the prepared view is old")
 
     def _feed_errors(self, code: int) -> None:
         """Add what bubblewrap or the supervisor reports when the shell could not start; not how a signal ended it."""

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from tests.benchmarks.guard.case import Case, Kind
+from tests.benchmarks.guard.cases.assumed import ASSUMED
 from tests.benchmarks.guard.cases.caches import CACHES
 from tests.benchmarks.guard.cases.grants import GRANTS
 from tests.benchmarks.guard.cases.limits import LIMITS
@@ -23,4 +24,5 @@ ALL: Mapping[Kind, tuple[Case, ...]] = {
     "limits": LIMITS,
     "tools": TOOLS,
     "new": NEW,
+    "assumed": ASSUMED,
 }

@@ -30,6 +30,7 @@ def sign_in(accounts: Accounts, service: ChatGptService) -> Callable[..., Accoun
     def run(account: Account | None = None, **changed: str) -> Account:
         attempt = begin(accounts, 1455, account=account)
         query = {name: values[0] for name, values in parse_qs(urlsplit(service.consent(attempt.url)).query).items()}
-        return finish(accounts, attempt, **{"code": query["code"], "client_id": query["client_id"], **changed})
+        code, client_id = changed.get("code", query["code"]), changed.get("client_id", query["client_id"])
+        return finish(accounts, attempt, code=code, client_id=client_id)
 
     return run

@@ -28,9 +28,9 @@ async def test_the_browser_signs_in_and_the_first_time_says_where_usage_is_manag
     for _ in range(2):
         async with chatgpt_sign_in(accounts, accounts.current()) as waiting:
             assert await asyncio.to_thread(get, waiting.url) == 200
-            said.append(await waiting.wait())
+            said.append((await waiting.wait()).whole())
     assert service.count["models"] == 2
-    assert said == [f"signed in as ada@example.com. {FIRST_USE}", "signed in as ada@example.com"]
+    assert said == [f"signed in as ada@example.com. {' '.join(FIRST_USE)}", "signed in as ada@example.com"]
     assert service.violations == []
 
 
@@ -44,7 +44,7 @@ async def test_a_wrong_state_does_not_end_the_sign_in(accounts: Accounts, servic
             with pytest.raises(SignInError):
                 waiting.paste(wrong)
         waiting.paste(f" {address}\n")
-        assert "signed in as" in await waiting.wait()
+        assert "signed in as" in (await waiting.wait()).words
         assert await asyncio.to_thread(get, address) == 400  # it counts once
     with pytest.raises(OSError, match=r"refused|reset"):
         await asyncio.to_thread(get, address)

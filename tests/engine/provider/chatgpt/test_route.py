@@ -155,6 +155,7 @@ async def test_a_rejected_token_is_refreshed_once_then_a_sign_in_is_demanded(
     ("fault", "kind", "words"),
     [
         ("plan", "quota", "the limit of your ChatGPT plan for this program is reached"),
+        ("plan-inside", "quota", "the limit of your ChatGPT plan for this program is reached"),
         ("eligible", "permission", "may not use its plan"),
         ("unavailable", "overloaded", "cannot be read now"),
         ("route", "invalid_request", "does not have this route"),

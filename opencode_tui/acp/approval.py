@@ -26,6 +26,7 @@ from opencode_tui.schema.api.question import Question, QuestionRequest
 from opencode_tui.schema.event.event import QuestionAsked
 from opencode_tui.schema.permission import PermissionRequest, Reply, ToolCallRef
 from opencode_tui.schema.session.part import ToolPart
+from opencode_tui.schema.tools import tool_with
 from opencode_tui.text.permission import Act, always_of, choices_of, reasons_of, subject_of, without_padding
 from opencode_tui.text.permission import title_of as question_of
 
@@ -171,7 +172,7 @@ def ask_question(question: Question, call_id: str, *, plan: str | None = None) -
         title=question.question
         if plan is not None or not question.header
         else f"{question.header}: {question.question}",
-        kind=kind_of("question" if plan is None else "plan_exit"),
+        kind="other" if plan is None else kind_of(tool_with("plan")),
         status="pending",
         content=[text_content(f"{plan}\n\n{question.question}" if plan else question.question)],
     )

@@ -46,8 +46,9 @@ from opencode_tui.schema.session.stored_error import (
     describe_stored,
     is_refusal,
 )
+from opencode_tui.schema.tools import row_of
 from opencode_tui.text.model_line import model_line
-from opencode_tui.text.permission import sandbox_of
+from opencode_tui.text.permission import sandbox_facts
 
 SHOWN_LIMIT_S = 2.0
 """Seconds that the answer to a prompt waits for the last events of its turn: they come another way."""
@@ -302,7 +303,7 @@ class OpenSession:
         """
         is_running = self._turn is not None and not self._turn.done()
         is_permission = isinstance(request, PermissionRequest)
-        is_for_this = is_running or (is_permission and sandbox_of(request).kind == "protected")
+        is_for_this = is_running or (is_permission and sandbox_facts(request).kind == "protected")
         if request.id in self._asking or not is_for_this:
             return
         task = asyncio.create_task(self._ask_permission(request) if is_permission else self._ask_questions(request))
@@ -357,7 +358,7 @@ class OpenSession:
         if not question.options:
             await self.send([message(f"{question.question}\n")])
             return None
-        is_plan = part is not None and part.tool == "plan_exit"
+        is_plan = part is not None and row_of(part.tool).role == "plan"
         asked = ask_question(
             question,
             part.call_id if part is not None else request_id,

@@ -1,7 +1,7 @@
 """A tool call as the protocol describes it: its kind, title, files, content; pure."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import cast
 
 from acp.schema import (
@@ -17,27 +17,12 @@ from acp.schema import (
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.session.part import ToolPart
 from opencode_tui.schema.session.tool_state import ToolStateCompleted, ToolStateError
+from opencode_tui.schema.tools import row_of
 from opencode_tui.text.file_references import references_of_call
-from opencode_tui.text.tool import BY_PATH, argument_of, failure_text
+from opencode_tui.text.tool import argument_of, failure_text
 
 Content = ContentToolCallContent | FileEditToolCallContent | TerminalToolCallContent
 
-_KINDS: Mapping[str, ToolKind] = {
-    "bash": "execute",
-    "edit": "edit",
-    "write": "edit",
-    "multiedit": "edit",
-    "apply_patch": "edit",
-    "patch": "edit",
-    "read": "read",
-    "list": "read",
-    "grep": "search",
-    "glob": "search",
-    "webfetch": "fetch",
-    "websearch": "fetch",
-    "plan_exit": "switch_mode",
-}
-_EDITS = ("edit", "write", "multiedit", "apply_patch")
 _SENT_ELSEWHERE = ("output", "preview", "diff", "filediff", "files", "todos", "diagnostics")
 """Metadata that the content, the output or the plan already has."""
 
@@ -47,7 +32,7 @@ SHOWN_OUTPUT = 8_000
 
 def kind_of(tool: str) -> ToolKind:
     """Return the kind of a tool."""
-    return _KINDS.get(tool, "other")
+    return row_of(tool).kind
 
 
 def title_of(part: ToolPart, root: str) -> str:
@@ -58,7 +43,8 @@ def title_of(part: ToolPart, root: str) -> str:
 
 def locations_of(part: ToolPart, root: str) -> list[ToolCallLocation]:
     """Return the files that a call reads or changes, absolute, with the first line that it concerns."""
-    if part.state.status == "pending" or part.tool not in (*BY_PATH, "apply_patch"):
+    row = row_of(part.tool)
+    if part.state.status == "pending" or not (row.is_by_path or row.argument == "patch"):
         return []
     found = [
         ToolCallLocation(path=absolute(one.path, root), line=one.line or None) for one in references_of_call(part, "")
@@ -116,31 +102,27 @@ def raw_output(state: ToolStateCompleted) -> JsonObject:
 
 def proposed_diffs(part: ToolPart, metadata: JsonObject, root: str) -> list[FileEditToolCallContent]:
     """Return what an edit would change, for a permission request: from its input, or from the files of a patch."""
-    if part.tool == "apply_patch":
+    row, given = row_of(part.tool), part.state.input
+    if row.result == "patch":
         return _patch_diffs(metadata)
-    given = part.state.input
     path = given.get("filePath")
-    if not isinstance(path, str) or part.tool not in _EDITS:
+    if not isinstance(path, str) or not row.shows_changes:
         return []
-    pairs: list[tuple[object, object]] = []
-    match part.tool:
-        case "write":
-            pairs = [(None, given.get("content"))]
-        case "edit":
-            pairs = [(given.get("oldString"), given.get("newString"))]
-        case _:
-            edits = given.get("edits")
-            listed = cast("list[object]", edits) if isinstance(edits, list) else []
-            rows = [cast(JsonObject, one) for one in listed if isinstance(one, dict)]
-            pairs = [(one.get("oldString"), one.get("newString")) for one in rows]
+    edits = given.get("edits")
+    listed = cast("list[object]", edits) if isinstance(edits, list) else [given]
+    rows = [cast(JsonObject, one) for one in listed if isinstance(one, dict)]
+    pairs: list[tuple[object, object]] = [(one.get("oldString"), one.get("newString")) for one in rows]
+    if row.result == "file":
+        pairs = [(None, given.get("content"))]
     return [_diff(absolute(path, root), old, new) for old, new in pairs if isinstance(new, str)]
 
 
 def _diffs(part: ToolPart, metadata: JsonObject, root: str) -> list[FileEditToolCallContent]:
     """Return the changes of a completed edit; those of texts that were too large to be kept come from its input."""
-    if part.tool not in _EDITS:
+    row = row_of(part.tool)
+    if not row.shows_changes:
         return []
-    if part.tool == "apply_patch":
+    if row.result == "patch":
         return _patch_diffs(metadata)
     change = metadata.get("filediff")
     if not isinstance(change, dict):

@@ -68,6 +68,7 @@ from opencode_tui.schema.session.part import (
 )
 from opencode_tui.schema.session.session import AnyStatus, IdleStatus, RetryStatus, SessionInfo, is_default_title
 from opencode_tui.schema.session.tool_state import ToolStateCompleted, ToolStateError, ToolStateRunning
+from opencode_tui.schema.tools import row_of
 from opencode_tui.text.model_line import model_line
 from opencode_tui.text.tool import todos_of
 
@@ -311,7 +312,7 @@ class SessionState:
             case ToolStateCompleted():
                 if shown is None or shown[0] == "pending":
                     yield self._progress(part, "in_progress")
-                if part.tool == "todowrite":
+                if row_of(part.tool).result == "todos":
                     yield plan_of(todos_of(state.metadata))
                 content = completed_content(part, state, self.root)
                 yield self._progress(part, "completed", content=content, output=raw_output(state))

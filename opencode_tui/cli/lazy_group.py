@@ -1,11 +1,13 @@
 """A click group in sections that imports a command's module when the command is used."""
 
 import importlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import ClassVar, NamedTuple
 
 import click
 from click.shell_completion import CompletionItem
+
+from opencode_tui.schema.suggest import suggest
 
 
 class Entry(NamedTuple):
@@ -37,7 +39,7 @@ class LazyGroup(click.Group):
         """Return the command and its arguments; the error for an unknown name suggests the nearest one."""
         name = args[0]
         if self.get_command(ctx, name) is None and not name.startswith("-"):
-            ctx.fail(f"no command {name!r}{_suggest(name, self.list_commands(ctx))}")
+            ctx.fail(f"no command {name!r}{suggest(name, self.list_commands(ctx))}")
         return super().resolve_command(ctx, args)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
@@ -60,10 +62,3 @@ def _load(entry: Entry) -> click.Command:
         raise TypeError(f"{entry.target} is not a command")
     command.short_help = entry.summary
     return command
-
-
-def _suggest(name: str, known: Sequence[str]) -> str:
-    import difflib  # only for a mistake
-
-    nearest = difflib.get_close_matches(name, known, 1)
-    return f", did you mean {nearest[0]!r}?" if nearest else ""

@@ -1,11 +1,11 @@
 """Find a session by its ID; suggest similar ones when there is none. The title of one in a line."""
 
-import difflib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from opencode_tui.schema.error import NotFoundError, SessionError
 from opencode_tui.schema.session.session import SessionInfo
+from opencode_tui.schema.suggest import nearest as similar_names
 
 if TYPE_CHECKING:
     from opencode_tui.client.client import Client
@@ -34,7 +34,7 @@ async def choose_session(client: "Client", session_id: str) -> SessionInfo:
 def nearest(text: str, infos: Sequence[SessionInfo]) -> list[SessionInfo]:
     """Return at most three sessions whose ID starts with or resembles the text, or whose title contains it."""
     wanted = text.casefold()
-    similar = set(difflib.get_close_matches(text, [info.id for info in infos], _NEAREST, 0.7))
+    similar = set(similar_names(text, (info.id for info in infos), _NEAREST, similarity=0.7))
     found = [info for info in infos if info.id.startswith(text)]
     found += [info for info in infos if info.id in similar]
     found += [info for info in infos if wanted in info.title.casefold()]

@@ -9,11 +9,11 @@ from opencode_tui.cli.diff_view import render_diff
 from opencode_tui.cli.style import Style, Token
 from opencode_tui.schema.session.part import ToolPart
 from opencode_tui.schema.session.tool_state import ToolStateCompleted, ToolStateError
+from opencode_tui.schema.tools import row_of
 from opencode_tui.text import tool as words
 from opencode_tui.text.cells import clip, pad, width, wrap
 from opencode_tui.text.safe_text import make_safe, output_line
 from opencode_tui.text.tool import (
-    BY_PATH,
     Fact,
     argument_of,
     facts_of,
@@ -39,7 +39,6 @@ _TODO_LINES = 12
 _ERROR_LINES = 6
 _OUTPUT_LINES = 3
 _BODY_AT = 9
-_EDITS = ("edit", "multiedit", "apply_patch")
 _TODO_SIGNS: dict[str, tuple[str, Token]] = {
     "completed": ("✓", "success"),
     "in_progress": ("●", "accent"),
@@ -109,7 +108,7 @@ def _arrange(part: ToolPart, facts: Sequence[Fact], room: int | None, style: Sty
     subject, mark = style.words(_subject(part)), style.words("…")
     if room is None:
         return facts, clip(subject, _LONG_SUBJECT, mark)
-    return fit_line(facts, subject, room, is_path=part.tool in BY_PATH, mark=mark, separator=_SEPARATOR)
+    return fit_line(facts, subject, room, is_path=row_of(part.tool).is_by_path, mark=mark, separator=_SEPARATOR)
 
 
 def _width(facts: Sequence[Fact]) -> int:
@@ -136,9 +135,10 @@ def _body(part: ToolPart, style: Style) -> list[str]:
     if is_bad_exit(state):
         why = _error_lines(refusal_text(state), style)
         return _guarded([*_last_lines(str(state.metadata.get("output") or ""), style), *why], "warning", style)
-    if part.tool in _EDITS:
+    row = row_of(part.tool)
+    if row.result in ("diff", "patch"):
         return render_diff(str(state.metadata.get("diff") or ""), style, limit=_DIFF_LINES)
-    return _todo_lines(state, style) if part.tool == "todowrite" else []
+    return _todo_lines(state, style) if row.result == "todos" else []
 
 
 def _error_lines(text: str, style: Style) -> list[str]:

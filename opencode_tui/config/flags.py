@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from opencode_tui.schema.error import ConfigError
+from opencode_tui.schema.suggest import did_you_mean, nearest
 
 _NEAR = 0.93
 """Least similarity of a mistyped variable and ours; high because OpenCode has variables that we do not have."""
@@ -79,10 +80,8 @@ def find_flag_faults(environ: Mapping[str, str]) -> list[tuple[str, str]]:
             if environ[name].strip().lower() not in ("", "true", "1", "false", "0"):
                 faults.append((name, "expected true or false (ignored)"))
         elif name not in known:
-            import difflib  # only for an unknown variable
-
-            near = difflib.get_close_matches(name, known, 1, _NEAR)
-            faults += [(name, f"unknown variable (ignored), did you mean {near[0]}?")] if near else []
+            near = nearest(name, known, similarity=_NEAR)
+            faults += [(name, f"unknown variable (ignored), {did_you_mean(near)}")] if near else []
     return faults
 
 

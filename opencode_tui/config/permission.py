@@ -10,14 +10,12 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any, cast
 
+from opencode_tui.schema import tools
+
 _CACHED_PATTERNS = 2_048
 _ACTIONS = ("ask", "allow", "deny")
 
-PERMISSIONS = frozenset({
-    "read", "edit", "glob", "grep", "list", "bash", "task", "external_directory", "todowrite", "todoread", "question", "webfetch",
-    "websearch", "codesearch", "lsp", "doom_loop", "skill", "plan_enter", "plan_exit", "write", "patch", "multiedit",
-    "apply_patch", "recall", "batch",
-})  # fmt: skip
+PERMISSIONS = frozenset({*tools.PERMISSIONS, "external_directory", "doom_loop"})
 """Permissions that rules can name, besides tools of MCP servers, whose names contain an underscore."""
 
 

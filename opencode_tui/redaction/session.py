@@ -17,6 +17,7 @@ from msgspec import Struct
 
 from opencode_tui.redaction.detectors import KEY, PASSWORD, cover, redact
 from opencode_tui.schema.record import JsonObject
+from opencode_tui.schema.session.tool_state import ErrorDetails
 
 HOME = "home"
 USER = "user-name"
@@ -254,7 +255,9 @@ class Redactor:
         return state
 
     def _without_output(self, state: JsonObject, kind: str) -> JsonObject:
-        kept = {key: one for key, one in state.items() if key not in ("metadata", "attachments")}
+        kept = {
+            key: one for key, one in state.items() if key not in ("metadata", "attachments", *ErrorDetails.model_fields)
+        }
         if state.get("metadata") is not None:
             kept["metadata"] = {}
         for field in ("output", "error"):

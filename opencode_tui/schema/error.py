@@ -6,19 +6,22 @@
     ├── SignInError            a sign-in did not succeed
     ├── StorageError ── NotFoundError · CorruptRecordError · LockTimeoutError
     ├── SessionError ── BusyError · NoSuchMessageError · NothingToRevertError · RunAborted
-    ├── PermissionRefused ── RejectedError(feedback?) ── QuestionDismissedError · DeniedError(rules) · ApprovalUnavailableError
+    ├── PermissionRefused ── RejectedError(feedback?) ── QuestionDismissedError · DeniedError(rule) · ApprovalUnavailableError
     ├── ProviderError ── AuthError · ContextOverflowError
     ├── ModelNotFoundError
-    ├── ToolError              its text is sent to the model as the error
+    ├── ToolError ── MissingFileError(nearest)    its text is sent to the model as the error
     └── SnapshotError ── GitUnavailableError ── GitMissingError
 
 Every exception's text is one line with the problem, the location and the remedy. `schema/session/stored_error.py` has the form in
 which a message stores one; the settings, which load before any session, need only this module.
 """
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
+
+from opencode_tui.schema.suggest import did_you_mean
 
 if TYPE_CHECKING:
     from opencode_tui.schema.permission import Rule
@@ -93,6 +96,11 @@ class PermissionRefused(OpencodeError):
     """An action was not allowed."""
 
 
+def with_feedback(sentence: str, feedback: str | None) -> str:
+    """Return a sentence for the model about what the user rejected, without its end, with what they said."""
+    return f"{sentence} and said: {feedback}" if feedback else f"{sentence}."
+
+
 class RejectedError(PermissionRefused):
     """The user rejected the request (OpenCode's screen recognizes the text). With `feedback` the turn continues, else it ends.
 
@@ -100,9 +108,9 @@ class RejectedError(PermissionRefused):
     """
 
     def __init__(self, feedback: str | None = None, *, subject: str = "") -> None:
-        suffix = f" and said: {feedback}" if feedback else "."
-        super().__init__(f"The user rejected permission{f' {subject}' if subject else ''}{suffix}")
+        super().__init__(with_feedback(f"The user rejected permission{f' {subject}' if subject else ''}", feedback))
         self.feedback = feedback
+        self.subject = subject
 
 
 class QuestionDismissedError(RejectedError):
@@ -114,12 +122,14 @@ class QuestionDismissedError(RejectedError):
 
 
 class DeniedError(PermissionRefused):
-    """A rule denies it; `rules` are all rules for this permission."""
+    """`rule` denies it; `rules` are all rules for this permission."""
 
-    def __init__(self, permission: str, pattern: str, rules: "list[Rule]") -> None:
+    def __init__(self, permission: str, pattern: str, rule: "Rule", rules: "list[Rule]") -> None:
         last = sorted({rule.pattern: index for index, rule in enumerate(rules)}.values())
         listed = ", ".join(f"{rules[index].pattern}: {rules[index].action}" for index in last) or "none"
         super().__init__(f"A permission rule denies {permission} for {pattern!r}. Rules for {permission}: {listed}")
+        self.permission = permission
+        self.rule = rule
         self.rules = rules
 
 
@@ -158,7 +168,7 @@ class ModelNotFoundError(OpencodeError):
     def __init__(self, provider_id: str, model_id: str, suggestions: list[str], remedy: str = "") -> None:
         hints = [remedy] if remedy else []
         if suggestions:
-            hints.append(f"did you mean {', '.join(suggestions)}?")
+            hints.append(did_you_mean([", ".join(suggestions)]))
         super().__init__("; ".join([f"no model {provider_id}/{model_id}", *(hints or ["see `opencode-tui models`"])]))
         self.provider_id = provider_id
         self.model_id = model_id
@@ -215,6 +225,14 @@ class BudgetError(OpencodeError):
 
 class ToolError(OpencodeError):
     """A tool failed; the text is sent to the model."""
+
+
+class MissingFileError(ToolError):
+    """A file or folder does not exist: `problem` says so. `nearest` are similar names, best first; `advice` is in their place."""
+
+    def __init__(self, problem: str, *, advice: str, nearest: Sequence[str] = ()) -> None:
+        super().__init__(f"{problem}; {did_you_mean(nearest) or advice}")
+        self.nearest = tuple(nearest)
 
 
 class SnapshotError(OpencodeError):

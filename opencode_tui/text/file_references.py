@@ -11,6 +11,7 @@ from typing import cast
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.session.part import ToolPart
 from opencode_tui.schema.session.tool_state import ToolStateCompleted
+from opencode_tui.schema.tools import row_of
 
 MOST = 400
 """Maximum number of references in one text."""
@@ -82,21 +83,21 @@ def _without_repeats(found: Iterable[FileReference]) -> list[FileReference]:
 def references_of_call(part: ToolPart, text: str) -> list[FileReference]:
     """Return the references of a tool call: its file with the line that it read or changed, then those in `text`, its output."""
     own = _own(part)
-    rest = [] if part.tool in ("read", "edit", "multiedit", "write") else references_in(text)
+    rest = [] if row_of(part.tool).argument == "file" else references_in(text)
     return [*own, *(one for one in rest if one not in own)]
 
 
 def _own(part: ToolPart) -> list[FileReference]:
-    state = part.state
-    if part.tool == "bash":
+    state, row = part.state, row_of(part.tool)
+    if row.result == "command":
         return references_in(str(state.input.get("command") or ""))
-    if part.tool == "apply_patch" and isinstance(state, ToolStateCompleted):
+    if row.result == "patch" and isinstance(state, ToolStateCompleted):
         files = cast("list[JsonObject]", state.metadata.get("files") or [])
         return [_of_patch(one) for one in files]
     path = state.input.get("filePath")
     if not isinstance(path, str) or not path:
         return []
-    if part.tool == "read":
+    if row.result == "text":
         offset = state.input.get("offset")
         return [FileReference(path, offset if isinstance(offset, int) and offset > 1 else 0)]
     diff = state.metadata.get("diff") if isinstance(state, ToolStateCompleted) else None

@@ -10,58 +10,17 @@ from msgspec import Struct
 from opencode_tui.schema.api.catalog import SandboxState
 from opencode_tui.schema.api.project import Places
 from opencode_tui.schema.permission import Approvals, PermissionRequest, Rule, Verdict
-from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.session.part import ToolPart
+from opencode_tui.schema.session.sandbox import KEY, SandboxFacts, sandbox_of
+from opencode_tui.schema.tools import Words, row_of
 from opencode_tui.text.quantity import short_path
 
-# A command's question: about the sandbox, about what it discards, or about rules.
+_NO_FACTS = SandboxFacts(kind="rule")
 
 
-class SandboxFacts(Struct, frozen=True):
-    """What a question says about the sandbox; unsafe texts, each empty where the question does not say it.
-
-    `kind` is "outside" (it needs the outside), "discard" (it discards work), "refused" (the sandbox refused something that it
-    did), "protected" (it made or changed protected `files`), or "rule". `folder` is its working directory, `allows` the host that
-    can be allowed instead of running it outside.
-    """
-
-    kind: str
-    tier: str = ""
-    reasons: tuple[str, ...] = ()
-    host: str = ""
-    folder: str = ""
-    files: tuple[str, ...] = ()
-    allows: str = ""
-
-    @property
-    def is_afterwards(self) -> bool:
-        """Whether the command has already run."""
-        return self.kind in ("refused", "protected")
-
-
-_NO_FACTS = SandboxFacts("rule")
-
-
-def sandbox_of(request: PermissionRequest) -> SandboxFacts:
-    """Return what a question says about the sandbox; values of other types than expected are left out."""
-    found = request.metadata.get("sandbox")
-    if not isinstance(found, dict):
-        return _NO_FACTS
-    facts = cast(JsonObject, found)
-
-    def text(key: str) -> str:
-        value = facts.get(key)
-        return value if isinstance(value, str) else ""
-
-    return SandboxFacts(
-        text("kind"),
-        text("tier"),
-        _texts(facts.get("reasons")),
-        text("host"),
-        text("folder"),
-        _texts(facts.get("files")),
-        text("allows"),
-    )
+def sandbox_facts(request: PermissionRequest) -> SandboxFacts:
+    """Return what a question says about the sandbox; one of another tool is about a rule."""
+    return sandbox_of(request.metadata) or _NO_FACTS
 
 
 def _texts(value: object) -> tuple[str, ...]:
@@ -70,12 +29,12 @@ def _texts(value: object) -> tuple[str, ...]:
 
 def is_command(request: PermissionRequest) -> bool:
     """Return whether a question is about a command, also where it asks for a path that the command uses."""
-    return request.permission == "bash" or "sandbox" in request.metadata
+    return request.permission == "bash" or KEY in request.metadata
 
 
 def has_parts(request: PermissionRequest, verdicts: Sequence[Verdict]) -> bool:
     """Return whether the rules of the single parts say more than the reasons of a question."""
-    facts = sandbox_of(request)
+    facts = sandbox_facts(request)
     explains_itself = facts.kind in ("outside", "discard") and bool(facts.reasons)
     return len(verdicts) > 1 and not explains_itself and any(one.action != "allow" for one in verdicts)
 
@@ -97,7 +56,7 @@ class Choice(Struct, frozen=True):
 
 def choices_of(request: PermissionRequest) -> list[Choice]:
     """Return the keys that answer a question, in order."""
-    facts = sandbox_of(request)
+    facts = sandbox_facts(request)
     if facts.kind == "protected":
         return [Choice("k", "keep", "once"), Choice("r", "remove or restore", "leave")]
     choices = [Choice("y", once_of(request), "once")]
@@ -109,44 +68,17 @@ def choices_of(request: PermissionRequest) -> list[Choice]:
 
 
 _TITLES = {
-    "bash": "Run this command?",
-    "edit": "Edit this file?",
-    "read": "Read this file?",
     "external_directory": "Access a file outside the project?",
-    "webfetch": "Fetch this page?",
-    "websearch": "Search the web for this?",
     "doom_loop": "The agent is repeating itself. Continue?",
-    "task": "Start this agent?",
-    "skill": "Load this skill?",
 }
+"""The questions of permissions that are not of a tool."""
+
 _SANDBOX_TITLES = {
     "outside": "Run this outside the sandbox?",
     "discard": "Run this command?",
     "refused": "Run it again outside the sandbox?",
     "protected": "Keep these protected files?",
 }
-_ACTIONS = {
-    "bash": "run this",
-    "edit": "edit",
-    "read": "read",
-    "webfetch": "fetch pages",
-    "websearch": "search the web",
-    "task": "start agents",
-    "skill": "load skills",
-}
-"""What an agent does under a permission, as in `needs approval to …`."""
-
-_NOUNS = {
-    "bash": "this command",
-    "edit": "edits",
-    "read": "reading this file",
-    "webfetch": "fetching pages",
-    "websearch": "searching the web",
-    "task": "starting agents",
-    "skill": "loading skills",
-}
-"""The same as in `your settings require approval for …`."""
-
 _NAMED_FILES = 3
 """Protected files up to which it is said what the command did with each."""
 
@@ -160,13 +92,6 @@ _REPEATED = 3
 """Equal calls after which the engine asks."""
 
 _OPAQUE = "This can run arbitrary code, so it needs your approval."
-_ONCE = {
-    "bash": "run once",
-    "edit": "edit once",
-    "read": "read once",
-    "webfetch": "fetch once",
-    "websearch": "search once",
-}
 
 
 def approvals_words(mode: Approvals, sandbox: SandboxState | None) -> str:
@@ -185,16 +110,22 @@ def approvals_words(mode: Approvals, sandbox: SandboxState | None) -> str:
 
 def title_of(request: PermissionRequest) -> str:
     """Return the question; a plugin names its own permissions."""
-    facts = sandbox_of(request)
+    facts = sandbox_facts(request)
     if facts.kind == "outside" and facts.tier == "none":
-        return _TITLES["bash"]
-    if facts.kind in _SANDBOX_TITLES:
-        return _SANDBOX_TITLES[facts.kind]
+        return _words_of("bash").title
+    if title := _SANDBOX_TITLES.get(facts.kind or ""):
+        return title
     if request.permission == "edit" and request.metadata.get("exists") is False:
         return "Create this file?"
     if request.permission == "external_directory" and _is_folder(request):
         return "Access a folder outside the project?"
-    return _TITLES.get(request.permission, f"Allow {request.permission}?")
+    return _words_of(request.permission).title
+
+
+def _words_of(permission: str) -> Words:
+    """Return a permission in words; those of the permission of a plugin are made of its name."""
+    title = _TITLES.get(permission, f"Allow {permission}?")
+    return row_of(permission).words or Words(title, f"use {permission}", f"{permission} calls")
 
 
 def _is_folder(request: PermissionRequest) -> bool:
@@ -205,16 +136,14 @@ def _is_folder(request: PermissionRequest) -> bool:
 
 def once_of(request: PermissionRequest) -> str:
     """Return what the key for once does."""
-    if sandbox_of(request).kind == "refused":
+    if sandbox_facts(request).kind == "refused":
         return "run again outside"
-    if is_command(request):
-        return _ONCE["bash"]
-    return _ONCE.get(request.permission, "allow once")
+    return _words_of("bash" if is_command(request) else request.permission).once
 
 
 def subject_of(request: PermissionRequest, call: ToolPart | None) -> str:
     """Return what the call is about: the whole command, the folders, the paths."""
-    if files := sandbox_of(request).files:
+    if files := sandbox_facts(request).files:
         return "\n".join(files)
     if is_command(request) and call is not None:
         command = call.state.input.get("command")
@@ -264,7 +193,7 @@ def stored_words(request: PermissionRequest, edited: Sequence[str] | None, *, ho
     """
     stored = request if edited is None else request.changed(always=list(edited))
     if host:
-        stored = request.changed(permission="network", always=[sandbox_of(request).allows])
+        stored = request.changed(permission="network", always=[sandbox_facts(request).allows or ""])
     pattern = f' {request.permission} "{stored.always[0]}"' if len(stored.always) == 1 else ""
     return (
         f"Always allowed{always_of(stored).removeprefix('always allow')}",
@@ -289,7 +218,7 @@ def reasons_of(
 
     `directory` is the folder of the session, `agent` the one that asks, `no_sandbox` why no sandbox works here.
     """
-    facts = sandbox_of(request)
+    facts = sandbox_facts(request)
     if facts.is_afterwards:
         return _reasons_afterwards(facts)
     given = facts.reasons or _texts(request.metadata.get("reasons"))
@@ -341,11 +270,11 @@ def _rule_reasons(
 def _reasons_afterwards(facts: SandboxFacts) -> list[str]:
     """Return why it is asked about a command that has run."""
     if facts.kind == "protected":
-        made = facts.reasons if len(facts.files) <= _NAMED_FILES else ["The command made or changed them."]
+        made = facts.reasons or () if len(facts.files or ()) <= _NAMED_FILES else ["The command made or changed them."]
         return [*made, "Such files can start programs later."]
     if facts.host:
         return [f"It tried to reach {facts.host}."]
-    return list(facts.reasons) or ["The sandbox refused something that it did."]
+    return list(facts.reasons or ()) or ["The sandbox refused something that it did."]
 
 
 def reason_of(verdict: Verdict, places: Places | None) -> str:
@@ -377,9 +306,9 @@ def _sentence(verdict: Verdict, agent: str, places: Places | None) -> str:
     if rule is None:
         return "No matching rule, so it needs approval."
     if verdict.source:
-        noun = _NOUNS.get(permission, f"{permission} calls")
+        noun = _words_of(permission).noun
         return f"Your settings require approval for {noun} ({rule_words(rule, permission, verdict.source, places)})."
-    action = _ACTIONS.get(permission, f"use {permission}")
+    action = _words_of(permission).action
     files = f" {'files' if rule.pattern == '*' else f'{rule.pattern} files'}" if permission in ("edit", "read") else ""
     who = f"The {agent} agent needs" if agent else "The agent needs"
     return f"{who} approval to {action}{files} (default rule)."

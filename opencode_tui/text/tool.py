@@ -14,55 +14,13 @@ from msgspec.structs import replace
 from opencode_tui.schema.api.limit import limit_of
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.session.part import ToolPart
+from opencode_tui.schema.session.sandbox import SandboxFacts, sandbox_of
 from opencode_tui.schema.session.tool_state import ToolStateCompleted, ToolStateError, ToolStateUnion, ToolTime
+from opencode_tui.schema.tools import ToolRow, row_of
 from opencode_tui.text.cells import clip, clip_front, width
 from opencode_tui.text.diagnostics import errors_of
 from opencode_tui.text.quantity import brief_duration, plural
 from opencode_tui.text.safe_text import screen_line
-
-_NAMES = {
-    "apply_patch": "Patch",
-    "bash_output": "Output",
-    "multiedit": "Edit",
-    "webfetch": "Fetch",
-    "websearch": "Search",
-    "todowrite": "Todo",
-    "todoread": "Todo",
-    "question": "Ask",
-    "plan_exit": "Plan",
-}
-_KNOWN = frozenset({"read", "write", "edit", "bash", "grep", "glob", "list", "task", "skill", "recall"})
-_VERBS = {
-    "read": "Reading",
-    "write": "Writing",
-    "edit": "Editing",
-    "multiedit": "Editing",
-    "bash": "Running",
-    "grep": "Searching for",
-    "glob": "Looking for",
-    "list": "Listing",
-    "webfetch": "Fetching",
-}
-_ACTIVITIES = {
-    "patch": "Applying a patch",
-    "apply_patch": "Applying a patch",
-    "bash_output": "Reading a background command",
-    "grep": "Searching",
-    "glob": "Searching",
-    "list": "Searching",
-    "ls": "Searching",
-    "codesearch": "Searching",
-    "websearch": "Searching",
-    "webfetch": "Fetching a page",
-    "todowrite": "Planning",
-    "todoread": "Planning",
-    "question": "Waiting for your answer",
-    "plan_exit": "Waiting for your answer",
-}
-"""Tools whose activity is the same for every call."""
-
-BY_PATH = frozenset({"read", "write", "edit", "multiedit", "list"})
-"""Tools whose argument is a path: it is cut at its front."""
 
 _KEYS = ("filePath", "command", "pattern", "path", "url", "description", "name", "query")
 _LONG = 400
@@ -80,23 +38,12 @@ _TESTS = re.compile(r"\b(?:\d+ (?:failed|passed|errors?)|test result|Tests:)\b")
 _LAST = 2_000
 """Characters at the end of an output in which a test run reports its result."""
 
-_BY_USER = "The user "
-
 _REFUSED = {"rejected": "rejected", "denied": "denied by rule"}
 """The fact of a call that was not carried out, by its stop reason."""
-
-_RULES = ". Rules for "
-"""In the text of a denial by a rule."""
 
 _ENDED = ("completed", "cancelled")
 """States of a todo that needs no more work."""
 
-_COUNTED = {
-    "grep": ("matches", "match"),
-    "glob": ("count", "file"),
-    "list": ("count", "entry"),
-    "websearch": ("count", "result"),
-}
 _ANSWER_WIDTH = 24
 
 _GAP = 2
@@ -121,55 +68,55 @@ class Fact(Struct, frozen=True):
 
 def name_of(tool: str) -> str:
     """Return the name that a tool is shown by; a plugin's tool has its own name."""
-    return _NAMES.get(tool) or (tool.capitalize() if tool in _KNOWN else screen_line(tool))
+    return screen_line(row_of(tool).shown)
 
 
 def activity_of(part: ToolPart, root: str = "") -> str:
     """Return what a running call is doing with what it is about, as `Running pytest -q`; safe, one line."""
-    verb, argument = _VERBS.get(part.tool), argument_of(part, root)
+    verb, argument = row_of(part.tool).verb, argument_of(part, root)
     return f"{verb} {argument}" if verb and argument else brief_activity(part.tool, part.state.input)
 
 
 def brief_activity(tool: str, given: Mapping[str, object]) -> str:
     """Return what a running call is doing in two or three words: `Running pytest`, `Reading parser.py`; safe."""
-    if activity := _ACTIVITIES.get(tool):
-        return activity
-    match tool:
-        case "bash":
-            return f"Running {_program(given.get('command'))}"
-        case "task":
-            return f"{_word(given.get('subagent_type') or 'sub')} agent running"
-        case _ if tool in _VERBS:
-            return f"{_VERBS[tool]} {_base(given.get('filePath') or given.get('path'))}"
-        case _:
-            return f"Running {_word(name_of(tool))}"
+    row = row_of(tool)
+    if row.activity:
+        return row.activity
+    if row.result == "command":
+        return f"{row.verb} {_program(given.get('command'))}"
+    if row.argument == "agent":
+        return f"{_word(given.get('subagent_type') or 'sub')} agent running"
+    if row.verb:
+        return f"{row.verb} {_base(given.get('filePath') or given.get('path'))}"
+    return f"Running {_word(name_of(tool))}"
 
 
 def argument_of(part: ToolPart, root: str = "") -> str:
     """Return what the call is about, in one safe line; paths below `root` are relative to it."""
     state = part.state
     given = state.input
-    if part.tool in BY_PATH:
+    row = row_of(part.tool)
+    if row.is_by_path:
         title = getattr(state, "title", None) or ""
         path = given.get("filePath") or given.get("path")
         if title.startswith("../") and path:
             title = ""  # outside of the project the whole path says more
             path = os.path.normpath(os.path.join(root, os.path.expanduser(str(path)))) if root else path
         return _line(title or (relative(str(path), root) if path else "" if state.status == "pending" else "."))
-    match part.tool:
-        case "apply_patch":
+    match row.argument:
+        case "patch":
             return _patched(state)
-        case "task":
+        case "agent":
             agent, text = str(given.get("subagent_type") or ""), str(given.get("description") or "")
             return _line(f"{agent}: {text}" if agent else text)
-        case "grep" | "glob":
+        case "pattern" | "glob":
             pattern = str(given.get("pattern") or "")
             path = given.get("path")
-            words = f'"{pattern}"' if part.tool == "grep" and pattern else pattern
+            words = f'"{pattern}"' if row.argument == "pattern" and pattern else pattern
             return _line(words + (f" in {relative(str(path), root)}" if path else ""))
         case "question":
             return _questions(given)
-        case "todowrite" | "todoread":
+        case "todos":
             return _line(_current_todo(part))
         case _:
             texts = (given.get(key) for key in _KEYS)
@@ -191,39 +138,37 @@ def relative(path: str, root: str) -> str:
 
 def facts_of(tool: str, state: ToolStateCompleted) -> list[Fact]:
     """Return the facts of a completed call, its time left out."""
-    changes = changed_lines(tool, state.metadata)
+    row, changes = row_of(tool), changed_lines(tool, state.metadata)
     if changes is not None:
-        counts = change_facts(changes, is_new=tool == "write" and state.metadata.get("exists") is False)
+        counts = change_facts(changes, is_new=row.result == "file" and state.metadata.get("exists") is False)
         errors = len(errors_of(state.metadata))
         brought = [Fact(f"{plural(errors, 'new error')}", "error", plural(errors, "error"))] if errors else []
         return [*counts, *brought]
-    match tool:
-        case _ if tool != "bash_output" and (name := _background_name(tool, state)):
+    if row.counted is not None:
+        key, noun = row.counted
+        count = state.metadata.get(key)
+        return [Fact(plural(count, noun), short=str(count))] if isinstance(count, int) else []
+    match row.result:
+        case result if result != "background" and (name := _background_name(row, state)):
             return [Fact(f"in the background as {screen_line(name)}", short=screen_line(name))]
-        case "bash":
+        case "command":
             return _command_facts(state)
-        case "bash_output":
+        case "background":
             return _background_facts(state.metadata)
-        case "read":
+        case "text":
             count, noun = read_count(state.output)
             return [Fact(plural(count, noun), short=str(count))] if count else []
-        case "todowrite" | "todoread":
+        case "todos" | "kept_todos":
             items = todos_of(state.metadata)
             done = sum(item.get("status") in _ENDED for item in items)
             return [Fact(f"{done} of {len(items)} done", short=f"{done}/{len(items)}")] if items else []
-        case "task":
+        case "agent":
             count = len(tools_of(state.metadata))
             return [Fact(plural(count, "tool"), short=str(count))] if count else []
-        case "question":
+        case "answers":
             answers = answers_of(state)
             return [Fact(clip(answers[0], _ANSWER_WIDTH), "text")] if len(answers) == 1 and answers[0] else []
-        case _ if tool in _COUNTED:
-            key, noun = _COUNTED[tool]
-            count = state.metadata.get(key)
-            return [Fact(plural(count, noun), short=str(count))] if isinstance(count, int) else []
-        case "webfetch":
-            return _line_facts(state.output, state)
-        case _ if tool not in _KNOWN and tool not in _NAMES:  # of a plugin or an MCP server
+        case "lines":
             return _line_facts(state.output, state)
         case _:
             return []
@@ -263,22 +208,16 @@ def failure_facts(state: ToolStateError) -> list[Fact]:
     if state.stop_reason == "interrupted":
         return [Fact("interrupted", short="interrupted"), *time_facts(state.time)]
     refused = _REFUSED.get(state.stop_reason or "")
-    if state.stop_reason == "denied" and _RULES not in state.error:
+    if state.stop_reason == "denied" and state.rule is None:
         refused = "denied"
     return [Fact(refused, "warning", refused.split()[0]) if refused else Fact("failed", "error", "failed")]
 
 
-_MISSING = re.compile(r"(?:file not found: .+|.+ does not exist)(?:; (?:did you mean (?P<similar>.+)\?|.*))?")
-_EDITS = frozenset({"edit", "multiedit", "write", "apply_patch"})
 _PARAMETERS = {"oldString": "the text to replace", "newString": "its replacement"}
 
 
-def _describe_error(tool: str, error: str, root: str) -> str:
+def _describe_error(error: str) -> str:
     """Return the error of a tool for files without what only a model can do about it."""
-    unchanged = " Nothing was changed." if tool in _EDITS else ""
-    if missing := _MISSING.fullmatch(error):
-        similar = " or ".join(relative(one, root) for one in (missing["similar"] or "").split(" or ") if one)
-        return f"No such file.{unchanged}" + (f" Nearest: {similar}" if similar else "")
     head, _, advice = error.partition("\n")[0].rpartition("; ")
     text = error.replace(f"; {advice}", "", 1) if head else error
     for name, words in _PARAMETERS.items():
@@ -289,16 +228,21 @@ def _describe_error(tool: str, error: str, root: str) -> str:
 def failure_text(part: ToolPart, state: ToolStateError, root: str = "") -> str:
     """Return why a call failed or was refused, for the user; the stored text is written for the model. Not safe yet."""
     error = state.error.strip()
-    if state.stop_reason == "rejected" and error.startswith(_BY_USER):
-        feedback = error.partition(" and said: ")[2]
-        return f"You rejected this: {feedback}" if feedback else f"You {error.removeprefix(_BY_USER)}"
-    if state.stop_reason == "denied":
-        permission, _, rules = error.rpartition(_RULES)[2].partition(": ")
-        deny = [rule.removesuffix(": deny") for rule in rules.split(", ") if rule.endswith(": deny")]
-        if len(deny) == 1:
-            return f'Denied by your rule "{deny[0]}" ({permission}).'
-    if part.tool in _EDITS | BY_PATH and error:
-        return _describe_error(part.tool, error, root)
+    if state.dismissed:
+        return "You dismissed the question without an answer."
+    if state.feedback:
+        return f"You rejected this: {state.feedback}"
+    if state.subject is not None:
+        return f"You rejected permission{f' {state.subject}' if state.subject else ''}."
+    if state.rule is not None:
+        return f'Denied by your rule "{state.rule.pattern}" ({state.rule.permission}).'
+    row = row_of(part.tool)
+    if (row.shows_changes or row.is_by_path) and state.nearest is not None:
+        unchanged = " Nothing was changed." if row.shows_changes else ""
+        nearest = " or ".join(relative(one, root) for one in state.nearest)
+        return f"No such file.{unchanged}" + (f" Nearest: {nearest}" if nearest else "")
+    if (row.shows_changes or row.is_by_path) and error:
+        return _describe_error(error)
     return error or "failed (no details)"
 
 
@@ -314,7 +258,7 @@ def is_bad_exit(state: ToolStateCompleted) -> bool:
 
 def changed_lines(tool: str, metadata: dict[str, Any]) -> tuple[int, int] | None:
     """Return the lines that an edit added and removed, None when it reports none."""
-    listed: list[object] = metadata.get("files") or [] if tool == "apply_patch" else [metadata.get("filediff")]
+    listed: list[object] = metadata.get("files") or [] if row_of(tool).result == "patch" else [metadata.get("filediff")]
     changes = [cast(JsonObject, change) for change in listed if isinstance(change, dict)]
     if not changes:
         return None
@@ -400,14 +344,13 @@ def _used(facts: Sequence[Fact], separator: str) -> int:
 
 
 def _command_facts(state: ToolStateCompleted) -> list[Fact]:
-    code, sandbox = exit_code(state), state.metadata.get("sandbox")
-    where = cast(JsonObject, sandbox) if isinstance(sandbox, dict) else JsonObject()
+    code, where = exit_code(state), sandbox_of(state.metadata) or SandboxFacts()
     facts: list[Fact] = []
-    if where.get("runs") == "host" and where.get("tier") not in (None, "none"):
+    if where.leaves and where.tier is not None:
         facts.append(Fact("outside", short="outside"))
-    if (undone := where.get("undone")) and isinstance(undone, list):
-        facts.append(Fact(f"undid {plural(len(cast('list[object]', undone)), 'protected file')}", "warning", "undid"))
-    if where.get("runs") == "sandbox" and where.get("refused"):
+    if where.undone:
+        facts.append(Fact(f"undid {plural(len(where.undone), 'protected file')}", "warning", "undid"))
+    if where.runs == "sandbox" and where.refused is not None:
         facts.append(Fact("blocked by the sandbox", "warning", "blocked"))
     elif limit := limit_of(state.metadata.get("limit")):
         facts.append(Fact(limit.words, "warning", "stopped"))
@@ -420,10 +363,10 @@ def _command_facts(state: ToolStateCompleted) -> list[Fact]:
     return facts if code else [*facts, *_line_facts(output, state)]
 
 
-def _background_name(tool: str, state: ToolStateCompleted) -> str:
+def _background_name(row: ToolRow, state: ToolStateCompleted) -> str:
     """Return the id under which a command, or a call of an MCP server, runs in the background; empty for any other call."""
     name = state.metadata.get("background")
-    return name if isinstance(name, str) and (tool == "bash" or "server" in state.metadata) else ""
+    return name if isinstance(name, str) and (row.result == "command" or "server" in state.metadata) else ""
 
 
 def _background_facts(metadata: Mapping[str, object]) -> list[Fact]:
@@ -442,11 +385,11 @@ def _background_facts(metadata: Mapping[str, object]) -> list[Fact]:
 
 def refusal_text(state: ToolStateCompleted) -> str:
     """Return what the sandbox refused to a command and why the user was not asked; empty where they were. Not safe yet."""
-    sandbox = state.metadata.get("sandbox")
-    refused = cast(JsonObject, sandbox).get("refused") if isinstance(sandbox, dict) else None
-    found = cast(JsonObject, refused) if isinstance(refused, dict) else JsonObject()
-    what, reason = (str(found.get(name) or "") for name in ("what", "reason"))
-    return reason if what in reason or not reason else f"{what} {reason}"
+    facts = sandbox_of(state.metadata)
+    refused = facts.refused if facts is not None else None
+    if refused is None or not refused.reason:
+        return ""
+    return refused.reason if refused.what in refused.reason else f"{refused.what} {refused.reason}"
 
 
 def _program(command: object) -> str:

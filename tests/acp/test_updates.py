@@ -29,6 +29,7 @@ from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.message import Tokens
 from opencode_tui.schema.session.part import AnyPart, FilePart, PartTime, StepFinishPart, TextPart
 from opencode_tui.schema.session.session import RetryStatus
+from opencode_tui.schema.session.tool_state import ToolStateError, ToolTime
 from tests.support.sessions.records import MODEL, SESSION, assistant, call, owner, reasoning, session_info, text, user
 
 CHOICES = Choices(models=[MODEL])
@@ -129,7 +130,8 @@ def test_a_call_has_each_state_once() -> None:
 
 
 def test_a_failed_call_says_why() -> None:
-    state, answer = fresh(), assistant(call("1", status="error", output="file not found: /p/a; give another path"))
+    failed = ToolStateError(error="file not found: /p/a; give another path", time=ToolTime(start=0), nearest=[])
+    state, answer = fresh(), assistant(call("1").changed(state=failed))
     update = [one for event in begun(answer) for one in updates_of(event, state)][-1]
     assert update.session_update == "tool_call_update" and update.status == "failed"
     assert update.content is not None and "No such file." in str(update.content[0])

@@ -13,7 +13,13 @@ import sys
 from pathlib import Path
 
 from tests.benchmarks.comparison import Figure, report
-from tests.support.source.tree import SourceTree, banned_definitions, read_source_tree
+from tests.support.source.tree import (
+    TOOL_FILES,
+    SourceTree,
+    banned_definitions,
+    files_naming_tool,
+    read_source_tree,
+)
 
 ROOT = Path(__file__).parents[2]
 FOLDER_LIMIT = 25
@@ -29,7 +35,8 @@ def main() -> int:
     """Print the lists, then the figures with their goals."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--root", type=Path, default=ROOT, metavar="DIR", help="the checkout, by default this one")
-    tree = read_source_tree(parser.parse_args().root.resolve())
+    root = parser.parse_args().root.resolve()
+    tree = read_source_tree(root)
     folders = {path: count for path, count in tree.folders().items() if count > FOLDER_LIMIT}
     fragments = find_fragments(tree)
     cycles, static_cycles = tree.cycles(), tree.cycles(("load", "typing"))
@@ -53,6 +60,10 @@ def main() -> int:
             Figure("import cycles, all imports", len(cycles), 0, ""),
             Figure("import cycles, module level and TYPE_CHECKING", len(static_cycles), 0, ""),
             Figure("definitions with a banned word", len(banned), 0, ""),
+            *(
+                Figure(f"files that name the tool {tool}", len(files_naming_tool(root, tool)), TOOL_FILES, "")
+                for tool in ("websearch", "plan_exit")
+            ),
         ]
     )
 

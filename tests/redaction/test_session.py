@@ -5,7 +5,9 @@ import json
 
 from opencode_tui.redaction.detectors import EMAIL, KEY, PASSWORD
 from opencode_tui.redaction.session import ENV_FILE, HOME, OUTPUT, USER, Person, Redactor
+from opencode_tui.schema.error import RejectedError
 from opencode_tui.schema.session.part import PART, TextPart
+from opencode_tui.schema.session.tool_state import details_of
 from opencode_tui.text.export.redact import describe_counts, redact_info, redact_messages
 from tests.support.sessions.records import assistant, call, session_info, text, user
 
@@ -81,6 +83,16 @@ def test_outputs_of_chosen_tools_are_left_out():
     assert "private" not in shown and '"ls"' in shown and redactor.counts[OUTPUT] == 1
     shown, _ = _redacted(text(f"key {KEYTEXT}"), tools=["bash"], is_full=False)
     assert KEYTEXT in shown
+
+
+def test_what_an_error_of_a_chosen_tool_is_about_is_left_out_with_its_text():
+    details = details_of(RejectedError("private words", subject="private call"))
+    failed = call("1", "bash", status="error", output="private").state.changed(**details.model_dump(exclude_none=True))
+    part = call("1", "bash").changed(state=failed)
+    kept = json.loads(_redacted(part)[0])["state"]
+    assert (kept["feedback"], kept["subject"]) == ("private words", "private call")
+    shown, _ = _redacted(part, tools=["bash"])
+    assert "private" not in shown and "feedback" not in shown
 
 
 def test_a_field_with_the_name_of_a_secret_has_no_value():

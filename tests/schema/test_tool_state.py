@@ -1,6 +1,7 @@
 import pytest
 
 from opencode_tui.schema.session.tool_state import (
+    ErrorDetails,
     ToolStateCompleted,
     ToolStateError,
     ToolStatePending,
@@ -40,6 +41,11 @@ def test_a_failing_call_keeps_its_input_and_what_it_reported():
         input={"a": 1}, error="killed", time=ToolTime(start=10, end=30), metadata={"output": "so far"}
     )
     assert fail(PENDING, error="never ran", now=5).time == ToolTime(start=5, end=5)
+
+
+def test_a_failing_call_says_what_its_error_is_about_next_to_the_text():
+    ended = fail(RUNNING, error="no", now=20, details=ErrorDetails(subject="", feedback="later"))
+    assert ended.to_dict() == FAILED.to_dict() | {"subject": "", "feedback": "later"}
 
 
 def test_pruning_and_restoring_leave_the_output():

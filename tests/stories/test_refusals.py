@@ -1,10 +1,12 @@
 """Errors of the command: one line on stderr with the cause and the remedy, and an exit code."""
 
+import json
 from dataclasses import replace
 
 import pytest
 
 from opencode_tui.engine.sandbox.tier import probe
+from opencode_tui.schema.error import DeniedError, MissingFileError
 from tests.support.provider.model_script import content_text
 from tests.support.world.in_process import in_process
 
@@ -76,6 +78,32 @@ def test_a_denied_tool_is_not_sent_and_a_denied_pattern_is_reported_to_the_model
     state = done.parts("tool_use")[-1]["state"]
     assert done.code == 0 and state["status"] == "error" and "a.py" in state["error"]
     assert "a.py" in last_result(server) and (project.path / "a.py").read_text() == "x = 1\n"
+    assert state["rule"] == {"permission": "edit", "pattern": "a.py", "action": "deny"}
+
+
+def test_what_is_stored_about_a_failed_call_has_no_key(line, paths):
+    key = "fake-key-for-tests"  # of the provider
+    prompt = f'read it <<tool read {{"filePath":"{key}.txt"}}>>'
+    (line.folder / f"{key}s.txt").write_text("x")
+    state = line.turn(prompt).parts("tool_use")[0]["state"]
+    assert len(state["nearest"]) == 1 and "[hidden" in state["nearest"][0]
+    records = [path.read_text() for path in (paths.storage / "part").rglob("*.json")]
+    [stored] = [text for text in records if '"nearest"' in text]
+    assert key not in json.loads(stored)["state"]["error"] + "".join(json.loads(stored)["state"]["nearest"])
+
+
+def test_other_words_for_the_model_change_nothing_that_the_user_reads(line, server, monkeypatch):
+    ruled = replace(line, settings={"permission": {"edit": {"*": "allow", "a.py": "deny"}}})
+    prompt = f'{EDIT} <<tool read {{"filePath":"aa.py"}}>>'
+    first = ruled.run("run", "-m", ruled.model, prompt)
+    assert 'Denied by your rule "a.py" (edit).' in first.stderr and "denied by rule" in first.stderr
+    assert "No such file. Nearest: a.py" in first.stderr and "did you mean" in last_result(server)
+    for error in (DeniedError, MissingFileError):
+        monkeypatch.setattr(error, "__str__", lambda _error: "Non; ce n'est pas possible.")
+    second = ruled.run("run", "-m", ruled.model, prompt)
+    assert "ce n'est pas possible" in last_result(server)
+    calls, costs = second.stderr.splitlines()[:-1], second.stderr.splitlines()[-1]
+    assert len(calls) > 3 and calls == first.stderr.splitlines()[:-1] and "$" in costs
 
 
 @pytest.mark.parametrize(("option", "exists"), [("--auto", False), ("--auto=outside", True)])

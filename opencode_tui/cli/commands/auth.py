@@ -17,6 +17,7 @@ from opencode_tui.config.auth import CHATGPT, SEARCH_SERVICES, AuthStore, descri
 from opencode_tui.programs import find_program, safe_environ
 from opencode_tui.schema.error import ConfigError, SignInError
 from opencode_tui.schema.model import COPILOT, COPILOT_USE, COPILOT_WARNING
+from opencode_tui.schema.tools import tool_with
 from opencode_tui.storage.paths import Paths
 from opencode_tui.text.safe_text import make_safe
 
@@ -82,7 +83,9 @@ def login(provider: str, *, yes: bool, browser: bool, account: str | None, add: 
         raise ConfigError(COPILOT_USE)
     AuthStore(paths=outside.paths).login(provider, _ask_for_key(provider))
     if provider in SEARCH_SERVICES:
-        say(f"saved API key for {provider}; the tool websearch uses it from the next start of opencode-tui on")
+        say(
+            f"saved API key for {provider}; the tool {tool_with('search')} uses it from the next start of opencode-tui on"
+        )
         return
     say(f"saved API key for {provider}; list its models with `opencode-tui models {provider}`")
     with suppress(ConfigError):  # every command that uses the settings reports a wrong one

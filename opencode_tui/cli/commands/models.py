@@ -1,6 +1,5 @@
 """`opencode-tui models`: list available models."""
 
-import difflib
 import json
 import os
 import sys
@@ -17,6 +16,7 @@ from opencode_tui.client.client import Client
 from opencode_tui.schema.api.catalog import ProviderSummary
 from opencode_tui.schema.error import ConfigError
 from opencode_tui.schema.model import Model, ModelRef
+from opencode_tui.schema.suggest import did_you_mean, nearest
 from opencode_tui.text.quantity import amount
 from opencode_tui.text.safe_text import make_safe
 
@@ -90,8 +90,7 @@ def _no_models(provider: str, models: Sequence[Model], summaries: Sequence[Provi
     if provider in names:
         provider = provider.partition("/")[0]
     elif "/" in provider:
-        near = difflib.get_close_matches(provider, names, _NEAREST)
-        hint = f"did you mean {' or '.join(near)}?" if near else "`opencode-tui models --all` lists all known ones"
+        hint = did_you_mean(nearest(provider, names, _NEAREST)) or "`opencode-tui models --all` lists all known ones"
         return f"{provider!r} is not listed; {hint} An unlisted name works too: -m {provider}"
     if provider in ready:
         return (
@@ -100,8 +99,7 @@ def _no_models(provider: str, models: Sequence[Model], summaries: Sequence[Provi
         )
     if provider in known:
         return f"no API key for {provider}; run `opencode-tui auth login {provider}`"
-    near = difflib.get_close_matches(provider, sorted(known), _NEAREST)
-    hint = f"did you mean {' or '.join(near)}?" if near else "`opencode-tui models --all` lists all known ones"
+    hint = did_you_mean(nearest(provider, known, _NEAREST)) or "`opencode-tui models --all` lists all known ones"
     return f"no provider {provider!r}; {hint}"
 
 

@@ -27,7 +27,7 @@ from opencode_tui.text.permission import (
     is_command,
     reason_of,
     reasons_of,
-    sandbox_of,
+    sandbox_facts,
     subject_of,
     title_of,
     without_padding,
@@ -114,7 +114,7 @@ class PermissionPrompt:
     async def _question(self, request: PermissionRequest) -> Question:
         call, agent = await self._call(request)
         question = Question(request, (), Path.cwd(), call, agent)
-        facts, subject = sandbox_of(request), subject_of(request, call)
+        facts, subject = sandbox_facts(request), subject_of(request, call)
         try:
             question = replace(question, places=await self._client.project.places())
             if facts.is_afterwards:
@@ -171,7 +171,7 @@ class PermissionPrompt:
         request = question.request
         stored = request.always if answer.always is None else answer.always
         if answer.host:
-            stored = [sandbox_of(request).allows]
+            stored = [sandbox_facts(request).allows or ""]
         subject = ", ".join(stored) if answer.reply == "always" else subject_of(request, question.call)
         feedback = f": {make_safe(answer.feedback)}" if answer.feedback else ""
         shown = f"{text}  {make_safe(_first(subject))}{feedback}"

@@ -19,6 +19,8 @@ from opencode_tui.config.settings.provider import LimitSettings, ProviderSetting
 from opencode_tui.config.settings.settings import McpLocalSettings, Settings
 from opencode_tui.config.sources.jsonc import KeyPath
 from opencode_tui.config.sources.layer import Origins
+from opencode_tui.schema.suggest import did_you_mean, nearest, suggest
+from opencode_tui.schema.tools import permission_of
 
 _BUILT_IN_AGENTS = {
     "build": "primary", "plan": "primary", "general": "subagent", "explore": "subagent",
@@ -47,7 +49,7 @@ KNOWN_PROVIDERS = {
 """The providers that need no address, and the demo. More are in the table of models, so an unknown name alone is no mistake."""
 
 _TYPO = 0.8
-"""How similar (difflib) a name must be to a known provider's to be taken for a mistake."""
+"""How similar a name must be to a known provider's to be taken for a mistake."""
 
 
 def check_consistency(
@@ -123,7 +125,7 @@ def _check_external_programs(settings: Settings, origins: Origins) -> Iterator[N
         if entry.disabled or name in known or (entry.command and entry.extensions):
             continue
         missing = " and no ".join(key for key in ("command", "extensions") if not getattr(entry, key))
-        guess = "" if entry.command else _did_you_mean(name, known)
+        guess = "" if entry.command else suggest(name, known)
         yield origins.notice((section, name), f"never runs: it has no {missing}{guess}")
     for name, server in (settings.mcp or {}).items():
         if not isinstance(server, McpLocalSettings) or server.enabled is False or "PATH" in (server.environment or {}):
@@ -181,8 +183,8 @@ def _check_permissions(settings: Settings, origins: Origins, agents: Set[str]) -
     for path, tools in maps:
         for tool, patterns in tools.items():
             if not _is_tool(tool):
-                yield origins.notice((*path, tool), f"no tool of this name{_did_you_mean(tool, PERMISSIONS)}")
-            if tool in _EDITING:
+                yield origins.notice((*path, tool), f"no tool of this name{suggest(tool, PERMISSIONS)}")
+            if tool != "edit" and permission_of(tool) == "edit":
                 yield origins.notice(
                     (*path, tool), "never matches: changes of files need the permission edit; name that"
                 )
@@ -192,7 +194,7 @@ def _check_permissions(settings: Settings, origins: Origins, agents: Set[str]) -
     experimental = settings.experimental
     for tool in (experimental.primary_tools if experimental else None) or ():
         if not _is_tool(tool):
-            message = f"no tool {origins.quote(('experimental',), tool)}{_did_you_mean(tool, PERMISSIONS)}"
+            message = f"no tool {origins.quote(('experimental',), tool)}{suggest(tool, PERMISSIONS)}"
             yield origins.notice(("experimental", "primary_tools"), message)
 
 
@@ -210,11 +212,10 @@ def _pattern_fault(tool: str, pattern: str, agents: Set[str]) -> str:
     if tool == "webfetch" and (host := re.match(_OPEN_HOST, pattern, re.IGNORECASE)):
         return f'also matches other hosts that begin so, as {host.group(1)}.example.org; write "{host.group()}/*"'
     if tool == "task" and pattern and not any(sign in pattern for sign in "*?") and pattern not in agents:
-        return f"no agent of this name{_did_you_mean(pattern, agents)}"
+        return f"no agent of this name{suggest(pattern, agents)}"
     return ""
 
 
-_EDITING = ("write", "patch", "multiedit", "apply_patch")
 _OF_FILES = ("read", "edit", "list", "external_directory")
 _OPEN_HOST = r"https?://([^/*?]*\w)(?=\*)"
 _CHOICE = r"\{[^{}]*,[^{}]*\}"
@@ -263,7 +264,7 @@ def _check_commands(settings: Settings, origins: Origins, agents: Set[str]) -> I
             yield origins.notice((*path, "template"), "must not be empty; write a prompt")
         if command.agent is not None and command.agent not in agents:
             is_disabled = command.agent in (settings.agent or {}) or command.agent in _BUILT_IN_AGENTS
-            reason = "is disabled" if is_disabled else f"does not exist{_did_you_mean(command.agent, agents)}"
+            reason = "is disabled" if is_disabled else f"does not exist{suggest(command.agent, agents)}"
             yield origins.notice((*path, "agent"), f"the agent {origins.quote(path, command.agent)} {reason}")
 
 
@@ -294,13 +295,6 @@ def _check_server(settings: Settings, origins: Origins, *, has_password: bool) -
         yield origins.notice(("server", "hostname"), message)
 
 
-def _did_you_mean(name: str, known: Iterable[str]) -> str:
-    import difflib  # only for a mistake
-
-    found = difflib.get_close_matches(name.lower(), sorted(known), 1)
-    return f", did you mean {found[0]!r}?" if found else ""
-
-
 _SHORT_MS = 1000
 """Milliseconds below which a limit was probably given in seconds."""
 
@@ -317,7 +311,7 @@ def check_providers(settings: Settings, origins: Origins) -> Iterator[Notice]:
         yield from _check_options(provider, path, origins)
         is_named_only = not provider.models and provider.id is None and not _has_own_address(provider)
         if is_named_only and (near := _similar_provider(provider_id)):
-            yield origins.notice(path, f"no provider of this name, did you mean {near!r}?")
+            yield origins.notice(path, f"no provider of this name, {near}")
         for model_id, model in (provider.models or {}).items():
             if (model.limit is None and _has_own_address(provider)) or (model.limit and not model.limit.context):
                 message = (
@@ -344,7 +338,7 @@ def _check_switches(settings: Settings, origins: Origins) -> Iterator[Notice]:
     for key, names in (("enabled_providers", enabled), ("disabled_providers", disabled)):
         for index, name in enumerate(names or []):
             if near := _misspelled_provider(settings, name):
-                yield origins.notice((key, index), f"no provider of this name, did you mean {near!r}?")
+                yield origins.notice((key, index), f"no provider of this name, {near}")
     if enabled is not None and not set(enabled) - set(disabled):
         yield origins.notice(("enabled_providers",), "no provider is left; add one, or remove the key")
 
@@ -446,7 +440,7 @@ def _model_fault(settings: Settings, provider_id: str, model_id: str) -> str:
     provider = (settings.provider or {}).get(provider_id)
     if provider is None:
         near = _misspelled_provider(settings, provider_id)
-        return f"no provider {provider_id!r}, did you mean {near!r}?" if near else ""
+        return f"no provider {provider_id!r}, {near}" if near else ""
     if model_id in (provider.blacklist or []):
         return f"the model {model_id!r} is in the blacklist of {provider_id}"
     if provider.whitelist is not None and model_id not in provider.whitelist:
@@ -459,17 +453,16 @@ def _model_fault(settings: Settings, provider_id: str, model_id: str) -> str:
 
 
 def _misspelled_provider(settings: Settings, name: str) -> str:
-    """Return the known provider that an unknown one probably stands for; empty when there is none."""
+    """Return the same for a name that the settings do not have."""
     return "" if name in (settings.provider or {}) else _similar_provider(name)
 
 
 def _similar_provider(name: str) -> str:
+    """Return the question for the known provider that a name probably stands for; empty when there is none."""
     if name in KNOWN_PROVIDERS:
         return ""
-    import difflib  # only for a name that is not known
-
-    found = difflib.get_close_matches(name.lower(), sorted(KNOWN_PROVIDERS), 1, _TYPO)
-    return found[0] if found else ""
+    found = nearest(name, KNOWN_PROVIDERS, similarity=_TYPO)
+    return did_you_mean([repr(found[0])]) if found else ""
 
 
 def _has_own_address(provider: ProviderSettings) -> bool:

@@ -5,6 +5,7 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from opencode_tui.config.notice import Notice
 from opencode_tui.config.sources.layer import Origins
 from opencode_tui.schema.api.keybinds import BY_ID, DEFAULT_KEYS, LEADER, TYPED_SCOPES
+from opencode_tui.schema.suggest import suggest
 
 
 def _names(text: str) -> frozenset[str]:
@@ -53,7 +54,7 @@ def check_keybinds(keybinds: Mapping[str, str], origins: Origins) -> Iterator[No
     for action, binding in keybinds.items():
         path = ("keybinds", action)
         if action not in ACTIONS:
-            yield origins.notice(path, f"unknown action (ignored){_did_you_mean(action)}")
+            yield origins.notice(path, f"unknown action (ignored){suggest(action, ACTIONS)}")
             continue
         if action in UNSUPPORTED_ACTIONS:
             if binding.strip().lower() != "none":
@@ -152,10 +153,3 @@ def _is_key(key: str) -> bool:
     return all(one in _MODIFIERS for one in modifiers if one) and (
         len(name) == 1 or name in _KEY_NAMES or is_function_key
     )
-
-
-def _did_you_mean(action: str) -> str:
-    import difflib  # only for a mistake
-
-    found = difflib.get_close_matches(action.lower(), sorted(ACTIONS), 1)
-    return f", did you mean {found[0]!r}?" if found else ""

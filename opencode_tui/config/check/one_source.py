@@ -18,13 +18,14 @@ from opencode_tui.config.sources.layer import Layer, Origin
 from opencode_tui.config.sources.locations import repository_folders
 from opencode_tui.config.sources.substitute import resolve_file
 from opencode_tui.schema.record import JsonObject
+from opencode_tui.schema.tools import OLD_TOOLS, TOOLS
 
 _MISSPELLED_PLACEHOLDER = re.compile(r"\{(?:env|file):[^{}]*(?:$|[\n{])|\{(?!env:|file:)(?i:env|file):")
 _SCHEME = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]+:")
 _PLUGIN_PATHS = ("./", "../", "/", "~/", "file://")
 _SCRIPTS = (".ts", ".js", ".mjs", ".cjs", ".tsx")
 _PROSE = ("prompt", "template", "description")
-_WITHOUT_PATTERNS = ("todowrite", "todoread", "question", "doom_loop", "plan_enter", "plan_exit", "lsp")
+_WITHOUT_PATTERNS = ("doom_loop", *(row.name for row in (*TOOLS, *OLD_TOOLS) if not row.has_patterns))
 """Permissions without patterns: only the pattern `*` matches."""
 
 

@@ -19,6 +19,7 @@ from opencode_tui.config.settings.settings import SILENT_VALUES, UNSUPPORTED, Se
 from opencode_tui.config.sources.jsonc import KeyPath
 from opencode_tui.config.sources.layer import Layer
 from opencode_tui.schema.record import JsonObject
+from opencode_tui.schema.suggest import did_you_mean, nearest
 
 _SHOWN_CHARACTERS = 60
 _CUTOFF, _OPEN_CUTOFF = 0.6, 0.85
@@ -150,17 +151,14 @@ def _unknown_in(value: Any, path: KeyPath) -> Iterator[tuple[KeyPath, str]]:
 
 
 def _nearest(key: str, known: Sequence[str], cutoff: float) -> str:
-    import difflib  # only for a mistake
-
-    by_lower = {name.lower(): name for name in known}
-    swapped = [name for name in by_lower if sorted(name) == sorted(key.lower())]
-    found = swapped or difflib.get_close_matches(key.lower(), list(by_lower), 1, cutoff)
-    return by_lower[found[0]] if found else ""
+    swapped = [name for name in known if sorted(name.lower()) == sorted(key.lower())]
+    found = swapped or nearest(key, known, similarity=cutoff)
+    return found[0] if found else ""
 
 
 def describe_unknown(near: str) -> str:
     """Return the message for an unknown key."""
-    return f"unknown key (ignored), did you mean {near!r}?" if near else "unknown key (ignored)"
+    return f"unknown key (ignored), {did_you_mean([repr(near)])}" if near else "unknown key (ignored)"
 
 
 def find_unsupported(layer: Layer) -> list[Notice]:

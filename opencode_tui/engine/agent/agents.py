@@ -15,6 +15,7 @@ from opencode_tui.engine.permission.defaults import (
 from opencode_tui.schema.model import ModelRef
 from opencode_tui.schema.permission import Rule
 from opencode_tui.schema.record import Record, absent
+from opencode_tui.schema.tools import OLD_TOOLS, TOOLS
 
 PromptName = Literal[
     "plan", "build_switch", "explore", "general", "compaction", "title", "summary", "subtask_report"
@@ -35,8 +36,6 @@ AgentMode = Literal["primary", "subagent", "all"]
 
 PLAN_FILES = ".opencode/plans/*.md"
 """The only files that the agent `plan` may edit, relative to the worktree."""
-
-_LOOKING_TOOLS = ("grep", "glob", "list", "bash", "webfetch", "websearch", "codesearch")
 
 
 class AgentInfo(Record):
@@ -70,14 +69,14 @@ def built_in_agents(folders: PermissionFolders) -> list[AgentInfo]:
             description="Default agent. Reads, edits and runs commands within your permissions.",
             mode="primary",
             native=True,
-            permission=[rule("question", "*", "allow"), rule("plan_enter", "*", "allow")],
+            permission=_own_tools("build"),
         ),
         AgentInfo.trusted(
             name="plan",
             description="Analyzes the code and proposes a plan without editing files.",
             mode="primary",
             native=True,
-            permission=[rule("question", "*", "allow"), rule("plan_exit", "*", "allow"), *_plan_editing()],
+            permission=[*_own_tools("plan"), *_plan_editing()],
         ),
         AgentInfo.trusted(
             name="general",
@@ -101,6 +100,10 @@ def built_in_agents(folders: PermissionFolders) -> list[AgentInfo]:
     ]
 
 
+def _own_tools(agent: str) -> list[Rule]:
+    return [rule(row.name, "*", "allow") for row in (*TOOLS, *OLD_TOOLS) if agent in row.only_for]
+
+
 def _plan_editing() -> list[Rule]:
     return [rule("edit", "*", "deny"), rule("edit", PLAN_FILES, "allow")]
 
@@ -108,7 +111,7 @@ def _plan_editing() -> list[Rule]:
 def _exploring(folders: PermissionFolders) -> list[Rule]:
     return [
         rule("*", "*", "deny"),
-        *(rule(tool, "*", "allow") for tool in _LOOKING_TOOLS),
+        *(rule(row.name, "*", "allow") for row in (*TOOLS, *OLD_TOOLS) if row.explores),
         *reading_rules(),
         rule("external_directory", tool_output_pattern(folders), "allow"),
     ]

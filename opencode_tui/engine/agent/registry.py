@@ -18,12 +18,13 @@ from opencode_tui.engine.permission.defaults import (
     rule,
     tool_output_pattern,
 )
-from opencode_tui.engine.permission.ruleset import EDIT_TOOLS, evaluate, from_config, merge
+from opencode_tui.engine.permission.ruleset import evaluate, from_config, merge
 from opencode_tui.engine.provider.catalog import Catalog
 from opencode_tui.schema.error import ConfigError, ModelNotFoundError
 from opencode_tui.schema.model import Model, describe_variants, parse_model_ref, require_model_ref
 from opencode_tui.schema.permission import Rule
 from opencode_tui.schema.record import JsonObject, json_name
+from opencode_tui.schema.tools import row_of
 
 BUILT_IN = ""
 """The origin of a built-in rule."""
@@ -77,7 +78,7 @@ def entry_table(entry: JsonObject) -> JsonObject:
 def _tool_permissions(tools: Any) -> JsonObject:
     switches = cast(JsonObject, tools) if isinstance(tools, dict) else {}
     return {
-        "edit" if name in EDIT_TOOLS else name: "allow" if is_enabled else "deny"
+        "edit" if row_of(name).edits else name: "allow" if is_enabled else "deny"
         for name, is_enabled in switches.items()
     }
 

@@ -3,7 +3,15 @@
 import re
 from collections.abc import Mapping
 
-from opencode_tui.engine.importing.conversation import Outcome, edit_metadata, file_fields, headed, relative, whole_file
+from opencode_tui.engine.importing.conversation import (
+    Outcome,
+    edit_metadata,
+    file_fields,
+    headed,
+    rejection,
+    relative,
+    whole_file,
+)
 from opencode_tui.engine.importing.json_lines import as_count, as_object, as_objects, as_text
 from opencode_tui.engine.tool.edit.diff import TextDiff
 from opencode_tui.schema.record import JsonObject
@@ -125,8 +133,7 @@ def _failure(tool: str, given: JsonObject, text: str, time: int) -> Outcome:
         return Outcome(text, time, as_text(given.get("description")), shown)
     if text.startswith(_REJECTED):
         feedback = text.partition(_FEEDBACK)[2].strip()
-        said = f" and said: {feedback}" if feedback else "."
-        return Outcome(f"The user rejected permission{said}", time, is_error=True, stop_reason="rejected")
+        return rejection(time, feedback)
     stopped = "interrupted" if text.startswith(_INTERRUPTED) else ""
     return Outcome(text or "The call failed.", time, is_error=True, stop_reason=stopped)
 

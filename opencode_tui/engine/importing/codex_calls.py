@@ -8,6 +8,7 @@ from opencode_tui.engine.importing.conversation import (
     file_fields,
     headed,
     patch_metadata,
+    rejection,
     relative,
     whole_file,
 )
@@ -91,7 +92,7 @@ def outcome_of(
     if stopped:
         return Outcome("Tool execution aborted by the user", time, is_error=True, stop_reason="interrupted")
     if "rejected by user" in text[:_HEAD]:
-        return Outcome("The user rejected permission.", time, is_error=True, stop_reason="rejected")
+        return rejection(time)
     if text.startswith(_FAILED) or succeeded is False:
         return Outcome(text or "The call failed.", time, is_error=True)
     match tool:

@@ -29,7 +29,7 @@ from opencode_tui.engine.importing.conversation import (
     thought_fields,
 )
 from opencode_tui.engine.importing.json_lines import as_count, as_object, as_objects, as_text, decode_object
-from opencode_tui.engine.importing.source import Problem
+from opencode_tui.engine.importing.source import Problem, map_tool
 from opencode_tui.engine.session.shell import REQUEST_TEXT
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.session.history import MessageWithParts
@@ -215,7 +215,7 @@ class CodexMessages:
         given = {key: value for key, value in action.items() if key != "type"} or {
             "query": as_text(payload.get("query"))
         }
-        tool = {"web_search_call": "websearch"}.get(item.type, item.type.removesuffix("_call"))
+        tool = map_tool(item.type).removesuffix("_call")
         outcome = Outcome("The provider of the model ran this itself; its result was not recorded.", item.time)
         return call_fields(f"call_{self._name(item)}", tool, given, item.time, outcome)
 

@@ -9,11 +9,12 @@ from opencode_tui.engine.importing.source import DerivedIds, Problem, check_mess
 from opencode_tui.engine.tool.builtin.task import task_output
 from opencode_tui.engine.tool.edit.diff import TextDiff, compare
 from opencode_tui.engine.tool.edit.file_editor import shown_texts
+from opencode_tui.schema.error import RejectedError
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.part import CompactionPart
 from opencode_tui.schema.session.stored_error import aborted
-from opencode_tui.schema.session.tool_state import ABORTED_TOOL
+from opencode_tui.schema.session.tool_state import ABORTED_TOOL, NO_DETAILS, ErrorDetails, details_of
 
 UNKNOWN_BEGINNING = "The beginning of this session is not available."
 NOT_RECORDED = "it was made in another program, which keeps its earlier state"
@@ -203,6 +204,13 @@ class Outcome(Struct, frozen=True):
     attachments: Sequence[JsonObject] = ()
     is_error: bool = False
     stop_reason: str = ""
+    details: ErrorDetails = NO_DETAILS
+
+
+def rejection(time: int, feedback: str = "") -> Outcome:
+    """Return the outcome of a call that the user rejected, with what they said."""
+    error = RejectedError(feedback or None)
+    return Outcome(str(error), time, is_error=True, stop_reason="rejected", details=details_of(error))
 
 
 class Child(Struct, frozen=True):
@@ -226,7 +234,8 @@ def call_fields(call_id: str, tool: str, given: JsonObject, start: int, outcome:
     state: JsonObject
     if outcome.is_error:
         reason = {"stopReason": outcome.stop_reason} if outcome.stop_reason else {}
-        state = {"status": "error", "error": outcome.text, "metadata": {**outcome.metadata, **reason}}
+        metadata = {**outcome.metadata, **reason}
+        state = {"status": "error", "error": outcome.text, "metadata": metadata, **outcome.details.to_dict()}
     else:
         state = {"status": "completed", "output": outcome.text, "title": outcome.title, "metadata": outcome.metadata}
         state |= {"attachments": list(outcome.attachments)} if outcome.attachments else {}

@@ -24,6 +24,7 @@ from opencode_tui.schema.session.history import MessageWithParts, with_parts
 from opencode_tui.schema.session.message import MESSAGE
 from opencode_tui.schema.session.part import PART, AnyPart
 from opencode_tui.schema.session.session import SessionInfo, Todo
+from opencode_tui.schema.tools import TOOLS
 from opencode_tui.storage.session_record import describe_mismatch
 
 Tool = Literal["opencode", "claude", "codex"]
@@ -177,12 +178,7 @@ def _render(prefix: Prefix, field: int, text: str) -> str:
 
 # Tool calls under our names, so that the screen shows them as ours and the model finds its own calls again.
 
-_TOOLS = {
-    **dict.fromkeys(("Bash", "exec_command", "shell", "shell_command", "local_shell", "container.exec"), "bash"),
-    **{"Read": "read", "Write": "write", "Edit": "edit", "MultiEdit": "multiedit", "apply_patch": "apply_patch"},
-    **{"Grep": "grep", "Glob": "glob", "LS": "list", "WebFetch": "webfetch", "TodoWrite": "todowrite"},
-    **{"Task": "task", "Agent": "task", "Skill": "skill", "AskUserQuestion": "question", "update_plan": "todowrite"},
-}
+_TOOLS = {name: row.name for row in TOOLS for name in (row.claude, *row.imported) if name}
 _ARGUMENTS = {
     "bash": {"cmd": "command", "timeout_ms": "timeout"},
     "read": {"file_path": "filePath"},

@@ -29,6 +29,7 @@ from opencode_tui.engine.permission.protected import is_secret
 from opencode_tui.engine.permission.ruleset import BuiltInRule, evaluate, evaluate_layers, grantable, matches
 from opencode_tui.schema.error import DeniedError
 from opencode_tui.schema.permission import Action, Approvals, Rule, Ruleset, Runs
+from opencode_tui.schema.session.sandbox import KEY, SandboxFacts
 
 if TYPE_CHECKING:
     from opencode_tui.engine.permission.shell.scan import Member, Reason, Scan
@@ -376,18 +377,17 @@ class _Plan:
         return [_query("webfetch", denied)]
 
     def _metadata(self) -> dict[str, Any]:
-        facts: dict[str, Any] = {"network": True} if self._scan.network else {}
+        metadata: dict[str, Any] = {"network": True} if self._scan.network else {}
         if self._opaque or (self.runs == "host" and self._scan.opaque):
-            facts["opaque"] = True
-        kind = "rule" if self.kind == "opaque" else self.kind
-        facts["sandbox"] = {
-            "kind": kind,
-            "runs": self.runs,
-            "tier": self._scope.tier,
-            "reasons": list(self.reasons),
-            "folder": self._scope.folder,
-        }
-        return facts
+            metadata["opaque"] = True
+        facts = SandboxFacts(
+            kind="rule" if self.kind == "opaque" else self.kind,
+            runs=self.runs,
+            tier=self._scope.tier,
+            reasons=list(self.reasons),
+            folder=self._scope.folder,
+        )
+        return {**metadata, KEY: facts.to_dict()}
 
 
 _NAMED_MEMBERS = 20

@@ -56,10 +56,10 @@ def open_patterns(query: Query, layers: Sequence[Ruleset]) -> list[str]:
     """
     undecided: list[str] = []
     for pattern in query.patterns or ("*",):
-        action = evaluate_layers(query.permission, pattern, layers, query.forms.get(pattern, ())).action
-        if action == "deny":
-            raise DeniedError(query.permission, pattern, _rules_about(query.permission, layers))
-        if action == "ask" or not is_allowed_by_rules(query, pattern, layers):
+        rule = evaluate_layers(query.permission, pattern, layers, query.forms.get(pattern, ()))
+        if rule.action == "deny":
+            raise DeniedError(query.permission, pattern, rule, _rules_about(query.permission, layers))
+        if rule.action == "ask" or not is_allowed_by_rules(query, pattern, layers):
             undecided.append(pattern)
     return undecided
 

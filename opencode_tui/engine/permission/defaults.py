@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from opencode_tui.engine.permission.ruleset import BuiltInRule
 from opencode_tui.schema.permission import Action, Rule
+from opencode_tui.schema.tools import OLD_TOOLS, TOOLS
 
 
 class PermissionFolders(Struct, frozen=True):
@@ -48,8 +49,6 @@ def default_rules(folders: PermissionFolders) -> list[Rule]:
         rule("external_directory", "*", "ask"),
         rule("external_directory", tool_output_pattern(folders), "allow"),
         *(rule("external_directory", f"{folder}/*", "allow") for folder in folders.skills),
-        rule("question", "*", "deny"),
-        rule("plan_enter", "*", "deny"),
-        rule("plan_exit", "*", "deny"),
+        *(rule(row.name, "*", "deny") for row in (*TOOLS, *OLD_TOOLS) if row.only_for),
         *reading_rules(),
     ]

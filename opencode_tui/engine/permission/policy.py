@@ -1,10 +1,10 @@
 """Policies that answer a permission request before the user is asked, one for each kind of run."""
 
-from typing import Protocol, cast
+from typing import Protocol
 
 from opencode_tui.schema.error import ApprovalUnavailableError, OutsideRefusedError
 from opencode_tui.schema.permission import PermissionRequest
-from opencode_tui.schema.record import JsonObject
+from opencode_tui.schema.session.sandbox import sandbox_of
 
 
 class Policy(Protocol):
@@ -71,17 +71,15 @@ class AutoApprove:
 
 def leaves_sandbox(request: PermissionRequest) -> bool:
     """Return whether a yes reaches beyond the sandbox that works here."""
-    sandbox = request.metadata.get("sandbox")
-    if isinstance(sandbox, dict):
-        facts = cast(JsonObject, sandbox)
-        return facts.get("runs") == "host" and facts.get("tier") != "none"
+    facts = sandbox_of(request.metadata)
+    if facts is not None:
+        return facts.leaves
     return request.metadata.get("outside") is True
 
 
 def _reasons(request: PermissionRequest) -> list[str]:
-    sandbox = request.metadata.get("sandbox")
-    reasons = cast(JsonObject, sandbox).get("reasons") if isinstance(sandbox, dict) else None
-    return [str(reason) for reason in cast("list[object]", reasons)] if isinstance(reasons, list) else []
+    facts = sandbox_of(request.metadata)
+    return list(facts.reasons or ()) if facts is not None else []
 
 
 class RefuseQuestions:

@@ -13,11 +13,7 @@ from opencode_tui.config.sources.project_file import fold, is_secret
 from opencode_tui.schema.error import ConfigError
 from opencode_tui.schema.permission import Action, Rule
 from opencode_tui.schema.record import JsonObject
-
-EDIT_TOOLS = frozenset({"edit", "write", "patch", "multiedit", "apply_patch"})
-_PERMISSIONS = {**dict.fromkeys(EDIT_TOOLS, "edit"), "bash_output": "bash"}
-"""The permissions that hold for tools of another name."""
-"""Tools that need the permission `edit`."""
+from opencode_tui.schema.tools import permission_of
 
 
 class BuiltInRule(Rule):
@@ -92,7 +88,7 @@ def evaluate_layers(permission: str, pattern: str, layers: Sequence[Sequence[Rul
 
 def disabled(tools: Iterable[str], ruleset: Sequence[Rule]) -> set[str]:
     """Return the tools that can never run: the last rule for their permission denies every pattern."""
-    return {tool for tool in tools if _is_denied_outright(_PERMISSIONS.get(tool, tool), ruleset)}
+    return {tool for tool in tools if _is_denied_outright(permission_of(tool), ruleset)}
 
 
 def _is_denied_outright(permission: str, ruleset: Sequence[Rule]) -> bool:

@@ -8,7 +8,7 @@ Source: reference, section 27; SPEC, section 3, "children" and "always".
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -31,7 +31,7 @@ from opencode_tui.schema.error import ConfigError, PermissionRefused, RejectedEr
 from opencode_tui.schema.event.event import PermissionAsked, PermissionReplied
 from opencode_tui.schema.ids import Identifier
 from opencode_tui.schema.permission import Approvals, PermissionRequest, Reply, Rule, Ruleset, ToolCallRef
-from opencode_tui.schema.record import JsonObject
+from opencode_tui.schema.session.sandbox import KEY, sandbox_of
 
 Publish = Callable[[PermissionAsked | PermissionReplied], None]
 Advise = Callable[[PermissionRequest], Awaitable[Literal["ask", "allow", "deny"]]]
@@ -174,7 +174,7 @@ class PermissionService:
             or bool(request.metadata.get("local"))
             or (request.permission == "read" and any(map(is_secret, request.patterns)))
         )
-        if "sandbox" in request.metadata or not reaches_out or self._has_sandbox is None:
+        if KEY in request.metadata or not reaches_out or self._has_sandbox is None:
             return request
         if not await self._has_sandbox():
             return request
@@ -209,7 +209,8 @@ class PermissionService:
         self._pending.pop(pending.request.id)
         try:
             if patterns:
-                is_refused = _sandbox_of(pending.request).get("kind") == "refused"
+                facts = sandbox_of(pending.request.metadata)
+                is_refused = facts is not None and facts.kind == "refused"
                 shown = pending.undecided[0][0]
                 subject = shown.subject if permission == shown.permission else ""
                 outside = is_refused and permission == "bash"
@@ -255,17 +256,12 @@ class PermissionService:
         )
 
 
-def _sandbox_of(request: PermissionRequest) -> JsonObject:
-    found = request.metadata.get("sandbox")
-    return cast(JsonObject, found) if isinstance(found, dict) else {}
-
-
 def _host_of(request: PermissionRequest) -> str:
     """Return the host that the request suggests to allow. Raises ConfigError without one."""
-    host = _sandbox_of(request).get("allows")
-    if not isinstance(host, str) or not host:
+    facts = sandbox_of(request.metadata)
+    if facts is None or not facts.allows:
         raise ConfigError("this request names no host that could be allowed; reply with once or reject")
-    return host
+    return facts.allows
 
 
 def _checked(request: PermissionRequest, always: Sequence[str] | None) -> list[str]:

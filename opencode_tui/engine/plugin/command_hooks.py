@@ -23,18 +23,13 @@ from opencode_tui.schema.error import OpencodeError
 from opencode_tui.schema.ids import Identifier
 from opencode_tui.schema.json_text import load_json
 from opencode_tui.schema.record import JsonObject
+from opencode_tui.schema.tools import row_of
 
 TIMEOUT_S = 60.0
 """Seconds that a command has by default. Source: Claude Code."""
 
 BLOCKS = 2
 """The exit code that blocks. Source: Claude Code."""
-
-TOOL_NAMES = {
-    "bash": "Bash", "edit": "Edit", "glob": "Glob", "grep": "Grep", "list": "LS", "multiedit": "MultiEdit", "read": "Read",
-    "task": "Task", "todowrite": "TodoWrite", "webfetch": "WebFetch", "write": "Write",
-}  # fmt: skip
-"""Claude Code's names of our tools; matchers and commands know either."""
 
 MAX_OUTPUT = 100_000
 """Bytes of a command's output that are used."""
@@ -247,7 +242,7 @@ def _matches(group: HookGroup, tool: str) -> bool:
 
 
 def _tool_name(tool: str) -> str:
-    return TOOL_NAMES.get(tool, tool)
+    return row_of(tool).claude or tool
 
 
 def with_snake_names(arguments: JsonObject) -> JsonObject:

@@ -7,7 +7,6 @@ optionally `description` and `args`: a pydantic model, a JSON schema, or a mappi
 
 import inspect
 from collections.abc import Callable, Mapping
-from difflib import get_close_matches
 from pathlib import Path
 from types import ModuleType
 from typing import Any, cast
@@ -16,6 +15,7 @@ from msgspec import Struct, field
 
 from opencode_tui.engine.plugin.hooks import HOOK_NAMES, Hook
 from opencode_tui.schema.record import JsonObject
+from opencode_tui.schema.suggest import did_you_mean, nearest
 
 _TOOL_KEYS = ("tool", "tools")
 
@@ -122,6 +122,6 @@ def _schema(written: object) -> tuple[JsonObject, Any]:
 def _explain(name: str, value: object) -> str:
     if name in HOOK_NAMES:
         return f"hook {name!r} is skipped: it is {type(value).__name__}, not a function"
-    near = get_close_matches(name, HOOK_NAMES, n=1)
-    advice = f"did you mean {near[0]!r}?" if near else f"hooks are {', '.join(HOOK_NAMES)}"
+    near = nearest(name, HOOK_NAMES)
+    advice = did_you_mean([repr(one) for one in near]) or f"hooks are {', '.join(HOOK_NAMES)}"
     return f"{name!r} is not a hook; {advice}"

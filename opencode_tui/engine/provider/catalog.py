@@ -23,6 +23,7 @@ from opencode_tui.schema.error import AuthError, ModelNotFoundError, ProviderErr
 from opencode_tui.schema.ids import Clock, system_clock
 from opencode_tui.schema.model import Model, ModelRef, parse_model_ref
 from opencode_tui.schema.record import JsonObject
+from opencode_tui.schema.suggest import nearest
 
 if TYPE_CHECKING:
     from opencode_tui.engine.provider.local_servers import LocalServer, LocalServers
@@ -331,16 +332,13 @@ class Catalog(Struct, frozen=True):
 
     def _suggestions(self, ref: ModelRef) -> list[str]:
         """Return up to three similar names: of the same provider, else of all."""
-        import difflib  # imported only for an unknown model
-
         provider = self._provider(ref.provider_id)
         if provider is not None:
-            near = difflib.get_close_matches(ref.model_id, provider.model_ids(), _SUGGESTIONS, 0.4)
+            near = nearest(ref.model_id, provider.model_ids(), _SUGGESTIONS, similarity=0.4)
             if near or ref.model_id:
                 return [f"{ref.provider_id}/{model_id}" for model_id in near or provider.model_ids()[:_SUGGESTIONS]]
         wanted = f"{ref.provider_id}/{ref.model_id}".rstrip("/")
         names = [f"{found.id}/{model_id}" for found in self._providers() for model_id in found.model_ids()]
         same = [name for name in names if ref.model_id and name.partition("/")[2] == ref.model_id]
-        return (
-            same + [name for name in difflib.get_close_matches(wanted, names, _SUGGESTIONS, 0.7) if name not in same]
-        )[:_SUGGESTIONS]
+        near = nearest(wanted, names, _SUGGESTIONS, similarity=0.7)
+        return (same + [name for name in near if name not in same])[:_SUGGESTIONS]

@@ -16,6 +16,7 @@ from typing import Any, Literal, Protocol
 from msgspec import Struct, field
 
 from opencode_tui.schema.model import Model
+from opencode_tui.schema.tools import tool_with
 
 
 class Usage(Struct, frozen=True):
@@ -110,7 +111,7 @@ class ToolCall(Struct, frozen=True):
     metadata: dict[str, Any] | None = None
 
 
-WEBSEARCH = "websearch"
+WEB_SEARCH = tool_with("search")
 """The tool that searches the web; a provider's own search takes its place."""
 
 
@@ -268,7 +269,7 @@ class LlmRequest(Struct, frozen=True):
     top_p: float | None = None
     options: dict[str, Any] = field(default_factory=dict[str, Any])
     searches: bool = False
-    """Whether the provider searches the web itself, in the place of the tool `websearch`."""
+    """Whether the provider searches the web itself, in the place of the tool for it."""
 
 
 def provider_searches(request: LlmRequest, provider: str, key: str) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from opencode_tui.schema.session.part import AnyPart, ReasoningPart, TextPart, T
 from opencode_tui.schema.session.session import UNDO_KEY
 from opencode_tui.schema.session.stored_error import PROGRAM_ENDED, aborted
 from opencode_tui.schema.session.tool_state import ToolStatePending, ToolStateRunning, ToolStateUnion, fail
+from opencode_tui.schema.tools import row_of
 
 if TYPE_CHECKING:
     from opencode_tui.engine.session.revert.revert import SessionRevert
@@ -28,13 +29,6 @@ if TYPE_CHECKING:
 
 INTERRUPTED_TOOL = "Interrupted: the program ended before this call had a result"
 UNSEEN = "the program ended while this ran; undo lists its changes, but does not revert them"
-UNCHANGING = frozenset(
-    {
-        *("edit", "multiedit", "write", "apply_patch"),
-        *("read", "glob", "grep", "list", "todowrite", "todoread", "webfetch", "task", "skill", "question", "recall"),
-    }
-)
-"""Tools that change nothing, or only what was recorded before."""
 
 
 async def repair(store: SessionStore, session_id: str, *, clock: Clock) -> int:
@@ -73,7 +67,7 @@ async def _close(store: SessionStore, message: MessageWithParts, now: int) -> No
 
 
 def _interrupted(part: ToolPart, now: int) -> ToolStateUnion:
-    ran = isinstance(part.state, ToolStateRunning) and part.tool not in UNCHANGING
+    ran = isinstance(part.state, ToolStateRunning) and row_of(part.tool).may_change_unseen
     return fail(part.state, error=INTERRUPTED_TOOL, now=now, metadata={"unprotected": UNSEEN} if ran else None)
 
 

@@ -4,7 +4,6 @@ Links are resolved before permission is asked: the path in the question is the p
 """
 
 import asyncio
-import difflib
 import os
 from pathlib import Path
 
@@ -13,6 +12,7 @@ from msgspec import Struct
 from opencode_tui.engine.permission.ruleset import grantable
 from opencode_tui.engine.tool.tool import ToolContext
 from opencode_tui.schema.error import ToolError
+from opencode_tui.schema.suggest import nearest
 
 
 class Location(Struct, frozen=True):
@@ -62,7 +62,7 @@ def similar_paths(path: Path) -> list[str]:
         return []
     wanted = path.name.lower()
     contained = [name for name in names if wanted in name.lower() or name.lower() in wanted]
-    close = difflib.get_close_matches(path.name, names, _SIMILAR_NAMES, 0.6)
+    close = nearest(path.name, names, _SIMILAR_NAMES)
     return [str(path.parent / name) for name in dict.fromkeys(close + contained)][:_SIMILAR_NAMES]
 
 

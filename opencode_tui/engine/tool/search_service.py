@@ -1,4 +1,4 @@
-"""The search services that the websearch tool can use: their addresses and keys."""
+"""The search services that the tool for web searches can use: their addresses and keys."""
 
 from collections.abc import Callable, Mapping
 

@@ -1,5 +1,6 @@
 """The interfaces of tools: a tool, its parameters and result, and the context of a call."""
 
+import json
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from pathlib import Path
@@ -11,7 +12,7 @@ from pydantic import BaseModel, ConfigDict
 from opencode_tui.engine.permission.decision import Query
 from opencode_tui.schema.api.question import Question
 from opencode_tui.schema.permission import Ruleset
-from opencode_tui.schema.record import json_name
+from opencode_tui.schema.record import JsonObject, json_name
 
 
 class Parameters(BaseModel):
@@ -204,6 +205,25 @@ class Tool(Protocol, Generic[P]):
         ...
 
 
+class ToolFile(Struct, frozen=True):
+    """What a tool's file says to the model: the description and the JSON schema of the parameters, None where it has none."""
+
+    description: str
+    parameters: JsonObject | None
+
+
+TOOL_FILES = Path(__file__).parent / "builtin"
+RULE = "\n\n---\n"
+"""Between the description and the parameters, which `python -m tests.support.source.tool_specs` writes."""
+
+
+def read_tool_file(name: str) -> ToolFile:
+    """Return what the file of a built-in tool says; blocks for one small file."""
+    text = (TOOL_FILES / f"{name}.md").read_text("utf-8")
+    description, _, parameters = text.partition(RULE)
+    return ToolFile(description.strip(), json.loads(parameters) if parameters else None)
+
+
 def read_description(name: str) -> str:
     """Return a tool's description; blocks for one small file."""
-    return (Path(__file__).parent / "builtin" / f"{name}.md").read_text("utf-8").strip()
+    return read_tool_file(name).description

@@ -1,35 +1,18 @@
 """Answers to calls that cannot run, because the tool is unknown or its input does not fit: each names the right form, briefly."""
 
-import difflib
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from opencode_tui.engine.provider.llm import ToolSpec
+from opencode_tui.schema.suggest import nearest
+from opencode_tui.schema.tools import row_of
 
 ANSWER_BYTES = 200
 """Most bytes of an answer about a tool whose own name and fields are not longer."""
 _QUOTED_CHARACTERS = 40
 _MOST_FAULTS = 3
 _CLOSE = 0.7
-
-_NAMES: dict[str, tuple[str, ...]] = {
-    "read": ("view", "cat", "open", "readfile", "openfile", "viewfile", "getfile", "readmanyfiles"),
-    "edit": ("strreplace", "strreplaceeditor", "strreplacebasededit", "replace", "searchreplace", "editfile", "replaceinfile"),
-    "write": ("create", "writefile", "createfile", "writetofile", "newfile", "savefile"),
-    "bash": ("shell", "sh", "exec", "execcommand", "terminal", "runshellcommand", "runterminalcmd", "executecommand", "runcommand",
-             "command", "localshell", "python", "runinterminal"),
-    "list": ("ls", "listdir", "listdirectory", "listfiles", "tree", "readfolder"),
-    "grep": ("search", "rg", "ripgrep", "grepsearch", "searchfiles", "searchfilecontent", "codesearch", "searchcode"),
-    "glob": ("find", "filesearch", "findfiles", "findfile"),
-    "webfetch": ("fetch", "fetchurl", "curl", "httpget", "browse", "readurl", "fetchwebpage"),
-    "apply_patch": ("patch", "applydiff", "diff"),
-    "multiedit": ("multieditfile", "multireplace"),
-    "task": ("agent", "subagent", "spawnagent", "delegate", "dispatchagent"),
-    "todowrite": ("updateplan", "todo", "todos", "updatetodolist", "settodos", "writetodos"),
-    "question": ("ask", "askuser", "askuserquestion", "askfollowupquestion", "requestuserinput"),
-}  # fmt: skip
-"""Names that other agents have for a tool, without case and separators. Source: their published tool lists."""
 
 _PARALLEL = "paralleltooluse"
 _KINDS = {
@@ -116,9 +99,9 @@ def _find_meant(plain: str, specs: Sequence[ToolSpec]) -> ToolSpec | None:
     if plain in by_name:
         return by_name[plain]
     for spec in specs:
-        if plain in _NAMES.get(spec.name, ()):
+        if plain in row_of(spec.name).aliases:
             return spec
-    close = difflib.get_close_matches(plain, list(by_name), 1, _CLOSE)
+    close = nearest(plain, by_name, similarity=_CLOSE)
     return by_name[close[0]] if close else None
 
 

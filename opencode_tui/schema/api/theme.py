@@ -5,6 +5,8 @@ Source: reference, section 38.
 
 from collections.abc import Iterable
 
+from opencode_tui.schema.suggest import did_you_mean, nearest
+
 BUILT_IN = "opencode-tui"
 
 
@@ -37,7 +39,5 @@ def theme_fault(name: str, own: Iterable[str] = ()) -> str:
         return ""
     if name in ELSEWHERE:
         return f"OpenCode's theme {name!r} is not in this program; choose one with /themes, or add a file themes/{name}.json"
-    import difflib  # only for a mistake
-
-    near = difflib.get_close_matches(name.lower(), sorted(known), 1)
-    return f"unknown theme {name!r}; " + (f"did you mean {near[0]!r}?" if near else "choose one with /themes")
+    near = nearest(name, known)
+    return f"unknown theme {name!r}; {did_you_mean([repr(one) for one in near]) or 'choose one with /themes'}"

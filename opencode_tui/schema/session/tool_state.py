@@ -11,6 +11,8 @@ from typing import Any, Literal, get_args
 
 from pydantic import Field
 
+from opencode_tui.schema.error import DeniedError, MissingFileError, QuestionDismissedError, RejectedError
+from opencode_tui.schema.permission import Rule
 from opencode_tui.schema.record import Record, absent
 
 ABORTED_TOOL = "Tool execution aborted"
@@ -66,7 +68,40 @@ class ToolStateCompleted(Record):
     attachments: list[dict[str, Any]] | None = absent()
 
 
-class ToolStateError(Record):
+class ErrorDetails(Record):
+    """What an error is about, for sentences to the user; absent in records of other and of older programs.
+
+    Of a rejection `subject` is what permission was asked for, as `to repeat read: …` (empty for the call itself), `dismissed` that
+    it was a question of the agent, `feedback` what the user said. `rule` denies the call; its permission is the one that was asked
+    for. `nearest` are paths with similar names where the path of the call does not exist, best first.
+    """
+
+    subject: str | None = absent()
+    dismissed: bool | None = absent()
+    feedback: str | None = absent()
+    rule: Rule | None = absent()
+    nearest: list[str] | None = absent()
+
+
+NO_DETAILS = ErrorDetails()
+
+
+def details_of(error: Exception) -> ErrorDetails:
+    """Return what an error is about."""
+    match error:
+        case QuestionDismissedError():
+            return ErrorDetails(dismissed=True)
+        case RejectedError():
+            return ErrorDetails(subject=error.subject, feedback=error.feedback or None)
+        case DeniedError():
+            return ErrorDetails(rule=Rule(permission=error.permission, pattern=error.rule.pattern, action="deny"))
+        case MissingFileError():
+            return ErrorDetails(nearest=list(error.nearest))
+        case _:
+            return NO_DETAILS
+
+
+class ToolStateError(ErrorDetails):
     """The call failed or was rejected; `error` is what the model reads."""
 
     status: Literal["error"] = "error"
@@ -151,16 +186,29 @@ def fail(
     now: int,
     metadata: dict[str, Any] | None = None,
     stop_reason: StopReason | None = None,
+    details: ErrorDetails = NO_DETAILS,
 ) -> ToolStateError:
     """Return the error state of a call that has not ended yet; its metadata is kept."""
     if stop_reason is not None:
         metadata = {**(metadata or {}), _STOP_REASON: stop_reason}
-    if isinstance(state, ToolStatePending):
-        return ToolStateError(input=state.input, error=error, time=ToolTime(start=now, end=now), metadata=metadata)
-    if isinstance(state, ToolStateRunning):
-        kept = {**(state.metadata or {}), **(metadata or {})}
-        return ToolStateError(input=state.input, error=error, time=state.time.changed(end=now), metadata=kept or None)
-    raise ToolTransitionError(state, "fail")
+    match state:
+        case ToolStatePending():
+            time, kept = ToolTime(start=now, end=now), metadata
+        case ToolStateRunning():
+            time, kept = state.time.changed(end=now), {**(state.metadata or {}), **(metadata or {})} or None
+        case _:
+            raise ToolTransitionError(state, "fail")
+    return ToolStateError(
+        input=state.input,
+        error=error,
+        time=time,
+        metadata=kept,
+        subject=details.subject,
+        dismissed=details.dismissed,
+        feedback=details.feedback,
+        rule=details.rule,
+        nearest=details.nearest,
+    )
 
 
 def prune(state: ToolStateUnion, *, now: int) -> ToolStateCompleted:

@@ -22,6 +22,7 @@ from opencode_tui.schema.session.tool_state import (
     ToolStateError,
     ToolStateRunning,
 )
+from opencode_tui.schema.tools import row_of
 from opencode_tui.text.diff_rows import DiffRow, read_diff
 from opencode_tui.text.export.markup import Budget, attribute, code_html, code_lines, escape, markdown_html
 from opencode_tui.text.quantity import brief_duration
@@ -116,24 +117,23 @@ def _body(part: ToolPart, budget: Budget) -> Iterator[str]:
     diffs = list(_diffs(part.tool, metadata))
     for name, diff in diffs:
         yield _diff(diff, name, budget)
-    match part.tool:
-        case "bash":
+    row = row_of(part.tool)
+    match row.result:
+        case "command":
             yield f"<pre class=p>{code_html('$ ' + str(given.get('command', '')), budget, language='console')}</pre>"
-        case "write" if not diffs and isinstance(given.get("content"), str):
+        case "file" if not diffs and isinstance(given.get("content"), str):
             yield f"<pre>{code_html(given['content'], budget, path=str(given.get('filePath', '')))}</pre>"
-        case "todowrite":
+        case "todos":
             yield _todos(todos_of(metadata) or todos_of(given))
-        case "task":
+        case "agent":
             yield f"<div class=t>{escape(str(given.get('prompt', '')))}</div>"
-        case "apply_patch" if not diffs:
+        case "patch" if not diffs:
             yield f"<pre>{code_html(str(given.get('patchText', '')), budget, language='diff')}</pre>"
-        case "read" | "grep" | "glob" | "list" | "edit" | "multiedit" | "webfetch" | "write" | "apply_patch":
-            pass
-        case _ if given:
+        case _ if given and not row.is_summed_up:
             yield f"<pre>{code_html(json.dumps(given, indent=2, ensure_ascii=False), budget, language='json')}</pre>"
         case _:
             pass
-    yield from _result(part, budget, is_shown=bool(diffs) or part.tool in ("todowrite", "todoread"))
+    yield from _result(part, budget, is_shown=bool(diffs) or row.result in ("todos", "kept_todos"))
 
 
 def _result(part: ToolPart, budget: Budget, *, is_shown: bool) -> Iterator[str]:
@@ -143,9 +143,10 @@ def _result(part: ToolPart, budget: Budget, *, is_shown: bool) -> Iterator[str]:
         case ToolStateError():
             yield f"<pre class=x>{escape(state.error)}</pre>"
         case ToolStateCompleted() if state.output.strip() and not is_shown:
-            if part.tool == "task":
+            result = row_of(part.tool).result
+            if result == "agent":
                 yield markdown_html(state.output, budget)
-            elif part.tool == "read":
+            elif result == "text":
                 yield f"<pre>{_file_text(state.output, str(state.input.get('filePath', '')), budget)}</pre>"
             else:
                 yield f"<pre>{escape(state.output.strip(chr(10)))}</pre>"
@@ -171,7 +172,7 @@ def _file_text(output: str, path: str, budget: Budget) -> str:
 
 def _diffs(tool: str, metadata: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield the path and the text of each change that a call reports."""
-    if tool == "apply_patch" and isinstance(metadata.get("files"), list):
+    if row_of(tool).result == "patch" and isinstance(metadata.get("files"), list):
         for one in cast("list[Any]", metadata["files"]):
             if isinstance(one, dict):
                 entry = cast("JsonObject", one)

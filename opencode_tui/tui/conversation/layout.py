@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 from opencode_tui.schema.session.tool_state import ToolStateCompleted, ToolStateError
+from opencode_tui.schema.tools import row_of
 from opencode_tui.text.tool import changed_lines
 from opencode_tui.tui.conversation.body import TAIL_LINES
 from opencode_tui.tui.conversation.drawing import LISTED, RenderCache
@@ -31,7 +32,6 @@ from opencode_tui.tui.state.items import (
 # Empty rows between items, and the estimated height of an item. Source: design, visual, section 2.
 
 _LINES = frozenset({"tool", "thought", "retry", "stop"})
-_EDITS = frozenset({"edit", "multiedit", "apply_patch"})
 
 
 def gap_between(before: AnyItem | None, item: AnyItem) -> int:
@@ -75,12 +75,12 @@ def _text_rows(item: GrowingItem, page: RenderContext) -> int:
 
 
 def _tool_rows(item: ToolItem, scene: ViewState) -> int:
-    state = item.part.state
+    state, result = item.part.state, row_of(item.part.tool).result
     if _is_running(item):
-        return 1 + (TAIL_LINES if item.part.tool in ("bash", "task") else 0)
+        return 1 + (TAIL_LINES if result in ("command", "agent") else 0)
     if (
         isinstance(state, ToolStateCompleted)
-        and item.part.tool in _EDITS
+        and result in ("diff", "patch")
         and item.id not in scene.opened
         and not scene.detailed
     ):

@@ -5,10 +5,10 @@ from dataclasses import dataclass, replace
 
 from opencode_tui.schema.session.part import ToolPart
 from opencode_tui.schema.session.tool_state import ToolStateCompleted, ToolStateError, ToolStateRunning
+from opencode_tui.schema.tools import row_of
 from opencode_tui.text.cells import width
 from opencode_tui.text.quantity import duration
 from opencode_tui.text.tool import (
-    BY_PATH,
     Fact,
     argument_of,
     facts_of,
@@ -105,7 +105,7 @@ def draw_tool(item: ToolItem, page: RenderContext, scene: ViewState) -> list[Lin
         argument_of(item.part, page.root),
         facts,
         page,
-        is_path=item.part.tool in BY_PATH,
+        is_path=row_of(item.part.tool).is_by_path,
         hint=_hint(item, page, scene) if scene.is_focused(item) else None,
     )
     return [line, *_body(item, replace(page, is_focused=True) if scene.is_focused(item) else page, scene)]

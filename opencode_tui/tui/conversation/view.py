@@ -12,6 +12,7 @@ from textual.message import Message
 from textual.timer import Timer
 
 from opencode_tui.schema.session.tool_state import ToolStateCompleted, ToolStateError
+from opencode_tui.schema.tools import row_of
 from opencode_tui.text.code_blocks import code_blocks
 from opencode_tui.text.tool import argument_of, name_of
 from opencode_tui.tui.conversation import requests
@@ -137,7 +138,7 @@ def _tool_text(item: ToolItem) -> str:
     state = item.part.state
     if isinstance(state, ToolStateError):
         return state.error
-    if item.part.tool == "bash":
+    if row_of(item.part.tool).result == "command":
         return str(state.input.get("command") or "")
     return renderer_of(item.part.tool).text(item.part)
 

@@ -21,7 +21,7 @@ from opencode_tui.text.permission import (
     is_command,
     reason_of,
     reasons_of,
-    sandbox_of,
+    sandbox_facts,
     subject_of,
     title_of,
     without_padding,
@@ -96,7 +96,7 @@ async def load_case(client: Client, request: PermissionRequest, *, origin: str) 
     """Return the request with its call and its verdicts; what cannot be read is omitted."""
     call, agent = await _call(client, request)
     case = PermissionCase(request, client.directory, None, call, agent, origin)
-    facts = sandbox_of(request)
+    facts = sandbox_facts(request)
     try:
         case = replace(case, places=await client.project.places())
         if facts.is_afterwards:

@@ -11,6 +11,7 @@ from opencode_tui.client.client import Client
 from opencode_tui.schema.api.question import QuestionRequest
 from opencode_tui.schema.error import OpencodeError
 from opencode_tui.schema.session.part import TextPart, ToolPart
+from opencode_tui.schema.tools import row_of
 from opencode_tui.text.cells import clip_front, pad, wrap
 from opencode_tui.text.cells import width as cells
 from opencode_tui.text.quantity import plural
@@ -50,9 +51,6 @@ def _step(text: str) -> PlanStep:
     return PlanStep(_MARKS.sub("", text), tuple(files))
 
 
-TOOL = "plan_exit"
-"""The tool whose question this is."""
-
 _PLAN_FILE = re.compile(r"(?:[^\s`'\"]*/)?\.opencode/plans/[^\s`'\"]+\.md")
 _FILE_WIDTH = 30
 _WIDE = 70
@@ -78,7 +76,7 @@ async def load_plan(client: Client, request: QuestionRequest, *, is_local: bool)
     except OpencodeError:
         return None
     calls = [part for part in message.parts if isinstance(part, ToolPart) and part.call_id == request.tool.call_id]
-    if not calls or calls[0].tool != TOOL:
+    if not calls or row_of(calls[0].tool).role != "plan":
         return None
     given = [str(value) for value in calls[0].state.input.values()]
     named = _PLAN_FILE.search("\n".join([request.questions[0].question, *given]))

@@ -11,11 +11,11 @@ from opencode_tui.schema.session.message import AssistantMessage, UserMessage
 from opencode_tui.schema.session.part import CompactionPart, FilePart, PatchPart, StepStartPart, TextPart, ToolPart
 from opencode_tui.schema.session.session import SessionInfo, fork_origin
 from opencode_tui.schema.session.tool_state import ToolStateCompleted
+from opencode_tui.schema.tools import row_of
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.text.tool import argument_of, name_of, relative
 from opencode_tui.tui.session_tree import name_of as session_name
 
-FILE_TOOLS = frozenset({"write", "edit", "multiedit", "patch", "apply_patch"})
 NO_CHANGE = "no file changes"
 
 
@@ -127,11 +127,12 @@ def _steps(message: MessageWithParts, diffs: Sequence[FileDiff], root: str) -> l
     for part in message.parts:
         if not isinstance(part, ToolPart):
             continue
-        if part.tool in FILE_TOOLS and isinstance(part.state, ToolStateCompleted):
+        edits = row_of(part.tool).edits
+        if edits and isinstance(part.state, ToolStateCompleted):
             path = argument_of(part, root)
             edited |= {path, *path.split(", ")}
             steps.append(Step(name_of(part.tool), path, *_counts(part.state), is_change=True, is_path=True))
-        elif part.tool not in FILE_TOOLS:
+        elif not edits:
             other = part
     patched = [relative(file, root) for part in message.parts if isinstance(part, PatchPart) for file in part.files]
     rest = [file for file in dict.fromkeys(patched) if screen_line(file) not in edited]

@@ -111,6 +111,7 @@ def test_an_edit_that_could_mean_something_else_is_refused(content: str, old: st
         ("s = {\n    2\n}\nif ready:\n    go()\n\n\nx\n", "s = {\n    2\n}\n\n\n", "s = {\n    2\n}\nif ready:\n    go()\n\n",
          ["line 1", "made before"]),
         ("  def of_a():\n    a\n  b\n", "def of_a():\n  c\nb", "def of_a():\n  a\nb", ["newString is, at line 1", "made before"]),
+        ("a = 1\nb = 2\nc = 3\nd = 4\n", "a = 1\nb = 2\n\n", "a = 1\nb = 2\nc = 3\n\n", ["newString is, at line 1", "made before"]),
         ("x = 1\n", "x =  1", "x = 1", ["nothing to change"]),
     ],
 )  # fmt: skip

@@ -1,15 +1,21 @@
-import json
 import subprocess
 import sys
 
-from opencode_tui.engine.tool.registry import SPECS
-from tests.support.source.tool_specs import derive
+from opencode_tui.engine.tool.registry import read_specs
+from opencode_tui.engine.tool.tool import TOOL_FILES
+from opencode_tui.schema.tools import TOOLS
+from tests.support.source.tool_specs import derive, render
 
 
 def test_the_stored_specs_are_those_of_the_tools():
-    stored = json.loads(SPECS.read_text(encoding="utf-8"))
-    assert stored == derive(), "run: python -m tests.support.source.tool_specs"
-    assert list(stored) == list(derive())
+    derived = derive()
+    assert len(derived) > 15 and list(read_specs()) == [row.name for row in TOOLS if row.name in derived]
+    for name, (description, parameters) in derived.items():
+        text = (TOOL_FILES / f"{name}.md").read_text(encoding="utf-8")
+        assert text == render(description, parameters), "run: python -m tests.support.source.tool_specs"
+        spec = read_specs()[name]
+        assert (spec.description, spec.parameters) == (description, parameters)
+        assert list(spec.parameters.get("properties", {})) == list(parameters.get("properties", {})), name
 
 
 def test_no_tool_is_loaded_before_it_is_called():

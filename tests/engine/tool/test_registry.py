@@ -9,7 +9,8 @@ from opencode_tui.engine.tool.builtin.grep import GrepTool
 from opencode_tui.engine.tool.builtin.list import ListTool
 from opencode_tui.engine.tool.builtin.multiedit import MultieditParameters, MultieditTool
 from opencode_tui.engine.tool.builtin.read import ReadParameters
-from opencode_tui.engine.tool.builtin.todo import TodoreadTool, TodowriteTool
+from opencode_tui.engine.tool.builtin.todoread import TodoreadTool
+from opencode_tui.engine.tool.builtin.todowrite import TodowriteTool
 from opencode_tui.engine.tool.builtin.webfetch import WebfetchTool
 from opencode_tui.engine.tool.builtin.write import WriteTool
 from opencode_tui.engine.tool.registry import AnyTool, ToolRegistry

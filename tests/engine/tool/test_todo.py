@@ -2,7 +2,8 @@ import json
 
 import pytest
 
-from opencode_tui.engine.tool.builtin.todo import TodoreadTool, TodowriteTool
+from opencode_tui.engine.tool.builtin.todoread import TodoreadTool
+from opencode_tui.engine.tool.builtin.todowrite import TodowriteTool
 from opencode_tui.schema.session.session import Todo
 from tests.support.world.tools import Workbench
 

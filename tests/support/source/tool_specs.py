@@ -1,4 +1,4 @@
-"""Writes `engine/tool/specs.json`, which the model sees of the built-in tools: `python -m tests.support.source.tool_specs`."""
+"""Writes the parameters of the built-in tools into their files, for the model: `python -m tests.support.source.tool_specs`."""
 
 import json
 from pathlib import Path
@@ -6,17 +6,19 @@ from typing import Any, cast
 
 from opencode_tui.engine.lazy import Lazy
 from opencode_tui.engine.sandbox.environment import NO_SECRETS
+from opencode_tui.engine.tool.kit import ToolDependencies, ToolKit
 from opencode_tui.engine.tool.parameter_schema import describe
-from opencode_tui.engine.tool.registry import SPECS, ToolDependencies, ToolFactory
-
-ORDER = (
-    *("bash", "bash_output", "read", "glob", "grep", "list", "edit", "multiedit", "write", "apply_patch"),
-    *("webfetch", "websearch", "task", "todowrite", "todoread", "question", "plan_exit", "recall", "lsp"),
-)
+from opencode_tui.engine.tool.registry import make_tool
+from opencode_tui.engine.tool.tool import RULE, TOOL_FILES
+from opencode_tui.schema.record import JsonObject
+from opencode_tui.schema.tools import TOOLS
 
 
-def derive() -> dict[str, dict[str, Any]]:
-    """Return what the tools themselves say; they are made with nothing to work on."""
+def derive() -> dict[str, tuple[str, JsonObject]]:
+    """Return what the tools themselves say, their descriptions and parameters; they are made with nothing to work on.
+
+    That of the tool for skills lists them, so that it is made for each instance.
+    """
     truncator: Any = type("Nothing", (), {"reserve": None})()
     nothing = cast(Any, None)
     dependencies = ToolDependencies(
@@ -36,10 +38,32 @@ def derive() -> dict[str, dict[str, Any]]:
         sandbox=Lazy(lambda: nothing),
         background=nothing,
     )
-    factory = ToolFactory(dependencies)
-    tools = [factory.make(name) for name in ORDER]
-    return {tool.name: {"description": tool.description, "parameters": describe(tool.parameters)} for tool in tools}
+    kit = ToolKit(dependencies)
+    tools = [make_tool(row.name, kit) for row in TOOLS if row.needs != "skills"]
+    return {tool.name: (tool.description, describe(tool.parameters)) for tool in tools}
+
+
+def render(description: str, parameters: JsonObject) -> str:
+    """Return the file of a tool, with a line for each parameter."""
+    return f"{description}{RULE}{_lines(parameters)}\n"
+
+
+def _lines(parameters: JsonObject) -> str:
+    entries = [
+        f'"{key}": {{\n{_fields(value)}\n}}' if key == "properties" and value else f'"{key}": {_dump(value)}'
+        for key, value in parameters.items()
+    ]
+    return "{" + ", ".join(entries) + "}"
+
+
+def _fields(fields: JsonObject) -> str:
+    return ",\n".join(f' "{name}": {_dump(field)}' for name, field in fields.items())
+
+
+def _dump(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
 
 
 if __name__ == "__main__":
-    SPECS.write_text(json.dumps(derive(), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    for name, (description, parameters) in derive().items():
+        (TOOL_FILES / f"{name}.md").write_text(render(description, parameters), encoding="utf-8")

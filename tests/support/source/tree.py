@@ -219,3 +219,21 @@ def _components(edges: dict[str, list[str]]) -> list[list[str]]:
             elif target in stack:
                 low[node] = min(low[node], index[target])
     return found
+
+
+TOOL_FILES = 3
+"""The files that name a tool: its row, its module and what the model reads of it."""
+
+SETTINGS_OF_TOOLS = {
+    "websearch": ("config/settings/settings.py", "config/trust/gate.py", "engine/services/folder.py"),
+}
+"""Files that name the setting `experimental.NAME` of a tool."""
+
+
+def files_naming_tool(root: Path, tool: str) -> list[str]:
+    """Return the product's files that name a tool, in their text or by their own name, without those that name its setting."""
+    word = re.compile(rf"\b{tool}\b")
+    files = [one for one in (root / PACKAGE).rglob("*") if one.suffix in (".py", ".md", ".json", ".txt", ".tcss")]
+    named = [one for one in files if one.stem == tool or word.search(one.read_text("utf-8"))]
+    paths = sorted(str(one.relative_to(root / PACKAGE)) for one in named)
+    return [path for path in paths if path not in SETTINGS_OF_TOOLS.get(tool, ())]

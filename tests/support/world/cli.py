@@ -62,6 +62,8 @@ class CommandLine:
     settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
     model: str = "fake/fake-model"
     marker: str = field(default_factory=lambda: uuid4().hex)
+    root: Path = PACKAGE_ROOT
+    """The folder with the program."""
 
     def run(self, *arguments: str, stdin: str | bytes = b"", timeout: float = TIMEOUT_S) -> Finished:
         """Run a command to its end; it reads `stdin`, which is empty without one."""
@@ -102,7 +104,7 @@ class CommandLine:
         """Return the environment of the command."""
         settings = {**self.settings, **({"provider": self.provider} if self.provider else {})}
         content = {"OPENCODE_CONFIG_CONTENT": json.dumps(settings)} if settings else {}
-        return {**self.environ, **content, MARKER: self.marker, "PYTHONPATH": str(PACKAGE_ROOT)}
+        return {**self.environ, **content, MARKER: self.marker, "PYTHONPATH": str(self.root)}
 
     def survivors(self, *, grace_s: float = 0.0) -> list[str]:
         """Return the command lines of the processes that are left, after waiting at most so long for them to go."""

@@ -10,7 +10,7 @@ from opencode_tui.engine.provider.decode.anthropic_messages import ANSWERS, OPEN
 from opencode_tui.engine.provider.decode.request_option import wire_options, without_nulls
 from opencode_tui.engine.provider.decode.response import as_object
 from opencode_tui.engine.provider.llm import (
-    WEBSEARCH,
+    WEB_SEARCH,
     AssistantEntry,
     CallBlock,
     LlmRequest,
@@ -156,7 +156,7 @@ def _follows_results(block: JsonObject) -> bool:
 
 
 def _tool(tool: ToolSpec, *, searches: bool) -> JsonObject:
-    if searches and tool.name == WEBSEARCH:
+    if searches and tool.name == WEB_SEARCH:
         return _SEARCH
     return {"name": tool.name, "description": tool.description, "input_schema": tool.parameters}
 

@@ -26,7 +26,7 @@ from opencode_tui.engine.provider.decode.gemini_stream import SEARCH
 from opencode_tui.engine.provider.decode.request_option import given_options, without_nulls
 from opencode_tui.engine.provider.decode.response import as_list, as_object
 from opencode_tui.engine.provider.llm import (
-    WEBSEARCH,
+    WEB_SEARCH,
     AssistantEntry,
     CallBlock,
     LlmRequest,
@@ -94,8 +94,8 @@ def build(request: LlmRequest) -> JsonObject:
     if system and not is_gemma:
         body["systemInstruction"] = {"parts": system}
     if request.tools:
-        searches = request.searches and any(tool.name == WEBSEARCH for tool in request.tools)
-        declared = [_declaration(tool) for tool in request.tools if not (searches and tool.name == WEBSEARCH)]
+        searches = request.searches and any(tool.name == WEB_SEARCH for tool in request.tools)
+        declared = [_declaration(tool) for tool in request.tools if not (searches and tool.name == WEB_SEARCH)]
         body["tools"] = [
             *([{"functionDeclarations": declared}] if declared else []),
             *([{"googleSearch": {}}] if searches else []),

@@ -22,7 +22,7 @@ from opencode_tui.engine.provider.decode.request_option import wire_options, wit
 from opencode_tui.engine.provider.decode.response import as_list, as_object
 from opencode_tui.engine.provider.decode.responses_stream import SEARCH
 from opencode_tui.engine.provider.llm import (
-    WEBSEARCH,
+    WEB_SEARCH,
     AssistantEntry,
     CallBlock,
     LlmRequest,
@@ -76,7 +76,7 @@ def build(request: LlmRequest) -> JsonObject:
     }
     if system := [segment for segment in request.system if segment.strip()]:
         body["instructions"] = "\n\n".join(system)
-    searches = request.searches and any(tool.name == WEBSEARCH for tool in request.tools)
+    searches = request.searches and any(tool.name == WEB_SEARCH for tool in request.tools)
     if include := [*([ENCRYPTED] if _reasons(model) else []), *([SOURCES] if searches else [])]:
         body["include"] = include
     if request.tools:
@@ -91,7 +91,7 @@ def build(request: LlmRequest) -> JsonObject:
 
 
 def _tool(tool: ToolSpec, *, searches: bool) -> JsonObject:
-    if searches and tool.name == WEBSEARCH:
+    if searches and tool.name == WEB_SEARCH:
         return {"type": "web_search"}  # Source: PyPI openai 2.54.0, types/responses/web_search_tool_param.py
     return {
         "type": "function",

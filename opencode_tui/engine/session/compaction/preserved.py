@@ -18,6 +18,7 @@ from opencode_tui.schema.session.message import UserMessage
 from opencode_tui.schema.session.part import FilePart, PatchPart, SubtaskPart, TextPart, ToolPart
 from opencode_tui.schema.session.session import Todo
 from opencode_tui.schema.session.tool_state import ToolStateCompleted
+from opencode_tui.schema.tools import row_of
 
 HEAD = "Kept verbatim from the summarized messages:"
 _LAST_SHARE, _RULES_SHARE, _EARLIER_SHARE = 4, 16, 16
@@ -27,7 +28,6 @@ _MAX_RULES, _MAX_EARLIER = 4_000, 4_000
 _RULE_LENGTH, _REQUEST_LENGTH, _COMMAND_LENGTH = 500, 800, 300
 _MAX_CHANGED, _MAX_READ = 80, 15
 _CLOSED = ("completed", "cancelled")
-_EDITING = ("edit", "write", "multiedit", "apply_patch")
 
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|(?<=[。！？；])|\n+")
 _STANDING = re.compile(
@@ -152,7 +152,7 @@ def _changed_files(messages: Sequence[MessageWithParts]) -> list[str]:
         for part in message.parts:
             if isinstance(part, PatchPart):
                 found.extend(part.files)
-            elif isinstance(part, ToolPart) and part.tool in _EDITING and isinstance(part.state, ToolStateCompleted):
+            elif isinstance(part, ToolPart) and row_of(part.tool).edits and isinstance(part.state, ToolStateCompleted):
                 found.extend(_paths(part.state))
     return found
 

@@ -32,6 +32,7 @@ from opencode_tui.schema.session.part import (
 )
 from opencode_tui.schema.session.stored_error import StoredAbortedError, keeps_answer
 from opencode_tui.schema.session.tool_state import ToolStateCompleted, ToolStateError, ToolStateRunning, restore
+from opencode_tui.schema.tools import row_of
 
 # One part of a message as an item of the context: its kind, its name, and why it may not be sent.
 
@@ -118,7 +119,9 @@ def first_line(text: str) -> str:
 
 def _call_name(part: ToolPart) -> str:
     state = part.state
-    command = state.input.get("command") if part.tool == "bash" else None  # its title is the model's description
+    command = (
+        state.input.get("command") if row_of(part.tool).result == "command" else None
+    )  # its title is the model's description
     title = state.title if isinstance(state, ToolStateCompleted | ToolStateRunning) else None
     named = (
         (command if isinstance(command, str) else None)

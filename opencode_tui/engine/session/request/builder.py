@@ -20,7 +20,7 @@ from opencode_tui.engine.agent.families import ModelPrompts
 from opencode_tui.engine.permission.ruleset import BuiltInRule, disabled, evaluate_layers
 from opencode_tui.engine.plugin.hooks import Hooks
 from opencode_tui.engine.provider.decode.response import as_object
-from opencode_tui.engine.provider.llm import WEBSEARCH, LlmRequest
+from opencode_tui.engine.provider.llm import WEB_SEARCH, LlmRequest
 from opencode_tui.engine.session.limits import OUTPUT_TOKEN_MAX
 from opencode_tui.engine.session.plugin_hooks import change_history, change_request, change_tools
 from opencode_tui.engine.session.request.instruction import Instructions, RemoteInstructions
@@ -205,7 +205,7 @@ class RequestBuilder(Struct, frozen=True):
         tools = (*(prefix.tools if model.tool_call else ()), *(() if task.form is None else (task.form.spec,)))
         searches = self._searches(task, user)
         if self.searches_at_provider and not searches and not await asyncio.to_thread(self.has_search):
-            tools = tuple(tool for tool in tools if tool.name != WEBSEARCH)
+            tools = tuple(tool for tool in tools if tool.name != WEB_SEARCH)
         if model.parameters.tools is not None and len(tools) > model.parameters.tools:
             raise ConfigError(
                 f"{model.ref} accepts {model.parameters.tools} tools in a request, and {len(tools)} are on; "
@@ -245,15 +245,15 @@ class RequestBuilder(Struct, frozen=True):
         Nobody could answer a question then.
         """
         model = task.model
-        if (user.tools or {}).get(WEBSEARCH) is False:
+        if (user.tools or {}).get(WEB_SEARCH) is False:
             return False
         if not self.searches_at_provider or not (model.parameters.search or model.adapter == "anthropic"):
             return False
         chosen = {**task.agent.options, **model.variants.get(user.variant or "", {})}
         if model.adapter == "responses" and chosen.get("reasoningEffort") == "minimal":
             return False  # Source: https://platform.openai.com/docs/guides/tools-web-search, limitations
-        rules = [rule for layer in task.rules for rule in layer if rule.permission == WEBSEARCH]
-        is_allowed = evaluate_layers(WEBSEARCH, "*", task.rules).action == "allow"
+        rules = [rule for layer in task.rules for rule in layer if rule.permission == WEB_SEARCH]
+        is_allowed = evaluate_layers(WEB_SEARCH, "*", task.rules).action == "allow"
         return is_allowed and all(rule.action == "allow" for rule in rules)
 
     def _prefix_task(self, user: UserMessage, task: RequestTask) -> PrefixTask:

@@ -13,6 +13,7 @@ from opencode_tui.engine.agent.agents import read_prompt
 from opencode_tui.schema.session.history import MessageWithParts, with_parts
 from opencode_tui.schema.session.message import AnyMessage, AssistantMessage, UserMessage
 from opencode_tui.schema.session.part import AnyPart, PartTime, TextPart
+from opencode_tui.schema.tools import tool_with
 
 PLAN_AGENT = "plan"
 BUILD_AGENT = "build"
@@ -86,7 +87,7 @@ def announcements(messages: Sequence[MessageWithParts]) -> Iterator[tuple[int, M
 def mode_reminder(messages: Sequence[MessageWithParts], agent: str) -> Reminder | None:
     """Return the reminder for the newest request that plan mode is on, or has just ended; None without one."""
     if agent == PLAN_AGENT:
-        return Reminder(as_reminder(read_prompt("plan")), {MODE: PLAN_AGENT})
+        return Reminder(as_reminder(read_prompt("plan").replace("{tool}", tool_with("plan"))), {MODE: PLAN_AGENT})
     modes = [facts[MODE] for _, facts in announcements(messages) if MODE in facts]
     answers = [one.info.agent for one in messages if isinstance(one.info, AssistantMessage)]
     was_planning = modes[-1] == PLAN_AGENT if modes else PLAN_AGENT in answers

@@ -16,6 +16,7 @@ from opencode_tui.schema.session.message import AssistantMessage, UserMessage
 from opencode_tui.schema.session.part import AnyPart, CompactionPart, PatchPart, StepStartPart, TextPart, ToolPart
 from opencode_tui.schema.session.session import RevertState
 from opencode_tui.schema.session.tool_state import ToolStateCompleted, ToolStatePending
+from opencode_tui.schema.tools import row_of
 
 if TYPE_CHECKING:
     from opencode_tui.schema.session.undo import UndoScope
@@ -152,7 +153,7 @@ def changes_of(parts: Sequence[AnyPart]) -> Iterator[PatchPart | ChildCall | Unc
 def child_call(part: ToolPart) -> ChildCall | None:
     """Return the child session's work of a call, None for a call without one."""
     state = part.state
-    if part.tool != "task" or isinstance(state, ToolStatePending):
+    if row_of(part.tool).result != "agent" or isinstance(state, ToolStatePending):
         return None
     session_id = (state.metadata or {}).get("sessionId")
     return ChildCall(session_id, state.time.start, state.time.end) if isinstance(session_id, str) else None

@@ -11,6 +11,7 @@ from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.part import ToolPart
 from opencode_tui.schema.session.tool_state import ToolStatePending
+from opencode_tui.schema.tools import row_of
 
 DOOM_LOOP_THRESHOLD = 3
 POLL_THRESHOLD = 12
@@ -39,7 +40,7 @@ def calls_of_turn(messages: Sequence[MessageWithParts], after: int) -> list[Call
 
 def threshold_of(tool: str) -> int:
     """Return how many rounds of a cycle that ends with a call of this tool are a loop."""
-    return POLL_THRESHOLD if tool == "bash_output" else DOOM_LOOP_THRESHOLD
+    return POLL_THRESHOLD if row_of(tool).result == "background" else DOOM_LOOP_THRESHOLD
 
 
 def is_doom_loop(calls: Sequence[CallKey]) -> bool:

@@ -11,7 +11,7 @@ from typing import assert_never
 from msgspec import Struct
 
 from opencode_tui.engine.provider.llm import (
-    WEBSEARCH,
+    WEB_SEARCH,
     FinishStep,
     ProviderSearch,
     ReasoningDelta,
@@ -198,7 +198,7 @@ class PartMachine:
             session_id=self._session_id,
             message_id=self._message_id,
             call_id=event.id,
-            tool=WEBSEARCH,
+            tool=WEB_SEARCH,
             state=state,
             metadata={**event.metadata, PROVIDER_EXECUTED: True},
         )

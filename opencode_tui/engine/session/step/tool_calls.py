@@ -48,7 +48,14 @@ from opencode_tui.schema.permission import Ruleset, ToolCallRef
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.session import tool_state
 from opencode_tui.schema.session.part import ToolPart
-from opencode_tui.schema.session.tool_state import StopReason, ToolStateCompleted, ToolStateError
+from opencode_tui.schema.session.tool_state import (
+    NO_DETAILS,
+    ErrorDetails,
+    StopReason,
+    ToolStateCompleted,
+    ToolStateError,
+    details_of,
+)
 
 if TYPE_CHECKING:
     from opencode_tui.engine.sandbox.environment import Secrets
@@ -216,10 +223,11 @@ class ToolCalls(Struct, frozen=True):
             result = replace(result, metadata={**result.metadata, **_note(watch)})
         except PermissionRefused as error:
             stop_reason = _STOP_REASONS.get(type(error))
-            await self._end_badly(live, str(error), watch, stop_reason=stop_reason)
+            await self._end_badly(live, str(error), watch, stop_reason=stop_reason, details=details_of(error))
             return isinstance(error, RejectedError) and error.feedback is None
         except OpencodeError as error:
-            await self._end_badly(live, await self.results.shorten(str(error), scope.agent), watch)
+            text = await self.results.shorten(str(error), scope.agent)
+            await self._end_badly(live, text, watch, details=details_of(error))
             return False
         except Exception as error:
             logger.exception("tool %s failed in session %s", tool.name, scope.session_id)
@@ -253,13 +261,16 @@ class ToolCalls(Struct, frozen=True):
         watch: FileChangeRecorder | None = None,
         *,
         stop_reason: StopReason | None = None,
+        details: ErrorDetails = NO_DETAILS,
     ) -> None:
+        secrets = self.results.secrets.get()
         state = tool_state.fail(
             live.part.state,
-            error=self.results.secrets.get().redact(text),
+            error=secrets.redact(text),
             now=self.clock(),
             metadata=_note(watch),
             stop_reason=stop_reason,
+            details=ErrorDetails.model_validate(secrets.redact_value(details.to_dict())),
         )
         await self._end(live, state)
 

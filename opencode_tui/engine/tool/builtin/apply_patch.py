@@ -29,6 +29,7 @@ from opencode_tui.engine.tool.files.files import NotTextError, TextFile, Worktre
 from opencode_tui.engine.tool.files.read_guard import ReadGuard, Stamp
 from opencode_tui.engine.tool.files.text_format import TextFormat
 from opencode_tui.engine.tool.files.transaction import Change
+from opencode_tui.engine.tool.kit import ToolKit
 from opencode_tui.engine.tool.location import Location, ask_outside, locate
 from opencode_tui.engine.tool.tool import Parameters, ToolContext, ToolResult, read_description
 from opencode_tui.schema.error import ToolError
@@ -209,3 +210,14 @@ class ApplyPatchTool:
             self._stamps.evict(context.session_id, change.path)
         else:
             self._stamps.mark(context.session_id, change.path, stamp)
+
+
+def make(kit: ToolKit) -> ApplyPatchTool:
+    """Return the tool."""
+    return ApplyPatchTool(
+        files=kit.files,
+        stamps=kit.stamps,
+        permission=kit.edit_permission,
+        check=kit.edit_check,
+        format_edit=kit.format_edit,
+    )

@@ -1,7 +1,7 @@
 """The bash tool: runs a command and returns the beginning and end of its output. Source: reference, section 28."""
 
 import os
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,11 +15,13 @@ from opencode_tui.engine.sandbox.environment import NO_SECRETS, Secrets
 from opencode_tui.engine.sandbox.limits import NO_LIMITS, Limits
 from opencode_tui.engine.tool.builtin.bash_permission import ON_HOST, ask_for_command
 from opencode_tui.engine.tool.builtin.bash_run import CommandRun, Ran
+from opencode_tui.engine.tool.kit import ExtendEnvironment, ToolKit
 from opencode_tui.engine.tool.process.process import NO_TIMEOUT_MS, Command, Ended, find_shell
 from opencode_tui.engine.tool.process.running_command import CommandOutput, RunningCommand
 from opencode_tui.engine.tool.tool import Parameters, ToolContext, ToolResult, read_description
 from opencode_tui.schema.api.limit import ReachedLimit
 from opencode_tui.schema.error import ToolError
+from opencode_tui.schema.session.sandbox import KEY
 
 if TYPE_CHECKING:
     from opencode_tui.engine.sandbox.sandbox import Sandbox
@@ -40,10 +42,6 @@ class BashParameters(Parameters):
     workdir: str | None = Field(default=None, description="folder to start in")
     description: str = Field(default="", description="what it does, in 5 to 10 words")
     background: bool | None = None
-
-
-ExtendEnvironment = Callable[[Mapping[str, str], Path, ToolContext], Awaitable[Mapping[str, str]]]
-"""Returns the environment of a call's command that starts in a folder."""
 
 
 class ShellEnvironment(Struct, frozen=True):
@@ -185,7 +183,7 @@ class BashTool:
             "exit": ended.exit_code,
             "description": arguments.description,
             "truncated": excerpt.removed is not None,
-            "sandbox": dict(ran.sandbox),
+            KEY: ran.sandbox.to_dict(),
         }
         if ended.limit is not None:
             metadata["limit"] = ended.limit.to_dict()
@@ -273,3 +271,21 @@ def _messages(ended: Ended, timeout_ms: int) -> list[str]:
         listed = ", ".join(named[:5]) + (", …" if len(ended.leftovers) > 5 else "")
         messages.append(f"Stopped what was still running when the command ended ({len(ended.leftovers)}): {listed}")
     return messages
+
+
+def make(kit: ToolKit) -> BashTool:
+    """Return the tool."""
+    given = kit.given
+    shell = ShellEnvironment(
+        environ=given.environ,
+        home=given.home,
+        reserve_output=given.truncator.reserve,
+        extend=given.extend_environment,
+        secrets=given.secrets.get(),
+        sandbox=given.sandbox.get(),
+        limits=given.limits,
+        may_edit=given.may_edit,
+        background=given.background,
+        shell=given.shell,
+    )
+    return BashTool(shell=shell, may_delegate=given.may_delegate)

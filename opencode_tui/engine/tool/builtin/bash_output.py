@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from opencode_tui.engine.lazy import Lazy
+from opencode_tui.engine.tool.kit import ToolKit
 from opencode_tui.engine.tool.process.background import BackgroundCommands
 from opencode_tui.engine.tool.tool import Parameters, ToolContext, ToolResult, read_description
 from opencode_tui.schema.api.background import BackgroundText
@@ -86,3 +87,8 @@ def _facts(text: BackgroundText, messages: Sequence[str]) -> list[str]:
         where = f"; the full output is in {text.path}" if text.path else ""
         facts.append(f"{text.skipped} bytes before this are not shown{where}.")
     return [*facts, *(message for message in messages if not message.startswith("Exit code"))]
+
+
+def make(kit: ToolKit) -> BashOutputTool:
+    """Return the tool."""
+    return BashOutputTool(background=kit.given.background)

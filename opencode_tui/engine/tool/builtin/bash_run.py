@@ -7,7 +7,7 @@ import asyncio
 import logging
 import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -20,7 +20,8 @@ from opencode_tui.engine.tool.process.process import Command, Ended
 from opencode_tui.engine.tool.process.running_command import CommandOutput
 from opencode_tui.engine.tool.tool import ToolContext
 from opencode_tui.programs import safe_environ
-from opencode_tui.schema.error import PermissionRefused, RejectedError, ToolError
+from opencode_tui.schema.error import PermissionRefused, RejectedError, ToolError, with_feedback
+from opencode_tui.schema.session.sandbox import KEY, ProtectedChange, RefusedAccess, SandboxFacts
 
 if TYPE_CHECKING:
     from opencode_tui.engine.sandbox.changes import Change
@@ -41,7 +42,7 @@ class Ran(Struct, frozen=True):
 
     ended: Ended
     output: CommandOutput
-    sandbox: Mapping[str, Any]
+    sandbox: SandboxFacts
     messages: Sequence[str] = ()
 
 
@@ -64,7 +65,7 @@ class CommandRun(Struct, frozen=True):
         """Run the command and return the result of its last run. Raises ToolError when it cannot be started."""
         confined = await self._confine() if self.plan.runs == "sandbox" else None
         if confined is None or self.sandbox is None:
-            return await self._run_on_host({"runs": "host", "tier": self.plan.tier})
+            return await self._run_on_host(SandboxFacts(runs="host", tier=self.plan.tier))
         return await self._run_confined(confined, self.sandbox, confined.messages)
 
     async def _confine(self) -> "Confined | None":
@@ -82,7 +83,7 @@ class CommandRun(Struct, frozen=True):
         except OSError as error:
             raise ToolError(f"the sandbox could not be prepared: {error}") from error
 
-    async def _run_on_host(self, facts: Mapping[str, Any], messages: Sequence[str] = ()) -> Ran:
+    async def _run_on_host(self, facts: SandboxFacts, messages: Sequence[str] = ()) -> Ran:
         """Run on the host. Where a sandbox works, a line of known programs finds none that a command may have written."""
         command, output = self.command, self.make_output()
         if self.plan.is_known and self.plan.tier != "none":
@@ -96,19 +97,24 @@ class CommandRun(Struct, frozen=True):
 
     async def _run_confined(self, confined: "Confined", sandbox: "Sandbox", messages: Sequence[str] = ()) -> Ran:
         output = self.make_output()
-        facts: dict[str, Any] = {"runs": "sandbox", "tier": confined.tier}
+        facts = SandboxFacts(runs="sandbox", tier=confined.tier)
         try:
             with sandbox.shared():
                 async with self.context.commands():
                     ended = await self.follow(replace(self.command, launch=confined.launch), output)
-            messages = [*messages, *await self._check_changes(confined, sandbox, facts)]
+            if files := {_relative(change, self.context): change for change in await sandbox.changes(confined)}:
+                protected = [ProtectedChange(path=path, change=change.kind) for path, change in files.items()]
+                facts = facts.changed(protected=protected)
+                undone, lines = await self._undo_unless_approved(files, confined.tier, sandbox)
+                facts, messages = facts.changed(undone=undone), [*messages, *lines]
         except asyncio.CancelledError:
             await run_to_completion(self._undo_changes(confined, sandbox, facts))
             raise
         refusal = await asyncio.to_thread(_find_refusal, confined, ended, output)
         if refusal is None:
             return Ran(ended, output, facts, messages)
-        refused = facts["refused"] = {"what": refusal.what, **_known(refusal)}
+        refused = RefusedAccess(what=refusal.what, path=refusal.path, host=refusal.host)
+        facts = facts.changed(refused=refused)
         if self.is_background:
             return Ran(ended, output, facts, [*messages, f"Blocked by the sandbox, probably: {refusal.what}"])
         host = await self._allowable_host(refusal, sandbox)
@@ -116,13 +122,13 @@ class CommandRun(Struct, frozen=True):
             reason = await self._ask_to_leave(refusal, confined.tier, host)
         except PermissionRefused as error:
             reason = f"{error}."
-            refused["reason"] = reason
+            facts = facts.changed(refused=refused.changed(reason=reason))
         if reason is not None:
             return Ran(ended, output, facts, [*messages, f"Blocked by the sandbox, probably: {refusal.what} {reason}"])
         if host and await sandbox.allows(host) and (again := await self._confine()) is not None:
             said = [*messages, *again.messages, f"Ran again after the user allowed {host}."]
             return await self._run_confined(again, sandbox, said)
-        return await self._run_on_host({**facts, "runs": "host"}, [*messages, "Ran again outside the sandbox."])
+        return await self._run_on_host(facts.changed(runs="host"), [*messages, "Ran again outside the sandbox."])
 
     async def _allowable_host(self, refusal: Refusal, sandbox: "Sandbox") -> str:
         """Return the refused host if the sandbox could let the command reach it, else nothing."""
@@ -137,57 +143,54 @@ class CommandRun(Struct, frozen=True):
         """
         if self.plan.read_only:
             return "This agent may not leave it."
-        facts = {**self._facts("refused", tier), "reasons": [refusal.what], **_known(refusal)}
-        if host:
-            facts["allows"] = host
+        facts = self._facts("refused", tier, [refusal.what]).changed(
+            path=refusal.path, host=refusal.host, allows=host or None
+        )
         commands = next(
             (one for one in (self.plan.query, *self.plan.query.also) if one.permission == "bash"),
             Query(session_id="", permission="bash", patterns=[self.command.text]),
         )
-        question = replace(commands, by_user=commands.patterns, also=(), metadata={"sandbox": facts}, is_optional=True)
+        question = replace(
+            commands, by_user=commands.patterns, also=(), metadata={KEY: facts.to_dict()}, is_optional=True
+        )
         try:
             await self.context.ask.query(question)
         except RejectedError as error:
-            said = f" and said: {error.feedback}" if error.feedback else "."
-            return f"The user chose not to run it outside{said}"
+            return with_feedback("The user chose not to run it outside", error.feedback)
         return None
 
-    async def _check_changes(self, confined: "Confined", sandbox: "Sandbox", facts: dict[str, Any]) -> list[str]:
-        """Ask to keep the protected files that the command wrote, else undo them; returns lines for the model."""
-        changes = await sandbox.changes(confined)
-        if not changes:
-            return []
-        files = {_relative(change, self.context): change for change in changes}
-        facts["protected"] = [{"path": path, "change": change.kind} for path, change in files.items()]
+    async def _undo_unless_approved(
+        self, files: Mapping[str, "Change"], tier: str, sandbox: "Sandbox"
+    ) -> tuple[list[str] | None, list[str]]:
+        """Ask to keep the protected files that the command wrote.
+
+        Return those whose changes were undone, None after an approval, and lines for the model.
+        """
+        reasons = [_protected_reason(path, change) for path, change in files.items()]
+        facts = self._facts("protected", tier, reasons).changed(files=list(files))
         question = Query(
             session_id="",
             permission="edit",
             patterns=list(files),
             must_ask=list(files),
-            metadata={
-                "sandbox": {
-                    **self._facts("protected", confined.tier),
-                    "reasons": [_protected_reason(path, change) for path, change in files.items()],
-                    "files": list(files),
-                }
-            },
+            metadata={KEY: facts.to_dict()},
             is_optional=True,
         )
         try:
             await self.context.ask.query(question)
         except PermissionRefused:
             async with self.context.commands():
-                failed = await sandbox.remove([change.path for change in changes])
+                failed = await sandbox.remove([change.path for change in files.values()])
             undone = [path for path, change in files.items() if change.path not in failed]
-            facts["undone"] = undone
             kept = [f"{path} ({failed[change.path]})" for path, change in files.items() if change.path in failed]
             left = f" Could not undo: {', '.join(kept)}." if kept else ""
             mixed = [path for path in undone if files[path].is_mixed]
             left += f" What they held is kept beside, as NAME.not-approved: {', '.join(mixed)}." if mixed else ""
-            return [f"Undid changes of protected files that were not approved: {', '.join(undone) or 'none'}.{left}"]
-        return []
+            text = f"Undid changes of protected files that were not approved: {', '.join(undone) or 'none'}.{left}"
+            return undone, [text]
+        return None, []
 
-    async def _undo_changes(self, confined: "Confined", sandbox: "Sandbox", facts: Mapping[str, Any]) -> None:
+    async def _undo_changes(self, confined: "Confined", sandbox: "Sandbox", facts: SandboxFacts) -> None:
         """Undo the changes of protected files that nobody could decide on; what they replace stays beside."""
         changes = await sandbox.changes(confined)
         if not changes:
@@ -200,11 +203,11 @@ class CommandRun(Struct, frozen=True):
             self.command.text,
             ", ".join(undone) or "none",
         )
-        self.context.progress(None, {"sandbox": {**facts, "undone": undone}})
+        self.context.progress(None, {KEY: facts.changed(undone=undone).to_dict()})
         self.undone(undone)
 
-    def _facts(self, kind: str, tier: str) -> dict[str, Any]:
-        return {"kind": kind, "runs": "host", "tier": tier, "folder": str(self.command.folder)}
+    def _facts(self, kind: str, tier: str, reasons: list[str]) -> SandboxFacts:
+        return SandboxFacts(kind=kind, runs="host", tier=tier, reasons=reasons, folder=str(self.command.folder))
 
 
 def _protected_reason(path: str, change: "Change") -> str:
@@ -218,10 +221,6 @@ def _find_refusal(confined: "Confined", ended: Ended, output: CommandOutput) -> 
     text = f"{excerpt.head}\n{excerpt.tail}"
     refused = confined.access.refused if confined.access is not None else ()
     return find_refusal(confined.tier, ended.exit_code, text, confined.policy, refused_hosts=refused)
-
-
-def _known(refusal: Refusal) -> dict[str, str]:
-    return {name: value for name, value in (("path", refusal.path), ("host", refusal.host)) if value is not None}
 
 
 def _relative(change: "Change", context: ToolContext) -> str:

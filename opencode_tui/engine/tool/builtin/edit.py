@@ -9,9 +9,10 @@ from opencode_tui.engine.tool.builtin.write import rewrite_whole
 from opencode_tui.engine.tool.edit.edit_text import replace_text
 from opencode_tui.engine.tool.edit.file_editor import FileEditor, Rewrite
 from opencode_tui.engine.tool.files.files import TextFile
+from opencode_tui.engine.tool.kit import ToolKit
 from opencode_tui.engine.tool.location import similar_paths
 from opencode_tui.engine.tool.tool import Parameters, ToolContext, ToolResult, read_description
-from opencode_tui.schema.error import ToolError
+from opencode_tui.schema.error import MissingFileError, ToolError
 
 
 class EditParameters(Parameters):
@@ -48,8 +49,12 @@ def rewrite(arguments: EditParameters, path: Path, file: TextFile | None) -> Rew
             )
         return rewrite_whole(arguments.new_string, path, file)
     if file is None:
-        similar = similar_paths(path)
-        hint = f"did you mean {' or '.join(similar)}?" if similar else "give an empty oldString to create it"
-        raise ToolError(f"{path} does not exist; {hint}")
+        advice = "give an empty oldString to create it"
+        raise MissingFileError(f"{path} does not exist", advice=advice, nearest=similar_paths(path))
     text, how = replace_text(path, file, arguments.old_string, arguments.new_string, replace_all=arguments.replace_all)
     return Rewrite(text, file.format, f"\nNote: {how}" if how else "")
+
+
+def make(kit: ToolKit) -> EditTool:
+    """Return the tool."""
+    return EditTool(editor=kit.editor)

@@ -3,6 +3,7 @@
 from pydantic import Field
 
 from opencode_tui.engine.tool.files.text_format import presentable
+from opencode_tui.engine.tool.kit import ToolKit
 from opencode_tui.engine.tool.search.glob_pattern import matcher, split_fixed
 from opencode_tui.engine.tool.search.search import (
     FileSearch,
@@ -57,3 +58,8 @@ class GlobTool:
             notes.append(self._search.note)
         output = "\n".join([*lines, "", *notes] if notes else lines)
         return ToolResult(location.relative, output, {"count": len(shown), "truncated": is_cut})
+
+
+def make(kit: ToolKit) -> GlobTool:
+    """Return the tool."""
+    return GlobTool(search=kit.search, readable=kit.given.readable)

@@ -8,6 +8,7 @@ from pydantic import Field
 
 from opencode_tui.engine.permission.ruleset import grantable
 from opencode_tui.engine.tool.files.text_format import presentable
+from opencode_tui.engine.tool.kit import ToolKit
 from opencode_tui.engine.tool.location import Location
 from opencode_tui.engine.tool.search.hits import LINE_LENGTH
 from opencode_tui.engine.tool.search.search import (
@@ -96,3 +97,8 @@ def _by_file(shown: Sequence[Match], root: Path) -> tuple[list[str], int]:
 
 def _cut(text: str) -> str:
     return text if len(text) <= LINE_LENGTH else text[:LINE_LENGTH] + "..."
+
+
+def make(kit: ToolKit) -> GrepTool:
+    """Return the tool."""
+    return GrepTool(search=kit.search, readable=kit.given.readable)

@@ -6,6 +6,7 @@ from pathlib import Path
 from pydantic import Field
 
 from opencode_tui.engine.tool.files.text_format import presentable
+from opencode_tui.engine.tool.kit import ToolKit
 from opencode_tui.engine.tool.search.search import RESULT_LIMIT, FileSearch, choose_location
 from opencode_tui.engine.tool.tool import Parameters, ToolContext, ToolResult, read_description
 from opencode_tui.schema.error import ToolError
@@ -79,3 +80,8 @@ def _branches(tree: _Tree, indent: str) -> list[str]:
         if inner is not None:
             lines.extend(_branches(inner, indent + "  "))
     return lines
+
+
+def make(kit: ToolKit) -> ListTool:
+    """Return the tool."""
+    return ListTool(search=kit.search)

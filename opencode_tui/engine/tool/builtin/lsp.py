@@ -15,6 +15,7 @@ from opencode_tui.engine.lsp.language_servers import LanguageServers
 from opencode_tui.engine.lsp.server import LanguageServer
 from opencode_tui.engine.lsp.symbols import flatten, objects, range_of
 from opencode_tui.engine.permission.ruleset import grantable
+from opencode_tui.engine.tool.kit import ToolKit
 from opencode_tui.engine.tool.location import Location, ask_outside, locate
 from opencode_tui.engine.tool.tool import Parameters, ToolContext, ToolResult, read_description
 from opencode_tui.schema.error import ToolError
@@ -234,3 +235,8 @@ def _result(arguments: LspParameters, location: Location, lines: Sequence[str]) 
         return ToolResult(title, "Nothing found.", {"count": 0})
     more = [f"… more than {MOST_LINES}; ask for something narrower"] if len(lines) > MOST_LINES else []
     return ToolResult(title, "\n".join([*lines[:MOST_LINES], *more]), {"count": len(lines)})
+
+
+def make(kit: ToolKit) -> LspTool:
+    """Return the tool."""
+    return LspTool(languages=kit.languages, readable=kit.given.readable)

@@ -11,8 +11,9 @@ from opencode_tui.engine.tool.edit.file_editor import FileEditor, Rewrite
 from opencode_tui.engine.tool.files.files import TextFile
 from opencode_tui.engine.tool.files.read_guard import Stamp
 from opencode_tui.engine.tool.files.text_format import TextFormat
+from opencode_tui.engine.tool.kit import ToolKit
 from opencode_tui.engine.tool.tool import Parameters, ToolContext, ToolResult, read_description
-from opencode_tui.schema.error import ToolError
+from opencode_tui.schema.error import MissingFileError, ToolError
 
 
 class Replacing(Parameters):
@@ -56,7 +57,8 @@ def rewrite(edits: list[Replacing], path: Path, file: TextFile | None) -> Rewrit
     made = file is None
     if file is None:
         if edits[0].old_string:
-            raise ToolError(f"{path} does not exist; give the first edit an empty oldString to create it")
+            advice = "give the first edit an empty oldString to create it"
+            raise MissingFileError(f"{path} does not exist", advice=advice)
         file = TextFile(path, edits[0].new_string, TextFormat(), Stamp(0, 0, 0))
     for number, edit in enumerate(edits[1:] if made else edits, 2 if made else 1):
         text, how = _replace(path, file, edit, number)
@@ -72,3 +74,8 @@ def _replace(path: Path, file: TextFile, edit: Replacing, number: int) -> tuple[
         return replace_text(path, file, edit.old_string, edit.new_string, replace_all=edit.replace_all)
     except ToolError as error:
         raise ToolError(f"edit {number} (nothing was written): {error}") from error
+
+
+def make(kit: ToolKit) -> MultieditTool:
+    """Return the tool."""
+    return MultieditTool(editor=kit.editor)

@@ -7,6 +7,7 @@ import asyncio
 import os
 from pathlib import Path
 
+from opencode_tui.engine.tool.kit import ToolKit
 from opencode_tui.engine.tool.tool import Parameters, ToolContext, ToolResult, read_description
 from opencode_tui.schema.api.question import Question, QuestionOption
 from opencode_tui.schema.error import QuestionDismissedError, ToolError
@@ -70,3 +71,8 @@ def _newest_plan(worktree: Path) -> str | None:
         return None
     newest = max(plans, key=lambda entry: entry.stat(follow_symlinks=False).st_mtime_ns, default=None)
     return None if newest is None else str(PLANS / newest.name)
+
+
+def make(kit: ToolKit) -> PlanExitTool:
+    """Return the tool."""
+    return PlanExitTool()

@@ -4,6 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from opencode_tui.engine.tool.kit import ToolKit
 from opencode_tui.engine.tool.tool import Parameters, ToolContext, ToolResult, read_description
 from opencode_tui.schema.api.question import Question, QuestionOption
 from opencode_tui.schema.error import ToolError
@@ -69,3 +70,8 @@ def _question(item: QuestionItem) -> Question:
 
 def _said(labels: list[str]) -> str:
     return ", ".join(labels) or "Unanswered"
+
+
+def make(kit: ToolKit) -> QuestionTool:
+    """Return the tool."""
+    return QuestionTool()

@@ -5,7 +5,7 @@ import base64
 import os
 import stat
 import threading
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from io import TextIOWrapper
 from pathlib import Path
@@ -18,10 +18,11 @@ from opencode_tui.engine.permission.ruleset import grantable
 from opencode_tui.engine.tool.files.read_guard import ReadGuard, Stamp, stamp_of
 from opencode_tui.engine.tool.files.text_format import detect, is_binary, presentable
 from opencode_tui.engine.tool.files.transaction import explain
+from opencode_tui.engine.tool.kit import DirectoryInstructions, ToolKit
 from opencode_tui.engine.tool.location import Location, ask_outside, locate, similar_paths
 from opencode_tui.engine.tool.tool import Parameters, ToolContext, ToolResult, read_description
 from opencode_tui.engine.tool.truncate import MAX_BYTES, MAX_LINES
-from opencode_tui.schema.error import ToolError
+from opencode_tui.schema.error import MissingFileError, ToolError
 from opencode_tui.storage.safe_folder import open_folder
 
 LINE_LIMIT_CHARACTERS = 2_000
@@ -150,9 +151,6 @@ def _next_line(text: TextIOWrapper, stop: threading.Event) -> str | None:
 
 _PREVIEW_LINES = 20
 
-DirectoryInstructions = Callable[[Path, ToolContext], Awaitable[Sequence[tuple[Path, str]]]]
-"""Returns the instruction files (path, text) of a path's folders that the session has not received yet."""
-
 
 class ReadParameters(Parameters):
     """The file or folder to read."""
@@ -193,7 +191,7 @@ class ReadTool:
         found = await to_cancellable_thread(partial(open_window, place.real, arguments.offset, arguments.limit))
         match found:
             case None:
-                raise ToolError(await asyncio.to_thread(_missing, place))
+                raise await asyncio.to_thread(_missing, place)
             case Listing():
                 return _show_folder(place, found, arguments)
             case Media():
@@ -274,7 +272,11 @@ def _wrap(path: Path, kind: str, tag: str, lines: Sequence[str]) -> str:
     return "\n".join([f"<path>{path}</path>", f"<type>{kind}</type>", f"<{tag}>", *lines, f"</{tag}>"])
 
 
-def _missing(place: Location) -> str:
-    similar = similar_paths(place.path)
-    hint = f"did you mean {' or '.join(similar)}?" if similar else "look for it with glob"
-    return f"file not found: {place.path}; {hint}"
+def _missing(place: Location) -> MissingFileError:
+    nearest = similar_paths(place.path)
+    return MissingFileError(f"file not found: {place.path}", advice="look for it with glob", nearest=nearest)
+
+
+def make(kit: ToolKit) -> ReadTool:
+    """Return the tool."""
+    return ReadTool(stamps=kit.stamps, instructions=kit.given.instructions, after_read=kit.after_read)

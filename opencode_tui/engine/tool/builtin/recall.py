@@ -6,11 +6,10 @@ Source: SPEC section 3, "prune".
 
 import re
 from collections.abc import Sequence
-from typing import Protocol
 
-from msgspec import Struct
 from pydantic import Field
 
+from opencode_tui.engine.tool.kit import StoredOutput, StoredOutputs, ToolKit
 from opencode_tui.engine.tool.tool import Parameters, ToolContext, ToolResult, read_description
 from opencode_tui.schema.error import ToolError
 
@@ -25,24 +24,6 @@ class RecallParameters(Parameters):
     call_id: str = Field(
         "", alias="call_id", description="id of the earlier call; leave it empty to list the cleared calls"
     )
-
-
-class StoredOutput(Struct, frozen=True):
-    """A completed call and its output; `is_cleared` when the model no longer sees the output."""
-
-    call_id: str
-    tool: str
-    title: str
-    output: str
-    is_cleared: bool
-
-
-class StoredOutputs(Protocol):
-    """The completed calls of sessions."""
-
-    async def all(self, session_id: str) -> Sequence[StoredOutput]:
-        """Return a session's completed calls, oldest first."""
-        ...
 
 
 class RecallTool:
@@ -83,3 +64,8 @@ def _list_cleared(stored: Sequence[StoredOutput]) -> str:
     """Return a line for each of the newest cleared calls, oldest first."""
     cleared = [one for one in stored if one.is_cleared]
     return "\n".join(f"{one.call_id}: {one.tool} {one.title}".rstrip() for one in cleared[-_LISTED:]) or "none"
+
+
+def make(kit: ToolKit) -> RecallTool:
+    """Return the tool."""
+    return RecallTool(outputs=kit.given.outputs)

@@ -7,6 +7,7 @@ from pydantic import Field
 
 from opencode_tui.engine.permission.ruleset import grantable
 from opencode_tui.engine.skill.skills import Skill, Skills
+from opencode_tui.engine.tool.kit import ToolKit
 from opencode_tui.engine.tool.tool import Parameters, ToolContext, ToolResult, read_description
 from opencode_tui.schema.error import ToolError
 
@@ -73,3 +74,8 @@ def _listed(skills: Sequence[Skill]) -> str:
         room -= len(line)
         lines.append(line)
     return "\n".join(["Skills:", *lines])
+
+
+def make(kit: ToolKit) -> SkillTool:
+    """Return the tool."""
+    return SkillTool(skills=kit.given.skills)

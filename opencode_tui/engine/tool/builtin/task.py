@@ -2,6 +2,7 @@
 
 from pydantic import Field
 
+from opencode_tui.engine.tool.kit import ToolKit
 from opencode_tui.engine.tool.tool import Parameters, Subagents, SubagentTask, ToolContext, ToolResult, read_description
 from opencode_tui.schema.error import ToolError
 
@@ -66,3 +67,8 @@ class TaskTool:
         if name not in [agent for agent, _ in available]:
             listed = "; ".join(f"{agent}: {description.rstrip('.')}" for agent, description in available) or "none"
             raise ToolError(f"there is no agent {name!r} for tasks; choose one of: {listed}")
+
+
+def make(kit: ToolKit) -> TaskTool:
+    """Return the tool."""
+    return TaskTool()

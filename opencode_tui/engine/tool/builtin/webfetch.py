@@ -20,6 +20,7 @@ from opencode_tui import __version__, network
 from opencode_tui.engine.permission.decision import Query, open_patterns
 from opencode_tui.engine.provider.inflate import unpacker
 from opencode_tui.engine.sandbox.address import is_local_address, read_address, resolve
+from opencode_tui.engine.tool.kit import ToolKit
 from opencode_tui.engine.tool.tool import Parameters, ToolContext, ToolResult, read_description
 from opencode_tui.programs import python_command, python_environ
 from opencode_tui.schema.error import ConfigError, ToolError
@@ -288,3 +289,8 @@ def host_of(url: str) -> str:
 def is_local_name(host: str) -> bool:
     """Return whether a host is an address itself, in any notation, or a name of this machine or its network."""
     return read_address(host) is not None or any(host == end or host.endswith(f".{end}") for end in _LOCAL_ENDINGS)
+
+
+def make(kit: ToolKit) -> WebfetchTool:
+    """Return the tool."""
+    return WebfetchTool()

@@ -17,6 +17,7 @@ from opencode_tui import __version__, network
 from opencode_tui.config.redact import redact_text
 from opencode_tui.engine.permission.decision import Query
 from opencode_tui.engine.provider.decode.response import as_list, as_object
+from opencode_tui.engine.tool.kit import ToolKit
 from opencode_tui.engine.tool.search_service import BRAVE, SERVICES, SearchService
 from opencode_tui.engine.tool.tool import Parameters, ToolContext, ToolResult, read_description
 from opencode_tui.schema.error import ConfigError, ToolError
@@ -173,3 +174,8 @@ def _format(results: list[Result]) -> str:
         f"{number}. {result.title}\n   {result.url}" + (f"\n   {result.text}" if result.text else "")
         for number, result in enumerate(results, start=1)
     )
+
+
+def make(kit: ToolKit) -> WebsearchTool:
+    """Return the tool."""
+    return WebsearchTool(kit.given.find_search)

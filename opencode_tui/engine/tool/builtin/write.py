@@ -8,6 +8,7 @@ from pydantic import Field
 from opencode_tui.engine.tool.edit.file_editor import FileEditor, Rewrite
 from opencode_tui.engine.tool.files.files import TextFile
 from opencode_tui.engine.tool.files.text_format import TextFormat
+from opencode_tui.engine.tool.kit import ToolKit
 from opencode_tui.engine.tool.tool import Parameters, ToolContext, ToolResult, read_description
 from opencode_tui.schema.error import ToolError
 
@@ -55,3 +56,8 @@ def rewrite_whole(content: str, path: Path, old: TextFile | None) -> Rewrite:
             text, form, f"\nNote: {path.name} was {old.format.encoding}; it is UTF-8 now, because the text needs it."
         )
     return Rewrite(text, old.format)
+
+
+def make(kit: ToolKit) -> WriteTool:
+    """Return the tool."""
+    return WriteTool(editor=kit.editor)

@@ -22,7 +22,7 @@ from opencode_tui.engine.tool.search.hits import LINE_LENGTH, confirmed
 from opencode_tui.engine.tool.search.ripgrep import find_ripgrep, run_search
 from opencode_tui.engine.tool.tool import Parameters, ToolContext
 from opencode_tui.programs import python_command
-from opencode_tui.schema.error import ToolError
+from opencode_tui.schema.error import MissingFileError
 
 Readable = Callable[[ToolContext, Path], bool]
 """Returns whether the read tool could show a file in this context without asking."""
@@ -151,9 +151,8 @@ async def choose_location(written: str | None, context: ToolContext) -> Location
     location = await locate(written or ".", context)
     await ask_outside(location, context)
     if not await asyncio.to_thread(location.real.exists):
-        raise ToolError(
-            f"{location.path} does not exist; give an existing folder, or leave path out to search {context.directory}"
-        )
+        advice = f"give an existing folder, or leave path out to search {context.directory}"
+        raise MissingFileError(f"{location.path} does not exist", advice=advice)
     return location
 
 

@@ -1,4 +1,4 @@
-"""Renderers of command, search, todo and question calls, and the table of all renderers by tool."""
+"""Renderers of command, search, todo and question calls, and the table of all renderers."""
 
 import re
 from collections.abc import Mapping
@@ -6,6 +6,7 @@ from typing import Any, cast
 
 from opencode_tui.schema.session.part import ToolPart
 from opencode_tui.schema.session.tool_state import ToolStateCompleted, ToolStateRunning
+from opencode_tui.schema.tools import Result, row_of
 from opencode_tui.text.cells import breaks, width
 from opencode_tui.text.safe_text import output_line, screen_line
 from opencode_tui.text.tool import answers_of, count_lines, is_bad_exit, relative, todos_of
@@ -201,20 +202,19 @@ class AskRenderer(ToolRenderer):
 
 
 _GENERIC = ToolRenderer()
-_RENDERERS: dict[str, ToolRenderer] = {
-    "bash": BashRenderer(),
-    "edit": EditRenderer(),
-    "multiedit": EditRenderer(),
-    "write": WriteRenderer(),
-    "apply_patch": PatchRenderer(),
-    "grep": GrepRenderer(),
-    "todowrite": TodoRenderer(),
-    "todoread": TodoRenderer(),
-    "task": TaskRenderer(),
-    "question": AskRenderer(),
+_RENDERERS: Mapping[Result, ToolRenderer] = {
+    "command": BashRenderer(),
+    "diff": EditRenderer(),
+    "file": WriteRenderer(),
+    "patch": PatchRenderer(),
+    "matches": GrepRenderer(),
+    "todos": TodoRenderer(),
+    "kept_todos": TodoRenderer(),
+    "agent": TaskRenderer(),
+    "answers": AskRenderer(),
 }
 
 
 def renderer_of(tool: str) -> ToolRenderer:
     """Return a tool's renderer; most tools and plugins' tools share the generic one."""
-    return _RENDERERS.get(tool, _GENERIC)
+    return _RENDERERS.get(row_of(tool).result, _GENERIC)

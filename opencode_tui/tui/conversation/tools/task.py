@@ -4,6 +4,7 @@ from typing import Any
 
 from opencode_tui.schema.session.part import ToolPart
 from opencode_tui.schema.session.tool_state import ToolStateCompleted, ToolStateRunning
+from opencode_tui.schema.tools import row_of
 from opencode_tui.text.tool import name_of, tools_of
 from opencode_tui.tui.conversation.body import TAIL_LINES, draw_output
 from opencode_tui.tui.conversation.render import Line, RenderContext
@@ -29,4 +30,4 @@ class TaskRenderer(ToolRenderer):
 def session_of(part: ToolPart) -> str:
     """Return the id of the session in which a task's agent works, empty when there is none."""
     metadata: dict[str, Any] = getattr(part.state, "metadata", None) or {}
-    return str(metadata.get("sessionId") or "") if part.tool == "task" else ""
+    return str(metadata.get("sessionId") or "") if row_of(part.tool).result == "agent" else ""

@@ -1,12 +1,11 @@
 """JSON Schemas as Gemini's subset, and those that it cannot express."""
 
-import json
 from typing import Any
 
 import pytest
 
 from opencode_tui.engine.provider.decode.gemini_schema import UnsupportedSchemaError, to_gemini_schema
-from opencode_tui.engine.tool.registry import SPECS
+from opencode_tui.engine.tool.registry import read_specs
 
 
 def convert(part: dict[str, Any], **root: Any) -> Any:
@@ -133,9 +132,9 @@ def test_a_schema_without_an_end_is_refused() -> None:
 
 
 def test_every_tool_of_ours_can_be_expressed() -> None:
-    specs = json.loads(SPECS.read_text(encoding="utf-8"))
-    converted = {name: to_gemini_schema(spec["parameters"]) for name, spec in specs.items()}
+    specs = read_specs()
+    converted = {name: to_gemini_schema(spec.parameters) for name, spec in specs.items()}
     assert len(converted) > 10
     for name, found in converted.items():
-        given = specs[name]["parameters"].get("properties", {})
+        given = specs[name].parameters.get("properties", {})
         assert list((found or {}).get("properties", {})) == list(given), name

@@ -1,0 +1,44 @@
+import subprocess
+import sys
+
+import pytest
+
+from opencode_tui.schema.suggest import did_you_mean, nearest, suggest
+
+COMMANDS = ("run", "session", "sessions", "models", "Mcp")
+
+
+@pytest.mark.parametrize(
+    ("word", "count", "found"),
+    [
+        ("sesion", 1, ["session"]),
+        ("sesion", 3, ["session", "sessions"]),
+        ("MODELS", 1, ["models"]),
+        ("mcp", 1, ["Mcp"]),
+        ("quit", 3, []),
+        ("", 3, []),
+    ],
+)
+def test_the_names_that_are_like_a_word_come_best_first(word: str, count: int, found: list[str]) -> None:
+    assert nearest(word, COMMANDS, count) == found
+    assert nearest(word, reversed(COMMANDS), count) == found
+
+
+def test_a_name_must_be_as_similar_as_wanted() -> None:
+    assert [nearest("sesion", COMMANDS, similarity=one) for one in (0.9, 0.95)] == [["session"], []]
+
+
+def test_the_question_has_the_same_words_everywhere() -> None:
+    assert did_you_mean(["a", "b"]) == "did you mean a or b?"
+    assert suggest("sesion", COMMANDS) == ", did you mean 'session'?"
+    assert (did_you_mean([]), suggest("quit", COMMANDS)) == ("", "")
+
+
+def test_the_library_is_loaded_for_a_mistake_only() -> None:
+    program = """import sys
+import opencode_tui.schema.suggest as suggest
+before = "rapidfuzz" in sys.modules
+suggest.nearest("a", ["b"])
+print(before, "rapidfuzz" in sys.modules)"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "True"]

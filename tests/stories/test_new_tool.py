@@ -1,0 +1,88 @@
+"""A tool that is added with its row and its two files: the model sees it, the rules know it, and it is shown in words."""
+
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.support.provider.model_script import Answer, Call
+from tests.support.source.tree import files_naming_tool
+from tests.support.world.cli import PACKAGE_ROOT, CommandLine
+
+ROW = """TOOLS = (
+    ToolRow(
+        name="linecount",
+        shown="Count",
+        verb="Counting",
+        argument="file",
+        counted=("count", "line"),
+        words=Words("Count these lines?", "count lines", "counting lines"),
+        aliases=("wc",),
+    ),"""
+MODULE = '''"""The linecount tool."""
+
+from pathlib import Path
+
+from opencode_tui.engine.tool.kit import ToolKit
+from opencode_tui.engine.tool.tool import Parameters, ToolContext, ToolResult, read_description
+
+
+class LinecountParameters(Parameters):
+    """The file."""
+
+    file_path: str
+
+
+class LinecountTool:
+    """Counts lines."""
+
+    name = "linecount"
+    parameters = LinecountParameters
+
+    def __init__(self) -> None:
+        self.description = read_description(self.name)
+
+    async def run(self, arguments: LinecountParameters, context: ToolContext) -> ToolResult:
+        """Return the number of lines."""
+        await context.ask(self.name, [arguments.file_path], always=["*"])
+        count = len(Path(context.directory, arguments.file_path).read_text().splitlines())
+        return ToolResult(arguments.file_path, str(count), {"count": count})
+
+
+def make(kit: ToolKit) -> LinecountTool:
+    """Return the tool."""
+    return LinecountTool()
+'''
+
+
+@pytest.fixture
+def extended(line: CommandLine, tmp_path: Path) -> CommandLine:
+    """The program with one tool more."""
+    root = tmp_path / "program"
+    shutil.copytree(PACKAGE_ROOT / "opencode_tui", root / "opencode_tui")
+    rows = root / "opencode_tui/schema/tools.py"
+    text = rows.read_text()
+    assert text.count('TOOLS = (\n    ToolRow(\n        name="bash"') == 1
+    rows.write_text(text.replace("TOOLS = (", ROW, 1))
+    (root / "opencode_tui/engine/tool/builtin/linecount.py").write_text(MODULE)
+    (root / "opencode_tui/engine/tool/builtin/linecount.md").write_text("Counts the lines of a file.\n")
+    return replace(line, root=root)
+
+
+def test_a_row_and_two_files_are_a_tool(extended, server, project):
+    assert len(files_naming_tool(extended.root, "linecount")) == 3
+    call = Call("linecount", {"filePath": "a.py"})
+    server.script(Answer(calls=(call,)), Answer("counted"))
+    done = extended.run("run", "-m", extended.model, "count")
+    assert done.code == 0
+    assert "Count" in done.stderr and "a.py" in done.stderr and "1 line" in done.stderr
+    [spec] = [one for one in server.bodies[0]["tools"] if one["function"]["name"] == "linecount"]
+    assert spec["function"]["description"] == "Counts the lines of a file."
+    assert list(spec["function"]["parameters"]["properties"]) == ["filePath"]
+
+    server.script(Answer(calls=(Call("wc", {"filePath": "a.py"}),)), Answer("read"))
+    refused = replace(extended, settings={"permission": {"linecoun": "deny"}}).turn("count")
+    assert "did you mean 'linecount'?" in refused.stderr
+    assert "call linecount {filePath: string}" in json.dumps(server.bodies[-1])

@@ -7,8 +7,7 @@ from typing import Literal
 
 from opencode_tui.bus import Subscription
 from opencode_tui.client.calls import Calls
-from opencode_tui.client.local_facets.folder import LocalFolderFacets
-from opencode_tui.client.local_facets.session import LocalSessionFacets
+from opencode_tui.client.local_facets import LocalFacets
 from opencode_tui.engine.engine import CLOSE_GRACE_MS, Engine, open_engine
 from opencode_tui.engine.instance import ConfinedRun, Instance
 from opencode_tui.engine.permission.policy import AskPerson, Policy, RefuseQuestions
@@ -19,7 +18,7 @@ _KILLED = 137
 """The exit code of a check that reached a limit, as of a killed program."""
 
 
-class LocalClient(LocalSessionFacets, LocalFolderFacets):
+class LocalClient(LocalFacets):
     """The client of one folder, in the process."""
 
     def __init__(
@@ -100,8 +99,7 @@ class LocalClient(LocalSessionFacets, LocalFolderFacets):
     def use(self, instance: Instance) -> None:
         """Use this instance of the folder from now on."""
         self._instance = instance
-        self.bind_session(self._engine, instance, policy=self._policy, calls=self._calls)
-        self.bind_folder(self._engine, instance, calls=self._calls)
+        self.bind(self._engine, instance, policy=self._policy, calls=self._calls)
 
 
 class LocalClients:

@@ -4,23 +4,43 @@ import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import cast
 
 from opencode_tui.bus import Bus, Subscription
+from opencode_tui.client.facets import folder, session
 from opencode_tui.client.remote_events import RemoteEvents
-from opencode_tui.client.remote_facets.folder import RemoteFolderFacets
-from opencode_tui.client.remote_facets.session import RemoteSessionFacets
+from opencode_tui.client.remote_facet import RemoteFiles, RemotePrompts, RemoteScreen, remote
 from opencode_tui.client.remote_link import Link, open_link, open_terminal_link
 from opencode_tui.schema.api.project import Places
 from opencode_tui.schema.event.screen_event import ScreenToastShown
 from opencode_tui.schema.http_headers import DEFAULT_USERNAME
 
 
-class RemoteClient(RemoteSessionFacets, RemoteFolderFacets):
+class RemoteClient:
     """The client of one folder of a server."""
 
     def __init__(self, link: Link, events: RemoteEvents, *, bus: Bus, directory: Path) -> None:
-        self.bind_session(link, events)
-        self.bind_folder(link)
+        self.sessions = remote(session.SessionsFacet, link)
+        self.search = remote(session.SearchFacet, link)
+        self.trash = remote(session.TrashFacet, link)
+        self.messages = remote(session.MessagesFacet, link)
+        self.prompts = cast("session.PromptsFacet", RemotePrompts(session.PromptsFacet, link, events))
+        self.context = remote(session.ContextFacet, link)
+        self.background = remote(session.BackgroundFacet, link)
+        self.undo = remote(session.UndoFacet, link)
+        self.sharing = remote(session.SharingFacet, link)
+        self.imports = remote(session.ImportsFacet, link)
+        self.permissions = remote(folder.PermissionsFacet, link)
+        self.questions = remote(folder.QuestionsFacet, link)
+        self.rules = remote(folder.RulesFacet, link)
+        self.catalog = remote(folder.CatalogFacet, link)
+        self.settings = remote(folder.SettingsFacet, link)
+        self.sign_ins = remote(folder.SignInsFacet, link)
+        self.project = remote(folder.ProjectFacet, link)
+        self.files = remote(folder.FilesFacet, link, RemoteFiles)
+        self.mcp = remote(folder.McpFacet, link)
+        self.languages = remote(folder.LanguagesFacet, link)
+        self.screen = remote(folder.ScreenFacet, link, RemoteScreen)
         self._bus = bus
         self._link = link
         self.directory = directory

@@ -1,8 +1,8 @@
-"""The connection to a server: requests that return records, and reported errors as the exceptions of the engine."""
+"""The connection to a server: requests, and reported errors as the exceptions of the engine."""
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar, cast
 from urllib.parse import quote
@@ -142,25 +142,15 @@ class Link:
         """Return a record."""
         return kind.model_validate_json(await self.bytes("GET", path, query=query))
 
-    async def records(self, path: str, kind: type[R], query: Query | None = None) -> Sequence[R]:
-        """Return records."""
-        return [kind.model_validate(one) for one in await self.value("GET", path, query=query)]
-
-    async def value(
-        self, method: str, path: str, body: object = None, query: Query | None = None, *, reads: bool = False
-    ) -> Any:
-        """Return plain JSON data; `reads` as in `bytes`."""
-        content = await self.bytes(method, path, body=body, query=query, reads=reads)
+    async def value(self, method: str, path: str, body: object = None, query: Query | None = None) -> Any:
+        """Return plain JSON data."""
+        content = await self.bytes(method, path, body=body, query=query)
         try:
             return load_json(content or b"null")
         except JsonError as error:
             raise OpencodeError(
                 f"{self.url}{path} answered with something else than JSON ({error}); check the address"
             ) from error
-
-    async def send(self, method: str, path: str, kind: type[R], body: object = None) -> R:
-        """Send a body and return the record in the answer."""
-        return kind.model_validate_json(await self.bytes(method, path, body=body))
 
     async def bytes(
         self, method: str, path: str, *, body: object = None, query: Query | None = None, reads: bool = False

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from opencode_tui.bus import Bus
 from opencode_tui.engine.instance import Instance, open_instance
-from opencode_tui.engine.services.core import Core, build_core
+from opencode_tui.engine.services.core import Core
 from opencode_tui.engine.session.records.store import SessionStore
 from opencode_tui.engine.tool.truncate import remove_old_outputs
 from opencode_tui.schema.error import BusyError
@@ -103,7 +103,7 @@ async def open_engine(
     failure: Exception | None = None
     async with asyncio.TaskGroup() as group:
         engine = Engine(
-            build_core(
+            Core(
                 environ=dict(environ),
                 paths=find_paths(environ),
                 group=group,

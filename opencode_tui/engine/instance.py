@@ -16,10 +16,8 @@ from opencode_tui.engine.command.commands import Commands, collect_commands
 from opencode_tui.engine.lazy import Lazy
 from opencode_tui.engine.plugin.discovery import PluginSource, find_plugins
 from opencode_tui.engine.plugin.plugins import Plugins
-from opencode_tui.engine.project.branch_watch import BranchWatch
 from opencode_tui.engine.project.discover import Project, discover
 from opencode_tui.engine.services.core import Core
-from opencode_tui.engine.services.folder import FolderServices
 from opencode_tui.engine.services.sessions import SessionServices
 from opencode_tui.engine.session.references import expand_prompt
 from opencode_tui.engine.skill.skills import Skills, discover_skills, search_of
@@ -29,6 +27,7 @@ from opencode_tui.schema.error import ConfigError, OpencodeError, StorageError
 
 if TYPE_CHECKING:
     from opencode_tui.config.well_known import AcceptedStore
+    from opencode_tui.engine.services.folder import FolderServices
     from opencode_tui.engine.session.revert.revert import SessionRevert
     from opencode_tui.engine.session.trash import SessionTrash
 
@@ -56,8 +55,12 @@ class Instance(Struct, frozen=True):
 
     directory: Path
     warnings: list[str]
-    folder: FolderServices
     session: SessionServices
+
+    @property
+    def folder(self) -> "FolderServices":
+        """The services that do not depend on sessions."""
+        return self.session.folder
 
     async def expand(self, text: str) -> list[PromptPart]:
         """Return the parts of a prompt's text: the text, and the referenced files and agents."""
@@ -144,13 +147,13 @@ async def open_instance(core: Core, directory: Path) -> Instance:
     opened = await core.projects.open(project)
     plugins, config = await _load_plugins(core, config, project, directory)
     skills, commands = await asyncio.to_thread(_collect_commands, core, config, directory)
-    folder = FolderServices(core, project, config, plugins=plugins, skills=skills, commands=commands)
-    services = SessionServices(folder)
+    services = SessionServices(core, project, config, plugins=plugins, skills=skills, commands=commands)
     services.build()
+    folder = services.folder
     plugins.follow(core.bus, str(directory))
     if services.has_share_server:
         services.shares.get().follow(core.bus, str(directory))
-    _watch_branch(core, directory, folder)
+    folder.watch_branch()
     if new := [url for url in config.servers if url not in core.fetched]:
         core.fetched.update(new)
         folder.background.start_endless(
@@ -161,7 +164,7 @@ async def open_instance(core: Core, directory: Path) -> Instance:
     if folder.programs.has_mcp:
         folder.background.start_endless(partial(_start_mcp_servers, folder), name="starting MCP servers")
     folder.background.start_endless(partial(_empty_trash, services.trash, config), name="emptying the trash")
-    return Instance(directory, [*warnings, *project.warnings, *opened.warnings], folder, services)
+    return Instance(directory, [*warnings, *project.warnings, *opened.warnings], services)
 
 
 def _read_folder(core: Core, directory: Path) -> tuple[LoadedConfig, Project, bool]:
@@ -205,15 +208,6 @@ def _collect_commands(core: Core, config: LoadedConfig, directory: Path) -> tupl
     use_claude = not core.flags.is_claude_code_disabled
     skills = discover_skills(search_of(config, home=core.paths.home, directory=directory, use_claude=use_claude))
     return skills, collect_commands(config, skills)
-
-
-def _watch_branch(core: Core, directory: Path, folder: FolderServices) -> None:
-    """Publish every change of the branch until the instance is closed."""
-    repository = folder.project.repository
-    if repository is not None and folder.project.vcs:
-        watch = BranchWatch(repository, publish=partial(core.bus.publish, directory=str(directory)))
-        watch.start()
-        folder.background.at_close(watch.close)
 
 
 async def _fetch_settings(core: Core, directory: Path, urls: Sequence[str], named: Collection[str]) -> None:
@@ -274,7 +268,7 @@ async def _empty_trash(trash: "Lazy[SessionTrash]", config: LoadedConfig) -> Non
         await trash.get().empty_daily(int(days))
 
 
-async def _start_mcp_servers(folder: FolderServices) -> None:
+async def _start_mcp_servers(folder: "FolderServices") -> None:
     await asyncio.sleep(MCP_START_S)
     await (await asyncio.to_thread(folder.programs.mcp.get)).start_unknown()
 

@@ -2,7 +2,8 @@
 
 import threading
 from collections.abc import Callable
-from typing import Generic, TypeVar
+from functools import partial
+from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
 
@@ -33,3 +34,20 @@ class Lazy(Generic[T]):
     def made(self) -> T | None:
         """The value, None before the first `get`."""
         return self._value if self._make is None else None
+
+
+class service(Generic[T]):
+    """Makes a method the maker of a service: the attribute of an object is its `Lazy`, one for each object."""
+
+    def __init__(self, make: Callable[[Any], T]) -> None:
+        self.__doc__ = make.__doc__
+        self._make = make
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        """Remember the name of the attribute."""
+        self._name = name
+
+    def __get__(self, owner: object, kind: type) -> Lazy[T]:
+        """Return the service; called for one that the object does not have yet."""
+        made: Lazy[T] = vars(owner).setdefault(self._name, Lazy(partial(self._make, owner)))  # atomic
+        return made

@@ -36,6 +36,15 @@ class Rule(Record):
 Ruleset = list[Rule]
 
 
+class RuleQuestion(Record):
+    """A call to explain: a permission and its subject; `extra` rules are evaluated after all others."""
+
+    permission: str
+    subject: str
+    agent: str | None = absent()
+    extra: list[Rule] = Field(default_factory=list[Rule])
+
+
 class ToolCallRef(Record):
     """The tool call that a request belongs to."""
 

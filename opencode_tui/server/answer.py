@@ -6,7 +6,7 @@ Optional fields are absent, never null. An unpaired surrogate, which is not vali
 import asyncio
 import json
 from collections.abc import Awaitable, Sequence
-from typing import Any
+from typing import Any, cast
 
 from fastapi import Response
 from pydantic_core import PydanticSerializationError
@@ -49,6 +49,15 @@ def answer_records(records: Sequence[Record]) -> Response:
 def answer_value(value: Any, *, status: int = 200) -> Response:
     """Return a response with plain JSON data."""
     return Response(value_bytes(value), status_code=status, media_type=JSON_TYPE)
+
+
+def answer_any(value: Any) -> Response:
+    """Return a response with a record, a list of records, or plain JSON data."""
+    if isinstance(value, Record):
+        return answer_record(value)
+    if isinstance(value, list | tuple) and value and isinstance(value[0], Record):
+        return answer_records(cast("Sequence[Record]", value))
+    return answer_value(value)
 
 
 def error_body(name: str, message: str, **data: object) -> JsonObject:

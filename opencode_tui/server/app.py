@@ -9,25 +9,21 @@ from opencode_tui import __version__
 from opencode_tui.server.errors import install_error_answers
 from opencode_tui.server.request import Services
 from opencode_tui.server.routes import (
-    background,
     catalog,
     compat_v0,
     compat_v2,
     event,
     file,
-    importing,
     mcp,
     message,
     open_request,
+    own,
     project,
     pty,
     screen,
     server,
     session,
     settings,
-    sign_in,
-    trash,
-    tui_api,
 )
 
 ROUTERS = (
@@ -44,18 +40,13 @@ ROUTERS = (
     project.project_router,
     project.worktree_router,
     file.router,
-    importing.router,
     catalog.extension_router,
     screen.router,
     server.instance_router,
     compat_v0.router,
     compat_v2.router,
-    tui_api.router,
-    trash.router,
-    background.router,
+    own.own_routes(),
     mcp.router,
-    mcp.own_router,
-    sign_in.router,
     pty.router,
 )
 

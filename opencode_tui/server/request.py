@@ -3,7 +3,7 @@
 Folder: `?directory=`, else the header `x-opencode-directory` (percent-encoded), else that of the process. Source: `http.md` 2.
 """
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import unquote
 
 from fastapi import Depends, Header, Path, Query, Request
@@ -50,14 +50,29 @@ async def client_of(
 FolderClient = Annotated[Client, Depends(client_of)]
 
 
-def _id(name: str, prefix: str) -> object:
-    return Path(alias=name, pattern=rf"^{prefix}_[0-9A-Za-z]{{1,60}}$")
+FORMS: dict[str, dict[str, Any]] = {
+    "session_id": {"pattern": r"^ses_[0-9A-Za-z]{1,60}$"},
+    "message_id": {"pattern": r"^msg_[0-9A-Za-z]{1,60}$"},
+    "part_id": {"pattern": r"^prt_[0-9A-Za-z]{1,60}$"},
+    "permission_id": {"pattern": r"^per_[0-9A-Za-z]{1,60}$"},
+    "question_id": {"pattern": r"^que_[0-9A-Za-z]{1,60}$"},
+    "provider_id": {"pattern": r"^[A-Za-z0-9][A-Za-z0-9._@-]{0,99}$"},
+    "command_id": {"pattern": r"^bg[0-9]{1,9}$"},
+    "trash_id": {"pattern": r"^([0-9]{1,20}-)?ses_[0-9A-Za-z]{1,60}$"},
+    "sign_in_id": {"pattern": r"^[0-9a-f]{16}$"},
+    "account_id": {"pattern": r"^[0-9a-f]{12}$"},
+    "limit": {"ge": 1, "le": 10_000},
+    "since": {"ge": 0},
+}
+"""What a parameter of a path or a query may be, by its name."""
 
+WORD: dict[str, Any] = {"max_length": 4_096, "pattern": r"^[^\x00]*$"}
+"""What a text in a query may be: without NUL, which file names and arguments of programs cannot contain."""
 
-SessionId = Annotated[str, _id("sessionID", "ses")]
-MessageId = Annotated[str, _id("messageID", "msg")]
-PartId = Annotated[str, _id("partID", "prt")]
-RequestId = Annotated[str, _id("requestID", "per")]
-QuestionId = Annotated[str, _id("requestID", "que")]
-PermissionId = Annotated[str, _id("permissionID", "per")]
-ProviderId = Annotated[str, Path(alias="providerID", pattern=r"^[A-Za-z0-9][A-Za-z0-9._@-]{0,99}$")]
+SessionId = Annotated[str, Path(alias="sessionID", **FORMS["session_id"])]
+MessageId = Annotated[str, Path(alias="messageID", **FORMS["message_id"])]
+PartId = Annotated[str, Path(alias="partID", **FORMS["part_id"])]
+RequestId = Annotated[str, Path(alias="requestID", **FORMS["permission_id"])]
+QuestionId = Annotated[str, Path(alias="requestID", **FORMS["question_id"])]
+PermissionId = Annotated[str, Path(alias="permissionID", **FORMS["permission_id"])]
+ProviderId = Annotated[str, Path(alias="providerID", **FORMS["provider_id"])]

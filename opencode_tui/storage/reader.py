@@ -25,34 +25,33 @@ class FolderRecords(Struct, frozen=True):
     failures: list[StorageError]
 
 
-class RecordReader:
-    """Reads the records in a folder; a missing folder has none."""
+class RecordReader(Struct, frozen=True):
+    """Reads the records in the folder `root`; a missing folder has none."""
 
-    def __init__(self, files: FileSystem, root: str) -> None:
-        self._files = files
-        self._root = root
+    files: FileSystem
+    root: str
 
     def read(self, key: Key) -> bytes:
         """Return a record's JSON; raises NotFoundError, CorruptRecordError, or StorageError."""
-        return read_record(self._files, record_path(self._root, key))
+        return read_record(self.files, record_path(self.root, key))
 
     def read_object(self, key: Key) -> JsonObject:
         """Return a record that is a JSON object; raises the same errors as `read`."""
         value: object = json.loads(self.read(key))
         if not isinstance(value, dict):
-            raise CorruptRecordError(record_path(self._root, key), "it is not a JSON object")
+            raise CorruptRecordError(record_path(self.root, key), "it is not a JSON object")
         return cast(JsonObject, value)
 
     def list(self, prefix: Key) -> list[Key]:
         """Return the keys of all records with a prefix, sorted by segments; raises StorageError."""
         keys: list[Key] = []
-        self._collect(folder_path(self._root, prefix), prefix, keys)
+        self._collect(folder_path(self.root, prefix), prefix, keys)
         keys.sort()
         return keys
 
     def read_folder(self, prefix: Key) -> FolderRecords:
         """Return all records directly inside a folder; raises StorageError when the folder itself cannot be read."""
-        folder = folder_path(self._root, prefix)
+        folder = folder_path(self.root, prefix)
         records: list[tuple[Key, bytes]] = []
         failures: list[StorageError] = []
         for name in sorted(self._names(folder)):
@@ -60,7 +59,7 @@ class RecordReader:
             if segment is None:
                 continue
             try:
-                data = self._files.read_whole(f"{folder}/{name}")
+                data = self.files.read_whole(f"{folder}/{name}")
             except FileNotFoundError:
                 continue  # removed since the folder was read
             except IsADirectoryError:
@@ -76,7 +75,7 @@ class RecordReader:
 
     def _names(self, folder: str) -> "list[str]":
         try:
-            with self._files.scandir(folder) as entries:
+            with self.files.scandir(folder) as entries:
                 return [entry.name for entry in entries]
         except FileNotFoundError:
             return []
@@ -86,7 +85,7 @@ class RecordReader:
     def _collect(self, folder: str, prefix: Key, keys: "list[Key]") -> None:
         folders: list[str] = []
         try:
-            with self._files.scandir(folder) as entries:
+            with self.files.scandir(folder) as entries:
                 for entry in entries:
                     segment = segment_of(entry.name)
                     if segment is not None:

@@ -11,6 +11,7 @@ import builtins
 import json
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
+from functools import cached_property
 
 from opencode_tui.schema.error import NotFoundError, StorageError
 from opencode_tui.schema.record import JsonObject
@@ -19,7 +20,7 @@ from opencode_tui.storage.keys import Key, folder_path, record_path
 from opencode_tui.storage.paths import Paths
 from opencode_tui.storage.reader import FolderRecords, RecordReader
 from opencode_tui.storage.record_file import storage_error
-from opencode_tui.storage.writer import Failed, Render, WriteBehind, WriterThread
+from opencode_tui.storage.writer import Failed, Render, WriteBehind
 
 
 class Storage:
@@ -32,10 +33,13 @@ class Storage:
         self._root = str(paths.storage)
         self._failed = failed
         self._reader = RecordReader(self.files, self._root)
-        self._atomic = AtomicWriter(self.files)
-        self._writer = WriterThread("storage-writer")
-        self._behind = WriteBehind(writer=self._writer, write=self._replace)
+        self._behind = WriteBehind(write=self._replace)
+        self._writer = self._behind.thread
         self._is_closed = False
+
+    @cached_property
+    def _atomic(self) -> AtomicWriter:
+        return AtomicWriter(self.files)
 
     def path_of(self, key: Key) -> str:
         """Return the file of a record, for messages; raises StorageError for an unsafe key."""

@@ -124,8 +124,9 @@ class _Growing:
 class WriteBehind:
     """The pending growth of one store; used on the event loop's thread."""
 
-    def __init__(self, *, writer: WriterThread, write: Callable[[Key, bytes], None]) -> None:
-        self._writer = writer
+    def __init__(self, *, write: Callable[[Key, bytes], None]) -> None:
+        """`write` is called on `thread`, the one thread that writes the store."""
+        self.thread = WriterThread("storage-writer")
         self._write = write
         self._pending: dict[Key, _Growing] = {}
         self._in_flight: dict[Key, _Growing] = {}
@@ -168,7 +169,7 @@ class WriteBehind:
 
     async def flush(self, key: Key | None = None) -> None:
         """Write pending growth (of one key, or all) now; raises the first StorageError after trying everything."""
-        await self._writer.run(_no_work)
+        await self.thread.run(_no_work)
         tried = [
             growing
             for growing in [*self._in_flight.values(), *self._pending.values()]
@@ -178,7 +179,7 @@ class WriteBehind:
             if self._pending.get(growing.key) is growing:
                 self._submit(growing)
         if tried:
-            await self._writer.run(_no_work)
+            await self.thread.run(_no_work)
         for growing in tried:
             if growing.error is not None and growing.is_wanted:
                 raise growing.error
@@ -228,7 +229,7 @@ class WriteBehind:
             except RuntimeError:  # that loop has ended; the next one sees the result
                 self._finish_write(growing, error)
 
-        self._writer.submit(lambda: self._write(key, data), done)
+        self.thread.submit(lambda: self._write(key, data), done)
 
     def _finish_write(self, growing: _Growing, error: BaseException | None) -> None:
         key = growing.key

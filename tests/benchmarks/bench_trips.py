@@ -40,7 +40,7 @@ from tests.support.terminal.screen import screen
 from tests.support.world.engine import opened
 from tests.support.world.repo import make_repo
 
-PROMPT_GOAL, BUILD_GOAL = 15, 2
+PROMPT_GOAL, BUILD_GOAL = 17, 3
 DISK_GOAL, CELL_GOAL = 10, 17
 UNDO_GOAL = 17
 
@@ -52,6 +52,9 @@ _EDIT = '<<tool read {"filePath":"a.txt"}>> <<tool edit {"filePath":"a.txt","old
 
 _chain: contextvars.ContextVar[tuple[str, ...]] = contextvars.ContextVar("chain", default=())
 """The modules on the chain of calls that started the task that runs."""
+
+_is_earlier: contextvars.ContextVar[bool] = contextvars.ContextVar("is_earlier", default=False)
+"""Whether the task that runs was started before the trip or by opening the folder, as what watches the branch: it is no part."""
 
 
 @dataclass
@@ -76,7 +79,7 @@ class CallTrip:
 
     def _add_chain(self, frame: FrameType) -> None:
         frames = [frame, *_callers(frame)]
-        if not _opens_client(frames):
+        if not _is_earlier.get() and not _opens_client(frames):
             self.modules.update(dict.fromkeys((*_chain.get(), *_modules(frames))))
 
     def _add_construction(self, name: str, callers: list[FrameType]) -> None:
@@ -145,7 +148,10 @@ def linking_loop() -> asyncio.AbstractEventLoop:
         loop: asyncio.AbstractEventLoop, coroutine: Coroutine[Any, Any, Any], **options: Any
     ) -> "asyncio.Task[Any]":
         context: contextvars.Context = options.pop("context", None) or contextvars.copy_context()
-        context.run(_chain.set, (*_chain.get(), *_modules(_callers(sys._getframe()))))
+        callers = list(_callers(sys._getframe()))
+        context.run(_chain.set, (*_chain.get(), *_modules(callers)))
+        if _opens_client(callers):
+            context.run(_is_earlier.set, True)
         return asyncio.Task(coroutine, loop=loop, context=context, **options)
 
     loop.set_task_factory(make_task)  # pyright: ignore[reportArgumentType] - tasks are made of coroutines only here
@@ -221,14 +227,17 @@ def count_undo(folder: Path, environ: dict[str, str]) -> CallTrip:
     """Return the trip from the client's `revert` until a file has its content from before."""
 
     async def work() -> None:
+        _is_earlier.set(True)
         async with opened(environ, folder) as world:
             for _ in range(2):
                 session = await world.prompt(f"change it {_EDIT}")
                 assert (folder / "a.txt").read_text() == "two\n"
-                trip.is_counting = True
                 trip.modules.clear()
+                _is_earlier.set(False)
+                trip.is_counting = True
                 await world.client.undo.revert(session.id)
                 trip.is_counting = False
+                _is_earlier.set(True)
                 assert (folder / "a.txt").read_text() == "one\n"
 
     with observed(CallTrip()) as trip:
@@ -236,24 +245,28 @@ def count_undo(folder: Path, environ: dict[str, str]) -> CallTrip:
     return trip
 
 
-def main() -> int:
-    """Make the trips and print their modules, then the counts with the goals."""
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name).resolve()
-        repo = make_repo(folder / "project")
-        repo.commit(**{"a.txt": "one\n"})
-        (folder / "home").mkdir()
-        environ = isolated_environment(folder / "home")
-        prompt = count_prompt(repo.path, environ)
-        disk, cell = count_delta_to_disk(repo.path, environ), count_delta_to_cell(repo.path, environ)
-        undo = count_undo(repo.path, environ)
-    trips = {
+def count_trips(folder: Path) -> dict[str, tuple[list[str], int]]:
+    """Return the modules of each trip, and the most that they should be, by what the trip is; works in an empty folder."""
+    repo = make_repo(folder / "project")
+    repo.commit(**{"a.txt": "one\n"})
+    (folder / "home").mkdir()
+    environ = isolated_environment(folder / "home")
+    prompt = count_prompt(repo.path, environ)
+    disk, cell = count_delta_to_disk(repo.path, environ), count_delta_to_cell(repo.path, environ)
+    undo = count_undo(repo.path, environ)
+    return {
         "a prompt to the HTTP request": (list(prompt.modules), PROMPT_GOAL),
         "building services for it": (prompt.builders, BUILD_GOAL),
         "a delta to the disk": (list(disk.modules), DISK_GOAL),
         "a delta to the drawn cell": ([name for name in cell.modules if not name.startswith("storage.")], CELL_GOAL),
         "an undo to the restored files": (list(undo.modules), UNDO_GOAL),
     }
+
+
+def main() -> int:
+    """Make the trips and print their modules, then the counts with the goals."""
+    with tempfile.TemporaryDirectory() as name:
+        trips = count_trips(Path(name).resolve())
     for title, (names, _) in trips.items():
         print(f"\n{title}: {len(names)}", *names, sep="\n  ")
     print()

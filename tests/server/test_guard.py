@@ -43,6 +43,8 @@ WELL_FORMED = {
     "commandID": "bg1",
     "ptyID": "pty_1",
     "serverID": "pyright",
+    "signInID": "0" * 16,
+    "accountID": "0" * 12,
     "name": "files",
 }
 

@@ -13,7 +13,7 @@ from opencode_tui.schema.error import StorageError
 from opencode_tui.storage.keys import Key
 from opencode_tui.storage.paths import Paths
 from opencode_tui.storage.storage import Storage
-from opencode_tui.storage.writer import INTERVAL_MS, WriteBehind, WriterThread
+from opencode_tui.storage.writer import INTERVAL_MS, WriteBehind
 from tests.support.faults.file_system import FaultyFiles, StalledDisk
 
 if TYPE_CHECKING:
@@ -243,7 +243,7 @@ def lines_of(work: Callable[[], None]) -> int:
 
 
 def test_a_burst_of_writes_costs_each_the_same():
-    behind = WriteBehind(writer=WriterThread("test"), write=lambda key, data: None)
+    behind = WriteBehind(write=lambda key, data: None)
 
     def record(numbers: range) -> None:
         for number in numbers:

@@ -1,14 +1,22 @@
-"""The facets of sessions; arguments and results are shapes of `schema`.
+"""The facets of sessions; arguments and results are shapes of `schema`. How they are written: `call`.
 
 A facet's method raises the OpencodeError that names what went wrong. The same Protocols hold for an engine in the process
-(`local_facets`) and for one behind HTTP (`remote_facets`); what a method does is written here only.
+(`local_facets`) and for one behind HTTP (`remote_facet`); what a method does is written here only.
 """
 
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
+from opencode_tui.client.facets.call import opencode, ours
 from opencode_tui.schema.api.background import BackgroundCommand, BackgroundText
-from opencode_tui.schema.api.context import CompactionReport, CompactSession, ContextView, PruneReport, RequestView
+from opencode_tui.schema.api.context import (
+    CompactionReport,
+    CompactSession,
+    ContextView,
+    PartChoice,
+    PruneReport,
+    RequestView,
+)
 from opencode_tui.schema.api.importing import ImportProgress, ImportReport, ImportRequest, ImportStore
 from opencode_tui.schema.api.request import (
     CommandInput,
@@ -16,55 +24,65 @@ from opencode_tui.schema.api.request import (
     ForkSession,
     PromptInput,
     PromptPart,
+    PromptText,
     ShellInput,
     UpdateSession,
 )
 from opencode_tui.schema.api.search import SearchRequest, SearchResult
 from opencode_tui.schema.api.share import ShareStatus
-from opencode_tui.schema.api.trash import TrashedSession
+from opencode_tui.schema.api.trash import TrashChoice, TrashedSession
 from opencode_tui.schema.session.diff import FileDiff
 from opencode_tui.schema.session.history import MessageWithParts
-from opencode_tui.schema.session.part import AnyPart
-from opencode_tui.schema.session.session import AnyStatus, ForkPreview, SessionInfo, Todo
-from opencode_tui.schema.session.undo import RevertPreview, RevertReport, UndoOnly
+from opencode_tui.schema.session.part import Part
+from opencode_tui.schema.session.session import ForkPreview, SessionInfo, SessionStatus, Todo
+from opencode_tui.schema.session.undo import RevertPreview, RevertReport, UndoOnly, UndoTarget
 from opencode_tui.schema.totals import SessionTotals
 
 
 class SessionsFacet(Protocol):
     """The sessions of the folder's project."""
 
+    @opencode("POST", "/session")
     async def create(self, request: CreateSession) -> SessionInfo:
         """Create a session."""
         ...
 
+    @ours("GET", "/session")
     async def list(self) -> Sequence[SessionInfo]:
         """Return all, newest first."""
         ...
 
+    @ours("GET", "/session/everywhere")
     async def everywhere(self) -> Sequence[SessionInfo]:
         """Return those of all projects, the last used first."""
         ...
 
+    @opencode("GET", "/session/{session_id}")
     async def get(self, session_id: str) -> SessionInfo:
         """Return one; raises NotFoundError."""
         ...
 
+    @ours("GET", "/session/latest")
     async def latest(self) -> SessionInfo | None:
         """Return the most recently used session, children left out; None without any."""
         ...
 
+    @opencode("GET", "/session/{session_id}/children")
     async def children(self, session_id: str) -> Sequence[SessionInfo]:
         """Return a session's children, newest first."""
         ...
 
+    @ours("PATCH", "/session/{session_id}")
     async def update(self, session_id: str, request: UpdateSession) -> SessionInfo:
         """Rename, archive or pin."""
         ...
 
+    @opencode("DELETE", "/session/{session_id}")
     async def remove(self, session_id: str) -> None:
         """Move a session with all children to the trash; raises BusyError while one of them runs."""
         ...
 
+    @ours("POST", "/session/{session_id}/fork")
     async def fork(self, session_id: str, request: ForkSession) -> SessionInfo:
         """Create a session that begins with the messages of another up to a boundary; it can be used immediately.
 
@@ -72,30 +90,37 @@ class SessionsFacet(Protocol):
         """
         ...
 
+    @ours("POST", "/session/{session_id}/fork/preview")
     async def preview_fork(self, session_id: str, request: ForkSession) -> ForkPreview:
         """Return what `fork` would create; raises as it does."""
         ...
 
+    @ours("POST", "/session/{session_id}/copied")
     async def wait_copied(self, session_id: str) -> None:
         """Return when a fork is copied completely and no fork of it needs its records any more; raises StorageError."""
         ...
 
+    @ours("GET", "/session/{session_id}/totals")
     async def totals(self, session_id: str) -> SessionTotals:
         """Return the tokens and the cost of a session and of its agents' sessions."""
         ...
 
+    @ours("GET", "/session/cost")
     async def costs(self) -> dict[str, float]:
         """Return the cost of each session in USD, without its agents' sessions; free sessions are left out."""
         ...
 
+    @ours("POST", "/session/recover")
     async def recover_all(self) -> int:
         """Finalize what killed processes left open in any session; return the number of messages that were changed."""
         ...
 
+    @opencode("GET", "/session/{session_id}/todo")
     async def todos(self, session_id: str) -> Sequence[Todo]:
         """Return the todo list."""
         ...
 
+    @opencode("GET", "/session/{session_id}/diff")
     async def diff(self, session_id: str, message_id: str | None = None) -> Sequence[FileDiff]:
         """Return the file changes of the session, or of the turn of one user message."""
         ...
@@ -104,6 +129,7 @@ class SessionsFacet(Protocol):
 class SearchFacet(Protocol):
     """Full-text search over the sessions of all projects."""
 
+    @ours("POST", "/search")
     async def find(self, request: SearchRequest) -> SearchResult:
         """Return the sessions and parts that match a query; `project:.` in it means the folder's project.
 
@@ -116,17 +142,20 @@ class SearchFacet(Protocol):
 class TrashFacet(Protocol):
     """Deleted sessions of all projects."""
 
+    @ours("GET", "/trash")
     async def list(self) -> Sequence[TrashedSession]:
         """Return them, the last deleted first."""
         ...
 
-    async def restore(self, wanted: str) -> SessionInfo:
+    @ours("POST", "/trash/{trash_id}/restore")
+    async def restore(self, trash_id: str) -> SessionInfo:
         """Restore one by its session ID, or by its name in the trash; return the session.
 
         Raises NotFoundError, SessionError when its folder is gone or the session exists again, BusyError; then it stays.
         """
         ...
 
+    @ours("POST", "/trash/empty", body=TrashChoice)
     async def empty(self, names: Sequence[str]) -> Sequence[TrashedSession]:
         """Delete these permanently, by their names; return those that were still there."""
         ...
@@ -135,18 +164,22 @@ class TrashFacet(Protocol):
 class MessagesFacet(Protocol):
     """The messages of a session."""
 
+    @opencode("GET", "/session/{session_id}/message")
     async def list(self, session_id: str, limit: int | None = None) -> Sequence[MessageWithParts]:
         """Return the newest `limit` messages (all without one), oldest first."""
         ...
 
+    @opencode("GET", "/session/{session_id}/message/{message_id}")
     async def get(self, session_id: str, message_id: str) -> MessageWithParts:
         """Return one; raises NoSuchMessageError."""
         ...
 
-    async def update_part(self, part: AnyPart) -> AnyPart:
+    @opencode("PATCH", "/session/{part.session_id}/message/{part.message_id}/part/{part.id}")
+    async def update_part(self, part: Part) -> Part:
         """Replace the part with the same id; raises NoSuchMessageError, BusyError while the session runs."""
         ...
 
+    @opencode("DELETE", "/session/{session_id}/message/{message_id}/part/{part_id}")
     async def remove_part(self, session_id: str, message_id: str, part_id: str) -> None:
         """Delete a part; raises as `update_part` does."""
         ...
@@ -158,36 +191,43 @@ class PromptsFacet(Protocol):
     `stored` is called with the request's id once it is on disk: from then on it cannot be lost.
     """
 
+    @ours("POST", "/prompt/check", reads=True)
     async def check(self, request: PromptInput) -> None:
         """Raise ConfigError or ModelNotFoundError when a request for a new session could not be answered."""
         ...
 
+    @opencode("POST", "/session/{session_id}/message")
     async def prompt(
         self, session_id: str, request: PromptInput, *, stored: Callable[[str], None] | None = None
     ) -> MessageWithParts:
         """Send a request; return the last message of its answer when the session is idle."""
         ...
 
+    @opencode("POST", "/session/{session_id}/command")
     async def command(
         self, session_id: str, given: CommandInput, *, stored: Callable[[str], None] | None = None
     ) -> MessageWithParts:
         """Send the prompt that a slash command expands to; return as `prompt` does. Raises ConfigError for an unknown one."""
         ...
 
+    @opencode("POST", "/session/{session_id}/shell")
     async def shell(
         self, session_id: str, given: ShellInput, *, stored: Callable[[str], None] | None = None
     ) -> MessageWithParts:
         """Run a shell command of the user; return the message with its call. Raises BusyError while the session runs."""
         ...
 
+    @ours("POST", "/prompt/expand", body=PromptText, reads=True)
     async def expand(self, text: str) -> Sequence[PromptPart]:
         """Return the parts of a prompt's text: the text, and the files and agents that it names with `@`."""
         ...
 
+    @ours("DELETE", "/session/{session_id}/queued/{message_id}")
     async def withdraw(self, session_id: str, message_id: str) -> bool:
         """Remove a request that waits for the turn before it; return whether no step had read it yet."""
         ...
 
+    @ours("POST", "/session/{session_id}/queued/{message_id}/send")
     async def send_now(self, session_id: str, message_id: str) -> bool:
         """Let the session read a request that waits at once; return False when it does not wait any more.
 
@@ -195,11 +235,13 @@ class PromptsFacet(Protocol):
         """
         ...
 
+    @ours("POST", "/session/{session_id}/abort")
     async def abort(self, session_id: str) -> bool:
         """Interrupt the session's run; return whether there was one."""
         ...
 
-    async def status(self) -> dict[str, AnyStatus]:
+    @opencode("GET", "/session/status")
+    async def status(self) -> dict[str, SessionStatus]:
         """Return the sessions that are not idle."""
         ...
 
@@ -207,18 +249,22 @@ class PromptsFacet(Protocol):
 class BackgroundFacet(Protocol):
     """The commands that agents run in the background, in this folder. They end with their session, and with the engine."""
 
+    @ours("GET", "/background")
     async def list(self, session_id: str | None = None) -> Sequence[BackgroundCommand]:
         """Return those of a session and its agents, or of all sessions: running ones first, then the newest."""
         ...
 
+    @ours("GET", "/background/{command_id}/output")
     async def output(self, command_id: str, since: int = 0) -> BackgroundText:
         """Return the end of the output of one, from a position on. Raises NotFoundError."""
         ...
 
+    @ours("POST", "/background/{command_id}/stop")
     async def stop(self, command_id: str) -> BackgroundCommand:
         """End one with all its processes; return it. Raises NotFoundError."""
         ...
 
+    @ours("POST", "/background/end")
     async def end(self) -> Sequence[BackgroundCommand]:
         """End all without questions, as the end of the engine does; return those that ran, when their changes are recorded."""
         ...
@@ -227,6 +273,7 @@ class BackgroundFacet(Protocol):
 class ContextFacet(Protocol):
     """The context of a session, and its pruning and compaction. All raise NotFoundError for an unknown session."""
 
+    @ours("GET", "/session/{session_id}/context")
     async def items(self, session_id: str) -> ContextView:
         """Return the content of the next request, item by item; changes nothing.
 
@@ -234,26 +281,28 @@ class ContextFacet(Protocol):
         """
         ...
 
+    @ours("GET", "/session/{session_id}/request")
     async def request(self, session_id: str) -> RequestView:
         """Return the next request as it would be sent, keys redacted; changes nothing. Raises as `items`."""
         ...
 
-    async def prune(
-        self, session_id: str, part_ids: Sequence[str] | None = None, *, dry_run: bool = False
-    ) -> PruneReport:
-        """Leave the outputs of these calls out of later requests; without `part_ids` those that the rules choose.
+    @ours("POST", "/session/{session_id}/prune", body=PartChoice)
+    async def prune(self, session_id: str, parts: Sequence[str] | None = None, *, dry_run: bool = False) -> PruneReport:
+        """Leave the outputs of these calls out of later requests; without `parts` those that the rules choose.
 
         The outputs stay on disk; `dry_run` changes nothing. Raises NoSuchMessageError for an unknown part, SessionError for one
         that is not a finished call, BusyError while the session runs.
         """
         ...
 
+    @ours("POST", "/session/{session_id}/restore", body=PartChoice)
     async def restore(
-        self, session_id: str, part_ids: Sequence[str] | None = None, *, dry_run: bool = False
+        self, session_id: str, parts: Sequence[str] | None = None, *, dry_run: bool = False
     ) -> PruneReport:
         """Send the outputs of these calls, or of all, again; later pruning skips them. Raises as `prune`."""
         ...
 
+    @ours("POST", "/session/{session_id}/compact")
     async def compact(self, session_id: str, request: CompactSession) -> CompactionReport:
         """Replace a session's older messages by a summary, or report what that would do.
 
@@ -268,10 +317,12 @@ class UndoFacet(Protocol):
     All raise NotFoundError for an unknown session, BusyError while it runs, SnapshotError when files cannot be read.
     """
 
+    @ours("POST", "/session/{session_id}/recover")
     async def recover(self, session_id: str) -> None:
         """Finalize what a killed process left open in a session: its records and an unfinished undo."""
         ...
 
+    @ours("POST", "/session/{session_id}/revert/preview", body=UndoTarget)
     async def preview(
         self,
         session_id: str,
@@ -283,14 +334,17 @@ class UndoFacet(Protocol):
         """Return what `revert` with these arguments would do; changes nothing. Raises as `revert`."""
         ...
 
+    @ours("GET", "/session/{session_id}/revert/diff")
     async def changes(self, session_id: str, message_id: str, part_id: str | None = None) -> Sequence[FileDiff]:
         """Return the file changes that `revert` with these arguments is for, over all its turns. Raises NoSuchMessageError."""
         ...
 
+    @ours("POST", "/session/{session_id}/unrevert/preview")
     async def preview_unrevert(self, session_id: str) -> RevertPreview:
         """Return what `unrevert` would do; changes nothing. Raises as `unrevert`."""
         ...
 
+    @ours("POST", "/session/{session_id}/revert", body=UndoTarget)
     async def revert(
         self,
         session_id: str,
@@ -306,6 +360,7 @@ class UndoFacet(Protocol):
         """
         ...
 
+    @ours("POST", "/session/{session_id}/unrevert")
     async def unrevert(self, session_id: str) -> RevertReport:
         """Redo what the current undo reverted. Raises NothingToRevertError."""
         ...
@@ -314,10 +369,12 @@ class UndoFacet(Protocol):
 class SharingFacet(Protocol):
     """Sessions on a share server, where everyone who has the address can read them."""
 
+    @ours("GET", "/share")
     async def status(self) -> ShareStatus:
         """Return where sessions can be shared, or why they cannot."""
         ...
 
+    @opencode("POST", "/session/{session_id}/share")
     async def share(self, session_id: str) -> SessionInfo:
         """Publish a session, without secrets and personal data, and keep it up to date; return it with its address.
 
@@ -325,6 +382,7 @@ class SharingFacet(Protocol):
         """
         ...
 
+    @opencode("DELETE", "/session/{session_id}/share")
     async def unshare(self, session_id: str) -> SessionInfo:
         """Remove a session from its server; return it without an address.
 
@@ -336,10 +394,12 @@ class SharingFacet(Protocol):
 class ImportsFacet(Protocol):
     """The import of sessions of OpenCode, Claude Code and Codex; of a server, of those on its machine."""
 
+    @ours("GET", "/import/available")
     async def available(self) -> bool:
         """Return whether the store of another program was found and nothing was imported yet; reads no session."""
         ...
 
+    @ours("POST", "/import/stores")
     async def stores(self, request: ImportRequest | None = None) -> Sequence[ImportStore]:
         """Return the stores with the number of sessions that are not here yet; with a request those that it names.
 
@@ -347,6 +407,7 @@ class ImportsFacet(Protocol):
         """
         ...
 
+    @ours("POST", "/import", waits=True)
     async def run(self, request: ImportRequest) -> ImportReport:
         """Import sessions, and return what was done. Canceling it ends it after the session that it works on.
 
@@ -354,10 +415,12 @@ class ImportsFacet(Protocol):
         """
         ...
 
+    @ours("GET", "/import/progress")
     async def progress(self) -> ImportProgress | None:
         """Return how far the running import is; None when none runs."""
         ...
 
+    @ours("POST", "/import/cancel")
     async def cancel(self) -> bool:
         """End the running import after the session that it works on; return whether there is one."""
         ...

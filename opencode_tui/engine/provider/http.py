@@ -22,8 +22,8 @@ from opencode_tui.engine.provider.decode.delta import ProtocolError, WireDelta
 from opencode_tui.engine.provider.decode.response import WebPageError
 from opencode_tui.engine.provider.error import plain
 from opencode_tui.engine.provider.inflate import unpacker
-from opencode_tui.engine.provider.llm import LlmRequest, StreamEvent
-from opencode_tui.engine.provider.normalize import WireFormat, closing_events, new_normalizer
+from opencode_tui.engine.provider.llm import LlmRequest, OnUsage, StreamEvent, ignore_usage
+from opencode_tui.engine.provider.normalize import WireFormat, closing_events, normalizing
 from opencode_tui.engine.provider.provider import Endpoint
 from opencode_tui.schema.error import ConfigError, ProviderError
 from opencode_tui.schema.ids import Clock, system_clock
@@ -319,7 +319,10 @@ DIALECTS: Mapping[Adapter, Lazy[Dialect]] = MappingProxyType(
 class DirectLlm:
     """A provider with one of the direct wire formats."""
 
-    def __init__(self, endpoint: Endpoint, dialect: Dialect, *, clock: Clock = system_clock) -> None:
+    def __init__(
+        self, endpoint: Endpoint, dialect: Dialect, *, clock: Clock = system_clock, on_usage: OnUsage = ignore_usage
+    ) -> None:
+        self._on_usage = on_usage
         self._provider_id = endpoint.provider_id
         self._dialect = dialect
         self._clock = clock
@@ -327,29 +330,31 @@ class DirectLlm:
 
     async def stream(self, request: LlmRequest) -> AsyncGenerator[Sequence[StreamEvent]]:
         """Yield one batch of events for each chunk of bytes that completes any; see `Llm.stream`."""
-        normalizer = new_normalizer(self._dialect.wire_format, request)
-        decoder = self._dialect.decoder()
-        async with aclosing(
-            self._http.post(self._dialect.path(request), self._dialect.encode(request), headers=request.model.headers)
-        ) as chunks:
-            try:
-                async for chunk in chunks:
-                    if events := normalizer.push_metered(decoder.feed(chunk)):
-                        yield events
-                    if normalizer.has_end or normalizer.error is not None:
-                        break
-                else:
-                    if events := normalizer.push_metered(decoder.end()):
-                        yield events
-            except WebPageError as error:
-                raise plain.web_page(self._provider_id, str(error)) from error
-            except ProtocolError as error:
-                raise plain.invalid_response(self._provider_id, str(error)) from error
-            except ProviderError:
-                if not normalizer.is_whole:
-                    raise
-            yield closing_events(normalizer, self._provider_id, secrets=self._http.secrets, now_ms=self._clock())
-            await _drain(chunks)
+        with normalizing(self._dialect.wire_format, request, self._on_usage) as normalizer:
+            decoder = self._dialect.decoder()
+            async with aclosing(
+                self._http.post(
+                    self._dialect.path(request), self._dialect.encode(request), headers=request.model.headers
+                )
+            ) as chunks:
+                try:
+                    async for chunk in chunks:
+                        if events := normalizer.push_metered(decoder.feed(chunk)):
+                            yield events
+                        if normalizer.has_end or normalizer.error is not None:
+                            break
+                    else:
+                        if events := normalizer.push_metered(decoder.end()):
+                            yield events
+                except WebPageError as error:
+                    raise plain.web_page(self._provider_id, str(error)) from error
+                except ProtocolError as error:
+                    raise plain.invalid_response(self._provider_id, str(error)) from error
+                except ProviderError:
+                    if not normalizer.is_whole:
+                        raise
+                yield closing_events(normalizer, self._provider_id, secrets=self._http.secrets, now_ms=self._clock())
+                await _drain(chunks)
 
     async def close(self) -> None:
         """Close all connections."""

@@ -21,8 +21,8 @@ from opencode_tui.engine.provider.decode.response import as_index, as_list, as_o
 from opencode_tui.engine.provider.error import plain
 from opencode_tui.engine.provider.error.body import Reported
 from opencode_tui.engine.provider.failure import from_child
-from opencode_tui.engine.provider.llm import LlmRequest, StreamEvent
-from opencode_tui.engine.provider.normalize import closing_events, new_normalizer
+from opencode_tui.engine.provider.llm import LlmRequest, OnUsage, StreamEvent, Usage, ignore_usage
+from opencode_tui.engine.provider.normalize import closing_events, normalizing
 from opencode_tui.engine.provider.provider import Endpoint
 from opencode_tui.programs import python_command, python_environ
 from opencode_tui.schema.error import ProviderError
@@ -250,34 +250,44 @@ def litellm_call(request: LlmRequest, endpoint: Endpoint) -> JsonObject:
 class LitellmLlm:
     """A provider that is called through litellm. Several share one worker, which their owner closes."""
 
-    def __init__(self, endpoint: Endpoint, worker: LitellmWorker, *, clock: Clock = system_clock) -> None:
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        worker: LitellmWorker,
+        *,
+        clock: Clock = system_clock,
+        on_usage: OnUsage = ignore_usage,
+    ) -> None:
+        self._on_usage = on_usage
         self._endpoint = endpoint
         self._worker = worker
         self._clock = clock
 
     async def stream(self, request: LlmRequest) -> AsyncGenerator[Sequence[StreamEvent]]:
         """Yield one batch of events for each of the child's messages; see `Llm.stream`."""
-        normalizer = new_normalizer("openai", request)
-        decoder = OpenAiChatDecoder()
-        async with contextlib.aclosing(self._messages(request)) as messages:
-            async for message in messages:
-                if message["op"] == "end":
-                    break
-                if message["op"] != "batch":
-                    raise self._failure(message)
-                deltas: list[WireDelta] = []
-                for chunk in as_list(message.get("chunks")):
-                    decoder.read_chunk(as_object(chunk), deltas)
-                try:
-                    events = normalizer.push(deltas)
-                except ProtocolError as error:
-                    raise plain.invalid_response(self._endpoint.provider_id, str(error)) from error
-                if events:
-                    yield events
-            if normalizer.is_empty and not normalizer.has_usage:
-                # litellm ends an unreadable response, such as a web page, without an error.
-                raise plain.truncated(self._endpoint.provider_id, "the response is empty")
-            yield closing_events(normalizer, self._endpoint.provider_id, secrets=self._secrets, now_ms=self._clock())
+        with normalizing("openai", request, self._on_usage) as normalizer:
+            decoder = OpenAiChatDecoder()
+            async with contextlib.aclosing(self._messages(request)) as messages:
+                async for message in messages:
+                    if message["op"] == "end":
+                        break
+                    if message["op"] != "batch":
+                        raise self._failure(message)
+                    deltas: list[WireDelta] = []
+                    for chunk in as_list(message.get("chunks")):
+                        decoder.read_chunk(as_object(chunk), deltas)
+                    try:
+                        events = normalizer.push(deltas)
+                    except ProtocolError as error:
+                        raise plain.invalid_response(self._endpoint.provider_id, str(error)) from error
+                    if events:
+                        yield events
+                if normalizer.is_empty and normalizer.usage == Usage():
+                    # litellm ends an unreadable response, such as a web page, without an error.
+                    raise plain.truncated(self._endpoint.provider_id, "the response is empty")
+                yield closing_events(
+                    normalizer, self._endpoint.provider_id, secrets=self._secrets, now_ms=self._clock()
+                )
 
     async def close(self) -> None:
         """Do nothing: the worker is shared."""

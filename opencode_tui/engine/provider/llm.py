@@ -9,7 +9,7 @@ Blocks with different IDs may interleave, and `UsageSoFar` may be anywhere befor
 that ends without `FinishStep` raises `ProviderError`.
 """
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from decimal import Decimal
 from typing import Any, Literal, Protocol
 
@@ -287,6 +287,14 @@ def provider_searches(request: LlmRequest, provider: str, key: str) -> dict[str,
         if isinstance(block, CallBlock)
     )
     return {identifier: own[key] for identifier, own in calls if isinstance(own, dict) and key in own}
+
+
+OnUsage = Callable[[Usage, Model], None]
+"""Called once for each call with the tokens that were reported, also if the response was cut off."""
+
+
+def ignore_usage(usage: Usage, model: Model) -> None:
+    """Do nothing with the usage of a call."""
 
 
 class Llm(Protocol):

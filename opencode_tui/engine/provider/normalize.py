@@ -5,7 +5,8 @@ response shows whether it is complete. Text contains no unpaired surrogates.
 """
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Generator, Iterable, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -32,6 +33,7 @@ from opencode_tui.engine.provider.llm import (
     FinishReason,
     FinishStep,
     LlmRequest,
+    OnUsage,
     ProviderSearch,
     ReasoningDelta,
     ReasoningEnd,
@@ -100,9 +102,9 @@ class Normalizer:
         return self._has_end
 
     @property
-    def has_usage(self) -> bool:
-        """Whether tokens were reported."""
-        return self._usage != Usage()
+    def usage(self) -> Usage:
+        """The tokens that were reported so far."""
+        return self._usage
 
     @property
     def is_empty(self) -> bool:
@@ -284,9 +286,17 @@ def _without_surrogates(text: str) -> str:
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-def new_normalizer(wire_format: WireFormat, request: LlmRequest) -> Normalizer:
-    """Return the normalizer for the response to a request, with its tools and the call IDs in use."""
-    return Normalizer(wire_format, tools=[tool.name for tool in request.tools], used_ids=_call_ids(request))
+@contextmanager
+def normalizing(wire_format: WireFormat, request: LlmRequest, on_usage: OnUsage) -> Generator[Normalizer]:
+    """Yield the normalizer for the response to a request, with its tools and the call IDs in use.
+
+    At the end, also of a response that was cut off, `on_usage` is called with what was reported.
+    """
+    normalizer = Normalizer(wire_format, tools=[tool.name for tool in request.tools], used_ids=_call_ids(request))
+    try:
+        yield normalizer
+    finally:
+        on_usage(normalizer.usage, request.model)
 
 
 def closing_events(

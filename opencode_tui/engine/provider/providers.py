@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from opencode_tui.engine.provider.catalog import Catalog
-from opencode_tui.engine.provider.llm import Llm
+from opencode_tui.engine.provider.llm import Llm, ignore_usage
 from opencode_tui.engine.provider.provider import Endpoint
-from opencode_tui.engine.provider.spending import MeteredLlm, Spending
+from opencode_tui.engine.provider.spending import Spending
 from opencode_tui.schema.error import ModelNotFoundError, ProviderError
 from opencode_tui.schema.ids import Clock, system_clock
 from opencode_tui.schema.model import Adapter, Model
@@ -31,7 +31,7 @@ class Providers:
         """The cost of all calls is recorded in `spending`. `plan` makes the adapter of a ChatGPT plan."""
         self._plan = plan
         self._catalog = catalog
-        self._spending = spending
+        self._on_usage = ignore_usage if spending is None else spending.record
         self._log = log
         self._clock = clock
         self._open: dict[tuple[str, Adapter], tuple[Endpoint | None, Llm]] = {}
@@ -49,8 +49,6 @@ class Providers:
         if known is not None:
             self._replaced.append(known[1])
         llm = self._make(model.adapter, endpoint)
-        if self._spending is not None:
-            llm = MeteredLlm(llm, self._spending)
         self._open[place] = endpoint, llm
         return llm
 
@@ -94,9 +92,9 @@ class Providers:
             from opencode_tui.engine.provider.litellm_worker import LitellmLlm, LitellmWorker
 
             self._worker = self._worker or LitellmWorker(log=self._log)
-            return LitellmLlm(endpoint, self._worker, clock=self._clock)
+            return LitellmLlm(endpoint, self._worker, clock=self._clock, on_usage=self._on_usage)
         if adapter == "chatgpt" and self._plan is not None:
             return self._plan(endpoint)
         from opencode_tui.engine.provider.http import DIALECTS, DirectLlm
 
-        return DirectLlm(endpoint, DIALECTS[adapter].get(), clock=self._clock)
+        return DirectLlm(endpoint, DIALECTS[adapter].get(), clock=self._clock, on_usage=self._on_usage)

@@ -7,15 +7,15 @@ user allowed beyond the budget.
 
 import logging
 import os
-from collections.abc import AsyncGenerator, Sequence
 from datetime import date, datetime, timedelta
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import NamedTuple
 
 from opencode_tui.engine.provider.cost import to_cost
-from opencode_tui.engine.provider.llm import FinishStep, Llm, LlmRequest, StreamEvent, Usage, UsageSoFar
+from opencode_tui.engine.provider.llm import Usage
 from opencode_tui.schema.ids import Clock
+from opencode_tui.schema.model import Model
 
 KEPT_DAYS = 35
 """Days after which a file is deleted."""
@@ -37,6 +37,10 @@ class Spending:
     def __init__(self, folder: Path, *, clock: Clock) -> None:
         self._folder = folder
         self._clock = clock
+
+    def record(self, usage: Usage, model: Model) -> None:
+        """Record what the tokens of a call cost, as `add`."""
+        self.add(to_cost(usage, model))
 
     def add(self, cost: Decimal) -> None:
         """Record the cost of a call in USD; a failure is logged, because the call is done. Blocks for one small write."""
@@ -90,32 +94,3 @@ class Spending:
 
     def _path(self, day: date) -> Path:
         return self._folder / day.isoformat()
-
-
-class MeteredLlm:
-    """An adapter whose calls are recorded when their usage is known."""
-
-    def __init__(self, llm: Llm, spending: Spending) -> None:
-        self._llm = llm
-        self._spending = spending
-
-    async def stream(self, request: LlmRequest) -> AsyncGenerator[Sequence[StreamEvent]]:
-        """Yield the events of the response, as the adapter does."""
-        stream = self._llm.stream(request)
-        usage = Usage()
-        try:
-            async for batch in stream:
-                for event in batch:
-                    if isinstance(event, FinishStep):
-                        self._spending.add(to_cost(event.usage, request.model))
-                        usage = Usage()
-                    elif isinstance(event, UsageSoFar):
-                        usage = event.usage
-                yield batch
-        finally:
-            self._spending.add(to_cost(usage, request.model))  # of a response that was cut off
-            await stream.aclose()
-
-    async def close(self) -> None:
-        """Free the adapter's connections and processes."""
-        await self._llm.close()

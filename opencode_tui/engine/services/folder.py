@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from opencode_tui.config.auth import CHATGPT, AuthStore
+from opencode_tui.config.auth import CHATGPT
 from opencode_tui.config.load import LoadedConfig
 from opencode_tui.config.notice import describe
 from opencode_tui.config.permission import compile_wildcard
@@ -18,13 +18,14 @@ from opencode_tui.engine.agent.families import ModelPrompts
 from opencode_tui.engine.agent.registry import AgentRegistry, build_registry, useless_settings
 from opencode_tui.engine.agent.rules import AgentRules
 from opencode_tui.engine.command.commands import Commands
-from opencode_tui.engine.lazy import Lazy
+from opencode_tui.engine.lazy import service
 from opencode_tui.engine.permission.defaults import PermissionFolders
 from opencode_tui.engine.permission.grants import Grants
 from opencode_tui.engine.permission.path_forms import PathForms, forms_of
 from opencode_tui.engine.permission.ruleset import evaluate, evaluate_layers
 from opencode_tui.engine.permission.service import PermissionService
 from opencode_tui.engine.plugin.plugins import Plugins
+from opencode_tui.engine.project.branch_watch import BranchWatch
 from opencode_tui.engine.project.discover import Project
 from opencode_tui.engine.provider.catalog import Catalog, CatalogSettings
 from opencode_tui.engine.provider.providers import Providers
@@ -52,16 +53,12 @@ from opencode_tui.schema.record import JsonObject
 from opencode_tui.storage.task_folders import is_task_worktree
 
 if TYPE_CHECKING:
-    from opencode_tui.engine.file.worktrees import Worktrees
     from opencode_tui.engine.mcp.content import Content
     from opencode_tui.engine.mcp.turns import McpTurns
     from opencode_tui.engine.provider.llm import Llm
-    from opencode_tui.engine.provider.local_servers import LocalServers
     from opencode_tui.engine.provider.provider import Endpoint
-    from opencode_tui.engine.snapshot.snapshot import Snapshots
     from opencode_tui.engine.tool.files.transaction import Change
     from opencode_tui.engine.tool.plugin_tool import PluginTool
-    from opencode_tui.engine.tool.process.background import BackgroundCommands
     from opencode_tui.engine.tool.search_service import SearchService
     from opencode_tui.schema.api.mcp import McpPrompt
 
@@ -90,12 +87,17 @@ class FolderServices:
         self.skills = skills
         self.commands = commands
         self.background = Background()
-        self.snapshots = Lazy(self._make_snapshots)
-        self.worktrees = Lazy(self._make_worktrees)
-        self.commands_in_background = Lazy(self._make_background_commands)
-        self._mcp_turns = Lazy(self._make_mcp_turns)
         if self.programs.has_mcp:
             commands.follow(lambda: self.programs.mcp.get().prompts())
+
+    def watch_branch(self) -> None:
+        """Publish every change of the branch until the folder is closed."""
+        repository = self.project.repository
+        if repository is not None and self.project.vcs:
+            directory = str(self.project.directory)
+            watch = BranchWatch(repository, publish=partial(self.core.bus.publish, directory=directory))
+            watch.start()
+            self.background.at_close(watch.close)
 
     @cached_property
     def truncator(self) -> Truncator:
@@ -160,7 +162,7 @@ class FolderServices:
     @cached_property
     def catalog(self) -> Catalog:
         """The available models."""
-        core, config, stored = self.core, self.config, AuthStore(paths=self.core.paths)
+        core, config, stored = self.core, self.config, self.core.auth
         return Catalog(
             settings=CatalogSettings(
                 provider=config.effective.get("provider") or {},
@@ -174,7 +176,7 @@ class FolderServices:
             keys=stored.key,
             environment=core.environ,
             clock=core.clock,
-            local=Lazy(self._local_servers),
+            local=self.local_servers,
             plan=lambda: stored.entry(CHATGPT),
         )
 
@@ -208,7 +210,9 @@ class FolderServices:
             core.models.reload()
         return lines
 
-    def _local_servers(self) -> "LocalServers":
+    @service
+    def local_servers(self):
+        """The servers of models on this machine."""
         from opencode_tui.engine.provider.local_servers import PORTS, LocalServers  # when models are listed or used
 
         left_out = self.config.settings.disabled_providers or ()
@@ -233,7 +237,7 @@ class FolderServices:
         from opencode_tui.engine.provider.chatgpt.llm import ChatGptLlm
 
         core = self.core
-        return ChatGptLlm(endpoint, Accounts(core.paths, core.environ), clock=core.clock)
+        return ChatGptLlm(endpoint, Accounts(core.paths, core.environ), clock=core.clock, on_usage=self.spending.record)
 
     @cached_property
     def spending(self) -> Spending:
@@ -380,7 +384,8 @@ class FolderServices:
     def _find_mcp_turns(self) -> "McpTurns | None":
         return self._mcp_turns.get() if self.programs.uses_mcp else None
 
-    def _make_mcp_turns(self) -> "McpTurns":
+    @service
+    def _mcp_turns(self):
         from opencode_tui.engine.mcp.call import CallBackground, make_output
         from opencode_tui.engine.mcp.turns import McpTurns
 
@@ -446,9 +451,7 @@ class FolderServices:
 
         experimental = self.config.settings.experimental
         chosen = experimental.websearch if experimental else None
-        return (
-            None if chosen == "off" else find_service(self.core.environ, AuthStore(paths=self.core.paths).key, chosen)
-        )
+        return None if chosen == "off" else find_service(self.core.environ, self.core.auth.key, chosen)
 
     def _protected_folders(self) -> list[Path]:
         """Return our own folders, those of skills that are not part of the project, and files that hooks and servers start."""
@@ -465,7 +468,9 @@ class FolderServices:
 
         return [PluginTool(definition) for definition in self.plugins.tools]
 
-    def _make_background_commands(self) -> "BackgroundCommands":
+    @service
+    def commands_in_background(self):
+        """The commands of agents that run in the background."""
         from opencode_tui.engine.tool.process.background import BackgroundCommands
 
         core = self.core
@@ -473,7 +478,9 @@ class FolderServices:
         self.background.at_close(made.close)
         return made
 
-    def _make_worktrees(self) -> "Worktrees":
+    @service
+    def worktrees(self):
+        """The worktrees that clients make."""
         from opencode_tui.engine.file.worktrees import Worktrees
         from opencode_tui.schema.event.folder_event import WorktreeFailed, WorktreeReady
 
@@ -498,7 +505,9 @@ class FolderServices:
             self.core.paths, self.project.worktree
         )
 
-    def _make_snapshots(self) -> "Snapshots":
+    @service
+    def snapshots(self):
+        """The states of files, for undo."""
         from opencode_tui.engine.snapshot.objects.quota import SnapshotSettings
         from opencode_tui.engine.snapshot.snapshot import Snapshots
 

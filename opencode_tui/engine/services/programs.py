@@ -9,10 +9,9 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from opencode_tui.config.auth import AuthStore
 from opencode_tui.config.load import LoadedConfig
 from opencode_tui.config.trust.store import TrustStore
-from opencode_tui.engine.lazy import Lazy
+from opencode_tui.engine.lazy import service
 from opencode_tui.engine.permission.grants import Grants
 from opencode_tui.engine.project.discover import Project
 from opencode_tui.engine.project.programs import ProjectPrograms
@@ -23,16 +22,10 @@ from opencode_tui.schema.error import TrustError
 
 if TYPE_CHECKING:
     from opencode_tui.config.settings.settings import SandboxSettings
-    from opencode_tui.engine.format.formatters import Formatters
     from opencode_tui.engine.lsp.known_servers import ServerTable
-    from opencode_tui.engine.lsp.language_servers import LanguageServers
     from opencode_tui.engine.lsp.symbols import FoundSymbol
-    from opencode_tui.engine.mcp.credentials import McpCredentials
-    from opencode_tui.engine.mcp.servers import McpServers
     from opencode_tui.engine.project.programs import Process
-    from opencode_tui.engine.sandbox.environment import Secrets
     from opencode_tui.engine.sandbox.limits import Limits
-    from opencode_tui.engine.sandbox.sandbox import Sandbox
 
 logger = logging.getLogger(__name__)
 
@@ -63,12 +56,6 @@ class FolderPrograms:
         self._readable = readable
         self._grants = grants
         self._tool_names = tool_names
-        self.secrets = Lazy(self._make_secrets)
-        self.sandbox = Lazy(self._make_sandbox)
-        self.mcp = Lazy(self._make_mcp)
-        self._mcp_credentials = Lazy(self._make_mcp_credentials)
-        self.languages = Lazy(self._make_languages)
-        self.formatters = Lazy(self._make_formatters)
 
     @property
     def sandbox_settings(self) -> "SandboxSettings | None":
@@ -87,7 +74,9 @@ class FolderPrograms:
         """Return what confines commands here, `none` if nothing does."""
         return (await self.sandbox.get().status()).tier
 
-    def _make_secrets(self) -> "Secrets":
+    @service
+    def secrets(self):
+        """The keys and tokens that commands and records must not have."""
         from opencode_tui.engine.sandbox.environment import Secrets, find_setting_keys
 
         core, sandbox = self._core, self.sandbox_settings
@@ -102,7 +91,7 @@ class FolderPrograms:
 
     def _stored_secrets(self) -> Callable[[], Sequence[str]]:
         """Return what returns the keys of providers and the tokens of MCP servers as they are stored now."""
-        keys, tokens = AuthStore(paths=self._core.paths), self._core.paths.mcp_auth
+        keys, tokens = self._core.auth, self._core.paths.mcp_auth
         return lambda: [
             *keys.keys(),
             *(self._mcp_credentials.get().known_secrets(self._warn) if tokens.exists() else ()),
@@ -119,7 +108,9 @@ class FolderPrograms:
                 partial(self._core.bus.publish, toast, directory=str(self._project.directory))
             )
 
-    def _make_sandbox(self) -> "Sandbox":
+    @service
+    def sandbox(self):
+        """The sandbox of commands."""
         from opencode_tui.engine.sandbox.sandbox import KnownPaths, Sandbox
 
         core = self._core
@@ -160,7 +151,8 @@ class FolderPrograms:
         entries = self._config.settings.mcp or {}
         return any(entry.enabled is not False and hasattr(entry, "type") for entry in entries.values())
 
-    def _make_mcp_credentials(self) -> "McpCredentials":
+    @service
+    def _mcp_credentials(self):
         from opencode_tui.engine.mcp.credentials import McpCredentials
 
         return McpCredentials(self._core.paths)
@@ -170,7 +162,9 @@ class FolderPrograms:
         """Whether MCP servers may run here: of the settings, or added since."""
         return self.has_mcp or self.mcp.made is not None
 
-    def _make_mcp(self) -> "McpServers":
+    @service
+    def mcp(self):
+        """The MCP servers."""
         from opencode_tui.config.redact import redact_text
         from opencode_tui.engine.mcp.servers import McpOptions, McpServers
 
@@ -225,7 +219,9 @@ class FolderPrograms:
             self._project_programs(),
         )
 
-    def _make_languages(self) -> "LanguageServers":
+    @service
+    def languages(self):
+        """The language servers."""
         from opencode_tui.engine.lsp.language_servers import LanguageServers, ServerOptions
         from opencode_tui.schema.event.folder_event import LspDiagnostics, LspUpdated
 
@@ -250,7 +246,9 @@ class FolderPrograms:
         servers = self.languages.made
         return None if servers is None else await servers.find_symbol(path, name=name, line=line)
 
-    def _make_formatters(self) -> "Formatters":
+    @service
+    def formatters(self):
+        """The formatters of edits."""
         from opencode_tui.engine.format.formatters import Formatters
         from opencode_tui.engine.format.known_formatters import FormatterTable
 

@@ -6,8 +6,12 @@ from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from opencode_tui.engine.command.commands import SnippetShell
-from opencode_tui.engine.lazy import Lazy
+from opencode_tui.config.load import LoadedConfig
+from opencode_tui.engine.command.commands import Commands, SnippetShell
+from opencode_tui.engine.lazy import service
+from opencode_tui.engine.plugin.plugins import Plugins
+from opencode_tui.engine.project.discover import Project
+from opencode_tui.engine.services.core import Core
 from opencode_tui.engine.services.folder import FolderServices
 from opencode_tui.engine.session.budget import BudgetLimits, Budgets
 from opencode_tui.engine.session.command import CommandServices, SessionCommands
@@ -31,20 +35,12 @@ from opencode_tui.engine.session.step.title import SessionTitles
 from opencode_tui.engine.session.step.tool_calls import ResultFilter, ToolCalls
 from opencode_tui.engine.session.step.unread import Unread
 from opencode_tui.engine.session.subagent import SubagentServices
+from opencode_tui.engine.skill.skills import Skills
 from opencode_tui.engine.tool.registry import read_specs
 
 if TYPE_CHECKING:
-    from opencode_tui.engine.session.compaction.prune import SessionPruning
-    from opencode_tui.engine.session.context.report import SessionContext
-    from opencode_tui.engine.session.fork.fork import SessionForks
-    from opencode_tui.engine.session.manual_compaction import ManualCompaction
-    from opencode_tui.engine.session.revert.revert import SessionRevert
-    from opencode_tui.engine.session.revert.summary import SessionSummaries
-    from opencode_tui.engine.session.trash import SessionTrash
     from opencode_tui.engine.session.turn_errors import TurnErrors
-    from opencode_tui.engine.share.shares import Shares
     from opencode_tui.schema.model import Model
-    from opencode_tui.storage.cost_index import CostIndex
 
 
 def _usd(amount: float | None) -> Decimal | None:
@@ -54,27 +50,28 @@ def _usd(amount: float | None) -> Decimal | None:
 class SessionServices:
     """The session services of one folder. Each attribute is one service, built on first access.
 
-    Services that most turns do not need are `Lazy`; their methods import what they need.
+    Those that most turns do not need are a `service`: the attribute is its `Lazy`, and the method imports what it needs.
     """
 
-    def __init__(self, folder: FolderServices) -> None:
-        self._core = folder.core
-        self._folder = folder
-        self.summaries = Lazy(self._make_summaries)
-        self.revert = Lazy(self._make_revert)
-        self.forks = Lazy(self._make_forks)
-        self.compaction = Lazy(self._make_compaction)
-        self.pruning = Lazy(self._make_pruning)
-        self.context = Lazy(self._make_context)
-        self.trash = Lazy(self._make_trash)
-        self.shares = Lazy(self._make_shares)
-        self._compactions = Lazy(self._make_compactions)
+    def __init__(
+        self,
+        core: Core,
+        project: Project,
+        config: LoadedConfig,
+        *,
+        plugins: Plugins,
+        skills: Skills,
+        commands: Commands,
+    ) -> None:
+        """`folder` are the services that do not depend on sessions; the arguments are theirs."""
+        self._core = core
+        self.folder = FolderServices(core, project, config, plugins=plugins, skills=skills, commands=commands)
         self._too_large: set[tuple[str, str]] = set()
         """Sessions and models about whose context a line was shown."""
 
     def build(self) -> None:
         """Build everything that is not lazy. Raises ConfigError for settings that cannot be used."""
-        _ = self.prompts, self.shell, self.parts, self._folder.rules, self._folder.permissions
+        _ = self.prompts, self.shell, self.parts, self.folder.rules, self.folder.permissions
 
     @cached_property
     def sessions(self) -> Sessions:
@@ -84,8 +81,8 @@ class SessionServices:
             store=core.store,
             locks=core.locks,
             identifier=core.identifier,
-            project=self._folder.project,
-            cost_index=Lazy(self._make_cost_index),
+            project=self.folder.project,
+            cost_index=self._cost_index,
         )
 
     @cached_property
@@ -110,7 +107,7 @@ class SessionServices:
     @cached_property
     def shell(self) -> SessionShell:
         """Runs the user's shell commands."""
-        folder = self._folder
+        folder = self.folder
         return SessionShell(
             step=self._step,
             runs=self._core.runs,
@@ -126,6 +123,7 @@ class SessionServices:
         return SessionMaintenance(
             store=self._core.store,
             clock=self._core.clock,
+            has_open_steps=self._recorder.has_open_steps,
             recover_files=self._recorder.recover,
             end_run=self._recorder.end_run,
             revert=self.revert,
@@ -135,18 +133,18 @@ class SessionServices:
     @cached_property
     def _subagents(self) -> SubagentServices:
         core = self._core
-        experimental = self._folder.config.settings.experimental
+        experimental = self.folder.config.settings.experimental
         return SubagentServices(
             store=core.store,
             sessions=self.sessions,
-            agents=self._folder.agents,
+            agents=self.folder.agents,
             bus=core.bus,
             primary_tools=experimental.primary_tools or () if experimental else (),
         )
 
     @cached_property
     def _users(self) -> UserMessages:
-        core, folder, project = self._core, self._folder, self._folder.project
+        core, folder, project = self._core, self.folder, self.folder.project
         attachments = Attachments(
             tools=folder.tools,
             identifier=core.identifier,
@@ -169,7 +167,7 @@ class SessionServices:
 
     @cached_property
     def _system(self) -> SystemPrompts:
-        core, folder, project = self._core, self._folder, self._folder.project
+        core, folder, project = self._core, self.folder, self.folder.project
         patterns = folder.config.settings.instructions or []
         return SystemPrompts(
             prompts=folder.prompts,
@@ -189,7 +187,7 @@ class SessionServices:
 
     @cached_property
     def _requests(self) -> RequestBuilder:
-        folder = self._folder
+        folder = self.folder
         return RequestBuilder(
             tools=folder.tools,
             system=self._system,
@@ -203,7 +201,7 @@ class SessionServices:
 
     @cached_property
     def _budgets(self) -> Budgets:
-        folder, cost = self._folder, self._folder.config.settings.limits.cost
+        folder, cost = self.folder, self.folder.config.settings.limits.cost
         return Budgets(
             limits=BudgetLimits(session=_usd(cost.session), day=_usd(cost.day)),
             store=self._core.store,
@@ -216,13 +214,11 @@ class SessionServices:
     @cached_property
     def _prefixes(self) -> SessionPrefixes:
         core = self._core
-        return SessionPrefixes(
-            store=core.store, identifier=core.identifier, clock=core.clock, built_in=lru_cache(maxsize=1)(read_specs)
-        )
+        return SessionPrefixes(identifier=core.identifier, clock=core.clock, built_in=lru_cache(maxsize=1)(read_specs))
 
     @cached_property
     def _recorder(self) -> StepRecorder:
-        core, folder = self._core, self._folder
+        core, folder = self._core, self.folder
         return StepRecorder(
             snapshots=folder.snapshots,
             store=core.store,
@@ -235,18 +231,18 @@ class SessionServices:
 
     def _follow_commands(self, files: Sequence[str]) -> None:
         """Report the files that commands changed to the language servers that run."""
-        if (servers := self._folder.programs.languages.made) is not None:
+        if (servers := self.folder.programs.languages.made) is not None:
             servers.files_changed([Path(file) for file in files])
 
     def _find_change_log(self) -> str:
         from opencode_tui.engine.snapshot.worktree_paths import find_store  # when a session is opened
 
-        project = self._folder.project
+        project = self.folder.project
         return find_store(self._core.paths, project_id=project.id, worktree=project.worktree).change_log
 
     @cached_property
     def _unread(self) -> Unread:
-        folder = self._folder
+        folder = self.folder
         return Unread(
             background=folder.commands_in_background,
             languages=folder.programs.languages,
@@ -255,7 +251,7 @@ class SessionServices:
 
     @cached_property
     def _step(self) -> StepServices:
-        core, folder, hooks = self._core, self._folder, self._folder.plugins.hooks
+        core, folder, hooks = self._core, self.folder, self.folder.plugins.hooks
         calls = ToolCalls(
             store=core.store,
             tools=folder.tools,
@@ -282,7 +278,7 @@ class SessionServices:
         return CompactionPolicy(
             store=self._core.store,
             estimator=self._core.estimator,
-            rules=CompactionRules(self._folder.overflow, self._folder.config.settings.compaction.prepare),
+            rules=CompactionRules(self.folder.overflow, self.folder.config.settings.compaction.prepare),
             compactions=self._compactions,
             report_too_large=self._report_too_large,
         )
@@ -290,14 +286,14 @@ class SessionServices:
     def _report_too_large(self, session_id: str, model: "Model", size: int) -> None:
         """Say once in a session that a server on this machine has too small a context."""
         key = (session_id, str(model.ref))
-        line = "" if key in self._too_large else self._folder.catalog.describe_too_large(model, size)
+        line = "" if key in self._too_large else self.folder.catalog.describe_too_large(model, size)
         if line:
             self._too_large.add(key)
-            self._folder.say_of_model(session_id, line)
+            self.folder.say_of_model(session_id, line)
 
     @cached_property
     def _loop(self) -> SessionLoop:
-        folder, experimental = self._folder, self._folder.config.settings.experimental
+        folder, experimental = self.folder, self.folder.config.settings.experimental
         titles = SessionTitles(
             store=self._core.store,
             agents=folder.agents,
@@ -328,7 +324,7 @@ class SessionServices:
         from opencode_tui.engine.lsp.change import EditReport
         from opencode_tui.engine.session.turn_errors import TurnErrors
 
-        core, folder = self._core, self._folder
+        core, folder = self._core, self.folder
 
         async def check(paths: Sequence[Path]) -> EditReport:
             servers = folder.programs.languages.made
@@ -341,9 +337,9 @@ class SessionServices:
 
     @cached_property
     def _slash_commands(self) -> SessionCommands:
-        core, folder, project = self._core, self._folder, self._folder.project
+        core, folder, project = self._core, self.folder, self.folder.project
         shell = SnippetShell(
-            shell=self._folder.config.settings.shell,
+            shell=self.folder.config.settings.shell,
             environ=core.environ,
             home=core.paths.home,
             folder=project.directory,
@@ -368,14 +364,18 @@ class SessionServices:
             )
         )
 
-    def _make_summaries(self) -> "SessionSummaries":
+    @service
+    def summaries(self):
+        """Summarizes changes of files."""
         from opencode_tui.engine.session.revert.summary import SessionSummaries
 
         return SessionSummaries(
-            store=self._core.store, snapshots=self._folder.snapshots, publish=self._core.publisher.publish
+            store=self._core.store, snapshots=self.folder.snapshots, publish=self._core.publisher.publish
         )
 
-    def _make_revert(self) -> "SessionRevert":
+    @service
+    def revert(self):
+        """Undoes and redoes."""
         from opencode_tui.engine.session.revert.cleanup import Cleanup
         from opencode_tui.engine.session.revert.files import FileRevert
         from opencode_tui.engine.session.revert.revert import SessionRevert
@@ -386,8 +386,8 @@ class SessionServices:
             lock=core.session_lock,
             files=FileRevert(
                 store=core.store,
-                snapshots=self._folder.snapshots.get(),
-                background=self._folder.commands_in_background,
+                snapshots=self.folder.snapshots.get(),
+                background=self.folder.commands_in_background,
             ),
             summaries=self.summaries.get(),
             cleanup=Cleanup(store=core.store, runs=core.runs, locks=core.locks, copies=core.copies),
@@ -395,12 +395,14 @@ class SessionServices:
             new_id=core.identifier.ascending,
         )
 
-    def _make_forks(self) -> "SessionForks":
+    @service
+    def forks(self):
+        """Forks sessions."""
         from opencode_tui.engine.session.fork.fork import SessionForks
         from opencode_tui.engine.session.fork.source import ForkRange
         from opencode_tui.engine.session.fork.worktree import ForkWorktrees
 
-        core, folder = self._core, self._folder
+        core, folder = self._core, self.folder
         return SessionForks(
             store=core.store,
             sessions=self.sessions,
@@ -421,7 +423,9 @@ class SessionServices:
             project=folder.project,
         )
 
-    def _make_trash(self) -> "SessionTrash":
+    @service
+    def trash(self):
+        """Deletes and restores sessions."""
         from opencode_tui.engine.session.trash import SessionTrash
 
         core = self._core
@@ -436,33 +440,35 @@ class SessionServices:
             publisher=core.publisher,
             paths=core.paths,
             clock=core.clock,
-            background=self._folder.commands_in_background,
+            background=self.folder.commands_in_background,
         )
 
-    def _make_cost_index(self) -> "CostIndex":
+    @service
+    def _cost_index(self):
         from opencode_tui.storage.cost_index import CostIndex
 
-        return CostIndex(self._core.storage, self._folder.project.id)
+        return CostIndex(self._core.storage, self.folder.project.id)
 
-    def _make_compactions(self) -> Compactions:
+    @service
+    def _compactions(self):
         from opencode_tui.engine.session.compaction.compaction import CompactionServices, SessionCompaction
         from opencode_tui.engine.session.compaction.precomputed import PrecomputedSummaries
         from opencode_tui.engine.session.compaction.summary_request import SummaryRequests
 
-        core, folder, project = self._core, self._folder, self._folder.project
+        core, folder, project = self._core, self.folder, self.folder.project
         requests = SummaryRequests(
             agents=folder.agents,
             catalog=folder.catalog,
             hooks=folder.plugins.hooks,
             estimator=core.estimator,
-            rules=self._folder.overflow,
+            rules=self.folder.overflow,
         )
         services = CompactionServices(
             step=self._step,
             requests=requests,
             providers=folder.providers,
             todos=folder.todos,
-            rules=self._folder.overflow,
+            rules=self.folder.overflow,
             budgets=self._budgets,
             wait_until_copied=core.copies.wait_until_copied,
             publish=core.publisher.publish,
@@ -479,7 +485,9 @@ class SessionServices:
         )
         return Compactions(SessionCompaction(services), requests, prepared)
 
-    def _make_compaction(self) -> "ManualCompaction":
+    @service
+    def compaction(self):
+        """Compacts when the user asks for it."""
         from opencode_tui.engine.session.manual_compaction import ManualCompaction
 
         core, compactions = self._core, self._compactions.get()
@@ -496,15 +504,17 @@ class SessionServices:
     @property
     def has_share_server(self) -> bool:
         """Whether sessions of the folder can be shared."""
-        settings = self._folder.config.settings
+        settings = self.folder.config.settings
         return settings.share != "disabled" and settings.enterprise is not None and settings.enterprise.url is not None
 
-    def _make_shares(self) -> "Shares":
+    @service
+    def shares(self):
+        """Publishes sessions."""
         from opencode_tui.engine.share.record import KnownServers
         from opencode_tui.engine.share.shares import ShareRules, Shares
         from opencode_tui.redaction.session import Person, Redactor
 
-        core, folder, settings = self._core, self._folder, self._folder.config.settings
+        core, folder, settings = self._core, self.folder, self.folder.config.settings
         person = Person.of(core.environ, str(core.paths.home))
         url = settings.enterprise.url if settings.enterprise else None
         shares = Shares(
@@ -520,10 +530,12 @@ class SessionServices:
         folder.background.at_close(shares.close)
         return shares
 
-    def _make_pruning(self) -> "SessionPruning":
+    @service
+    def pruning(self):
+        """Leaves old outputs out of requests."""
         from opencode_tui.engine.session.compaction.prune import SessionPruning
 
-        core, settings = self._core, self._folder.config.settings.compaction
+        core, settings = self._core, self.folder.config.settings.compaction
         return SessionPruning(
             store=core.store,
             lock=core.session_lock,
@@ -531,16 +543,18 @@ class SessionServices:
             is_automatic=settings.prune and not core.flags.is_prune_disabled,
         )
 
-    def _make_context(self) -> "SessionContext":
+    @service
+    def context(self):
+        """Shows what the next request contains."""
         from opencode_tui.engine.session.context.report import SessionContext
 
-        core, folder = self._core, self._folder
+        core, folder = self._core, self.folder
         return SessionContext(
             store=core.store,
             agents=folder.agents,
             requests=self._requests,
             catalog=folder.catalog,
             estimator=core.estimator,
-            rules=self._folder.overflow,
+            rules=self.folder.overflow,
             budgets=self._budgets,
         )

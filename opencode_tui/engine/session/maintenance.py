@@ -3,13 +3,16 @@
 Most turns have nothing to recover, no active undo and no changed file, so the code for these is loaded on demand.
 """
 
+import asyncio
+import logging
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from opencode_tui.engine.lazy import Lazy
 from opencode_tui.engine.session.records.store import SessionStore
+from opencode_tui.schema.error import OpencodeError
 from opencode_tui.schema.ids import Clock
 from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.message import AssistantMessage
@@ -23,6 +26,8 @@ if TYPE_CHECKING:
     from opencode_tui.engine.session.revert.revert import SessionRevert
     from opencode_tui.engine.session.revert.summary import SessionSummaries
 
+
+logger = logging.getLogger(__name__)
 
 # Repair the records that a dead process left unfinished in a session. Needs the session's run lock. Afterwards no part is
 # `pending` or `running`, no text is open, every message has `time.completed` and no compaction is running.
@@ -81,31 +86,36 @@ def _is_open(part: AnyPart) -> bool:
             return False
 
 
-class RecoverFiles(Protocol):
-    """Records the changes of files by commands of a dead process; cheap where there are none."""
-
-    async def __call__(self, session_id: str, *, is_repaired: bool) -> None:
-        """`is_repaired`: a message was unfinished, so a process died; else it is looked for once in this process."""
-        ...
-
-
 class SessionMaintenance(Struct, frozen=True):
     """Recovers, prepares and summarizes sessions of one folder. Each method needs the session's run lock.
 
-    `recover_files` records the changes of files by commands of a dead process, `end_run` those of background commands.
+    `recover_files` records the changes of files by commands of a dead process, where `has_open_steps`, which blocks for one small
+    file, finds any; `end_run` those of background commands.
     """
 
     store: SessionStore
     clock: Clock
-    recover_files: "RecoverFiles"
+    has_open_steps: Callable[[], bool]
+    recover_files: Callable[[str], Awaitable[None]]
     end_run: Callable[[str], Awaitable[None]]
     revert: "Lazy[SessionRevert]"
     summaries: "Lazy[SessionSummaries]"
+    recovered: set[str] = field(default_factory=set[str])
+    """The sessions whose files this process has looked at."""
 
     async def recover(self, session_id: str) -> int:
-        """Close what a dead process left open, files included, and return the number of repaired messages."""
+        """Close what a dead process left open, files included, and return the number of repaired messages.
+
+        Files are looked at once in this process, and when a message was unfinished, so that a process died. A failure is logged.
+        """
         repaired = await repair(self.store, session_id, clock=self.clock)
-        await self.recover_files(session_id, is_repaired=repaired > 0)
+        if repaired or session_id not in self.recovered:
+            self.recovered.add(session_id)
+            try:
+                if await asyncio.to_thread(self.has_open_steps):
+                    await self.recover_files(session_id)
+            except OpencodeError as error:
+                logger.warning("session %s: what a killed command changed is not known: %s", session_id, error)
         return repaired
 
     async def prepare(self, session_id: str) -> None:

@@ -199,7 +199,8 @@ class SessionPrompt(Struct, frozen=True):
     async def _store_request(
         self, session_id: str, request: _Request, target: Target, *, is_waiting: bool = False
     ) -> UserMessage:
-        message = await self.users.create(session_id, request.prompt, target, is_waiting=is_waiting)
+        message, parts = await self.users.new(session_id, request.prompt, target, is_waiting=is_waiting)
+        await self.store.add_message(message, parts)
         if request.stored is not None:
             request.stored(message.id)
         if target.model != DEMO:

@@ -81,21 +81,19 @@ class Sessions(Struct, frozen=True):
     project: Project
     cost_index: "Lazy[CostIndex]"
 
-    async def create(self, request: CreateSession) -> SessionInfo:
-        """Create a session of this folder; without a title it gets a default one."""
+    def new(self, request: CreateSession) -> SessionInfo:
+        """Return a new session of this folder, which is not stored; without a title it gets a default one."""
         now = self.identifier.clock()
-        return await self.store.create(
-            SessionInfo(
-                id=self.identifier.descending("ses"),
-                slug=new_slug(),
-                version=__version__,
-                project_id=self.project.id,
-                directory=str(self.project.directory),
-                parent_id=request.parent_id,
-                title=request.title or default_title(now, is_child=request.parent_id is not None),
-                permission=request.permission or None,
-                time=SessionTime(created=now, updated=now),
-            )
+        return SessionInfo(
+            id=self.identifier.descending("ses"),
+            slug=new_slug(),
+            version=__version__,
+            project_id=self.project.id,
+            directory=str(self.project.directory),
+            parent_id=request.parent_id,
+            title=request.title or default_title(now, is_child=request.parent_id is not None),
+            permission=request.permission or None,
+            time=SessionTime(created=now, updated=now),
         )
 
     async def all(self) -> list[SessionInfo]:
@@ -195,10 +193,10 @@ class SessionApprovals(Struct, frozen=True):
         found = (info.metadata or {}).get(APPROVALS_KEY)
         return APPROVALS[APPROVALS.index(found)] if found in APPROVALS else self.default
 
-    async def set_approvals(self, session_id: str, mode: Approvals) -> None:
+    async def set_approvals(self, session_id: str, approvals: Approvals) -> None:
         """Change the mode of a session; calls that ask from now on follow it. Raises NotFoundError, StorageError."""
 
         def change(info: SessionInfo) -> SessionInfo:
-            return info.changed(metadata={**(info.metadata or {}), APPROVALS_KEY: mode})
+            return info.changed(metadata={**(info.metadata or {}), APPROVALS_KEY: approvals})
 
         await self.store.update(session_id, change, touch=False)

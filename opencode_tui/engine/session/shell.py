@@ -57,7 +57,8 @@ class SessionShell(Struct, frozen=True):
         async def body(run: Run) -> MessageWithParts:
             await self.maintenance.prepare(session_id)
             run.after_run = partial(self.maintenance.summarize, session_id)
-            request = await self.users.create(session_id, prompt, target)
+            request, parts = await self.users.new(session_id, prompt, target)
+            await self.step.store.add_message(request, parts)
             if stored is not None:
                 stored(request.id)
             await self.step.store.update(session_id, lambda info: info)

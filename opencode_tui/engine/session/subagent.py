@@ -140,13 +140,12 @@ class SessionSubagents(Struct, frozen=True):
     async def _child(self, assignment: SubagentTask, agent: AgentInfo, context: ToolContext) -> SessionInfo:
         if assignment.task_id:
             return await self._earlier(assignment.task_id, context)
-        return await self.services.sessions.create(
-            CreateSession(
-                parent_id=context.session_id,
-                title=f"{assignment.description} (@{agent.name} subagent)",
-                permission=_child_rules(agent),
-            )
+        child = CreateSession(
+            parent_id=context.session_id,
+            title=f"{assignment.description} (@{agent.name} subagent)",
+            permission=_child_rules(agent),
         )
+        return await self.services.store.create(self.services.sessions.new(child))
 
     async def _earlier(self, task_id: str, context: ToolContext) -> SessionInfo:
         if is_identifier(task_id, "ses"):

@@ -84,12 +84,12 @@ class SessionTrash(Struct, frozen=True):
         """Return the deleted sessions of all projects, the last deleted first."""
         return await asyncio.to_thread(self.trash.entries)
 
-    async def restore(self, wanted: str) -> SessionInfo:
+    async def restore(self, trash_id: str) -> SessionInfo:
         """Restore a deleted session by its ID, or by its name in the trash; return it.
 
         Raises NotFoundError, SessionError when its folder is gone or it exists again, BusyError, StorageError: then it stays.
         """
-        entry = await asyncio.to_thread(self.trash.find, wanted)
+        entry = await asyncio.to_thread(self.trash.find, trash_id)
         await asyncio.to_thread(self._check_folder, entry)
         async with AsyncExitStack() as held:
             await held.enter_async_context(self._run_locks(entry.session_ids))

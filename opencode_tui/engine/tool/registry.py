@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from msgspec import Struct
 
-from opencode_tui.engine.lazy import Lazy
+from opencode_tui.engine.lazy import service
 from opencode_tui.engine.provider.llm import ToolSpec
 from opencode_tui.engine.tool.kit import ToolDependencies, ToolKit
 from opencode_tui.engine.tool.parameter_schema import describe, parse
@@ -30,11 +30,15 @@ def read_specs() -> dict[str, ToolSpec]:
 class LazyTool:
     """A tool that is imported and built on first use."""
 
-    def __init__(self, spec: ToolSpec, tool: Lazy[Tool[Any]]) -> None:
+    def __init__(self, spec: ToolSpec, make: Callable[[], Tool[Any]]) -> None:
         self.spec = spec
         self.name = spec.name
         self.description = spec.description
-        self._tool = tool
+        self._make = make
+
+    @service
+    def _tool(self):
+        return self._make()
 
     @property
     def parameters(self) -> type[Parameters]:
@@ -176,7 +180,7 @@ def built_in_tools(dependencies: ToolDependencies) -> list[AnyTool]:
         "skills": bool(dependencies.skills.all()),
     }
     return [
-        LazyTool(stored[row.name], Lazy(partial(make_tool, row.name, kit)))
+        LazyTool(stored[row.name], partial(make_tool, row.name, kit))
         if row.name in stored
         else make_tool(row.name, kit)
         for row in TOOLS

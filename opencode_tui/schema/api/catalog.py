@@ -1,6 +1,6 @@
 """Agents, providers, tools, skills and the sandbox, as the API returns them."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -23,44 +23,24 @@ class AgentSummary(Record):
 class ProviderSummary(Record):
     """A provider in a list. `env` are the variables for its key, `source` is where its key or address comes from.
 
-    Not sent: `is_ready` is whether it can be used now; `package` is its wire format, as in the settings.
+    `is_ready` is whether it can be used now; `package` is its wire format, as in the settings. OpenCode's API has the first four.
     """
 
     id: str
     name: str
     source: Literal["env", "config", "custom", "api"] = "custom"
     env: list[str] = Field(default_factory=list[str])
-    is_ready: bool = Field(default=False, exclude=True)
-    default_model: str | None = Field(default=None, exclude=True)
-    package: str = Field(default="", exclude=True)
-    base_url: str = Field(default="", exclude=True)
-
-
-class ProviderFacts(Record):
-    """All fields of a provider, including those that `ProviderSummary` does not send."""
-
-    summary: ProviderSummary
-    is_ready: bool
+    is_ready: bool = False
     default_model: str | None = absent()
     package: str = ""
     base_url: str = ""
 
-    def whole(self) -> ProviderSummary:
-        """Return the summary with all fields."""
-        return self.summary.changed(
-            is_ready=self.is_ready, default_model=self.default_model, package=self.package, base_url=self.base_url
-        )
 
+class ApiKey(Record):
+    """A key; responses never contain it."""
 
-def provider_facts(summary: ProviderSummary) -> ProviderFacts:
-    """Return all fields of a provider in a form that can be sent."""
-    return ProviderFacts(
-        summary=summary,
-        is_ready=summary.is_ready,
-        default_model=summary.default_model,
-        package=summary.package,
-        base_url=summary.base_url,
-    )
+    type: Literal["api"] = "api"
+    key: Annotated[str, Field(min_length=1, max_length=16_384, repr=False)]
 
 
 class ToolSummary(Record):

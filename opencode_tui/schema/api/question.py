@@ -29,3 +29,9 @@ class QuestionRequest(Record):
     session_id: str
     questions: list[Question]
     tool: ToolCallRef | None = absent()
+
+
+class QuestionAnswers(Record):
+    """For each question the chosen labels, or own text."""
+
+    answers: list[list[str]]

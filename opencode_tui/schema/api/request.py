@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field, TypeAdapter
+from pydantic import Field
 
 from opencode_tui.schema.model import ModelRef
 from opencode_tui.schema.permission import Rule
@@ -57,8 +57,11 @@ class SubtaskInput(Record):
 
 PromptPart = Annotated[TextInput | FileInput | AgentInput | SubtaskInput, Field(discriminator="type")]
 
-PROMPT_PARTS: TypeAdapter[list[PromptPart]] = TypeAdapter(list[PromptPart], config=ConfigDict(defer_build=True))
-"""Validates parts of a prompt from JSON."""
+
+class PromptText(Record):
+    """A prompt as it was typed."""
+
+    text: str
 
 
 class PromptInput(Record):

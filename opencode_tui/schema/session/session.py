@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import Field, ValidationError
 
 from opencode_tui.schema.ids import is_identifier
 from opencode_tui.schema.permission import Rule
@@ -132,9 +132,6 @@ class RetryStatus(Record):
 
 AnyStatus = IdleStatus | BusyStatus | RetryStatus
 SessionStatus = Annotated[AnyStatus, Field(discriminator="type")]
-
-STATUSES: TypeAdapter[dict[str, AnyStatus]] = TypeAdapter(dict[str, SessionStatus], config=ConfigDict(defer_build=True))
-"""Validates statuses by session id from JSON."""
 
 
 # The todo list of a session, stored as `todo/{sessionID}`. Source: reference, section 28.

@@ -1,6 +1,6 @@
 """Previews and reports of an undo, and its state that is stored with the session."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -12,11 +12,15 @@ UndoOnly = Literal["conversation", "files"]
 """What an undo is limited to; without it both are undone."""
 
 
+MessageName = Annotated[str, Field(pattern=r"^msg_[0-9A-Za-z]{1,60}$")]
+PartName = Annotated[str, Field(pattern=r"^prt_[0-9A-Za-z]{1,60}$")]
+
+
 class UndoTarget(Record):
     """Where an undo starts: at a message, at a part of it, or, without a message, at the user's last turn."""
 
-    message_id: str | None = absent()
-    part_id: str | None = absent()
+    message_id: MessageName | None = absent()
+    part_id: PartName | None = absent()
     only: UndoOnly | None = absent()
 
 

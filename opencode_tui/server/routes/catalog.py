@@ -5,14 +5,13 @@ Providers and models have the shape of OpenCode's API. Source: reference, `http.
 
 import asyncio
 from collections.abc import Iterable, Sequence
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
-from fastapi import Path, Response
+from fastapi import Response
 
 from opencode_tui.schema.api.catalog import AgentSummary, ProviderSummary, SkillSummary, ToolSummary
 from opencode_tui.schema.api.folder import CommandSummary
 from opencode_tui.schema.api.language import FormatterState, LanguageServerState
-from opencode_tui.schema.http_headers import OWN
 from opencode_tui.schema.model import Cost, Model, Prices
 from opencode_tui.schema.record import JsonObject, Record, absent
 from opencode_tui.server.answer import JSON_TYPE, answer_records, answer_value, error_body, value_bytes
@@ -128,18 +127,6 @@ async def list_language_servers(client: FolderClient) -> Response:
     return answer_records([one for one in await client.languages.servers() if one.status in ("connected", "error")])
 
 
-@extension_router.get(f"{OWN}/lsp", response_model=list[LanguageServerState])
-async def list_all_language_servers(client: FolderClient) -> Response:
-    """Return also those that fit the project and do not run."""
-    return answer_records(await client.languages.servers())
-
-
-@extension_router.post(f"{OWN}/lsp/{{serverID}}/restart", response_model=bool)
-async def restart_language_server(client: FolderClient, server_id: Annotated[str, Path(alias="serverID")]) -> Response:
-    """Restart the language servers of an id; return whether there were any."""
-    return answer_value(await client.languages.restart(server_id))
-
-
 @extension_router.get("/formatter", response_model=list[FormatterState])
 async def list_formatters(client: FolderClient) -> Response:
     """Return the known formatters, and which of them run after an edit."""
@@ -153,6 +140,9 @@ _PACKAGES = {
     "gemini": "@ai-sdk/google",
 }
 _LARGE = 200_000
+_SENT = {"id", "name", "source", "env"}
+"""The fields of a provider in OpenCode's API; its key and address are not among them."""
+
 _MEDIA = ("text", "audio", "image", "video", "pdf")
 
 
@@ -163,7 +153,9 @@ def shape_providers(providers: Sequence[ProviderSummary], models: Iterable[Model
     for model in models:
         if model.provider_id in listed:
             listed[model.provider_id][model.model_id] = _model(model, known[model.provider_id])
-    return [{**provider.to_dict(), "options": {}, "models": listed[provider.id]} for provider in providers]
+    return [
+        {**provider.model_dump(include=_SENT), "options": {}, "models": listed[provider.id]} for provider in providers
+    ]
 
 
 def default_models(providers: Iterable[ProviderSummary]) -> dict[str, str]:

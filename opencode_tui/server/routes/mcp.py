@@ -7,21 +7,14 @@ from fastapi import Path, Response
 
 from opencode_tui.schema.api.mcp import (
     McpAdd,
-    McpCall,
-    McpPrompt,
-    McpResource,
-    McpServerStatus,
     McpSignIn,
     McpSignInCode,
-    McpTool,
 )
-from opencode_tui.schema.http_headers import OWN
-from opencode_tui.server.answer import answer_record, answer_records, answer_value
+from opencode_tui.server.answer import answer_record, answer_value
 from opencode_tui.server.request import FolderClient
 from opencode_tui.server.router import new_router
 
 router = new_router("mcp")
-own_router = new_router("opencode-tui", prefix=OWN)
 
 _OTHER = re.compile(r"[^a-zA-Z0-9_-]")
 
@@ -92,75 +85,3 @@ async def finish_sign_in(client: FolderClient, name: ServerName, request: McpSig
 async def sign_in(client: FolderClient, name: ServerName) -> Response:
     """Open the browser, wait for the sign-in, and return the server's state."""
     return answer_value((await client.mcp.sign_in(name)).opencode_status())
-
-
-@own_router.get("/mcp", response_model=list[McpServerStatus])
-async def list_servers(client: FolderClient) -> Response:
-    """Return the state of each MCP server."""
-    return answer_records(await client.mcp.servers())
-
-
-@own_router.post("/mcp", response_model=McpServerStatus)
-async def add_server(client: FolderClient, request: McpAdd) -> Response:
-    """Add an MCP server until the folder is closed."""
-    return answer_record(await client.mcp.add(request))
-
-
-@own_router.get("/mcp/{name}/tools", response_model=list[McpTool])
-async def list_server_tools(client: FolderClient, name: ServerName) -> Response:
-    """Return the known tools of an MCP server."""
-    return answer_records(await client.mcp.tools(name))
-
-
-@own_router.post("/mcp/{name}/connect", response_model=McpServerStatus)
-async def connect_server(client: FolderClient, name: ServerName) -> Response:
-    """Switch an MCP server on, and start it."""
-    return answer_record(await client.mcp.connect(name))
-
-
-@own_router.post("/mcp/{name}/disconnect", response_model=McpServerStatus)
-async def disconnect_server(client: FolderClient, name: ServerName) -> Response:
-    """End an MCP server, and switch it off."""
-    return answer_record(await client.mcp.disconnect(name))
-
-
-@own_router.post("/mcp/{name}/restart", response_model=McpServerStatus)
-async def restart_server(client: FolderClient, name: ServerName) -> Response:
-    """End an MCP server, and start it again."""
-    return answer_record(await client.mcp.restart(name))
-
-
-@own_router.get("/mcp-prompts", response_model=list[McpPrompt])
-async def list_prompts(client: FolderClient) -> Response:
-    """Return the known prompts of all MCP servers."""
-    return answer_records(await client.mcp.prompts())
-
-
-@own_router.get("/mcp-resources", response_model=list[McpResource])
-async def list_resources(client: FolderClient) -> Response:
-    """Return the known resources of all MCP servers."""
-    return answer_records(await client.mcp.resources())
-
-
-@own_router.post("/mcp/{name}/sign-in", response_model=McpServerStatus)
-async def sign_in_to_server(client: FolderClient, name: ServerName) -> Response:
-    """Open the browser, wait for the sign-in, and return the whole state."""
-    return answer_record(await client.mcp.sign_in(name))
-
-
-@own_router.post("/mcp/{name}/sign-in/code", response_model=McpServerStatus)
-async def finish_server_sign_in(client: FolderClient, name: ServerName, request: McpSignInCode) -> Response:
-    """End a sign-in with what the browser shows, and return the whole state."""
-    return answer_record(await client.mcp.finish_sign_in(name, request))
-
-
-@own_router.delete("/mcp/{name}/sign-in", response_model=bool)
-async def sign_out_of_server(client: FolderClient, name: ServerName) -> Response:
-    """Delete the tokens of an MCP server and return whether there were any."""
-    return answer_value(await client.mcp.sign_out(name))
-
-
-@own_router.post("/mcp/{name}/call", response_model=dict[str, Any])
-async def call_server_tool(client: FolderClient, name: ServerName, request: McpCall) -> Response:
-    """Call a tool for the user, without a permission question, and return what it answers."""
-    return answer_value(await client.mcp.call(name, request))

@@ -2,7 +2,7 @@
 
 from fastapi import Response
 
-from opencode_tui.schema.api.question import QuestionRequest
+from opencode_tui.schema.api.question import QuestionAnswers, QuestionRequest
 from opencode_tui.schema.error import NotFoundError
 from opencode_tui.schema.permission import PermissionReply, PermissionRequest, Reply
 from opencode_tui.schema.record import Record
@@ -48,12 +48,6 @@ async def _reply_to_permission(client: FolderClient, request_id: str, answer: Pe
 
 
 question_router = new_router("question")
-
-
-class QuestionAnswers(Record):
-    """For each question the chosen labels, or own text."""
-
-    answers: list[list[str]]
 
 
 @question_router.get("/question", response_model=list[QuestionRequest])

@@ -2,12 +2,12 @@
 
 import asyncio
 import logging
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 from fastapi import Request, Response
-from pydantic import Field
 
 from opencode_tui import __version__
+from opencode_tui.schema.api.catalog import ApiKey
 from opencode_tui.schema.record import Record, absent
 from opencode_tui.server.answer import answer_record, answer_value, record_bytes
 from opencode_tui.server.request import FolderClient, ProviderId, ServerServices
@@ -59,13 +59,6 @@ async def write_log(line: LogLine) -> Response:
 
 
 instance_router = new_router("instance")
-
-
-class ApiKey(Record):
-    """A key; responses never contain it."""
-
-    type: Literal["api"]
-    key: Annotated[str, Field(min_length=1, max_length=16_384, repr=False)]
 
 
 @instance_router.put("/auth/{providerID}", response_model=bool)

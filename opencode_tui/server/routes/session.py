@@ -16,15 +16,13 @@ from opencode_tui.schema.model import ModelRef
 from opencode_tui.schema.record import Record, absent
 from opencode_tui.schema.session.diff import FileDiff
 from opencode_tui.schema.session.session import IdleStatus, SessionInfo, SessionStatus, Todo
+from opencode_tui.schema.session.undo import MessageName, PartName
 from opencode_tui.server.answer import answer_record, answer_records, answer_value
 from opencode_tui.server.frame import Frame
 from opencode_tui.server.request import FolderClient, ServerServices, SessionId
 from opencode_tui.server.router import new_router
 
 router = new_router("session")
-
-MessageName = Annotated[str, Field(pattern=r"^msg_[0-9A-Za-z]{1,60}$")]
-PartName = Annotated[str, Field(pattern=r"^prt_[0-9A-Za-z]{1,60}$")]
 
 
 class SessionTimeChange(Record):

@@ -13,7 +13,7 @@ from opencode_tui.engine.provider.chatgpt.accounts import Accounts
 from opencode_tui.engine.provider.chatgpt.catalog import MAX_AGE_S, read_models
 from opencode_tui.engine.provider.chatgpt.service import sign_in_again
 from opencode_tui.engine.provider.http import DIALECTS, DirectLlm
-from opencode_tui.engine.provider.llm import LlmRequest, StreamEvent
+from opencode_tui.engine.provider.llm import LlmRequest, OnUsage, StreamEvent, ignore_usage
 from opencode_tui.engine.provider.provider import Endpoint
 from opencode_tui.schema.api.sign_in import USAGE_PAGE
 from opencode_tui.schema.error import AuthError, ProviderError, with_remedy
@@ -46,7 +46,10 @@ _CODE = re.compile(r"subscription_sharing_(\w+)")
 class ChatGptLlm:
     """Sends requests with the token of the account in use."""
 
-    def __init__(self, endpoint: Endpoint, accounts: Accounts, *, clock: Clock) -> None:
+    def __init__(
+        self, endpoint: Endpoint, accounts: Accounts, *, clock: Clock, on_usage: OnUsage = ignore_usage
+    ) -> None:
+        self._on_usage = on_usage
         self._endpoint = endpoint
         self._accounts = accounts
         self._clock = clock
@@ -95,7 +98,9 @@ class ChatGptLlm:
 
     def _direct(self, token: str) -> DirectLlm:
         if token not in self._open:
-            self._open[token] = DirectLlm(self._endpoint_with(token), DIALECTS["chatgpt"].get(), clock=self._clock)
+            self._open[token] = DirectLlm(
+                self._endpoint_with(token), DIALECTS["chatgpt"].get(), clock=self._clock, on_usage=self._on_usage
+            )
         return self._open[token]
 
     def _read_models(self) -> None:

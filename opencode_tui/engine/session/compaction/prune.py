@@ -104,7 +104,7 @@ class SessionPruning(Struct, frozen=True):
                 await self._mark(parts)
 
     async def prune(
-        self, session_id: str, part_ids: Sequence[str] | None = None, *, dry_run: bool = False
+        self, session_id: str, parts: Sequence[str] | None = None, *, dry_run: bool = False
     ) -> "PruneReport":
         """Prune these calls, or by the rules without any; returns what was, or would be, pruned.
 
@@ -112,21 +112,21 @@ class SessionPruning(Struct, frozen=True):
         """
 
         def choose(messages: Sequence[MessageWithParts]) -> list[ToolPart]:
-            if part_ids is None:
+            if parts is None:
                 return prunable(messages)[::-1]
-            return [part for part in _named(messages, part_ids) if not _is_pruned(part)]
+            return [part for part in _named(messages, parts) if not _is_pruned(part)]
 
         return await self._change(session_id, choose, None if dry_run else self._mark)
 
     async def restore(
-        self, session_id: str, part_ids: Sequence[str] | None = None, *, dry_run: bool = False
+        self, session_id: str, parts: Sequence[str] | None = None, *, dry_run: bool = False
     ) -> "PruneReport":
         """Restore the outputs of these calls, or all; later pruning skips them. Returns and raises as `prune` does."""
 
         def choose(messages: Sequence[MessageWithParts]) -> list[ToolPart]:
-            if part_ids is None:
+            if parts is None:
                 return pruned(messages)
-            return [part for part in _named(messages, part_ids) if _is_pruned(part)]
+            return [part for part in _named(messages, parts) if _is_pruned(part)]
 
         return await self._change(session_id, choose, None if dry_run else self._lift)
 

@@ -424,6 +424,12 @@ class SessionStore:
             records.messages[info.id] = info
         self._publisher.publish(MessageUpdated.trusted(info=info))
 
+    async def add_message(self, info: AnyMessage, parts: Sequence[AnyPart]) -> None:
+        """Store a new message, then its parts, and publish them."""
+        await self.update_message(info)
+        for part in parts:
+            await self.update_part(part)
+
     async def update_part(self, part: AnyPart) -> None:
         """Store a part, new or with a new state, and publish it; ends its growth."""
         await self._storage.write(("part", part.message_id, part.id), part.to_json())

@@ -9,7 +9,6 @@ import asyncio
 import sys
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from functools import partial
 from pathlib import Path
 from typing import Literal, cast
 
@@ -25,7 +24,7 @@ from opencode_tui.engine.session.limits import OUTPUT_TOKEN_MAX
 from opencode_tui.engine.session.plugin_hooks import change_history, change_request, change_tools
 from opencode_tui.engine.session.request.instruction import Instructions, RemoteInstructions
 from opencode_tui.engine.session.request.model_message import to_model_messages
-from opencode_tui.engine.session.request.prefix import Change, PrefixTask, SessionPrefixes, Start
+from opencode_tui.engine.session.request.prefix import Change, Prefix, PrefixTask, SessionPrefixes, Start, current
 from opencode_tui.engine.session.request.reminder import (
     BUILD_AGENT,
     LAST_STEP,
@@ -197,7 +196,7 @@ class RequestBuilder(Struct, frozen=True):
         """
         user, agent, model = request_of(task.messages), task.agent, task.model
         limit, hooks = self.output_token_max, self.hooks
-        prefix = await self.prefixes.apply(self._prefix_task(user, task), partial(self._start, user, task))
+        prefix = await self._prefix(user, task)
         messages = wrap_late(prefix.messages)
         if task.is_last:
             messages = with_last_step(messages, user)
@@ -256,8 +255,13 @@ class RequestBuilder(Struct, frozen=True):
         is_allowed = evaluate_layers(WEB_SEARCH, "*", task.rules).action == "allow"
         return is_allowed and all(rule.action == "allow" for rule in rules)
 
-    def _prefix_task(self, user: UserMessage, task: RequestTask) -> PrefixTask:
-        return PrefixTask(
+    async def _prefix(self, user: UserMessage, task: RequestTask) -> Prefix:
+        """Return the start of a request; store it where it is new, and what has changed since. Raises StorageError.
+
+        Needs the run lock but for a preview.
+        """
+        store = self.subagents.store
+        asked = PrefixTask(
             session_id=user.session_id,
             directory=str(self.system.directory),
             name=task.agent.name,
@@ -266,6 +270,16 @@ class RequestBuilder(Struct, frozen=True):
             messages=task.messages,
             is_preview=task.is_preview,
         )
+        stored = current(asked, await store.prefix(user.session_id))
+        known = self.prefixes.known(asked, stored)
+        if known is not None:
+            return known
+        plan = self.prefixes.plan(asked, stored, await self._start(user, task))
+        if plan.stored is not None:
+            await store.write_prefix(user.session_id, plan.stored)
+        for part in plan.added:
+            await store.update_part(part)
+        return plan.prefix
 
     async def _start(self, user: UserMessage, task: RequestTask) -> Start:
         """Return what the request starts with as things are now."""

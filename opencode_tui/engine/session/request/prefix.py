@@ -9,7 +9,7 @@ The text of the instruction files is the same for all models and agents of a ses
 
 import difflib
 import json
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from hashlib import blake2b
 from typing import NamedTuple
 
@@ -17,7 +17,6 @@ from msgspec import Struct
 
 from opencode_tui.engine.mcp.names import CALL, SEARCH
 from opencode_tui.engine.provider.llm import ToolSpec
-from opencode_tui.engine.session.records.store import SessionStore
 from opencode_tui.engine.session.request.reminder import (
     Reminder,
     announcements,
@@ -95,47 +94,51 @@ class Prefix(Struct, frozen=True):
     frozen: FrozenPrefix | None = None
 
 
-class SessionPrefixes(Struct, frozen=True):
-    """The frozen starts of one folder's sessions. `built_in` returns the program's own tools by name; it may block once."""
+class PrefixPlan(NamedTuple):
+    """The start of a request, and what is to be stored before it is sent: the frozen starts, None as they are, and new parts."""
 
-    store: SessionStore
+    prefix: Prefix
+    stored: SessionPrefix | None = None
+    added: Sequence[TextPart] = ()
+
+
+class SessionPrefixes(Struct, frozen=True):
+    """Plans the starts of one folder's sessions. `built_in` returns the program's own tools by name; it may block once."""
+
     identifier: Identifier
     clock: Clock
     built_in: Callable[[], Mapping[str, ToolSpec]]
 
-    async def apply(self, task: PrefixTask, find: Callable[[], Awaitable[Start]]) -> Prefix:
-        """Return the start of a request; `find` is called where it may have to be frozen, or a change to be announced.
+    def known(self, task: PrefixTask, stored: SessionPrefix) -> Prefix | None:
+        """Return the start of a request that continues a turn, None where a start may have to be frozen or a change announced."""
+        frozen = _frozen(task, stored)
+        if frozen is None or is_unanswered(task.messages) or task.is_preview:
+            return None
+        return Prefix(frozen.layers, self._specs(frozen), task.messages, (), frozen)
 
-        Freezes, and stores what has changed in the newest request if no answer to it has begun. Needs the run lock but for a
-        preview. Raises StorageError.
+    def plan(self, task: PrefixTask, stored: SessionPrefix, now: Start) -> PrefixPlan:
+        """Return the start of a request, frozen where it was not, and what has changed since, if no answer to it has begun.
+
+        A preview stores nothing.
         """
-        stored = await self._current(task)
-        frozen = next((one for one in stored.frozen if (one.agent, one.model) == (task.agent, task.model)), None)
-        is_new = is_unanswered(task.messages)
-        if frozen is not None and not is_new and not task.is_preview:
-            return Prefix(frozen.layers, self._specs(frozen), task.messages, (), frozen)
-        now = await find()
+        frozen, is_new = _frozen(task, stored), is_unanswered(task.messages)
         first = stored.frozen[0] if stored.frozen else None
         used = self._freeze(task, now, first) if frozen is None else self._extended(frozen, now)
         changes = find_changes(used, first or used, now, task.messages)
         if task.is_preview:
-            return Prefix(used.layers, self._specs(used), task.messages, changes, used if stored.frozen else None)
+            is_frozen = used if stored.frozen else None
+            return PrefixPlan(Prefix(used.layers, self._specs(used), task.messages, changes, is_frozen))
+        kept = None
         if used is not frozen:
             others = [one for one in stored.frozen if one is not frozen]
             kept = [*others, used] if frozen is None else [used if one is frozen else one for one in stored.frozen]
-            await self.store.write_prefix(task.session_id, stored.changed(frozen=kept))
-        messages = await self._announce(task, changes) if is_new else task.messages
-        return Prefix(used.layers, self._specs(used), messages, (), used)
-
-    async def _current(self, task: PrefixTask) -> SessionPrefix:
-        """Return what is stored, without frozen starts that do not hold for this folder and this state of the history."""
-        boundary = boundary_of(task.messages)
-        stored = await self.store.prefix(task.session_id)
-        if stored is None:
-            return SessionPrefix(directory=task.directory, boundary=boundary)
-        if (stored.directory, stored.boundary) == (task.directory, boundary):
-            return stored
-        return stored.changed(directory=task.directory, boundary=boundary, frozen=[])
+        added = self._announced(task, changes) if is_new else []
+        messages = with_parts_added(task.messages, added) if added else task.messages
+        return PrefixPlan(
+            Prefix(used.layers, self._specs(used), messages, (), used),
+            None if kept is None else stored.changed(frozen=kept),
+            added,
+        )
 
     def _freeze(self, task: PrefixTask, now: Start, first: FrozenPrefix | None) -> FrozenPrefix:
         layers = list(now.layers)
@@ -178,19 +181,32 @@ class SessionPrefixes(Struct, frozen=True):
                 found.append(own[tool.name])
         return found
 
-    async def _announce(self, task: PrefixTask, changes: Sequence[Change]) -> Sequence[MessageWithParts]:
-        """Store what has changed, and a changed mode, in the newest request; return the messages with it."""
+    def _announced(self, task: PrefixTask, changes: Sequence[Change]) -> list[TextPart]:
+        """Return the parts that announce what has changed, and a changed mode, in the newest request."""
         found = [mode_reminder(task.messages, task.name)]
         if changes:
             text = "\n\n".join([_HEAD, *(change.text for change in changes if change.text)])
             found.append(Reminder(as_reminder(text), {change.name: change.mark for change in changes}))
-        request, added = task.messages[-1].info, list[TextPart]()
-        for reminder in found:
-            if reminder is not None:
-                identifier = self.identifier.ascending("prt")
-                added.append(reminder_part(request, identifier, reminder, now=self.clock()))
-                await self.store.update_part(added[-1])
-        return with_parts_added(task.messages, added) if added else task.messages
+        request = task.messages[-1].info
+        return [
+            reminder_part(request, self.identifier.ascending("prt"), reminder, now=self.clock())
+            for reminder in found
+            if reminder is not None
+        ]
+
+
+def current(task: PrefixTask, stored: SessionPrefix | None) -> SessionPrefix:
+    """Return what is stored, without frozen starts that do not hold for this folder and this state of the history."""
+    boundary = boundary_of(task.messages)
+    if stored is None:
+        return SessionPrefix(directory=task.directory, boundary=boundary)
+    if (stored.directory, stored.boundary) == (task.directory, boundary):
+        return stored
+    return stored.changed(directory=task.directory, boundary=boundary, frozen=[])
+
+
+def _frozen(task: PrefixTask, stored: SessionPrefix) -> FrozenPrefix | None:
+    return next((one for one in stored.frozen if (one.agent, one.model) == (task.agent, task.model)), None)
 
 
 def boundary_of(messages: Sequence[MessageWithParts]) -> str:

@@ -122,10 +122,10 @@ class UserMessages(Struct, frozen=True):
             self.said.add(line)
             self.say(session_id, line)
 
-    async def create(
+    async def new(
         self, session_id: str, prompt: PromptInput, target: Target, *, is_waiting: bool = False
-    ) -> UserMessage:
-        """Store the message and its parts, and publish them; one that is waiting is read after `release` only."""
+    ) -> tuple[UserMessage, Sequence[AnyPart]]:
+        """Return the message and its parts, which are not stored; one that is waiting is read after `release` only."""
         message = UserMessage(
             id=self._message_id(prompt),
             session_id=session_id,
@@ -140,11 +140,7 @@ class UserMessages(Struct, frozen=True):
         )
         parts = await self._parts(message, prompt.parts, target.agent)
         parts += [self._part(message, TextInput(text=text, synthetic=True)) for text in await self.unread(session_id)]
-        message, parts = await change_message(self.hooks, message, parts)
-        await self.store.update_message(message)
-        for part in parts:
-            await self.store.update_part(part)
-        return message
+        return await change_message(self.hooks, message, parts)
 
     async def release(self, waiting: MessageWithParts) -> UserMessage:
         """Store a request that waits as the newest one, under a new ID, and remove the old one: its turn starts now."""

@@ -50,13 +50,12 @@ class StepRecorder:
         find_log: Callable[[], str] | None = None,
         follow: Callable[[Sequence[str]], None] | None = None,
     ) -> None:
-        """`find_log` returns the path of the change log; with it `recover` loads nothing where no command was killed.
+        """`find_log` returns the path of the change log; with it nothing is loaded where no command was killed.
 
         `follow` gets the files of a step that changed, each time after one of its commands; it does not block.
         """
         self._find_log = find_log
         self.follow = follow
-        self._recovered: set[str] = set()
         self._snapshots = snapshots
         self._session_lock = lock
         self.store = store
@@ -111,22 +110,16 @@ class StepRecorder:
             if window.session == session_id:
                 await changes.end_run(window)
 
-    async def recover(self, session_id: str, *, is_repaired: bool) -> None:
+    def has_open_steps(self) -> bool:
+        """Return whether a step of any session has no recorded end; loads no snapshots. Blocks. Raises StorageError."""
+        return self._find_log is None or _has_open_steps(self._find_log())
+
+    async def recover(self, session_id: str) -> None:
         """Record the changes of commands whose process died, in this session or its child sessions. Needs its run lock.
 
-        Each such step gets a patch part without a snapshot after it, so undo lists its files and does not change them.
-        Unless a message was repaired, they are looked for once in this process. A failure is logged.
+        Each such step gets a patch part without a snapshot after it, so undo lists its files and does not change them. Raises
+        OpencodeError.
         """
-        if session_id in self._recovered and not is_repaired:
-            return
-        self._recovered.add(session_id)
-        try:
-            if self._find_log is None or await asyncio.to_thread(_has_open_steps, self._find_log):
-                await self._recover(session_id)
-        except OpencodeError as error:
-            logger.warning("session %s: what a killed command changed is not known: %s", session_id, error)
-
-    async def _recover(self, session_id: str) -> None:
         from opencode_tui.engine.snapshot.record.recording import (  # only after a crash
             collect_orphaned_steps,
             runs_elsewhere,
@@ -158,9 +151,7 @@ class StepRecorder:
                 )
 
 
-def _has_open_steps(find_log: Callable[[], str]) -> bool:
-    """Return whether a step of any session has no recorded end; blocks. Raises StorageError."""
-    path = find_log()
+def _has_open_steps(path: str) -> bool:
     if not os.path.exists(path):
         return False
     from opencode_tui.engine.snapshot.change_log import ChangeLog  # light, unlike the snapshots

@@ -276,13 +276,13 @@ class BackgroundCommands:
         found = [self._shown(job) for job in self._visible() if owner in (None, job.info.session_id)]
         return sorted(found, key=lambda info: (not info.is_running, -info.started, info.id))
 
-    async def output(self, wanted: str, since: int = 0) -> BackgroundText:
+    async def output(self, command_id: str, since: int = 0) -> BackgroundText:
         """Return the output of a command from a position on. Raises NotFoundError."""
-        return self._text(self._job(wanted), since)
+        return self._text(self._job(command_id), since)
 
-    async def stop(self, wanted: str) -> BackgroundCommand:
+    async def stop(self, command_id: str) -> BackgroundCommand:
         """End a command for the user, and return it when its processes have ended. Raises NotFoundError."""
-        return await self._stop(self._job(wanted), by="user")
+        return await self._stop(self._job(command_id), by="user")
 
     async def read_new(
         self, session_id: str, wanted: str, *, wait_s: float = 0, words: str = "", stop: bool = False

@@ -318,14 +318,6 @@ _GIT_STATE = (
             ("with a continued line", "[core]\n\thooksPath = \\\nmy"),
         )
     ),
-    Case(
-        "a folder of hooks that the user's settings name",
-        steps(
-            bash("mkdir -p my; cp p.sh my/pre-commit"), User("env -u GIT_CONFIG_GLOBAL git commit --allow-empty -qm x")
-        ),
-        files={"p.sh": "x:" + _PAYLOAD, "my/keep": "x"},
-        home={".gitconfig": "[user]\nname = a\nemail = a@example.invalid\n[core]\nhooksPath = my\n"},
-    ),
 )
 
 _BACK = tuple(

@@ -1,26 +1,38 @@
-"""The facets of a folder inside the process: which service of the engine answers each method."""
+"""The facets inside the process: which service of the engine answers each method. The methods are documented in `facets`.
+
+A method that a service of the engine has with the same signature becomes an attribute; the others adapt names, threads or
+services that are built on first use.
+"""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import cached_property, partial
+from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 
 from opencode_tui.client.calls import Calls, forward
-from opencode_tui.config.auth import CHATGPT, AuthStore
+from opencode_tui.config.auth import CHATGPT
 from opencode_tui.config.redact import redact_address, redact_settings
 from opencode_tui.engine.engine import Engine
 from opencode_tui.engine.instance import Instance
+from opencode_tui.engine.lazy import Lazy
+from opencode_tui.engine.permission.policy import Policy
 from opencode_tui.engine.skill.skills import Skill
 from opencode_tui.schema.api.folder import CommandSummary, Notices
 from opencode_tui.schema.api.project import Places, ProjectInfo
 from opencode_tui.schema.api.question import QuestionRequest
-from opencode_tui.schema.error import ToolError
+from opencode_tui.schema.api.request import CommandInput, CreateSession, PromptInput
+from opencode_tui.schema.error import NoSuchMessageError, ToolError
 from opencode_tui.schema.model import Model, ModelRef
 from opencode_tui.schema.permission import PermissionRequest
 from opencode_tui.schema.record import JsonObject
+from opencode_tui.schema.session.history import MessageWithParts
+from opencode_tui.schema.session.session import AnyStatus, SessionInfo
 
 if TYPE_CHECKING:
+    from types import CoroutineType
+
     from opencode_tui.client.facets.folder import (
         CatalogFacet,
         FilesFacet,
@@ -34,10 +46,23 @@ if TYPE_CHECKING:
         SettingsFacet,
         SignInsFacet,
     )
+    from opencode_tui.client.facets.session import (
+        BackgroundFacet,
+        ContextFacet,
+        ImportsFacet,
+        MessagesFacet,
+        PromptsFacet,
+        SearchFacet,
+        SessionsFacet,
+        SharingFacet,
+        TrashFacet,
+        UndoFacet,
+    )
     from opencode_tui.engine.file.browser import FileBrowser
     from opencode_tui.engine.file.search import FileFinder
     from opencode_tui.engine.mcp.servers import McpServers
     from opencode_tui.engine.sign_in.waiting import WaitingSignIns
+    from opencode_tui.schema.api.background import BackgroundCommand
     from opencode_tui.schema.api.catalog import (
         AgentSummary,
         ProviderSummary,
@@ -46,8 +71,10 @@ if TYPE_CHECKING:
         StatusFacts,
         ToolSummary,
     )
+    from opencode_tui.schema.api.context import CompactionReport, CompactSession
     from opencode_tui.schema.api.file import ChangedFile, FileContent, FileEntry, FindKind, LineMatch
-    from opencode_tui.schema.api.language import FormatterState, LanguageServerState, Symbol
+    from opencode_tui.schema.api.importing import ImportReport, ImportRequest, ImportStore
+    from opencode_tui.schema.api.language import Symbol
     from opencode_tui.schema.api.mcp import (
         McpAdd,
         McpCall,
@@ -58,10 +85,190 @@ if TYPE_CHECKING:
         McpSignInCode,
         McpTool,
     )
+    from opencode_tui.schema.api.search import SearchRequest, SearchResult
     from opencode_tui.schema.api.sign_in import SignInAccount, SignInDone, SignInRequest, SignInStarted
     from opencode_tui.schema.api.trust import TrustReport
     from opencode_tui.schema.api.worktree import CreateWorktree, WorktreeInfo
     from opencode_tui.schema.event.screen_event import ScreenEvent
+
+
+Stored = Callable[[str], None]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+S = TypeVar("S")
+
+
+def late(
+    service: Lazy[S], method: Callable[[S], Callable[P, Awaitable[R]]]
+) -> "Callable[P, CoroutineType[Any, Any, R]]":
+    """Return a method of a service that is made when it is called for the first time."""
+
+    async def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        return await method(service.get())(*args, **kwargs)
+
+    return call
+
+
+class _Whole:
+    def __init__(self, service: Lazy[Any]) -> None:
+        self._service = service
+
+    def __getattr__(self, name: str) -> Callable[..., Awaitable[Any]]:
+        return late(self._service, attrgetter(name))
+
+
+def whole(service: Lazy[S]) -> S:
+    """Return a service that is made when one of its coroutine functions is called for the first time."""
+    return cast("S", _Whole(service))
+
+
+class _Sessions:
+    def __init__(self, engine: Engine, instance: Instance) -> None:
+        session = instance.session
+        self._core = engine.core
+        self._session = session
+        self.list = session.sessions.all
+        self.get = session.sessions.get
+        self.latest = session.sessions.latest
+        self.children = engine.store.children
+        self.update = session.sessions.update
+        self.wait_copied = engine.core.copies.wait_until_copied
+        self.totals = session.sessions.totals
+        self.costs = session.sessions.costs
+        self.todos = instance.folder.todos.read
+        self.diff = late(session.summaries, lambda one: one.diff)
+        self.fork = late(session.forks, lambda one: one.fork)
+        self.preview_fork = late(session.forks, lambda one: one.preview)
+
+    async def create(self, request: CreateSession) -> SessionInfo:
+        return await self._core.store.create(self._session.sessions.new(request))
+
+    async def everywhere(self) -> Sequence[SessionInfo]:
+        found = [info for one in await self._core.projects.all() for info in await self._core.store.sessions(one.id)]
+        return sorted(found, key=lambda info: info.time.updated, reverse=True)
+
+    async def remove(self, session_id: str) -> None:
+        info = await self._core.store.get(session_id)
+        shares = self._session.shares
+        record = await shares.get().record_of(session_id) if info.share is not None else None
+        await self._session.trash.get().put(session_id)
+        if record is not None:
+            shares.get().end(record)
+
+    async def recover_all(self) -> int:
+        return await self._session.sessions.recover_all(self._session.maintenance.recover)
+
+
+class _Search:
+    def __init__(self, engine: Engine, instance: Instance) -> None:
+        self._search = engine.core.search
+        self._project_id = instance.folder.project.id
+
+    async def find(self, request: "SearchRequest") -> "SearchResult":
+        return await self._search.get().find(request, self._project_id)
+
+
+class _Messages:
+    def __init__(self, engine: Engine, instance: Instance) -> None:
+        self._store = engine.store
+        self.update_part = instance.session.parts.update
+        self.remove_part = instance.session.parts.remove
+
+    async def list(self, session_id: str, limit: int | None = None) -> Sequence[MessageWithParts]:
+        return await (self._store.messages(session_id) if limit is None else self._store.tail(session_id, limit))
+
+    async def get(self, session_id: str, message_id: str) -> MessageWithParts:
+        for message in await self._store.messages(session_id):
+            if message.info.id == message_id:
+                return message
+        raise NoSuchMessageError(f"session {session_id} has no message {message_id}")
+
+
+class _Prompts:
+    def __init__(self, engine: Engine, instance: Instance, policy: Policy) -> None:
+        self._statuses = engine.core.statuses
+        self._prompts = instance.session.prompts
+        self._policy = policy
+        self.shell = instance.session.shell.run
+        self.expand = instance.expand
+        self.withdraw = instance.session.prompts.withdraw
+
+    async def check(self, request: PromptInput) -> None:
+        self._prompts.check(request)
+
+    async def prompt(self, session_id: str, request: PromptInput, *, stored: Stored | None = None) -> MessageWithParts:
+        return await self._prompts.prompt(session_id, request, policy=self._policy, stored=stored)
+
+    async def command(self, session_id: str, given: CommandInput, *, stored: Stored | None = None) -> MessageWithParts:
+        return await self._prompts.command(session_id, given, policy=self._policy, stored=stored)
+
+    async def send_now(self, session_id: str, message_id: str) -> bool:
+        return await self._prompts.send_now(session_id, message_id, policy=self._policy)
+
+    async def abort(self, session_id: str) -> bool:
+        return self._prompts.cancel(session_id)
+
+    async def status(self) -> dict[str, AnyStatus]:
+        return self._statuses.all()
+
+
+class _Background:
+    """The service is loaded with the first command."""
+
+    def __init__(self, instance: Instance) -> None:
+        self._commands = instance.folder.commands_in_background
+        self.output = late(self._commands, lambda one: one.output)
+        self.stop = late(self._commands, lambda one: one.stop)
+
+    async def list(self, session_id: str | None = None) -> Sequence["BackgroundCommand"]:
+        return [] if self._commands.made is None else await self._commands.made.list(session_id)
+
+    async def end(self) -> Sequence["BackgroundCommand"]:
+        return [] if self._commands.made is None else await self._commands.made.end()
+
+
+class _Context:
+    def __init__(self, instance: Instance, policy: Policy) -> None:
+        self._session = instance.session
+        self._policy = policy
+        self.items = late(instance.session.context, lambda one: one.view)
+        self.request = late(instance.session.context, lambda one: one.request)
+        self.prune = late(instance.session.pruning, lambda one: one.prune)
+        self.restore = late(instance.session.pruning, lambda one: one.restore)
+
+    async def compact(self, session_id: str, request: "CompactSession") -> "CompactionReport":
+        session = self._session
+        return await session.compaction.get().compact(
+            session_id, request, prompter=session.prompts, policy=self._policy
+        )
+
+
+class _Undo:
+    def __init__(self, instance: Instance) -> None:
+        revert = instance.session.revert
+        self.recover = late(revert, lambda one: one.recover)
+        self.preview = late(revert, lambda one: one.preview)
+        self.preview_unrevert = late(revert, lambda one: one.preview_unrevert)
+        self.revert = late(revert, lambda one: one.revert)
+        self.unrevert = late(revert, lambda one: one.unrevert)
+        self.changes = late(instance.session.summaries, lambda one: one.since)
+
+
+class _Imports:
+    def __init__(self, engine: Engine, instance: Instance) -> None:
+        imports = engine.core.imports
+        self._imports = imports
+        self._here = str(instance.directory)
+        self.available = late(imports, lambda one: one.available)
+        self.progress = late(imports, lambda one: one.progress)
+        self.cancel = late(imports, lambda one: one.cancel)
+
+    async def stores(self, request: "ImportRequest | None" = None) -> Sequence["ImportStore"]:
+        return await self._imports.get().stores(request, here=self._here)
+
+    async def run(self, request: "ImportRequest") -> "ImportReport":
+        return await self._imports.get().run(request, here=self._here)
 
 
 class _Permissions:
@@ -163,7 +370,7 @@ class _Settings:
         self._instance = instance
         self._core = engine.core
         self._paths = engine.core.paths
-        self._auth = AuthStore(paths=engine.core.paths)
+        self._auth = engine.core.auth
 
     async def notices(self) -> Notices:
         from opencode_tui.engine.snapshot.worktree_paths import why_unavailable  # only for notices
@@ -421,20 +628,13 @@ class _Languages:
 
     def __init__(self, instance: Instance) -> None:
         self._languages = instance.folder.programs.languages
-        self._formatters = instance.folder.programs.formatters
-
-    async def servers(self) -> Sequence["LanguageServerState"]:
-        return await self._languages.get().states()
-
-    async def restart(self, server_id: str) -> bool:
-        return await self._languages.get().restart(server_id)
+        self.servers = late(self._languages, lambda one: one.states)
+        self.restart = late(self._languages, lambda one: one.restart)
+        self.formatters = late(instance.folder.programs.formatters, lambda one: one.states)
 
     async def symbols(self, query: str) -> Sequence["Symbol"]:
         running = self._languages.made
         return [] if running is None else await running.symbols(query)
-
-    async def formatters(self) -> Sequence["FormatterState"]:
-        return await self._formatters.get().states()
 
 
 class _Screen:
@@ -497,11 +697,22 @@ class _Mcp:
         return await (await self._loaded()).call(name, request.tool, request.arguments)
 
 
-class LocalFolderFacets:
-    """The facets of the folder of a client."""
+class LocalFacets:
+    """The facets of a client."""
 
-    def bind_folder(self, engine: Engine, instance: Instance, *, calls: Calls | None) -> None:
+    def bind(self, engine: Engine, instance: Instance, *, policy: Policy, calls: Calls | None) -> None:
         """Make the facets those of an instance, each wrapped in the proxy that forwards the calls."""
+        session = instance.session
+        self.sessions: SessionsFacet = forward(_Sessions(engine, instance), calls)
+        self.search: SearchFacet = forward(_Search(engine, instance), calls)
+        self.trash: TrashFacet = forward(whole(session.trash), calls)
+        self.messages: MessagesFacet = forward(_Messages(engine, instance), calls)
+        self.prompts: PromptsFacet = forward(_Prompts(engine, instance, policy), calls)
+        self.context: ContextFacet = forward(_Context(instance, policy), calls)
+        self.background: BackgroundFacet = forward(_Background(instance), calls)
+        self.undo: UndoFacet = forward(_Undo(instance), calls)
+        self.sharing: SharingFacet = forward(whole(session.shares), calls)
+        self.imports: ImportsFacet = forward(_Imports(engine, instance), calls)
         self.permissions: PermissionsFacet = forward(_Permissions(instance), calls)
         self.questions: QuestionsFacet = forward(_Questions(instance), calls)
         self.rules: RulesFacet = forward(instance.folder.rules, calls)

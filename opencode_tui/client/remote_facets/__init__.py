@@ -1,1 +1,0 @@
-"""The facets over HTTP. The methods are documented in `facets`."""

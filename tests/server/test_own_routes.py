@@ -1,0 +1,58 @@
+"""The table of calls: every method of every facet is a row, and every row has its route."""
+
+import re
+from typing import get_type_hints
+
+import pytest
+from fastapi.routing import APIRoute
+
+from opencode_tui.client.facets.call import calls_of
+from opencode_tui.client.facets.folder import FolderFacets
+from opencode_tui.client.facets.session import SessionFacets
+from opencode_tui.server.app import ROUTERS
+
+FACETS = {**get_type_hints(SessionFacets), **get_type_hints(FolderFacets)}
+CALLS = {f"{facet}.{name}": call for facet, protocol in FACETS.items() for name, call in calls_of(protocol).items()}
+ROUTES = {
+    (method, re.sub(r"\{.*?\}", "{}", route.path))
+    for router in ROUTERS
+    for route in router.routes
+    if isinstance(route, APIRoute)
+    for method in route.methods or ()
+}
+
+
+@pytest.mark.parametrize(("name", "protocol"), FACETS.items(), ids=FACETS)
+def test_every_method_of_a_facet_is_a_row(name, protocol):
+    methods = [method for method in vars(protocol) if not method.startswith("_")]
+    assert methods and list(calls_of(protocol)) == methods, name
+
+
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+def test_every_row_has_its_route(call):
+    assert (call.method, re.sub(r"\{.*?\}", "{}", call.path)) in ROUTES
+
+
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+def test_a_row_names_only_its_own_arguments(call):
+    known = set(call.signature.parameters)
+    assert {name.split(".")[0] for name in call.path_names} <= known
+    assert call.body is None or set(call.body.model_fields) - {"type"} <= known
+
+
+async def test_a_session_that_does_not_exist_is_an_error_of_every_route_about_one(serve):
+    rows = [call for call in CALLS.values() if call.path.startswith("/opencode-tui/session/{session_id}")]
+    absent = {"session_id": "ses_000000000000doesnotexist00", "message_id": "msg_1"}
+    asked = [call.path_of(absent) for call in rows]
+    async with serve() as face:
+        answers = [
+            await face.http.request(
+                call.method,
+                path,
+                json={"approvals": "ask"} if call.method in ("POST", "PUT", "PATCH") else None,
+                params={"messageID": "msg_1"} if call.method == "GET" else None,
+            )
+            for call, path in zip(rows, asked, strict=True)
+        ]
+    assert len(answers) > 10
+    assert [answer.status_code for answer in answers] == [404] * len(rows)

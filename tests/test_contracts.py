@@ -26,7 +26,7 @@ FORBIDDEN = {
     "Inside the snapshots": ("engine/snapshot/entry.py", "opencode_tui.engine.snapshot.worktree"),
     "Inside the permissions": ("engine/permission/policy.py", "opencode_tui.engine.permission.service"),
     "Inside the tools": ("engine/tool/truncate.py", "opencode_tui.engine.tool.registry"),
-    "Inside the screen": ("tui/keymap.py", "opencode_tui.tui.app"),
+    "Inside the screen": ("tui/keys/keymap.py", "opencode_tui.tui.app"),
     "Inside the schema": ("schema/record.py", "opencode_tui.schema.permission"),
 }
 """A module for each contract, and an import that breaks it."""

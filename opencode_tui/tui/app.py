@@ -1,73 +1,39 @@
-"""The app: its look, its keys, the terminal, and its end."""
+"""The app: its main screen, the order of keys, and its end."""
 
 import asyncio
 import logging
-import os
-import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from textual import events
-from textual.driver import Driver
-from textual.filter import LineFilter
-from textual.theme import Theme
 
-from opencode_tui.tui.chat.screen import ChatScreen
-from opencode_tui.tui.key_router import KeyRouter
-from opencode_tui.tui.keymap import Keymap
-from opencode_tui.tui.options import Ending, StartOptions
-from opencode_tui.tui.output.display import TerminalApp
-from opencode_tui.tui.prompt.editor import Editor
+from opencode_tui.tui.base_app import BaseApp
+from opencode_tui.tui.chrome.activity import Kind
+from opencode_tui.tui.options import StartOptions
+from opencode_tui.tui.screen import TYPING, ChatScreen
 from opencode_tui.tui.screen_guards import log_path
-from opencode_tui.tui.terminal_title import TerminalTitle
-from opencode_tui.tui.theme.built_in import built_in
-from opencode_tui.tui.theme.look import Look, first_look
-from opencode_tui.tui.theme.palette import Depth, Palette
+from opencode_tui.tui.theme.look import Look
 
 if TYPE_CHECKING:
     from opencode_tui.client.client import Client
-    from opencode_tui.tui.dialogs.listing import ListContent
-    from opencode_tui.tui.dialogs.overlay import Flatten, Overlay
-    from opencode_tui.tui.terminal_input import BackgroundDetected
-    from opencode_tui.tui.theme.themes import Themes
 
 _log = logging.getLogger(__name__)
 
 
-class OpenCodeApp(TerminalApp[Ending], inherit_bindings=False):
+class OpenCodeApp(BaseApp, inherit_bindings=False):
     """Paints before the engine is open, which `attach` passes in; returns an `Ending`."""
 
-    CSS_PATH = "chat/chat.tcss"
-    ENABLE_COMMAND_PALETTE = False
-    look: Look
+    CSS_PATH = "screen.tcss"
 
     def __init__(
         self, options: StartOptions, look: Look | None = None, *, clock: Callable[[], float] = time.time
     ) -> None:
-        self._flatten: Flatten | None = None
-        self.look = look or first_look(os.environ, sys.stdout.encoding)
-        # NO_COLOR: Textual's filter for colors of the terminal; the other one would turn its default color into black
-        super().__init__(ansi_color=self.look.palette.depth == "none" or None)
+        super().__init__(look)
         self.options = options
-        self.themes: Themes | None = None
-        self._is_dark = self.look.palette.dark
-        self._depth: Depth = self.look.palette.depth
         self.painted = asyncio.Event()
-        self.router = KeyRouter(Keymap())
         self.chat = ChatScreen(options, self, clock)
-        self.title_line = TerminalTitle(self._write)
         self._early: list[events.Key | events.Paste] | None = []
-        self._apply_palette(self.look.palette)
-
-    def get_driver_class(self) -> type[Driver]:
-        """Return the driver that makes pastes safe and never waits for the terminal."""
-        if sys.platform == "win32":
-            return super().get_driver_class()
-        from opencode_tui.tui.terminal_input import TerminalInput  # it needs a POSIX terminal
-
-        return TerminalInput
 
     def get_default_screen(self) -> ChatScreen:
         """Return the chat."""
@@ -80,26 +46,7 @@ class OpenCodeApp(TerminalApp[Ending], inherit_bindings=False):
 
     def _first_frame(self) -> None:
         self.painted.set()
-        self._ask_background()
-
-    def _ask_background(self) -> None:
-        ask = getattr(self._driver, "ask_background", None)
-        if ask is not None and _is_rich_terminal():
-            ask()
-
-    def on_app_focus(self) -> None:
-        """Ask for the background again, as the desktop may have switched between dark and light."""
-        self._ask_background()
-
-    def on_background_detected(self, event: "BackgroundDetected") -> None:
-        """Apply the dark or the light variant of the theme, as the terminal's background is."""
-        if event.is_dark == self._is_dark:
-            return
-        self._is_dark = event.is_dark
-        if self.themes is not None:
-            self.apply_theme(self.look.palette.name)
-        else:
-            self.apply_look(replace(self.look, palette=built_in(event.is_dark, self.look.palette.depth)))
+        self.ask_background()
 
     def _repaint(self, _app: object = None) -> None:
         """Draw every cell, as the terminal is empty after the shell or an editor."""
@@ -107,108 +54,21 @@ class OpenCodeApp(TerminalApp[Ending], inherit_bindings=False):
         for widget in self.screen.query("*"):
             widget.refresh()
 
+    def report(self, kind: Kind, words: str, facts: str = "") -> None:
+        """Show a message in the activity line, once the engine is open."""
+        self.chat.show_note(kind, words, facts)
+
+    def restyle(self) -> None:
+        """Draw everything in the current look."""
+        self.chat.restyle()
+
+    def refresh_all(self) -> None:
+        """Draw every widget of the chat again."""
+        self.chat.refresh_all()
+
     def attach(self, client: "Client") -> None:
         """Connect the screen to the engine."""
         self.call_later(self.chat.attach, client)
-
-    def apply_look(self, look: Look) -> None:
-        """Draw everything in another look."""
-        self.look = look
-        if self._flatten is not None:
-            self._flatten.style = look.palette.style("guide")
-        self._apply_palette(look.palette)
-        self.chat.restyle()
-
-    def apply_theme(self, name: str) -> None:
-        """Draw everything in the named theme; report one that cannot be read and change nothing."""
-        if self.themes is None:
-            return
-        try:
-            palette = self.themes.palette(name, dark=self._is_dark, depth=self._depth)
-        except ValueError as error:
-            self.chat.show_note("failed", str(error))
-            return
-        if palette != self.look.palette:
-            self.apply_look(replace(self.look, palette=palette))
-
-    @property
-    def keymap(self) -> Keymap:
-        """The active keys."""
-        return self.router.keymap
-
-    @property
-    def last_key(self) -> str:
-        """The key that is being handled, as the terminal reported it; empty during a click."""
-        return self.router.last_key
-
-    def use_themes(self, themes: "Themes") -> None:
-        """Set the themes that can be applied."""
-        self.themes = themes
-
-    def use_keys(self, changed: Mapping[str, str]) -> None:
-        """Apply the key bindings of the settings."""
-        self.router.keymap = Keymap(changed)
-
-    def notify_terminal(self, words: str) -> None:
-        """Ring the bell and show a notification of the terminal (OSC 9) while its window has no focus."""
-        if not self.app_focus:
-            self.bell()
-            self._write(f"\x1b]9;{words}\x07")
-
-    def _write(self, data: str) -> None:
-        """Write an escape sequence to the terminal, if it supports more than colors."""
-        if self._driver is not None and not self.is_headless and _is_rich_terminal():
-            self._driver.write(data)
-
-    def on_unmount(self) -> None:
-        """Restore the terminal's title."""
-        self.title_line.end()
-
-    def _apply_palette(self, palette: Palette) -> None:
-        theme = textual_theme(palette)
-        self.register_theme(theme)
-        self.theme = theme.name
-
-    def get_line_filters(self) -> Sequence[LineFilter]:
-        """Return the filters, with the one that mutes everything under an open overlay; that uses `own_filters`."""
-        filters = super().get_line_filters()
-        return [*filters, self._flatten] if self._flatten is not None else filters
-
-    def own_filters(self) -> Sequence[LineFilter]:
-        """Return the filters without the one that mutes."""
-        return super().get_line_filters()
-
-    def open_overlay(self, content: "ListContent", done: Callable[[str | None], object]) -> None:
-        """Show a list over the muted screen; `done` gets the chosen id, or None."""
-        from opencode_tui.tui.dialogs.overlay import Flatten, Overlay
-
-        flatten = Flatten(self.look.palette.style("guide"))
-
-        def close(chosen: str | None) -> None:
-            if self._flatten is flatten:
-                self._flatten = None
-            self.chat.refresh_all()
-            done(chosen)
-
-        if self._flatten is not None:
-            self.pop_overlay()
-        self._flatten = flatten
-        self.chat.refresh_all()
-        self.push_screen(Overlay(content), close)
-
-    def update_overlay(self, content: "ListContent") -> None:
-        """Show other choices in the open list, with the same filter; nothing when the open list has another hint."""
-        from opencode_tui.tui.dialogs.overlay import Overlay
-
-        if isinstance(self.screen, Overlay) and self.screen.listing.content.hint == content.hint:
-            self.screen.fill(content)
-
-    def pop_overlay(self) -> None:
-        """Close the overlay without a choice."""
-        from opencode_tui.tui.dialogs.overlay import Overlay
-
-        if isinstance(self.screen, Overlay):
-            self.screen.dismiss(None)
 
     async def on_event(self, event: events.Event) -> None:
         """Pass keys to the router before the widgets; queue keys until the prompt exists."""
@@ -220,16 +80,9 @@ class OpenCodeApp(TerminalApp[Ending], inherit_bindings=False):
                 self.app_focus = True  # focuses the widget again that the key is for
             if isinstance(event, events.Key) and await self._handle_key(event):
                 return
-            if isinstance(event, events.Paste) and (overlay := self._open_overlay()) is not None:
+            if isinstance(event, events.Paste) and (overlay := self.shown_overlay()) is not None:
                 overlay.count_queued()
         await super().on_event(event)
-
-    def _open_overlay(self) -> "Overlay | None":
-        if self._flatten is None:
-            return None
-        from opencode_tui.tui.dialogs.overlay import Overlay
-
-        return self.screen if isinstance(self.screen, Overlay) else None
 
     def begin_keys(self) -> None:
         """Deliver the queued keys, and all later ones at once."""
@@ -244,12 +97,12 @@ class OpenCodeApp(TerminalApp[Ending], inherit_bindings=False):
         screen = self.screen
         if isinstance(screen, ChatScreen):
             screen.begin_key(event)
-        editor = screen.typed_editor if isinstance(screen, ChatScreen) else self.focused
-        if isinstance(editor, Editor) and self.router.knows(event.key):
+        editor = screen.typed_editor if isinstance(screen, ChatScreen) else None
+        if editor is not None and self.router.knows(event.key, TYPING):
             await editor.written()
         if self.copy_selection(event.key):
             return True
-        overlay = self._open_overlay()
+        overlay = self.shown_overlay()
         if overlay is None and not isinstance(screen, ChatScreen):
             return False
         try:
@@ -275,7 +128,7 @@ class OpenCodeApp(TerminalApp[Ending], inherit_bindings=False):
         if text.strip():
             self.copy_to_clipboard(text)
             lines = text.rstrip("\n").count("\n") + 1
-            self.chat.show_note("done", "Copied selection" if lines == 1 else f"Copied {lines} lines")
+            self.report("done", "Copied selection" if lines == 1 else f"Copied {lines} lines")
 
     def copy_selection(self, key: str) -> bool:
         """Copy the selection and end it on ctrl+c; return whether the key was used."""
@@ -287,7 +140,7 @@ class OpenCodeApp(TerminalApp[Ending], inherit_bindings=False):
 
     def show_failure(self, error: Exception) -> None:
         """Report in one line that a part of the screen failed, and the path of the log."""
-        self.chat.show_note("failed", f"{type(error).__name__} in a part of the screen", log_path())
+        self.report("failed", f"{type(error).__name__} in a part of the screen", log_path())
 
     def _handle_exception(self, error: Exception) -> None:
         """Restore the terminal and return the error to the caller; the session is on disk."""
@@ -299,46 +152,3 @@ class OpenCodeApp(TerminalApp[Ending], inherit_bindings=False):
             self.chat.leave(error)
         else:
             super()._handle_exception(error)
-
-
-def _is_rich_terminal() -> bool:
-    """Return whether the terminal supports, or at least ignores, escape sequences other than colors and cursor moves."""
-    return os.environ.get("TERM", "dumb") not in ("dumb", "linux")
-
-
-def textual_theme(palette: Palette) -> Theme:
-    """Return the palette as a Textual theme, for what Textual's own widgets draw."""
-    is_plain = not palette.tones
-
-    def color(token: str, plain: str) -> str:
-        return plain if is_plain else str(getattr(palette, token))
-
-    text, behind = color("text", "ansi_default"), color("background", "ansi_default")
-    return Theme(
-        name=f"{palette.name}-{'dark' if palette.dark else 'light'}-{palette.depth}",
-        primary=color("accent", "ansi_magenta"),
-        accent=color("accent", "ansi_magenta"),
-        foreground=text,
-        background=behind,
-        surface=color("surface", "ansi_default"),
-        panel=color("panel", "ansi_default"),
-        success=color("success", "ansi_green"),
-        warning=color("warning", "ansi_yellow"),
-        error=color("error", "ansi_red"),
-        dark=palette.dark,
-        ansi=is_plain,
-        variables={
-            "ansi-background": "ansi_default",
-            "ansi-foreground": "ansi_default",
-            "border": color("border", "ansi_default"),
-            "scrollbar": color("guide", "ansi_default"),
-            "scrollbar-hover": color("muted", "ansi_default"),
-            "scrollbar-active": color("muted", "ansi_default"),
-            "scrollbar-background": behind,
-            "scrollbar-background-hover": behind,
-            "scrollbar-background-active": behind,
-            "scrollbar-corner-color": behind,
-            "block-cursor-background": color("selection", "ansi_default"),
-            "block-cursor-foreground": text,
-        },
-    )

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from opencode_tui.programs import find_program, safe_environ
 from opencode_tui.schema.error import OpencodeError
-from opencode_tui.tui.screen_api import AppApi
+from opencode_tui.tui.base_app import BaseApp
 
 _PLUS = frozenset(
     [
@@ -92,14 +92,14 @@ def _name(words: Sequence[str]) -> str:
     return Path(words[0]).name.lower().removesuffix(".exe")
 
 
-def edit_file(app: AppApi, path: Path) -> None:
+def edit_file(app: BaseApp, path: Path) -> None:
     """Edit a file and wait until the user has closed it. Blocks the app until the editor exits. Raises OpencodeError."""
     words = editor_words()
     option = _WAITS.get(_name(words), "")
     _run(app, [*words, *([option] if option and option not in words else []), str(path)])
 
 
-async def open_file(app: AppApi, path: Path, line: int, column: int = 0) -> bool:
+async def open_file(app: BaseApp, path: Path, line: int, column: int = 0) -> bool:
     """Open a file at a line; return whether the terminal was given to the editor, so that the screen must be drawn again.
 
     An editor in the terminal blocks the app until it exits; for one with a window this waits without blocking
@@ -122,7 +122,7 @@ async def open_file(app: AppApi, path: Path, line: int, column: int = 0) -> bool
     return False
 
 
-def _run(app: AppApi, command: Sequence[str]) -> None:
+def _run(app: BaseApp, command: Sequence[str]) -> None:
     import subprocess  # only for this
 
     try:

@@ -6,10 +6,9 @@ MODULES = (
     "opencode_tui.tui.state.controller",
     "opencode_tui.tui.actions.table",
     "opencode_tui.tui.dialogs.overlay",
-    "opencode_tui.tui.chat.panel_host",
     "opencode_tui.tui.chrome.sidebar",
     "opencode_tui.tui.conversation.view",
-    "opencode_tui.tui.chrome.refresh",
+    "opencode_tui.tui.chat.chat",
     "opencode_tui.tui.chrome.welcome",
     "opencode_tui.tui.start",
 )

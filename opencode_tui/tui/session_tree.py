@@ -1,5 +1,6 @@
 """The tree of sessions as rows: forks and subagent sessions, grouped by day, each with its state."""
 
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -10,8 +11,10 @@ from opencode_tui.schema.session.session import PINNED_KEY, RetryStatus, Session
 from opencode_tui.text.quantity import short_path
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.text.session_tree import origin_of
+from opencode_tui.tui.state.controller import SessionController
 from opencode_tui.tui.state.facts import FolderState
 from opencode_tui.tui.theme.glyphs import Glyphs
+from opencode_tui.tui.widgets.fuzzy import ranked
 
 State = Literal["running", "asks", "retry", "undone", "done", "failed", "idle"]
 
@@ -49,6 +52,24 @@ class SessionRow:
 def is_pinned(info: SessionInfo) -> bool:
     """Return whether the user pinned a session."""
     return (info.metadata or {}).get(PINNED_KEY) is True
+
+
+def listed_rows(
+    control: SessionController, glyphs: Glyphs, *, is_everywhere: bool, is_archived: bool = False
+) -> Sequence[SessionRow]:
+    """Return the sessions of the folder, or those of all projects by folder."""
+    folder, now = control.folder, control.now()
+    if not is_everywhere:
+        return session_rows(folder, now, glyphs, archived=is_archived)
+    infos = {info.id: info for info in (*control.everywhere, *folder.sessions.values())}
+    return rows_by_folder(folder, now, glyphs, infos.values(), home=os.path.expanduser("~"), archived=is_archived)
+
+
+def matching_rows(rows: Sequence[SessionRow], typed: str) -> Sequence[SessionRow]:
+    """Return the sessions whose titles match a filter, best first; all of them without one."""
+    if not typed.strip():
+        return rows
+    return [rows[at] for at, _ in ranked(typed, [one.title for one in rows])]
 
 
 def session_rows(

@@ -12,30 +12,31 @@ from opencode_tui.schema.api.request import ForkSession
 from opencode_tui.schema.permission import APPROVALS, Approvals
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.text.safe_text import screen_line
+from opencode_tui.tui.chat.chat import Chat
 from opencode_tui.tui.chrome.welcome import EXAMPLES
 from opencode_tui.tui.prompt.history import read_history
-from opencode_tui.tui.screen_api import AppApi, ChatApi
 from opencode_tui.tui.state.controller import SessionController
 from opencode_tui.tui.theme.glyphs import ASCII
 from opencode_tui.tui.theme.themes import Themes, theme_folders
 from opencode_tui.tui.widgets.wheel import LINES, Wheel
 
 
-async def begin(screen: ChatApi, app: AppApi, control: SessionController) -> None:
+async def begin(chat: Chat) -> None:
     """Apply the settings and open the session of the command line. Raises OpencodeError."""
-    places = await apply_settings(screen, app, control)
-    await control.start(screen.options)
-    if screen.options.is_forked and control.session_id is not None:
+    control, options = chat.control, chat.options
+    places = await apply_settings(chat)
+    await control.start(options)
+    if options.is_forked and control.session_id is not None:
         made = await control.client.sessions.fork(control.session_id, ForkSession())
         await control.open(made.id)
-    state = screen.options.state or Path(places.state)
-    await _prepare_prompt(screen, control, state)
-    screen.show_conversation()
-    if screen.options.place is not None:
-        screen.show_place(screen.options.place)
+    state = options.state or Path(places.state)
+    await _prepare_prompt(chat, state)
+    chat.show_conversation()
+    if control.facts is not None and control.undo_off:  # the welcome text says it otherwise
+        chat.show_note("note", *control.undo_off.capitalize().split(": ", 1))
     if control.choice.problem:
-        screen.show_note("failed", control.choice.problem)
-    screen.do(_finish(screen, control, state))
+        chat.show_note("failed", control.choice.problem)
+    chat.do(_finish(chat, state))
 
 
 LOOKED_FOR_SERVERS = "looked-for-local-models"
@@ -48,12 +49,13 @@ LOOK_FOR_VERSION_S = 3.0
 """Seconds from the first screen to the look for a newer version, if the settings ask for it."""
 
 
-async def apply_settings(screen: ChatApi, app: AppApi, control: SessionController) -> Places:
+async def apply_settings(chat: Chat) -> Places:
     """Apply the keys, theme and glyphs of the settings; return the paths of the folder. Raises OpencodeError."""
+    app, control = chat.app, chat.control
     settings = await control.client.settings.effective()
     app.use_keys(_keybinds(settings))
     places = await control.client.project.places()
-    own = os.environ.get("OPENCODE_CONFIG_DIR") if screen.options.server is None else None
+    own = os.environ.get("OPENCODE_CONFIG_DIR") if chat.options.server is None else None
     app.use_themes(await asyncio.to_thread(Themes, theme_folders(places, own)))
     tui = settings.get("tui")
     tui_settings = cast("JsonObject", tui) if isinstance(tui, dict) else {}
@@ -61,9 +63,9 @@ async def apply_settings(screen: ChatApi, app: AppApi, control: SessionControlle
         glyphs = ASCII if tui_settings.get("ascii") else app.look.glyphs
         app.apply_look(replace(app.look, glyphs=glyphs, is_still=bool(tui_settings.get("reduced_motion"))))
     control.wheel = _wheel(tui_settings)
-    screen.prompt.editor.writes_out_pastes = bool(_experimental(settings).get("disable_paste_summary"))
+    chat.prompt.editor.writes_out_pastes = bool(_experimental(settings).get("disable_paste_summary"))
     if "vim" in tui_settings:
-        screen.prompt.use_vim(is_on=bool(tui_settings["vim"]))
+        chat.prompt.use_vim(is_on=bool(tui_settings["vim"]))
     _apply_status_line(control, tui_settings.get("status_line"))
     if tui_settings.get("delivery") == "queue":
         control.delivery = "queue"
@@ -83,8 +85,8 @@ def _session_budget(settings: JsonObject) -> float:
     return float(budget) if isinstance(budget, int | float) else 0.0
 
 
-async def _prepare_prompt(screen: ChatApi, control: SessionController, state: Path) -> None:
-    box = screen.prompt
+async def _prepare_prompt(chat: Chat, state: Path) -> None:
+    box, control = chat.prompt, chat.control
     path = state / "prompt-history.jsonl"
     await asyncio.to_thread(control.choice.load_favorites, state / "favorite-models")
     await control.choice.load_variants(state / "model-variants.json", selects=control.session_id is None)
@@ -93,15 +95,16 @@ async def _prepare_prompt(screen: ChatApi, control: SessionController, state: Pa
     control.has_prompts = bool(earlier)
     box.history.load(earlier or (EXAMPLES if is_demo else ()))
     box.keep_history(path)
-    screen.start_completions(control)
+    chat.start_completions()
     await box.read_commands()
     if is_demo and not earlier:
         box.has_examples = True
     box.editor.refresh()
 
 
-async def _finish(screen: ChatApi, control: SessionController, state: Path) -> None:
+async def _finish(chat: Chat, state: Path) -> None:
     """Load the models and the state of the sandbox, and look for stores to import from: only later frames need them."""
+    control = chat.control
     await control.choice.load_models()
     if control.choice.model is not None and control.choice.model.provider_id == "demo":
         if await asyncio.to_thread(_is_first, state / LOOKED_FOR_SERVERS):
@@ -113,9 +116,9 @@ async def _finish(screen: ChatApi, control: SessionController, state: Path) -> N
             control.can_look_for_servers = settings.get("local_models") is not False
     control.sandbox = await control.client.settings.sandbox()
     control.can_import = await control.client.imports.available()
-    screen.refresh_chrome()
-    screen.do(_report_newer_version(screen, control))
-    screen.do(_read_newer_models(screen, control))
+    chat.refresh_chrome()
+    chat.do(_report_newer_version(chat))
+    chat.do(_read_newer_models(chat))
 
 
 def _is_first(file: Path) -> bool:
@@ -128,16 +131,16 @@ def _is_first(file: Path) -> bool:
     return True
 
 
-async def _read_newer_models(screen: ChatApi, control: SessionController) -> None:
+async def _read_newer_models(chat: Chat) -> None:
     await asyncio.sleep(READ_MODELS_S)
-    if await control.choice.refresh_models():
-        screen.refresh_chrome()
+    if await chat.control.choice.refresh_models():
+        chat.refresh_chrome()
 
 
-async def _report_newer_version(screen: ChatApi, control: SessionController) -> None:
+async def _report_newer_version(chat: Chat) -> None:
     await asyncio.sleep(LOOK_FOR_VERSION_S)
-    if newer := await control.client.settings.newer_version():
-        screen.show_note(
+    if newer := await chat.control.client.settings.newer_version():
+        chat.show_note(
             "note", f"Version {screen_line(newer)} is available", f"this is {__version__}; nothing was changed"
         )
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from opencode_tui.schema.api.context import ContextItem
-from opencode_tui.tui.screens.context import context_rows, fold_turns, kind_words, name_words, token_words
+from opencode_tui.tui.pages.context import context_rows, fold_turns, kind_words, name_words, token_words
 
 
 def item(name: str, tokens: int = 0, **fields: Any) -> ContextItem:

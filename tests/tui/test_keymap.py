@@ -2,11 +2,12 @@
 
 import pytest
 
-from opencode_tui.tui.keymap import ACTIONS, Keymap, normal, parse_key
+from opencode_tui.schema.api.keybinds import ACTIONS, MAIN_SCOPES
+from opencode_tui.tui.keys.keymap import Keymap, normal, parse_key
 
 
 def ids(keymap: Keymap, key: str, *, led: bool = False) -> list[str]:
-    return [action.id for action in keymap.actions(key, led=led)]
+    return [action.id for action in keymap.actions(key, sorted(MAIN_SCOPES), led=led)]
 
 
 def test_ids_are_told_once() -> None:
@@ -39,8 +40,8 @@ def test_none_switches_a_key_off() -> None:
 
 def test_another_leader_leads() -> None:
     keymap = Keymap({"leader": "ctrl+space"})
-    assert keymap.is_leader("ctrl+space")
-    assert not keymap.is_leader("ctrl+x")
+    assert keymap.is_leader("ctrl+space", ["chat"])
+    assert not keymap.is_leader("ctrl+x", ["chat"])
     assert keymap.first("session_new") == "ctrl+space n"
 
 

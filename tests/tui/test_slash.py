@@ -2,7 +2,7 @@
 
 import pytest
 
-from opencode_tui.tui.keymap import BY_ID
+from opencode_tui.schema.api.keybinds import BY_ID
 from opencode_tui.tui.prompt.slash import SLASH, completion_names, parse
 
 

@@ -1,10 +1,10 @@
 """Checks of key bindings: unknown actions and keys, reserved keys, and one key for two actions."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 
 from opencode_tui.config.notice import Notice
 from opencode_tui.config.sources.layer import Origins
-from opencode_tui.schema.api.keybinds import DEFAULT_KEYS
+from opencode_tui.schema.api.keybinds import BY_ID, DEFAULT_KEYS, LEADER, TYPED_SCOPES
 from opencode_tui.schema.suggest import suggest
 
 
@@ -14,7 +14,7 @@ def _names(text: str) -> frozenset[str]:
 
 UNSUPPORTED_ACTIONS = _names(
     """
-    scrollbar_toggle username_toggle stash_delete model_provider_list model_favorite_toggle
+    scrollbar_toggle username_toggle stash_delete
     messages_toggle_conceal model_cycle_favorite model_cycle_favorite_reverse tips_toggle
     """
 )
@@ -23,20 +23,20 @@ UNSUPPORTED_ACTIONS = _names(
 ACTIONS = frozenset(DEFAULT_KEYS) | UNSUPPORTED_ACTIONS
 """Actions that the settings may name."""
 
-_RESERVED = {
-    "enter": ("input_submit", "item_open"),
-    "return": ("input_submit", "item_open"),
-    "ctrl+c": ("app_exit", "input_clear"),
-    "escape": ("session_interrupt", "item_leave"),
-    "esc": ("session_interrupt", "item_leave"),
+_SAME = {"return": "enter", "esc": "escape"}
+_RESERVED = frozenset({"enter", "ctrl+c", "escape"})
+"""Keys that the user relies on: only the actions that have them by default may have them."""
+
+_NEEDED = {
+    "input_submit": "send a prompt",
+    "session_interrupt": "interrupt a run",
+    "page_close": "close a page",
+    "list_close": "close a list",
+    "permission_reject": "reject a call",
 }
-"""Keys that the user relies on, and the actions that may have them."""
+_LED = ("app", "chat", "prompt", "item", "page", "list:sessions")
+"""Scopes, each with its parts, whose keys may follow the leader key; in others it belongs to the chat."""
 
-_NEEDED = {"input_submit": "send a prompt", "session_interrupt": "interrupt a run"}
-_LISTED = ("session_rename", "session_delete", "session_export", "session_archive", "session_pin")
-"""Actions whose keys apply to a page of their own, where other actions may have the same keys."""
-
-_LEADER = "<leader>"
 _MODIFIERS = frozenset({"ctrl", "alt", "shift", "super", "meta", "option", "hyper"})
 _KEY_NAMES = _names(
     """
@@ -49,7 +49,7 @@ _KEY_NAMES = _names(
 
 def check_keybinds(keybinds: Mapping[str, str], origins: Origins) -> Iterator[Notice]:
     """Yield a warning for each unknown action or key, each reserved key, and each key that two actions have."""
-    users: dict[tuple[str, str], str] = {}
+    users: dict[str, list[str]] = {}
     defaults = {action: _split(keys) for action, keys in DEFAULT_KEYS.items() if action not in keybinds}
     for action, binding in keybinds.items():
         path = ("keybinds", action)
@@ -72,43 +72,62 @@ def _binding_faults(action: str, binding: str) -> Iterator[str]:
         if action in _NEEDED:
             yield f"without a key you cannot {_NEEDED[action]}; choose one"
         if action == "leader":
-            yield f"without a leader key, no binding that starts with {_LEADER} works; choose a key"
+            yield f"without a leader key, no binding that starts with {LEADER} works; choose a key"
         return
-    if action == "leader" and (len(keys) > 1 or keys[0].startswith(_LEADER)):
-        yield f"expected one key without {_LEADER}"
+    if action == "leader" and (len(keys) > 1 or keys[0].startswith(LEADER)):
+        yield f"expected one key without {LEADER}"
         return
     for key in keys:
         if is_captured(action, key):
             yield f"{key} is reserved; choose another key"
-        elif key and not _is_key(key.removeprefix(_LEADER)):
-            yield f"{key!r} is not a key; write it as in ctrl+x, f2 or {_LEADER}n"
+        elif key.startswith(LEADER) and action in BY_ID and not _is_in(BY_ID[action].scope, _LED):
+            yield f"{key} never reaches this action; choose a key without {LEADER}"
+        elif key and not _is_key(key.removeprefix(LEADER)):
+            yield f"{key!r} is not a key; write it as in ctrl+x, f2 or {LEADER}n"
 
 
 def _shared_keys(
-    action: str, binding: str, users: dict[tuple[str, str], str], defaults: Mapping[str, Sequence[str]]
+    action: str, binding: str, users: dict[str, list[str]], defaults: Mapping[str, Sequence[str]]
 ) -> Iterator[str]:
-    """Yield a fault for each key that another action has: `users` by an earlier setting, `defaults` without one."""
+    """Yield a fault for each key that another action has: `users` by earlier settings, `defaults` without one."""
     for key in _split(binding):
-        if not key or key == "none" or action in _LISTED or is_captured(action, key):
+        if not key or key == "none" or _is_listed(action) or is_captured(action, key):
             continue
-        other = users.setdefault((key, _area(action)), action)
-        if other != action and not _may_share(action, other):
+        other = next((other for other in users.get(key, ()) if not _may_share(action, other)), None)
+        users.setdefault(key, []).append(action)
+        if other is not None:
             yield f"{key} is the key of {other} too; choose another key"
         elif key not in _split(DEFAULT_KEYS[action]):  # some actions share a key by default
             for owner, keys in defaults.items():
-                if key in keys and owner not in _LISTED and not _may_share(action, owner):
+                if key in keys and not _is_listed(owner) and not _may_share(action, owner):
                     yield f"{key} is the default key of {owner}; choose another key, or set keybinds.{owner}"
 
 
 def _may_share(action: str, other: str) -> bool:
-    """Return whether two actions may have one key: they work in different areas, or both move up or down in the prompt."""
-    return _area(action) != _area(other) or (_area(action) == "prompt" and "history_" in f"{other} {action}")
+    """Return whether two actions may have one key: they are never available together, or both move in the prompt."""
+    is_apart = _scope(other) not in _overlapping(action) and _scope(action) not in _overlapping(other)
+    return is_apart or (_scope(action) == "prompt" and "history_" in f"{other} {action}")
 
 
-def _area(action: str) -> str:
-    """Return where an action works: in the prompt, in the focused conversation, or elsewhere."""
-    areas = {"input": "prompt", "history": "prompt", "item": "focus"}
-    return areas.get(action.partition("_")[0], "")
+def _overlapping(action: str) -> Sequence[str]:
+    """Return the scope of an action, and the wider one that its keys work in before those of it."""
+    scope = _scope(action)
+    return (scope, scope.partition(":")[0])
+
+
+def _scope(action: str) -> str:
+    """Return where an action works; the app and the chat are one place."""
+    scope = BY_ID[action].scope if action in BY_ID else "chat"
+    return "chat" if scope == "app" else scope
+
+
+def _is_in(scope: str, wider: Container[str]) -> bool:
+    return scope in wider or scope.partition(":")[0] in wider
+
+
+def _is_listed(action: str) -> bool:
+    """Return whether an action has keys on a page of its own, where other actions may have the same keys."""
+    return action in BY_ID and BY_ID[action].on_sessions != ""
 
 
 def _split(binding: str) -> list[str]:
@@ -117,13 +136,15 @@ def _split(binding: str) -> list[str]:
 
 
 def is_captured(action: str, key: str) -> bool:
-    """Return whether an action would take a key away from sending, stopping, or plain typing."""
-    return (key in _RESERVED and action not in _RESERVED[key]) or _is_typed(key, action)
+    """Return whether an action would take a key away from sending, stopping, closing, or plain typing."""
+    plain = _SAME.get(key, key)
+    is_default = plain in {_SAME.get(one, one) for one in _split(DEFAULT_KEYS[action])}
+    return not is_default and (plain in _RESERVED or _is_typed(key, action))
 
 
 def _is_typed(key: str, action: str) -> bool:
     is_letter = len(key.removeprefix("shift+")) == 1 or key in ("space", "backspace")
-    return is_letter and key != "?" and not action.startswith(("input_", "item_"))
+    return is_letter and key != "?" and (action not in BY_ID or _is_in(BY_ID[action].scope, TYPED_SCOPES))
 
 
 def _is_key(key: str) -> bool:

@@ -1,113 +1,102 @@
 """Actions of the session browser in the sidebar."""
 
-from collections.abc import Callable, Mapping
+from functools import partial
 
 from opencode_tui.schema.session.session import SessionInfo
-from opencode_tui.tui.actions.search import SearchActions
-from opencode_tui.tui.actions.session import SessionActions
-from opencode_tui.tui.actions.session_sets import SessionSets
-from opencode_tui.tui.screen_api import ChatApi
-from opencode_tui.tui.state.controller import SessionController
+from opencode_tui.tui.actions import session, session_sets
+from opencode_tui.tui.actions.registry import action
+from opencode_tui.tui.actions.search import search
+from opencode_tui.tui.chat.chat import Chat
 
 
-class BrowserActions:
-    """Opens the browser and acts on its selected session."""
+@action("session_browser")
+def open_browser(chat: Chat) -> None:
+    """Show the session browser with the focus, or close it if it has the focus."""
+    chat.open_browser()
 
-    def __init__(
-        self,
-        screen: ChatApi,
-        control: SessionController,
-        sessions: SessionActions,
-        sets: SessionSets,
-        search: SearchActions,
-    ) -> None:
-        self._screen = screen
-        self._control = control
-        self._sessions = sessions
-        self._sets = sets
-        self._search = search
 
-    def table(self) -> Mapping[str, Callable[[], object]]:
-        """Return the actions by id."""
-        return {"session_browser": self._screen.open_browser}
+def act_in_browser(chat: Chat, what: str, session_id: str) -> None:
+    """Run an action of the browser; `session_id` is empty when no session is selected."""
+    info = _find(chat, session_id)
+    match what:
+        case "new":
+            chat.close_browser()
+            chat.control.leave()
+        case "everywhere":
+            chat.do(_toggle_everywhere(chat))
+        case "search":
+            search(chat, chat.browser.typed)
+        case "undo":
+            session_sets.undo(chat, partial(_after_undo, chat))
+        case _ if info is not None:
+            _act_on(chat, what, info)
+        case _:
+            pass
 
-    def act(self, action: str, session_id: str) -> None:
-        """Run an action of the browser; `session_id` is empty when no session is selected."""
-        info = self._find(session_id)
-        match action:
-            case "new":
-                self._screen.close_browser()
-                self._control.leave()
-            case "everywhere":
-                self._screen.do(self._toggle_everywhere())
-            case "search":
-                self._search.search(self._screen.browser.typed if self._screen.browser is not None else "")
-            case "undo":
-                self._sets.undo(self._after_undo)
-            case _ if info is not None:
-                self._act_on(action, info)
-            case _:
-                pass
 
-    def _act_on(self, action: str, info: SessionInfo) -> None:
-        match action:
-            case "open":
-                self.open(info)
-            case "fork" if not self._is_here(info):
-                self._screen.show_note("note", "Open it first", "a session is forked in its own folder")
-            case "fork":
-                self._screen.do(self._fork(info))
-            case "rename":
-                self._sessions.rename(info)
-            case "pin":
-                self._sets.pin([info], lambda _words: None)
-            case "archive":
-                self._sets.archive([info], self._after)
-            case _:
-                self._sets.delete([info], self._after)
+def _act_on(chat: Chat, what: str, info: SessionInfo) -> None:
+    match what:
+        case "open":
+            open_listed(chat, info)
+        case "fork" if not _is_here(chat, info):
+            chat.show_note("note", "Open it first", "a session is forked in its own folder")
+        case "fork":
+            chat.do(_fork(chat, info))
+        case "rename":
+            session.rename(chat, info)
+        case "pin":
+            session_sets.pin(chat, [info], lambda _words: None)
+        case "archive":
+            session_sets.archive(chat, [info], partial(_after, chat))
+        case _:
+            session_sets.delete(chat, [info], partial(_after, chat))
 
-    def _find(self, session_id: str) -> SessionInfo | None:
-        known = {info.id: info for info in self._control.everywhere}
-        return self._control.folder.sessions.get(session_id) or known.get(session_id)
 
-    def _is_here(self, info: SessionInfo) -> bool:
-        return info.id in self._control.folder.sessions
+def _find(chat: Chat, session_id: str) -> SessionInfo | None:
+    known = {info.id: info for info in chat.control.everywhere}
+    return chat.control.folder.sessions.get(session_id) or known.get(session_id)
 
-    def open(self, info: SessionInfo) -> None:
-        """Show a session, one of another project in its folder."""
-        if self._is_here(info):
-            self._screen.close_browser()
-            self._sessions.open(info.id)
-        else:
-            self._sessions.open_elsewhere(info.directory, info.id)
 
-    async def _fork(self, info: SessionInfo) -> None:
-        await self._sessions.fork(info.id)
-        if self._screen.browser is not None:
-            self._screen.browser.select(self._control.session_id or "")
+def _is_here(chat: Chat, info: SessionInfo) -> bool:
+    return info.id in chat.control.folder.sessions
 
-    def _after(self, words: str) -> None:
-        """Show what was done, which can be undone in the browser."""
-        if words:
-            self._screen.show_note("note", *_split(words))
-        self._show_undo()
 
-    def _after_undo(self, words: str) -> None:
-        if self._screen.browser is not None and self._sets.last_restored:
-            self._screen.browser.select(self._sets.last_restored)
-        self._after(words)
+def open_listed(chat: Chat, info: SessionInfo) -> None:
+    """Show a session, one of another project in its folder."""
+    if _is_here(chat, info):
+        chat.close_browser()
+        session.open_session(chat, info.id)
+    else:
+        session.open_elsewhere(chat, info.directory, info.id)
 
-    def _show_undo(self) -> None:
-        if self._screen.browser is not None:
-            self._screen.browser.can_undo = self._sets.can_undo
 
-    async def _toggle_everywhere(self) -> None:
-        browser = self._screen.browser
-        if browser is None:
-            return
-        browser.is_everywhere = not browser.is_everywhere
-        self._control.everywhere = await self._control.client.sessions.everywhere() if browser.is_everywhere else ()
-        self._screen.refresh_chrome()
+async def _fork(chat: Chat, info: SessionInfo) -> None:
+    await session.fork(chat, info.id)
+    chat.browser.select(chat.control.session_id or "")
+
+
+def _after(chat: Chat, words: str) -> None:
+    """Show what was done, which can be undone in the browser."""
+    if words:
+        chat.show_note("note", *_split(words))
+    _show_undo(chat)
+
+
+def _after_undo(chat: Chat, words: str) -> None:
+    if chat.last_restored:
+        chat.browser.select(chat.last_restored)
+    _after(chat, words)
+
+
+def _show_undo(chat: Chat) -> None:
+    chat.browser.can_undo = bool(chat.moved)
+
+
+async def _toggle_everywhere(chat: Chat) -> None:
+    browser = chat.browser
+    browser.is_everywhere = not browser.is_everywhere
+    chat.control.everywhere = await chat.control.client.sessions.everywhere() if browser.is_everywhere else ()
+    chat.refresh_chrome()
 
 
 def _split(words: str) -> tuple[str, str]:

@@ -11,10 +11,10 @@ from msgspec import Struct
 from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.session import SessionInfo
 from opencode_tui.text.safe_text import screen_line
+from opencode_tui.tui.actions.registry import action
+from opencode_tui.tui.chat.chat import Chat
 from opencode_tui.tui.dialogs.listing import Choice, ListContent
 from opencode_tui.tui.dialogs.text_panel import TextAsk, TextPanel
-from opencode_tui.tui.screen_api import AppApi, ChatApi, PanelApi
-from opencode_tui.tui.state.controller import SessionController
 
 
 def _nothing() -> None: ...
@@ -38,76 +38,61 @@ _FORMATS: Mapping[str, _Format] = {
 }
 
 
-class ExportActions:
-    """Exports the shown session, or one of a list."""
+@action("session_export", with_words=True)
+def export_shown(chat: Chat, words: str = "") -> None:
+    """Export the shown session to a file of this name, whose ending decides about the format; ask for both without one."""
+    info = chat.shown_session()
+    if info is None:
+        return
+    if words:
+        chat.do(_export(chat, info, words, is_redacted=False))
+    else:
+        export(chat, info)
 
-    def __init__(self, screen: ChatApi, app: AppApi, panels: PanelApi, control: SessionController) -> None:
-        self._screen = screen
-        self._app = app
-        self._panels = panels
-        self._control = control
 
-    def table(self) -> Mapping[str, Callable[[], object]]:
-        """Return the actions by id."""
-        return {"session_export": lambda: self._with_shown(self.export)}
+def export(chat: Chat, info: SessionInfo, after: Callable[[], object] = _nothing) -> None:
+    """Ask for a format and a file name, then export there; `after` is called when nothing is exported."""
+    choices = [
+        Choice(name, one.name, one.note, group="Without secrets" if one.is_redacted else "All of it")
+        for name, one in _FORMATS.items()
+    ]
 
-    def with_words(self) -> Mapping[str, Callable[[str], object]]:
-        """Return the actions that use the words after their name: the file, whose ending decides about the format."""
-        return {
-            "session_export": lambda words: self._with_shown(
-                lambda info: self._screen.do(self._export(info, words, is_redacted=False))
-            )
-        }
+    def done(chosen: str | None) -> None:
+        if chosen is None:
+            after()
+        else:
+            _ask(chat, info, _FORMATS[chosen], after)
 
-    def export(self, info: SessionInfo, after: Callable[[], object] = _nothing) -> None:
-        """Ask for a format and a file name, then export there; `after` is called when nothing is exported."""
-        choices = [
-            Choice(name, one.name, one.note, group="Without secrets" if one.is_redacted else "All of it")
-            for name, one in _FORMATS.items()
-        ]
+    chat.app.open_overlay(ListContent(choices, hint="Export this session as", enter="choose", is_marked=False), done)
 
-        def done(chosen: str | None) -> None:
-            if chosen is None:
-                after()
-            else:
-                self._ask(info, _FORMATS[chosen], after)
 
-        self._app.open_overlay(
-            ListContent(choices, hint="Export this session as", enter="choose", is_marked=False), done
-        )
-
-    def _ask(self, info: SessionInfo, chosen: _Format, after: Callable[[], object]) -> None:
-        def done(name: str) -> None:
-            self._panels.close()
-            if name:
-                self._screen.do(self._export(info, name, is_redacted=chosen.is_redacted))
-            else:
-                after()
-
-        def back() -> None:
-            self._panels.close()
+def _ask(chat: Chat, info: SessionInfo, chosen: _Format, after: Callable[[], object]) -> None:
+    def done(name: str) -> None:
+        chat.panels.close()
+        if name:
+            chat.do(_export(chat, info, name, is_redacted=chosen.is_redacted))
+        else:
             after()
 
-        ask = TextAsk(
-            f"Export as {chosen.name[0].lower()}{chosen.name[1:]}" if chosen.name != "JSON" else "Export as JSON",
-            "write",
-            text=f"session-{info.id[:8]}{chosen.ending}",
-            hint="a new file in this folder",
-        )
-        self._panels.open(TextPanel(ask, done=done, back=back))
+    def back() -> None:
+        chat.panels.close()
+        after()
 
-    async def _export(self, info: SessionInfo, name: str, *, is_redacted: bool) -> None:
-        """Write the session to a new file in the format of the name's ending, else Markdown. Raises OpencodeError."""
-        messages = await self._control.client.messages.list(info.id)
-        folder = self._control.client.directory
-        done = await asyncio.to_thread(partial(_write, folder, name, info, messages, is_redacted=is_redacted))
-        self._screen.show_note("done", "Exported", done)
+    ask = TextAsk(
+        f"Export as {chosen.name[0].lower()}{chosen.name[1:]}" if chosen.name != "JSON" else "Export as JSON",
+        "write",
+        text=f"session-{info.id[:8]}{chosen.ending}",
+        hint="a new file in this folder",
+    )
+    chat.panels.open(TextPanel(ask, done=done, back=back))
 
-    def _with_shown(self, act: Callable[[SessionInfo], object]) -> None:
-        if self._control.facts is None:
-            self._screen.show_note("note", "No session yet", "send a message to start one")
-        else:
-            act(self._control.facts.info)
+
+async def _export(chat: Chat, info: SessionInfo, name: str, *, is_redacted: bool) -> None:
+    """Write the session to a new file in the format of the name's ending, else Markdown. Raises OpencodeError."""
+    messages = await chat.control.client.messages.list(info.id)
+    folder = chat.control.client.directory
+    done = await asyncio.to_thread(partial(_write, folder, name, info, messages, is_redacted=is_redacted))
+    chat.show_note("done", "Exported", done)
 
 
 def _write(

@@ -3,10 +3,8 @@
 import asyncio
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from decimal import Decimal
-
-from msgspec import Struct
 
 from opencode_tui.programs import python_command, python_environ
 from opencode_tui.schema.api.project import Places
@@ -20,74 +18,70 @@ from opencode_tui.text.permission import short_source
 from opencode_tui.text.plan import plan_text
 from opencode_tui.text.prefix import budget_text, prefix_text
 from opencode_tui.text.quantity import amount, money, plan_words, plural
+from opencode_tui.tui.actions.registry import action
+from opencode_tui.tui.chat.chat import Chat
 from opencode_tui.tui.conversation.tools.tool import FullText
-from opencode_tui.tui.screen_api import ChatApi
-from opencode_tui.tui.state.controller import SessionController
 
 
-class FactActions(Struct, frozen=True):
-    """Loads the facts and shows them as text."""
+@action("cost_view")
+async def view_cost(chat: Chat) -> None:
+    """Show the requests, tokens and cost of the shown session."""
+    info = chat.shown_session()
+    if info is None:
+        return
+    session_id = info.id
+    client = chat.control.client
+    messages = await client.messages.list(session_id)
+    text = cost_text(messages, await client.sessions.totals(session_id))
+    plan = plan_text(one.info for one in messages)
+    if plan:
+        current = next((one for one in await client.sign_ins.accounts() if one.is_current), None)
+        plan = plan_text((one.info for one in messages), current.label if current else "")
+    try:
+        view = await client.context.items(session_id)
+    except OpencodeError as error:  # the agent or the model of the session is gone
+        more = [f"Budget and prefix are not known: {error}"]
+    else:
+        more = [one for one in (budget_text(view.budgets), prefix_text(view.prefix)) if one]
+    chat.open_text(FullText("Cost", "\n\n".join([text, *filter(None, [plan]), *more])))
 
-    screen: ChatApi
-    control: SessionController
 
-    def table(self) -> Mapping[str, Callable[[], object]]:
-        """Return the actions by id."""
-        return {
-            "cost_view": lambda: self.screen.do(self._cost()),
-            "permissions_view": lambda: self.screen.do(self._permissions()),
-            "config_view": lambda: self.screen.do(self._settings()),
-            "doctor_view": lambda: self.screen.do(self._doctor()),
-        }
+@action("permissions_view")
+async def view_permissions(chat: Chat) -> None:
+    """Show the rules of the chosen agent."""
+    rules = await chat.control.client.rules.list(chat.control.choice.agent)
+    places = await chat.control.client.project.places()
+    chat.open_text(FullText("Permissions", rules_text(rules, places)))
 
-    async def _cost(self) -> None:
-        session_id = self.control.session_id
-        if session_id is None:
-            self.screen.show_note("note", "No session yet", "send a message to start one")
-            return
-        client = self.control.client
-        messages = await client.messages.list(session_id)
-        text = cost_text(messages, await client.sessions.totals(session_id))
-        plan = plan_text(one.info for one in messages)
-        if plan:
-            current = next((one for one in await client.sign_ins.accounts() if one.is_current), None)
-            plan = plan_text((one.info for one in messages), current.label if current else "")
-        try:
-            view = await client.context.items(session_id)
-        except OpencodeError as error:  # the agent or the model of the session is gone
-            more = [f"Budget and prefix are not known: {error}"]
-        else:
-            more = [one for one in (budget_text(view.budgets), prefix_text(view.prefix)) if one]
-        self.screen.open_text(FullText("Cost", "\n\n".join([text, *filter(None, [plan]), *more])))
 
-    async def _permissions(self) -> None:
-        rules = await self.control.client.rules.list(self.control.choice.agent)
-        places = await self.control.client.project.places()
-        self.screen.open_text(FullText("Permissions", rules_text(rules, places)))
+@action("config_view")
+async def view_settings(chat: Chat) -> None:
+    """Show the effective settings, with their warnings."""
+    settings = await chat.control.client.settings.effective()
+    lines = [json.dumps(settings, indent=2, ensure_ascii=False)]
+    for head, entries in (("Warnings", chat.control.warnings), ("Inactive", chat.control.ignored)):
+        lines += ["", head, *(f"  {' '.join(one.split())}" for one in entries)] if entries else []
+    chat.open_text(FullText("Settings", "\n".join(lines)))
 
-    async def _settings(self) -> None:
-        settings = await self.control.client.settings.effective()
-        lines = [json.dumps(settings, indent=2, ensure_ascii=False)]
-        for head, entries in (("Warnings", self.control.warnings), ("Inactive", self.control.ignored)):
-            lines += ["", head, *(f"  {' '.join(one.split())}" for one in entries)] if entries else []
-        self.screen.open_text(FullText("Settings", "\n".join(lines)))
 
-    async def _doctor(self) -> None:
-        if not self.control.is_alone:
-            self.screen.show_note("note", "Not available here", "run `opencode-tui doctor` on the server")
-            return
-        self.screen.show_note("note", "Checking the installation")
-        process = await asyncio.create_subprocess_exec(
-            *python_command("-m", "opencode_tui", "doctor"),
-            cwd=self.control.client.directory,
-            env={**python_environ(os.environ), "NO_COLOR": "1"},
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.STDOUT,
-        )
-        output, _ = await process.communicate()
-        self.screen.clear_note()
-        self.screen.open_text(FullText("Doctor", output.decode("utf-8", "replace").rstrip()))
+@action("doctor_view")
+async def view_doctor(chat: Chat) -> None:
+    """Check the installation and show the report."""
+    if not chat.control.is_alone:
+        chat.show_note("note", "Not available here", "run `opencode-tui doctor` on the server")
+        return
+    chat.show_note("note", "Checking the installation")
+    process = await asyncio.create_subprocess_exec(
+        *python_command("-m", "opencode_tui", "doctor"),
+        cwd=chat.control.client.directory,
+        env={**python_environ(os.environ), "NO_COLOR": "1"},
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+    )
+    output, _ = await process.communicate()
+    chat.clear_note()
+    chat.open_text(FullText("Doctor", output.decode("utf-8", "replace").rstrip()))
 
 
 def cost_text(messages: Sequence[MessageWithParts], totals: SessionTotals) -> str:

@@ -1,21 +1,19 @@
 """Actions that open a list over the screen: commands, models, agents, themes, keys."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from decimal import Decimal
 
-from msgspec import Struct
-
 from opencode_tui.schema.api.folder import CommandSummary
+from opencode_tui.schema.api.keybinds import ACTIONS, BY_ID, SESSIONS_PAGE, Action
 from opencode_tui.schema.model import Model, parse_model_ref
 from opencode_tui.text.permission import approvals_words
 from opencode_tui.text.quantity import amount
 from opencode_tui.text.safe_text import screen_line
+from opencode_tui.tui.actions.registry import action, can
+from opencode_tui.tui.chat.chat import Chat
 from opencode_tui.tui.dialogs.listing import Choice, ListContent
-from opencode_tui.tui.keymap import ACTIONS, BY_ID, SESSION_PAGE, Action, Keymap
-from opencode_tui.tui.prompt.slash import SLASH
-from opencode_tui.tui.screen_api import AppApi, ChatApi
-from opencode_tui.tui.state.controller import SessionController
+from opencode_tui.tui.keys.keymap import Keymap
 from opencode_tui.tui.state.model_selection import ModelSelection as Chosen
 from opencode_tui.tui.theme.themes import Themes
 
@@ -34,14 +32,12 @@ NOTES = {
 
 def command_choices(keymap: Keymap, can: Callable[[Action], bool], own: Sequence[CommandSummary]) -> list[Choice]:
     """Return all available actions by group, and the user's slash commands after the first group."""
-    available = [action for action in ACTIONS if action.area in ("chat", "app") and can(action)]
+    available = [row for row in ACTIONS if row.scope in ("chat", "app") and can(row)]
     choices = [
-        Choice(
-            action.id, action.name, NOTES.get(action.id, ""), keymap.first(action.id), group, aliases=_aliases(action)
-        )
+        Choice(row.id, row.name, NOTES.get(row.id, ""), keymap.first(row.id), group, aliases=_aliases(row))
         for group in _groups()
-        for action in available
-        if action.group == group and action.id != "command_list"
+        for row in available
+        if row.group == group and row.id != "command_list"
     ]
     mine = [
         Choice(f"/{one.name}", screen_line(f"/{one.name}"), _line(one.description), group="Your commands")
@@ -52,33 +48,30 @@ def command_choices(keymap: Keymap, can: Callable[[Action], bool], own: Sequence
 
 
 def help_choices(keymap: Keymap) -> list[Choice]:
-    """Return all actions that have a key."""
+    """Return all actions that have a key; those on the selected session of the sessions page are a group of it."""
     choices: list[Choice] = []
     for group in _groups():
-        for action in ACTIONS:
-            keys = keymap.keys(action.id)
-            if action.group == group and keys:
+        for row in ACTIONS:
+            keys = keymap.keys(row.id)
+            if row.group == group and keys:
                 key = ", ".join(keys[:3])
-                choices.append(Choice(action.id, action.name, key=key, group=group, aliases=_aliases(action)))
-    return [*choices, *_page_choices(keymap)]
+                choices.append(Choice(row.id, row.name, key=key, group=group, aliases=_aliases(row)))
+        if group == BY_ID["sessions_mark"].group:
+            choices += _session_choices(keymap, group)
+    return choices
 
 
-def _aliases(action: Action) -> Sequence[str]:
-    """Return the names of an action's slash commands, and the words of its ID."""
-    return [*(name for name, action_id in SLASH.items() if action_id == action.id), *action.id.split("_")]
-
-
-def _page_choices(keymap: Keymap) -> list[Choice]:
-    """Return the actions on the selected session of the sessions page, and one of the changes page."""
-    named = {action_id: keymap.page_hint(action_id) for action_id in SESSION_PAGE}
-    group = "Session list"
-    opener = Choice("page diff_open", "Open the file at the shown line in your editor", key="o", group="Changes")
-    sessions = [
-        Choice(f"page {action_id}", BY_ID[action_id].name.replace("this", "selected"), key=key, group=group)
-        for action_id, key in named.items()
-        if key
+def _session_choices(keymap: Keymap, group: str) -> list[Choice]:
+    return [
+        Choice(f"page {row.id}", row.name.replace("this", "selected"), key=key, group=group)
+        for row in ACTIONS
+        if row.on_sessions and (key := keymap.first(row.id, SESSIONS_PAGE))
     ]
-    return [*sessions, opener]
+
+
+def _aliases(row: Action) -> Sequence[str]:
+    """Return the names of an action's slash commands, and the words of its ID."""
+    return [*row.slash.split(), *row.id.split("_")]
 
 
 def model_choices(choice: Chosen) -> list[Choice]:
@@ -155,7 +148,7 @@ def theme_choices(themes: Themes, current: str) -> list[Choice]:
 
 
 def _groups() -> list[str]:
-    names = dict.fromkeys(action.group for action in ACTIONS)
+    names = dict.fromkeys(row.group for row in ACTIONS)
     return [FIRST_GROUP, *(one for one in names if one not in (FIRST_GROUP, LAST_GROUP)), LAST_GROUP]
 
 
@@ -163,183 +156,205 @@ def _line(text: str | None) -> str:
     return screen_line(" ".join((text or "").split()))
 
 
-class ListActions(Struct, frozen=True):
-    """Opens lists and applies the choice."""
+def _open(chat: Chat, content: ListContent, done: Callable[[str], object], typed: str = "") -> None:
+    """Open a list filtered by `typed`; if that is the ID of a choice, choose it at once."""
+    if any(one.id == typed for one in content.choices):
+        done(typed)
+        return
+    content = replace(content, typed=typed)
+    chat.app.open_overlay(content, lambda chosen: done(chosen) if chosen is not None else None)
 
-    screen: ChatApi
-    app: AppApi
-    control: SessionController
-    can: Callable[[Action], bool]
-    run: Callable[[str], object]
 
-    def table(self) -> Mapping[str, Callable[[], object]]:
-        """Return the actions by id."""
-        return {
-            "command_list": self._commands,
-            "help_view": self._help,
-            "model_list": self._models,
-            "agent_list": self._agents,
-            "theme_list": self._themes,
-            "agent_cycle": lambda: self._cycle_agent(1),
-            "agent_cycle_reverse": lambda: self._cycle_agent(-1),
-            "model_cycle_recent": lambda: self._cycle_model(1),
-            "model_cycle_recent_reverse": lambda: self._cycle_model(-1),
-            "variant_cycle": self._cycle_variant,
-            "approvals_cycle": lambda: self.screen.do(self._cycle_approvals()),
-        }
+@action("command_list")
+def list_commands(chat: Chat) -> None:
+    """Open the list at once, so that no key after it goes to the prompt; the user's commands follow when they are read."""
+    available = {row.id for row in ACTIONS if can(chat, row)}
 
-    def with_words(self) -> Mapping[str, Callable[[str], object]]:
-        """Return the actions that use the words after the name of their slash command, by id."""
-        return {
-            "model_list": lambda words: self.screen.do(self._choose_model(words)),
-            "agent_list": self._agents,
-            "theme_list": self._themes,
-        }
+    def content(own: Sequence[CommandSummary]) -> ListContent:
+        choices = command_choices(chat.app.keymap, lambda row: row.id in available, own)
+        return ListContent(choices, hint="What do you want to do?", enter="run")
 
-    def _open(self, content: ListContent, done: Callable[[str], object], typed: str = "") -> None:
-        """Open a list filtered by `typed`; if that is the ID of a choice, choose it at once."""
-        if any(one.id == typed for one in content.choices):
-            done(typed)
-            return
-        content = replace(content, typed=typed)
-        self.app.open_overlay(content, lambda chosen: done(chosen) if chosen is not None else None)
-
-    def _commands(self) -> None:
-        """Open the list at once, so that no key after it goes to the prompt; the user's commands follow when they are read."""
-        available = {action.id for action in ACTIONS if self.can(action)}
-
-        def content(own: Sequence[CommandSummary]) -> ListContent:
-            choices = command_choices(self.app.keymap, lambda action: action.id in available, own)
-            return ListContent(choices, hint="What do you want to do?", enter="run")
-
-        def run(chosen: str) -> None:
-            if chosen.startswith("/"):
-                self.screen.prompt.editor.put(f"{chosen} ")
-            else:
-                self.run(chosen)
-
-        async def add_own() -> None:
-            self.app.update_overlay(content(await self.control.client.catalog.commands()))
-
-        self._open(content(()), run)
-        self.screen.do(add_own())
-
-    def _help(self) -> None:
-        choices = help_choices(self.app.keymap)
-
-        def run(chosen: str) -> None:
-            action = BY_ID.get(chosen)
-            if action is not None and self.can(action):
-                self.run(chosen)
-
-        self._open(ListContent(choices, hint="Keyboard shortcuts", enter="run"), run)
-
-    async def _choose_model(self, typed: str) -> None:
-        """Choose the model of this name, or open the list filtered by it."""
-        await self.control.choice.load_models()
-        self._models(typed)
-
-    def _models(self, typed: str = "") -> None:
-        """Open the list with the models that are known, so that no key after it goes to the prompt; read them again."""
-
-        def use(chosen: str) -> None:
-            ref = parse_model_ref(chosen)
-            if ref is not None:
-                self.control.choice.use(ref)
-                self.screen.refresh_chrome()
-
-        choice = self.control.choice
-
-        async def toggle(name: str) -> None:
-            await choice.toggle_favorite(name)
-            self.app.update_overlay(content())
-
-        def connect(_name: str) -> None:
-            self.app.pop_overlay()
-            self.run("login_view")
-
-        def content() -> ListContent:
-            return ListContent(
-                model_choices(choice),
-                hint="Filter models (prices per million tokens)",
-                enter="use",
-                extra={
-                    "ctrl+f": ("favorite", lambda name: self.screen.do(toggle(name))),
-                    "ctrl+a": ("connect a provider", connect),
-                },
-            )
-
-        async def read_again() -> None:
-            await choice.load_models()
-            self.app.update_overlay(content())
-            found = await self.control.client.catalog.local_servers()
-            self.control.local_servers, self.control.can_look_for_servers = found, False
-            self.screen.refresh_chrome()
-            if found:
-                await choice.load_models()
-                self.app.update_overlay(content())
-            if await choice.refresh_models():
-                self.app.update_overlay(content())
-
-        self._open(content(), use, typed)
-        if not typed:
-            self.screen.do(read_again())
-
-    def _agents(self, typed: str = "") -> None:
-        def use(chosen: str) -> None:
-            self.control.choice.agent = chosen
-            self.screen.refresh_chrome()
-
-        self._open(agent_list(self.control.choice), use, typed)
-
-    def _themes(self, typed: str = "") -> None:
-        """Preview the selected theme; closing the list restores the previous one."""
-        app = self.app
-        if app.themes is None:
-            return
-        before = app.look
-        choices = theme_choices(app.themes, before.palette.name)
-
-        def done(chosen: str | None) -> None:
-            if chosen is None:
-                app.apply_look(before)
-            else:
-                app.apply_theme(chosen)
-                self.screen.show_note("note", "To make it permanent", f'set "theme": "{chosen}" in opencode.json')
-
-        content = ListContent(choices, hint="Filter themes", enter="apply", moved=app.apply_theme, typed=typed)
-        app.open_overlay(content, done)
-
-    def _cycle_agent(self, step: int) -> None:
-        self.control.choice.cycle_agent(step)
-        self.screen.refresh_chrome()
-
-    def _cycle_model(self, step: int) -> None:
-        before = self.control.choice.model
-        if self.control.choice.cycle_model(step) == before:
-            self.screen.show_note("note", "No other recent model", "/models lists all")
-        self.screen.refresh_chrome()
-
-    async def _cycle_approvals(self) -> None:
-        mode = await self.control.cycle_approvals()
-        self.screen.show_note("note", f"Approvals: {mode}", approvals_words(mode, self.control.sandbox))
-
-    async def _cycle_variant_later(self) -> None:
-        await self.control.choice.models_read.wait()
-        self._cycle_variant()
-
-    def _cycle_variant(self) -> None:
-        choice = self.control.choice
-        if not choice.models_read.is_set():
-            self.screen.show_note("note", "The models are being read", "the variant changes then")
-            self.screen.do(self._cycle_variant_later())
-            return
-        names = [*choice.details.variants] if choice.details else []
-        chosen = choice.cycle_variant()
-        if names:
-            words = " · ".join(screen_line(name) for name in ("default", *names))
-            self.screen.show_note("note", f"Variant: {screen_line(chosen or 'default')}", words)
-            self.screen.do(choice.store_variant())
+    def run(chosen: str) -> None:
+        if chosen.startswith("/"):
+            chat.prompt.editor.put(f"{chosen} ")
         else:
-            self.screen.show_note("note", "This model has no variants")
-        self.screen.refresh_chrome()
+            chat.run(chosen)
+
+    async def add_own() -> None:
+        chat.app.update_overlay(content(await chat.control.client.catalog.commands()))
+
+    _open(chat, content(()), run)
+    chat.do(add_own())
+
+
+@action("help_view")
+def list_keys(chat: Chat) -> None:
+    """Open the list of all keys, which runs the chosen action."""
+    choices = help_choices(chat.app.keymap)
+
+    def run(chosen: str) -> None:
+        row = BY_ID.get(chosen)
+        if row is not None and can(chat, row):
+            chat.run(chosen)
+
+    _open(chat, ListContent(choices, hint="Keyboard shortcuts", enter="run"), run)
+
+
+@action("model_list", with_words=True)
+def choose_model(chat: Chat, words: str = "") -> None:
+    """Open the list of models; or choose the model of this name, or open the list filtered by it."""
+    if words:
+        chat.do(_choose_named_model(chat, words))
+    else:
+        _models(chat)
+
+
+async def _choose_named_model(chat: Chat, words: str) -> None:
+    await chat.control.choice.load_models()
+    _models(chat, words)
+
+
+def _models(chat: Chat, typed: str = "") -> None:
+    """Open the list with the models that are known, so that no key after it goes to the prompt; read them again."""
+
+    def use(chosen: str) -> None:
+        ref = parse_model_ref(chosen)
+        if ref is not None:
+            chat.control.choice.use(ref)
+            chat.refresh_chrome()
+
+    choice = chat.control.choice
+
+    async def toggle(name: str) -> None:
+        await choice.toggle_favorite(name)
+        chat.app.update_overlay(content())
+
+    def connect(_name: str) -> None:
+        chat.app.pop_overlay()
+        chat.run("login_view")
+
+    def content() -> ListContent:
+        return ListContent(
+            model_choices(choice),
+            hint="Filter models (prices per million tokens)",
+            enter="use",
+            scope="list:models",
+            extra={
+                "model_favorite_toggle": ("favorite", lambda name: chat.do(toggle(name))),
+                "model_provider_list": ("connect a provider", connect),
+            },
+        )
+
+    async def read_again() -> None:
+        await choice.load_models()
+        chat.app.update_overlay(content())
+        found = await chat.control.client.catalog.local_servers()
+        chat.control.local_servers, chat.control.can_look_for_servers = found, False
+        chat.refresh_chrome()
+        if found:
+            await choice.load_models()
+            chat.app.update_overlay(content())
+        if await choice.refresh_models():
+            chat.app.update_overlay(content())
+
+    _open(chat, content(), use, typed)
+    if not typed:
+        chat.do(read_again())
+
+
+@action("agent_list", with_words=True)
+def choose_agent(chat: Chat, typed: str = "") -> None:
+    """Open the list of agents, or choose the one of this name."""
+
+    def use(chosen: str) -> None:
+        chat.control.choice.agent = chosen
+        chat.refresh_chrome()
+
+    _open(chat, agent_list(chat.control.choice), use, typed)
+
+
+@action("theme_list", with_words=True)
+def choose_theme(chat: Chat, typed: str = "") -> None:
+    """Preview the selected theme; closing the list restores the previous one."""
+    app = chat.app
+    if app.themes is None:
+        return
+    before = app.look
+    choices = theme_choices(app.themes, before.palette.name)
+
+    def done(chosen: str | None) -> None:
+        if chosen is None:
+            app.apply_look(before)
+        else:
+            app.apply_theme(chosen)
+            chat.show_note("note", "To make it permanent", f'set "theme": "{chosen}" in opencode.json')
+
+    content = ListContent(choices, hint="Filter themes", enter="apply", moved=app.apply_theme, typed=typed)
+    app.open_overlay(content, done)
+
+
+@action("agent_cycle")
+def next_agent(chat: Chat) -> None:
+    """Choose the next agent."""
+    _cycle_agent(chat, 1)
+
+
+@action("agent_cycle_reverse")
+def previous_agent(chat: Chat) -> None:
+    """Choose the previous agent."""
+    _cycle_agent(chat, -1)
+
+
+def _cycle_agent(chat: Chat, step: int) -> None:
+    chat.control.choice.cycle_agent(step)
+    chat.refresh_chrome()
+
+
+@action("model_cycle_recent")
+def next_model(chat: Chat) -> None:
+    """Choose the next recent model."""
+    _cycle_model(chat, 1)
+
+
+@action("model_cycle_recent_reverse")
+def previous_model(chat: Chat) -> None:
+    """Choose the previous recent model."""
+    _cycle_model(chat, -1)
+
+
+def _cycle_model(chat: Chat, step: int) -> None:
+    before = chat.control.choice.model
+    if chat.control.choice.cycle_model(step) == before:
+        chat.show_note("note", "No other recent model", "/models lists all")
+    chat.refresh_chrome()
+
+
+@action("approvals_cycle")
+async def cycle_approvals(chat: Chat) -> None:
+    """Change the mode of approvals of the shown session."""
+    mode = await chat.control.cycle_approvals()
+    chat.show_note("note", f"Approvals: {mode}", approvals_words(mode, chat.control.sandbox))
+
+
+async def _cycle_variant_later(chat: Chat) -> None:
+    await chat.control.choice.models_read.wait()
+    cycle_variant(chat)
+
+
+@action("variant_cycle")
+def cycle_variant(chat: Chat) -> None:
+    """Choose the next variant of the model, once the models are read."""
+    choice = chat.control.choice
+    if not choice.models_read.is_set():
+        chat.show_note("note", "The models are being read", "the variant changes then")
+        chat.do(_cycle_variant_later(chat))
+        return
+    names = [*choice.details.variants] if choice.details else []
+    chosen = choice.cycle_variant()
+    if names:
+        words = " · ".join(screen_line(name) for name in ("default", *names))
+        chat.show_note("note", f"Variant: {screen_line(chosen or 'default')}", words)
+        chat.do(choice.store_variant())
+    else:
+        chat.show_note("note", "This model has no variants")
+    chat.refresh_chrome()

@@ -1,18 +1,16 @@
 """Instructions of the user: `#` adds a rule to AGENTS.md after a preview, `/memory` edits the file."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 
-from msgspec import Struct
-
 from opencode_tui.text.quantity import short_path
+from opencode_tui.tui.actions.registry import action
+from opencode_tui.tui.chat.chat import Chat
 from opencode_tui.tui.dialogs.confirm import ConfirmPanel, Question
 from opencode_tui.tui.dialogs.listing import Choice, ListContent
-from opencode_tui.tui.dialogs.panel import PanelKey
 from opencode_tui.tui.external_editor import edit_file
-from opencode_tui.tui.screen_api import AppApi, ChatApi, PanelApi
-from opencode_tui.tui.state.controller import SessionController
+from opencode_tui.tui.keys.router import KeyAction
 
 FILE = "AGENTS.md"
 
@@ -26,75 +24,70 @@ def is_rule(text: str) -> bool:
     return line.startswith("# ") and "\n" not in line
 
 
-class MemoryActions(Struct, frozen=True):
-    """Adds to and edits the files with instructions. Works on local files only."""
+def add_rule(chat: Chat, text: str) -> None:
+    """Ask to which file a rule is added, with a preview."""
+    chat.do(_ask(chat, text))
 
-    screen: ChatApi
-    app: AppApi
-    panels: PanelApi
-    control: SessionController
 
-    def table(self) -> Mapping[str, Callable[[], object]]:
-        """Return the actions by id."""
-        return {"memory_edit": lambda: self.screen.do(self._choose())}
+async def _files(chat: Chat) -> tuple[Path, Path, str]:
+    """Return the file of the project, the file of the user, and the user's home folder."""
+    places = await chat.control.client.project.places()
+    return Path(places.worktree) / FILE, Path(places.config) / FILE, places.home
 
-    def add(self, text: str) -> None:
-        """Ask to which file a rule is added, with a preview."""
-        self.screen.do(self._ask(text))
 
-    async def _files(self) -> tuple[Path, Path, str]:
-        """Return the file of the project, the file of the user, and the user's home folder."""
-        places = await self.control.client.project.places()
-        return Path(places.worktree) / FILE, Path(places.config) / FILE, places.home
+async def _ask(chat: Chat, text: str) -> None:
+    project, own, home = await _files(chat)
+    rule = text.strip()[1:].strip()
+    end = await asyncio.to_thread(_last_lines, project)
 
-    async def _ask(self, text: str) -> None:
-        project, own, home = await self._files()
-        rule = text.strip()[1:].strip()
-        end = await asyncio.to_thread(_last_lines, project)
+    def choose(path: Path) -> Callable[[], object]:
+        return lambda: chat.do(_append(chat, path, rule))
 
-        def choose(path: Path) -> Callable[[], object]:
-            return lambda: self.screen.do(self._append(path, rule))
+    def back() -> None:
+        chat.panels.close()
+        chat.prompt.editor.put(text)
 
-        def back() -> None:
-            self.panels.close()
-            self.screen.prompt.editor.put(text)
+    about = [*(f"  {line}" for line in end), f"+ - {rule}"]
+    answers = (
+        KeyAction("memory_project", f"add to {short_path(str(project), home)}", choose(project)),
+        KeyAction("memory_everywhere", f"for all projects: {short_path(str(own), home)}", choose(own)),
+        KeyAction("panel_cancel", "cancel", back),
+    )
+    sentence = "Instructions are sent with every request. To send this as a prompt, put a blank before the #."
+    chat.panels.open(ConfirmPanel(Question("Keep this rule?", about, sentence, answers, "panel:memory")))
 
-        about = [*(f"  {line}" for line in end), f"+ - {rule}"]
-        answers = (
-            PanelKey("y", f"add to {short_path(str(project), home)}", choose(project)),
-            PanelKey("g", f"for all projects: {short_path(str(own), home)}", choose(own)),
-            PanelKey("escape", "cancel", back),
-        )
-        sentence = "Instructions are sent with every request. To send this as a prompt, put a blank before the #."
-        self.panels.open(ConfirmPanel(Question("Keep this rule?", about, sentence, answers)))
 
-    async def _append(self, path: Path, rule: str) -> None:
-        self.panels.close()
-        from opencode_tui.client.user_files import append_line  # only for a new rule
+async def _append(chat: Chat, path: Path, rule: str) -> None:
+    chat.panels.close()
+    from opencode_tui.client.user_files import append_line  # only for a new rule
 
-        await asyncio.to_thread(append_line, path, f"- {rule}")
-        self.screen.show_note("done", "Rule added", f"{path} · /memory edits it")
+    await asyncio.to_thread(append_line, path, f"- {rule}")
+    chat.show_note("done", "Rule added", f"{path} · /memory edits it")
 
-    async def _choose(self) -> None:
-        if not self.control.is_alone:
-            self.screen.show_note("note", "Not available here", "the instructions are files of the server")
-            return
-        project, own, home = await self._files()
-        choices = [
-            Choice(str(path), short_path(str(path), home), "" if path.exists() else "new file", group=group)
-            for path, group in ((project, "This project"), (own, "All projects"))
-        ]
 
-        def done(chosen: str | None) -> None:
-            if chosen is not None:
-                self.screen.do(self._edit(Path(chosen)))
+@action("memory_edit")
+async def edit_instructions(chat: Chat) -> None:
+    """Choose a file with instructions and edit it."""
+    if not chat.control.is_alone:
+        chat.show_note("note", "Not available here", "the instructions are files of the server")
+        return
+    project, own, home = await _files(chat)
+    choices = [
+        Choice(str(path), short_path(str(path), home), "" if path.exists() else "new file", group=group)
+        for path, group in ((project, "This project"), (own, "All projects"))
+    ]
 
-        self.app.open_overlay(ListContent(choices, hint="Edit instructions", enter="edit"), done)
+    def done(chosen: str | None) -> None:
+        if chosen is not None:
+            chat.do(_edit(chat, Path(chosen)))
 
-    async def _edit(self, path: Path) -> None:
-        await asyncio.to_thread(path.parent.mkdir, parents=True, exist_ok=True)
-        edit_file(self.app, path)
-        self.screen.refresh_all()
+    chat.app.open_overlay(ListContent(choices, hint="Edit instructions", enter="edit"), done)
+
+
+async def _edit(chat: Chat, path: Path) -> None:
+    await asyncio.to_thread(path.parent.mkdir, parents=True, exist_ok=True)
+    edit_file(chat.app, path)
+    chat.refresh_all()
 
 
 def _last_lines(path: Path) -> list[str]:

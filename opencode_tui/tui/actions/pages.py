@@ -1,225 +1,220 @@
 """Actions that open a full page: sessions, context, changes, timeline, status."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
-
-from msgspec import Struct
 
 from opencode_tui import __version__
 from opencode_tui.schema.session.session import SessionInfo
-from opencode_tui.tui.actions.browser import BrowserActions
-from opencode_tui.tui.actions.export import ExportActions
-from opencode_tui.tui.actions.search import SearchActions
-from opencode_tui.tui.actions.session import SessionActions
-from opencode_tui.tui.actions.session_sets import SessionSets
-from opencode_tui.tui.actions.undo import UndoActions
-from opencode_tui.tui.screen_api import AppApi, ChatApi
+from opencode_tui.tui.actions import session, session_sets
+from opencode_tui.tui.actions.browser import open_listed
+from opencode_tui.tui.actions.export import export
+from opencode_tui.tui.actions.registry import action
+from opencode_tui.tui.actions.search import search
+from opencode_tui.tui.actions.undo import ask_undo
+from opencode_tui.tui.chat.chat import Chat
 from opencode_tui.tui.state.controller import SessionController
 
 if TYPE_CHECKING:
-    from opencode_tui.tui.screens.sessions import SessionsPlace, SessionsScreen
+    from opencode_tui.tui.sessions.page import SessionsPlace, SessionsScreen
 
 
-class PageActions(Struct, frozen=True):
-    """Loads the content of a page and opens it unless it is empty."""
+@action("session_list", with_words=True)
+def list_sessions(chat: Chat, words: str = "") -> None:
+    """Open the list of sessions, filtered by the words."""
+    from opencode_tui.tui.sessions.page import SessionsPlace
 
-    screen: ChatApi
-    app: AppApi
-    control: SessionController
-    session: SessionActions
-    undo: UndoActions
-    search: SearchActions
-    sets: SessionSets
-    browser: BrowserActions
-    exporter: ExportActions
+    _sessions(chat, SessionsPlace(typed=words))
 
-    def table(self) -> Mapping[str, Callable[[], object]]:
-        """Return the actions by id."""
-        return {
-            "session_list": lambda: self._sessions(),
-            "session_import": self._imports,
-            "context_view": lambda: self.screen.do(self._context()),
-            "diff_view": lambda: self.screen.do(self._diff()),
-            "background_view": self._background,
-            "language_view": lambda: self.screen.do(self._languages()),
-            "mcp_view": lambda: self.screen.do(self._mcp_servers()),
-            "session_timeline": lambda: self.screen.do(self._timeline()),
-            "status_view": lambda: self.screen.do(self._status()),
-        }
 
-    def with_words(self) -> Mapping[str, Callable[[str], object]]:
-        """Return the actions that use the words after the name of their slash command, by id."""
-        return {"session_list": self._filtered}
+def _sessions(chat: Chat, place: "SessionsPlace | None" = None) -> None:
+    from opencode_tui.tui.sessions.page import SessionsPlace, SessionsScreen  # pages load on demand
 
-    def _filtered(self, words: str) -> None:
-        from opencode_tui.tui.screens.sessions import SessionsPlace
+    def act(what: str, chosen: str) -> None:
+        _from_sessions(chat, what, chosen, page)
 
-        self._sessions(SessionsPlace(typed=words))
+    place = place or SessionsPlace()
+    place.can_undo = bool(chat.moved)
+    page = SessionsScreen(chat.control, act, place=place)
+    chat.open_page(page)
 
-    def _sessions(self, place: "SessionsPlace | None" = None) -> None:
-        from opencode_tui.tui.screens.sessions import SessionsPlace, SessionsScreen  # pages load on demand
 
-        def act(what: str, chosen: str) -> None:
-            self._from_sessions(what, chosen, page)
+def _from_sessions(chat: Chat, what: str, chosen: str, page: "SessionsScreen") -> None:
+    infos = page.infos()
+    is_open = page.stays
+    single = next((info for info in infos if info.id == chosen), None)
 
-        place = place or SessionsPlace()
-        place.can_undo = self.sets.can_undo
-        page = SessionsScreen(self.control, self.app.keymap, act, place=place)
-        self.screen.open_page(page)
-
-    def _from_sessions(self, what: str, chosen: str, page: "SessionsScreen") -> None:
-        infos = page.infos()
-        is_open = page.stays
-        single = next((info for info in infos if info.id == chosen), None)
-
-        def back(words: str = "") -> None:
-            page.place.can_undo = self.sets.can_undo
-            if words:
-                page.place.marked.clear()
-            if is_open:
-                page.show_result(words)
-            else:
-                page.place.message = words
-                self._sessions(page.place)
-
-        match what:
-            case "search":
-                self.search.search(page.place.typed, lambda: self._sessions(page.place))
-            case "undo":
-                self.sets.undo(back)
-            case "restore":
-                self.sets.restore(page.trashed(), back)
-            case "remove":
-                self.sets.remove(page.trashed(), back)
-            case _ if not infos:
-                return
-            case "delete":
-                self.sets.delete(infos, back)
-            case "archive":
-                self.sets.archive(infos, back)
-            case "unarchive":
-                self.sets.unarchive(infos, back)
-            case "pin":
-                self.sets.pin(infos, back)
-            case "export" if len(infos) > 1:
-                self.sets.export(infos, back)
-            case _ if single is not None:
-                self._with_one(what, single, back)
-            case _:
-                back()
-
-    def _with_one(self, what: str, info: SessionInfo, back: Callable[[], object]) -> None:
-        match what:
-            case "open":
-                self.browser.open(info)
-            case "rename":
-                self.session.rename(info, back)
-            case "export":
-                self.exporter.export(info, back)
-            case _ if info.id in self.control.folder.sessions:
-                self.screen.do(self.session.fork(info.id))
-            case _:
-                self.screen.show_note("note", "Open it first", "a session is forked in its own folder")
-
-    def _imports(self) -> None:
-        from opencode_tui.tui.screens.importing import ImportScreen
-
-        self.screen.open_page(ImportScreen(self.control, self.session.open))
-
-    def _background(self) -> None:
-        from opencode_tui.tui.screens.background import BackgroundScreen
-
-        if not self.control.folder.background_of(self.control.session_id):
-            self.screen.show_note("note", "No background commands", "the agent starts one for a server or a watcher")
-            return
-        self.screen.open_page(BackgroundScreen(self.control))
-
-    async def _languages(self) -> None:
-        from opencode_tui.tui.screens.languages import LanguagesScreen
-
-        states = await self.control.client.languages.servers()
-        if states:
-            self.screen.open_page(LanguagesScreen(self.control, states))
+    def back(words: str = "") -> None:
+        page.place.can_undo = bool(chat.moved)
+        if words:
+            page.place.marked.clear()
+        if is_open:
+            page.show_result(words)
         else:
-            self.screen.show_note("note", "No language servers", "none is for the files here, or they are off")
+            page.place.message = words
+            _sessions(chat, page.place)
 
-    async def _mcp_servers(self) -> None:
-        from opencode_tui.tui.screens.mcp_servers import McpServersScreen
-
-        servers = await self.control.client.mcp.servers()
-        if servers:
-            self.screen.open_page(McpServersScreen(self.control, servers))
-        else:
-            self.screen.show_note("note", "No MCP servers", "`opencode-tui mcp add NAME -- COMMAND` adds one")
-
-    async def _context(self) -> None:
-        from opencode_tui.tui.screens.context import ContextScreen
-
-        session_id = self._session_id()
-        if session_id is not None:
-            view = await self.control.client.context.items(session_id)
-            if self.control.facts is not None and self.control.session_id == session_id and not self.control.is_busy:
-                self.control.facts.set_context(view.tokens)  # the sidebar has the same figure
-                self.screen.refresh_chrome()
-            self.screen.open_page(ContextScreen(self.control, view, self._jump))
-
-    async def _diff(self) -> None:
-        from opencode_tui.tui.screens.diff import DiffScreen
-
-        session_id = self._session_id()
-        if session_id is None:
+    match what:
+        case "search":
+            search(chat, page.place.typed, lambda: _sessions(chat, page.place))
+        case "undo":
+            session_sets.undo(chat, back)
+        case "restore":
+            session_sets.restore(chat, page.trashed(), back)
+        case "remove":
+            session_sets.remove(chat, page.trashed(), back)
+        case _ if not infos:
             return
-        diffs = await self.control.client.sessions.diff(session_id)
-        if diffs:
-            self.screen.open_page(
-                DiffScreen(diffs, self.control.client.project.places, is_stacked=self.control.is_stacked)
-            )
-        else:
-            self.screen.show_note("note", "No file changes", "in this session so far")
+        case "delete":
+            session_sets.delete(chat, infos, back)
+        case "archive":
+            session_sets.archive(chat, infos, back)
+        case "unarchive":
+            session_sets.unarchive(chat, infos, back)
+        case "pin":
+            session_sets.pin(chat, infos, back)
+        case "export" if len(infos) > 1:
+            session_sets.export(chat, infos, back)
+        case _ if single is not None:
+            _with_one(chat, what, single, back)
+        case _:
+            back()
 
-    async def _timeline(self) -> None:
-        from opencode_tui.tui.screens.timeline import TimelineScreen
-        from opencode_tui.tui.screens.timeline_moments import branches_of, moments
 
-        session_id = self._session_id()
-        if session_id is None:
-            return
-        branches = branches_of(self.control.folder.sessions, session_id)
-        root = str(self.control.client.directory)
-        messages = await self.control.client.messages.list(session_id)
-        found = await asyncio.to_thread(moments, messages, branches, root=root)
-        self.screen.open_page(TimelineScreen(self.control, found, self._from_timeline))
+def _with_one(chat: Chat, what: str, info: SessionInfo, back: Callable[[], object]) -> None:
+    match what:
+        case "open":
+            open_listed(chat, info)
+        case "rename":
+            session.rename(chat, info, back)
+        case "export":
+            export(chat, info, back)
+        case _ if info.id in chat.control.folder.sessions:
+            chat.do(session.fork(chat, info.id))
+        case _:
+            chat.show_note("note", "Open it first", "a session is forked in its own folder")
 
-    def _from_timeline(self, what: str, chosen: str) -> None:
-        session_id = self.control.session_id
-        match what:
-            case "jump":
-                self._jump(chosen)
-            case "revert":
-                self.screen.do(self.undo.ask(chosen))
-            case "fork" if session_id is not None:
-                self.screen.do(self.session.fork(session_id, chosen))
-            case "open":
-                self.session.open(chosen)
-            case _:
-                pass
 
-    def _jump(self, item_id: str) -> None:
-        if self.screen.view is not None:
-            self.screen.view.scroll_to_item(item_id)
+@action("session_import")
+def open_import(chat: Chat) -> None:
+    """Open the page that imports sessions of other programs."""
+    from opencode_tui.tui.pages.importing import ImportScreen
 
-    async def _status(self) -> None:
-        """Show the facts of the folder that help with support."""
-        from opencode_tui.tui.conversation.tools.tool import FullText
+    chat.open_page(ImportScreen(chat.control, partial(session.open_session, chat)))
 
-        text = await folder_status(self.control)
-        self.screen.open_text(FullText("Status", text))
 
-    def _session_id(self) -> str | None:
-        if self.control.session_id is None:
-            self.screen.show_note("note", "No session yet", "send a message to start one")
-        return self.control.session_id
+@action("background_view")
+def open_background(chat: Chat) -> None:
+    """Open the page of background commands, if there are any."""
+    from opencode_tui.tui.pages.background import BackgroundScreen
+
+    if not chat.control.folder.background_of(chat.control.session_id):
+        chat.show_note("note", "No background commands", "the agent starts one for a server or a watcher")
+        return
+    chat.open_page(BackgroundScreen(chat.control))
+
+
+@action("language_view")
+async def open_languages(chat: Chat) -> None:
+    """Open the page of language servers, if there are any."""
+    from opencode_tui.tui.pages.languages import LanguagesScreen
+
+    states = await chat.control.client.languages.servers()
+    if states:
+        chat.open_page(LanguagesScreen(chat.control, states))
+    else:
+        chat.show_note("note", "No language servers", "none is for the files here, or they are off")
+
+
+@action("mcp_view")
+async def open_mcp_servers(chat: Chat) -> None:
+    """Open the page of MCP servers, if there are any."""
+    from opencode_tui.tui.pages.mcp_servers import McpServersScreen
+
+    servers = await chat.control.client.mcp.servers()
+    if servers:
+        chat.open_page(McpServersScreen(chat.control, servers))
+    else:
+        chat.show_note("note", "No MCP servers", "`opencode-tui mcp add NAME -- COMMAND` adds one")
+
+
+@action("context_view")
+async def open_context(chat: Chat) -> None:
+    """Open the page of what the next request sends."""
+    from opencode_tui.tui.pages.context import ContextScreen
+
+    session_id = _session_id(chat)
+    if session_id is not None:
+        view = await chat.control.client.context.items(session_id)
+        if chat.control.facts is not None and chat.control.session_id == session_id and not chat.control.is_busy:
+            chat.control.facts.set_context(view.tokens)  # the sidebar has the same figure
+            chat.refresh_chrome()
+        chat.open_page(ContextScreen(chat.control, view, partial(_jump, chat)))
+
+
+@action("diff_view")
+async def open_diff(chat: Chat) -> None:
+    """Open the page of the changes of the shown session, if there are any."""
+    from opencode_tui.tui.pages.diff import DiffScreen
+
+    session_id = _session_id(chat)
+    if session_id is None:
+        return
+    diffs = await chat.control.client.sessions.diff(session_id)
+    if diffs:
+        chat.open_page(DiffScreen(diffs, chat.control.client.project.places, is_stacked=chat.control.is_stacked))
+    else:
+        chat.show_note("note", "No file changes", "in this session so far")
+
+
+@action("session_timeline")
+async def open_timeline(chat: Chat) -> None:
+    """Open the page of the turns of the shown session."""
+    from opencode_tui.tui.pages.timeline import TimelineScreen
+    from opencode_tui.tui.pages.timeline_moments import branches_of, moments
+
+    session_id = _session_id(chat)
+    if session_id is None:
+        return
+    branches = branches_of(chat.control.folder.sessions, session_id)
+    root = str(chat.control.client.directory)
+    messages = await chat.control.client.messages.list(session_id)
+    found = await asyncio.to_thread(moments, messages, branches, root=root)
+    chat.open_page(TimelineScreen(chat.control, found, partial(_from_timeline, chat)))
+
+
+def _from_timeline(chat: Chat, what: str, chosen: str) -> None:
+    session_id = chat.control.session_id
+    match what:
+        case "jump":
+            _jump(chat, chosen)
+        case "revert":
+            chat.do(ask_undo(chat, chosen))
+        case "fork" if session_id is not None:
+            chat.do(session.fork(chat, session_id, chosen))
+        case "open":
+            session.open_session(chat, chosen)
+        case _:
+            pass
+
+
+def _jump(chat: Chat, item_id: str) -> None:
+    chat.view.scroll_to_item(item_id)
+
+
+@action("status_view")
+async def open_status(chat: Chat) -> None:
+    """Show the facts of the folder that help with support."""
+    from opencode_tui.tui.conversation.tools.tool import FullText
+
+    text = await folder_status(chat.control)
+    chat.open_text(FullText("Status", text))
+
+
+def _session_id(chat: Chat) -> str | None:
+    info = chat.shown_session()
+    return None if info is None else info.id
 
 
 async def folder_status(control: SessionController) -> str:

@@ -1,7 +1,7 @@
 """Actions that pick something out of the conversation: a response or code block to copy, a file to open in the editor."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from msgspec import Struct
@@ -12,11 +12,11 @@ from opencode_tui.text.file_references import FileReference, references_in, refe
 from opencode_tui.text.quantity import plural
 from opencode_tui.text.safe_text import output_line, screen_line
 from opencode_tui.text.tool import relative
+from opencode_tui.tui.actions.registry import action
+from opencode_tui.tui.chat.chat import Chat
 from opencode_tui.tui.conversation.tools.registry import renderer_of
 from opencode_tui.tui.dialogs.listing import Choice, ListContent
 from opencode_tui.tui.external_editor import open_file
-from opencode_tui.tui.screen_api import AppApi, ChatApi
-from opencode_tui.tui.state.controller import SessionController
 from opencode_tui.tui.state.items import AnyItem, CompactionItem, GrowingItem, TextItem, ToolItem, UserItem
 
 MOST_FILES = 300
@@ -29,76 +29,70 @@ LARGEST = 2_000_000
 """Bytes of a file up to which the list shows the line that is meant."""
 
 
-class PickActions(Struct, frozen=True):
-    """Copies a part of the conversation, or opens a file that it names."""
+@action("messages_copy_part")
+async def copy_part(chat: Chat) -> None:
+    """Choose a response or a code block, the latest first, and copy it."""
+    parts = await asyncio.to_thread(parts_to_copy, list(chat.control.transcript.items))
+    if not parts:
+        chat.show_note("note", "No response to copy yet")
+        return
+    choices = [Choice(str(at), _first_line(one.text), key=one.note, group=one.group) for at, one in enumerate(parts)]
 
-    screen: ChatApi
-    app: AppApi
-    control: SessionController
+    def done(chosen: str | None) -> None:
+        if chosen is not None:
+            one = parts[int(chosen)]
+            chat.app.copy_to_clipboard(one.text)
+            chat.show_note("done", "Copied", one.note)
 
-    def table(self) -> Mapping[str, Callable[[], object]]:
-        """Return the actions by id."""
-        return {
-            "messages_copy_part": lambda: self.screen.do(self._copy()),
-            "file_open": lambda: self.screen.do(self._open_from(list(reversed(self.control.transcript.items)))),
-        }
+    def preview(chosen: str) -> Sequence[str]:
+        return [output_line(line) for line in parts[int(chosen)].text.split("\n", 40)[:40]]
 
-    async def _copy(self) -> None:
-        """Choose a response or a code block, the latest first, and copy it."""
-        parts = await asyncio.to_thread(parts_to_copy, list(self.control.transcript.items))
-        if not parts:
-            self.screen.show_note("note", "No response to copy yet")
-            return
-        choices = [
-            Choice(str(at), _first_line(one.text), key=one.note, group=one.group) for at, one in enumerate(parts)
-        ]
+    content = ListContent(choices, hint="Copy a response or a code block", enter="copy", preview=preview)
+    chat.app.open_overlay(content, done)
 
-        def done(chosen: str | None) -> None:
-            if chosen is not None:
-                one = parts[int(chosen)]
-                self.app.copy_to_clipboard(one.text)
-                self.screen.show_note("done", "Copied", one.note)
 
-        def preview(chosen: str) -> Sequence[str]:
-            return [output_line(line) for line in parts[int(chosen)].text.split("\n", 40)[:40]]
+@action("file_open")
+async def open_file_of_conversation(chat: Chat) -> None:
+    """Open a file that the conversation names, the last ones first in the list."""
+    await _open_from(chat, list(reversed(chat.control.transcript.items)))
 
-        content = ListContent(choices, hint="Copy a response or a code block", enter="copy", preview=preview)
-        self.app.open_overlay(content, done)
 
-    def open_item(self, item: AnyItem) -> None:
-        """Open a file that an item names."""
-        self.screen.do(self._open_from([item]))
+def open_item(chat: Chat, item: AnyItem) -> None:
+    """Open a file that an item names."""
+    chat.do(_open_from(chat, [item]))
 
-    async def _open_from(self, items: Sequence[AnyItem]) -> None:
-        """Open the file that the items name; choose if they name several."""
-        root = self.control.client.directory
-        named = await asyncio.to_thread(files_of, items, root)
-        if not named:
-            is_far = not self.control.is_alone and not root.is_dir()
-            words = "The files are on the server" if is_far else "No file is named here"
-            self.screen.show_note("note", words, "they can be opened only where they are" if is_far else "")
-        elif len(named) == 1:
-            await self.open_at(named[0])
-        else:
-            self._choose(named, root)
 
-    def _choose(self, named: "Sequence[NamedFile]", root: Path) -> None:
-        choices = [
-            Choice(str(at), screen_line(relative(one.reference.label, str(root))), one.text)
-            for at, one in enumerate(named)
-        ]
+async def _open_from(chat: Chat, items: Sequence[AnyItem]) -> None:
+    """Open the file that the items name; choose if they name several."""
+    root = chat.control.client.directory
+    named = await asyncio.to_thread(files_of, items, root)
+    if not named:
+        is_far = not chat.control.is_alone and not root.is_dir()
+        words = "The files are on the server" if is_far else "No file is named here"
+        chat.show_note("note", words, "they can be opened only where they are" if is_far else "")
+    elif len(named) == 1:
+        await open_at(chat, named[0])
+    else:
+        _choose(chat, named, root)
 
-        def done(chosen: str | None) -> None:
-            if chosen is not None:
-                self.screen.do(self.open_at(named[int(chosen)]))
 
-        self.app.open_overlay(ListContent(choices, hint="Open in your editor", enter="open"), done)
+def _choose(chat: Chat, named: "Sequence[NamedFile]", root: Path) -> None:
+    choices = [
+        Choice(str(at), screen_line(relative(one.reference.label, str(root))), one.text) for at, one in enumerate(named)
+    ]
 
-    async def open_at(self, file: "NamedFile") -> None:
-        """Open a file in the user's editor. Raises OpencodeError."""
-        reference = file.reference
-        if await open_file(self.app, file.path, reference.line, reference.column):
-            self.screen.refresh_all()
+    def done(chosen: str | None) -> None:
+        if chosen is not None:
+            chat.do(open_at(chat, named[int(chosen)]))
+
+    chat.app.open_overlay(ListContent(choices, hint="Open in your editor", enter="open"), done)
+
+
+async def open_at(chat: Chat, file: "NamedFile") -> None:
+    """Open a file in the user's editor. Raises OpencodeError."""
+    reference = file.reference
+    if await open_file(chat.app, file.path, reference.line, reference.column):
+        chat.refresh_all()
 
 
 class CopiedPart(Struct, frozen=True):

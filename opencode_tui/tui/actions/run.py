@@ -1,16 +1,15 @@
 """Actions that interrupt a run or quit; both need a second press of the same key, or a confirmation."""
 
 import os
-from collections.abc import Callable, Mapping
 
 from opencode_tui.text.quantity import plural
 from opencode_tui.tui.actions.prompt import put_back_queued
+from opencode_tui.tui.actions.registry import action
+from opencode_tui.tui.chat.chat import Chat, FirstPress
 from opencode_tui.tui.chrome.activity import Activity
 from opencode_tui.tui.dialogs.confirm import ConfirmPanel, Question
-from opencode_tui.tui.dialogs.panel import PanelKey
-from opencode_tui.tui.keymap import shown
-from opencode_tui.tui.screen_api import AppApi, ChatApi, PanelApi
-from opencode_tui.tui.state.controller import SessionController
+from opencode_tui.tui.keys.keymap import shown
+from opencode_tui.tui.keys.router import KeyAction
 
 SHARED = ("ctrl+c", "ctrl+d")
 """Keys that quit and also edit the prompt."""
@@ -25,132 +24,122 @@ STOPS_TURN = "The current turn will be stopped. Completed work is kept; resume t
 ENDS_COMMANDS = "Background commands end with the program; their changes of files are recorded."
 
 
-class RunActions:
-    """Actions on the run and on the program."""
+@action("session_interrupt")
+def interrupt(chat: Chat) -> None:
+    """Interrupt the run on the second press; without a run, open the timeline on it."""
+    if not chat.control.is_busy:
+        chat.clear_note()
+        _rewind(chat)
+    elif _is_second(chat, "interrupt"):
+        chat.do(_abort(chat))
+    else:
+        _arm(chat, "interrupt", Activity(key=_pressed(chat, "session_interrupt"), act="again to interrupt"))
 
-    def __init__(
-        self,
-        screen: ChatApi,
-        app: AppApi,
-        panels: PanelApi,
-        control: SessionController,
-        do: Callable[[str], object],
-    ) -> None:
-        self._do = do
-        self._screen = screen
-        self._app = app
-        self._panels = panels
-        self._control = control
-        self._armed: tuple[str, str, int] | None = None
-        """What a second press of a key does until a time in ms."""
 
-    def table(self) -> Mapping[str, Callable[[], object]]:
-        """Return the actions by id."""
-        return {
-            "session_interrupt": self._interrupt,
-            "app_exit": self._press_quit,
-            "terminal_suspend": self._suspend,
-        }
+def _rewind(chat: Chat) -> None:
+    """Open the timeline on the second press with an empty prompt: from there one undoes or forks from any turn."""
+    if chat.control.facts is None or chat.prompt.editor.text:
+        return
+    if _is_second(chat, "rewind"):
+        disarm(chat)
+        chat.run("session_timeline")
+    else:
+        key = chat.app.keymap.first("session_interrupt")
+        _arm(chat, "rewind", Activity(key=key, act="again to rewind", action_id="session_timeline"))
 
-    def _interrupt(self) -> None:
-        if not self._control.is_busy:
-            self._screen.clear_note()
-            self._rewind()
-        elif self._is_second("interrupt"):
-            self._screen.do(self._abort())
-        else:
-            self._arm("interrupt", Activity(key=self._pressed("session_interrupt"), act="again to interrupt"))
 
-    def _rewind(self) -> None:
-        """Open the timeline on the second press with an empty prompt: from there one undoes or forks from any turn."""
-        if self._control.facts is None or self._screen.prompt.editor.text:
-            return
-        if self._is_second("rewind"):
-            self._disarm()
-            self._do("session_timeline")
-        else:
-            key = self._app.keymap.first("session_interrupt")
-            self._arm("rewind", Activity(key=key, act="again to rewind", action_id="session_timeline"))
+async def _abort(chat: Chat) -> None:
+    """Interrupt the run; messages that waited for its end come back into the prompt, where nothing sends them by itself."""
+    disarm(chat)
+    await chat.control.interrupt()
+    for message_id in reversed(chat.control.waiting.ids):
+        await put_back_queued(chat, message_id)
 
-    async def _abort(self) -> None:
-        """Interrupt the run; messages that waited for its end come back into the prompt, where nothing sends them by itself."""
-        self._disarm()
-        await self._control.interrupt()
-        for message_id in reversed(self._control.waiting.ids):
-            await put_back_queued(self._screen, self._control, message_id)
 
-    def _press_quit(self) -> None:
-        """Quit; keys with other uses need a second press, and ctrl+c interrupts a run first."""
-        if self._app.last_key == "ctrl+c" and self._control.is_busy:
-            self._interrupt()
-        elif self._app.last_key not in SHARED or self._is_second("quit"):
-            self._disarm()
-            self.quit()
-        else:
-            self._arm("quit", Activity(key=self._app.last_key, act="again to quit", action_id="app_exit"))
+@action("app_exit")
+def press_quit(chat: Chat) -> None:
+    """Quit; keys with other uses need a second press, and ctrl+c interrupts a run first."""
+    if chat.app.last_key == "ctrl+c" and chat.control.is_busy:
+        interrupt(chat)
+    elif chat.app.last_key not in SHARED or _is_second(chat, "quit"):
+        disarm(chat)
+        quit(chat)
+    else:
+        _arm(chat, "quit", Activity(key=chat.app.last_key, act="again to quit", action_id="app_exit"))
 
-    def quit(self) -> None:
-        """Quit; ask first while runs or background commands are active that would end with this process."""
-        control = self._control
-        busy = [one for one in control.folder.statuses if one in control.folder.sessions]
-        commands = [one for one in control.folder.background.values() if one.is_running]
-        if not (busy or commands) or not control.client.ends_runs:
-            self._screen.leave()
-            return
-        about = [f"  {control.folder.sessions[one].title}" for one in busy]
-        about += [f"  {one.id}  {one.command.strip().splitlines()[0]}" for one in commands[:LISTED_COMMANDS]]
-        if len(commands) > LISTED_COMMANDS:
-            about.append(f"  and {len(commands) - LISTED_COMMANDS} more")
-        if others := control.client.terminals:
-            about.append(f"{plural(others, 'other terminal')} will go on with another engine")
-        sentences = [STOPS_TURN] if busy else []
-        sentences += [ENDS_COMMANDS] if commands else []
-        ends = "stop and quit" if busy else "end it and quit" if len(commands) == 1 else "end them and quit"
-        self._panels.open(
-            ConfirmPanel(
-                Question(
-                    "Quit while the agent is running?" if busy else "Quit while background commands are running?",
-                    about,
-                    " ".join(sentences),
-                    (
-                        PanelKey("y", ends, lambda: self._screen.do(self._end_and_leave())),
-                        PanelKey("escape", "stay", self._panels.close),
-                    ),
-                )
+
+def quit(chat: Chat) -> None:
+    """Quit; ask first while runs or background commands are active that would end with this process."""
+    control = chat.control
+    busy = [one for one in control.folder.statuses if one in control.folder.sessions]
+    commands = [one for one in control.folder.background.values() if one.is_running]
+    if not (busy or commands) or not control.client.ends_runs:
+        chat.leave()
+        return
+    about = [f"  {control.folder.sessions[one].title}" for one in busy]
+    about += [f"  {one.id}  {one.command.strip().splitlines()[0]}" for one in commands[:LISTED_COMMANDS]]
+    if len(commands) > LISTED_COMMANDS:
+        about.append(f"  and {len(commands) - LISTED_COMMANDS} more")
+    if others := control.client.terminals:
+        about.append(f"{plural(others, 'other terminal')} will go on with another engine")
+    sentences = [STOPS_TURN] if busy else []
+    sentences += [ENDS_COMMANDS] if commands else []
+    ends = "stop and quit" if busy else "end it and quit" if len(commands) == 1 else "end them and quit"
+    chat.panels.open(
+        ConfirmPanel(
+            Question(
+                "Quit while the agent is running?" if busy else "Quit while background commands are running?",
+                about,
+                " ".join(sentences),
+                (
+                    KeyAction("panel_yes", ends, lambda: chat.do(_end_and_leave(chat))),
+                    KeyAction("panel_cancel", "stay", chat.panels.close),
+                ),
             )
         )
+    )
 
-    async def _end_and_leave(self) -> None:
-        for session_id in list(self._control.folder.statuses):
-            await self._control.client.prompts.abort(session_id)
-        ended = await self._control.client.background.end()
-        self._screen.leave(messages=[line for one in ended if (line := one.format_undone())])
 
-    def _suspend(self) -> None:
-        if os.getsid(0) == os.getpid():  # the kernel suspends no leader of a session: nothing could resume it
-            self._screen.show_note("note", "Suspend needs a shell to return to", "this terminal has none")
-            return
-        self._app.action_suspend_process()
+async def _end_and_leave(chat: Chat) -> None:
+    for session_id in list(chat.control.folder.statuses):
+        await chat.control.client.prompts.abort(session_id)
+    ended = await chat.control.client.background.end()
+    chat.leave(messages=[line for one in ended if (line := one.format_undone())])
 
-    def _disarm(self) -> None:
-        self._armed = None
-        self._screen.show_aside(Activity())
 
-    def disarm_other(self, key: str) -> None:
-        """Drop a first press when another key follows."""
-        if self._armed is not None and self._armed[1] != key:
-            self._disarm()
+@action("terminal_suspend")
+def suspend(chat: Chat) -> None:
+    """Suspend the program to the shell."""
+    if os.getsid(0) == os.getpid():  # the kernel suspends no leader of a session: nothing could resume it
+        chat.show_note("note", "Suspend needs a shell to return to", "this terminal has none")
+        return
+    chat.app.action_suspend_process()
 
-    def _pressed(self, action_id: str) -> str:
-        """Return the key to press again: the one that was pressed, in readable form, else the action's first one."""
-        return shown(self._app.last_key, "") if self._app.last_key else self._app.keymap.first(action_id)
 
-    def _is_second(self, what: str) -> bool:
-        """Return whether this is the second press."""
-        return self._armed is not None and self._armed[0] == what and self._control.now() < self._armed[2]
+def disarm(chat: Chat) -> None:
+    """Drop a first press."""
+    chat.first_press = FirstPress()
+    chat.show_aside(Activity())
 
-    def _arm(self, what: str, hint: Activity) -> None:
-        """Record a first press and show what a second one does, until its time is over or another first press follows."""
-        armed = self._armed = (what, self._app.last_key, self._control.now() + ARMED_MS)
-        self._screen.show_aside(hint)
-        self._screen.set_timer(ARMED_MS / 1000, lambda: self._disarm() if self._armed is armed else None)
+
+def disarm_other(chat: Chat, key: str) -> None:
+    """Drop a first press when another key follows."""
+    if chat.first_press.action and chat.first_press.key != key:
+        disarm(chat)
+
+
+def _pressed(chat: Chat, action_id: str) -> str:
+    """Return the key to press again: the one that was pressed, in readable form, else the action's first one."""
+    return shown(chat.app.last_key, "") if chat.app.last_key else chat.app.keymap.first(action_id)
+
+
+def _is_second(chat: Chat, what: str) -> bool:
+    """Return whether this is the second press."""
+    return chat.first_press.action == what and chat.control.now() < chat.first_press.until
+
+
+def _arm(chat: Chat, what: str, hint: Activity) -> None:
+    """Record a first press and show what a second one does, until its time is over or another first press follows."""
+    first = chat.first_press = FirstPress(what, chat.app.last_key, chat.control.now() + ARMED_MS)
+    chat.show_aside(hint)
+    chat.screen.set_timer(ARMED_MS / 1000, lambda: disarm(chat) if chat.first_press is first else None)

@@ -1,53 +1,42 @@
 """Actions that search all sessions and open what was found."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from functools import partial
 
 from opencode_tui.schema.api.search import SearchGroup, SearchHit
-from opencode_tui.tui.actions.session import SessionActions
+from opencode_tui.tui.actions import session
+from opencode_tui.tui.actions.registry import action
+from opencode_tui.tui.actions.view import show_place
+from opencode_tui.tui.chat.chat import Chat
 from opencode_tui.tui.options import Place
-from opencode_tui.tui.screen_api import ChatApi
-from opencode_tui.tui.state.controller import SessionController
 
 
 def _nothing() -> None: ...
 
 
-class SearchActions:
-    """Opens the search page, and a session at the part that was chosen there."""
+@action("session_search", with_words=True)
+def search(chat: Chat, typed: str = "", back: Callable[[], object] = _nothing) -> None:
+    """Open the search page with a query; `back` is called when the user leaves it."""
+    from opencode_tui.tui.pages.search import SearchScreen  # pages load on demand
 
-    def __init__(self, screen: ChatApi, control: SessionController, sessions: SessionActions) -> None:
-        self._screen = screen
-        self._control = control
-        self._sessions = sessions
+    chat.open_page(SearchScreen(chat.control, partial(_open, chat), back=back, typed=typed))
 
-    def table(self) -> Mapping[str, Callable[[], object]]:
-        """Return the actions by id."""
-        return {"session_search": self.search}
 
-    def with_words(self) -> Mapping[str, Callable[[str], object]]:
-        """Return the actions that use the words after the name of their slash command, by id."""
-        return {"session_search": self.search}
+def _open(chat: Chat, group: SearchGroup, hit: SearchHit | None) -> None:
+    """Open a session, at a hit if there is one."""
+    place = None
+    if hit is not None:
+        words = hit.snippet[slice(*hit.marks[0])] if hit.marks else ""
+        place = Place(hit.message_id, hit.part_id, words)
+    if group.session_id not in chat.control.folder.sessions:
+        session.open_elsewhere(chat, group.directory, group.session_id, place)
+    elif place is None:
+        session.open_session(chat, group.session_id)
+    else:
+        chat.do(_open_at(chat, group.session_id, place))
 
-    def search(self, typed: str = "", back: Callable[[], object] = _nothing) -> None:
-        """Open the search page with a query; `back` is called when the user leaves it."""
-        from opencode_tui.tui.screens.search import SearchScreen  # pages load on demand
 
-        self._screen.open_page(SearchScreen(self._control, self._open, back=back, typed=typed))
-
-    def _open(self, group: SearchGroup, hit: SearchHit | None) -> None:
-        """Open a session, at a hit if there is one."""
-        place = None
-        if hit is not None:
-            words = hit.snippet[slice(*hit.marks[0])] if hit.marks else ""
-            place = Place(hit.message_id, hit.part_id, words)
-        if group.session_id not in self._control.folder.sessions:
-            self._sessions.open_elsewhere(group.directory, group.session_id, place)
-        elif place is None:
-            self._sessions.open(group.session_id)
-        else:
-            self._screen.do(self._open_at(group.session_id, place))
-
-    async def _open_at(self, session_id: str, place: Place) -> None:
-        if self._control.session_id != session_id:
-            await self._control.open(session_id)
-        self._screen.show_place(place)
+async def _open_at(chat: Chat, session_id: str, place: Place) -> None:
+    if chat.control.session_id != session_id:
+        await chat.control.open(session_id)
+    await show_place(chat, place)

@@ -1,1 +1,1 @@
-"""The chat screen, its panels, and the commands that remote clients send to it."""
+"""The open chat: its widgets, when they are updated, and its panels."""

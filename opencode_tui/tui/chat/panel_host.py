@@ -1,28 +1,24 @@
 """The panel that replaces the prompt: panels of the user's actions come before questions of agents."""
 
 import asyncio
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Protocol
 
 from textual import events
-from textual.containers import Container
 from textual.widget import Widget
 
 from opencode_tui.schema.api.question import QuestionRequest
 from opencode_tui.schema.permission import PermissionRequest, Reply
 from opencode_tui.text.permission import stored_words
 from opencode_tui.text.safe_text import screen_line
-from opencode_tui.tui.chrome.activity import Kind
-from opencode_tui.tui.chrome.session_browser import SessionBrowser
+from opencode_tui.tui.chat.parts import ChatParts
+from opencode_tui.tui.chat.refresh import ChromeRefresh
 from opencode_tui.tui.dialogs.panel import Panel
 from opencode_tui.tui.dialogs.permission import PermissionPanel, load_case
 from opencode_tui.tui.dialogs.plan import PlanPanel, load_plan
 from opencode_tui.tui.dialogs.question import QuestionPanel
 from opencode_tui.tui.dialogs.text_panel import TextAsk, TextPanel
-from opencode_tui.tui.prompt.box import PromptBox
 from opencode_tui.tui.prompt.editor import Editor
-from opencode_tui.tui.state.controller import SessionController
 from opencode_tui.tui.state.facts import Asking
 
 BUILDER = "build"
@@ -31,39 +27,13 @@ BUILDER = "build"
 AskingPanel = PermissionPanel | QuestionPanel | PlanPanel
 
 
-class _PanelScreen(Protocol):
-    """The screen that has the panels in its `ask` container."""
-
-    ask: Container
-    prompt: PromptBox
-    browser: SessionBrowser | None
-
-    @property
-    def is_browsing(self) -> bool: ...
-
-    def set_focus(self, widget: Widget | None) -> None: ...
-
-    def do(self, work: Coroutine[object, object, None]) -> None: ...
-
-    def clear_note(self) -> None: ...
-
-    def show_note(self, kind: Kind, words: str, facts: str = "") -> None: ...
-
-    def refresh_chrome(self) -> None: ...
-
-    def refresh_chrome_soon(self) -> None: ...
-
-    def refresh_all(self) -> None: ...
-
-    def edit_file(self, path: Path) -> None: ...
-
-
 class PanelHost:
     """Shows one panel in the chat's `#ask`, or the prompt."""
 
-    def __init__(self, screen: _PanelScreen, control: SessionController) -> None:
-        self._screen = screen
-        self._control = control
+    def __init__(self, parts: ChatParts, chrome: ChromeRefresh) -> None:
+        self._parts = parts
+        self._chrome = chrome
+        self._control = parts.control
         self._own: Widget | None = None
         self._asked: AskingPanel | None = None
         self._word: TextPanel | None = None
@@ -82,7 +52,7 @@ class PanelHost:
         if shown is not None or focused is None:
             return shown is None
         parents = focused.ancestors_with_self
-        return self._screen.ask in parents and self._screen.prompt not in parents
+        return self._parts.ask in parents and self._parts.prompt not in parents
 
     @property
     def closes_on_escape(self) -> bool:
@@ -96,9 +66,9 @@ class PanelHost:
     def open(self, panel: Widget) -> None:
         """Show a panel of an action of the user."""
         self._remove(self._own)
-        self._screen.clear_note()
+        self._chrome.clear_note()
         self._own = panel
-        self._screen.ask.mount(panel)
+        self._parts.ask.mount(panel)
         self._arrange()
 
     def close(self) -> None:
@@ -119,7 +89,7 @@ class PanelHost:
             self._drop_asked()
         if waiting and self._asked is None and self._loading != waiting[0].id:
             self._loading = waiting[0].id
-            self._screen.do(self._load(waiting[0]))
+            self._parts.do(self._load(waiting[0]))
         elif self._asked is not None:
             self._asked.set_place((1, len(waiting)))
 
@@ -138,9 +108,9 @@ class PanelHost:
             return
         self._drop_asked()
         self._asked = panel
-        await self._screen.ask.mount(panel)
+        await self._parts.ask.mount(panel)
         self._arrange()
-        self._screen.refresh_chrome()
+        self._chrome.refresh()
 
     async def _make(self, request: Asking) -> AskingPanel:
         place = (1, len(self._control.questions()))
@@ -151,7 +121,7 @@ class PanelHost:
                     request,
                     plan,
                     place=place,
-                    build=lambda yes: self._screen.do(self._build(request, yes)),
+                    build=lambda yes: self._parts.do(self._build(request, yes)),
                     keep=lambda no: self._ask_what_to_change(request, no),
                     edit=self._edit_plan if self._control.is_alone else None,
                 )
@@ -159,15 +129,15 @@ class PanelHost:
                 request,
                 place=place,
                 answer=lambda answers: self._answer_question(request, answers),
-                dismiss=lambda: self._screen.do(self._dismiss(request)),
+                dismiss=lambda: self._parts.do(self._dismiss(request)),
                 write=lambda: self._ask_words(request),
             )
         case = await load_case(self._control.client, request, origin=self._origin(request.session_id))
         return PermissionPanel(
             case,
             place=place,
-            answer=lambda reply: self._screen.do(self._reply(request, reply)),
-            allow_host=lambda: self._screen.do(self._reply(request, "always", host=True)),
+            answer=lambda reply: self._parts.do(self._reply(request, reply)),
+            allow_host=lambda: self._parts.do(self._reply(request, "always", host=True)),
             reject=lambda: self._ask_word(request),
             edit=lambda: self._edit_rule(request),
         )
@@ -182,7 +152,7 @@ class PanelHost:
         ask = TextAsk(
             "Reject: what should the agent do instead?", "reject", hint="leave empty to stop the turn", bar="warning"
         )
-        self._open_word(ask, lambda word: self._screen.do(self._reply(request, "reject", message=word or None)))
+        self._open_word(ask, lambda word: self._parts.do(self._reply(request, "reject", message=word or None)))
 
     def _edit_rule(self, request: PermissionRequest) -> None:
         """Ask for the rule to store; several patterns are lines."""
@@ -197,7 +167,7 @@ class PanelHost:
         def done(text: str) -> None:
             patterns = [line.strip() for line in text.split("\n") if line.strip()]
             if patterns:
-                self._screen.do(self._reply(request, "always", always=patterns))
+                self._parts.do(self._reply(request, "always", always=patterns))
 
         self._open_word(ask, done)
 
@@ -216,7 +186,7 @@ class PanelHost:
         choice = self._control.choice
         if BUILDER in {one.name for one in choice.agents}:
             choice.agent = BUILDER  # which works on the plan now
-        self._screen.refresh_chrome()
+        self._chrome.refresh()
 
     def _ask_what_to_change(self, request: QuestionRequest, no: str) -> None:
         ask = TextAsk("Keep planning: what should change?", "keep planning", hint="leave empty to stop the turn")
@@ -224,7 +194,7 @@ class PanelHost:
 
     def _open_word(self, ask: TextAsk, done: Callable[[str], object]) -> None:
         self._word = TextPanel(ask, done=done, back=self._close_word)
-        self._screen.ask.mount(self._word)
+        self._parts.ask.mount(self._word)
         self._arrange()
 
     def _close_word(self) -> None:
@@ -244,20 +214,20 @@ class PanelHost:
         self._drop_asked()
         await self._control.client.permissions.reply(request.id, reply, message, always=always, host=host)
         if reply == "always":
-            self._screen.show_note("done", *stored_words(request, always, host=host))
+            self._chrome.show_note("done", *stored_words(request, always, host=host))
 
     def _edit_plan(self, file: Path) -> None:
-        self._screen.do(self._edit_and_show(file))
+        self._parts.do(self._edit_and_show(file))
 
     async def _edit_and_show(self, file: Path) -> None:
-        self._screen.edit_file(file)
+        self._parts.edit_file(file)
         text = await asyncio.to_thread(file.read_text, "utf-8", "replace")
-        self._screen.refresh_all()
+        self._parts.refresh_all()
         if isinstance(self._asked, PlanPanel):
             self._asked.show_plan(text)
 
     def _answer_question(self, request: QuestionRequest, answers: Sequence[Sequence[str]]) -> None:
-        self._screen.do(self._send_answers(request, answers))
+        self._parts.do(self._send_answers(request, answers))
 
     async def _send_answers(self, request: QuestionRequest, answers: Sequence[Sequence[str]]) -> None:
         self._drop_asked()
@@ -284,21 +254,21 @@ class PanelHost:
             if panel is not None:
                 panel.display = panel is shown
         if shown is None:
-            self._screen.prompt.display = True
-        if self._screen.is_browsing and self._screen.browser is not None and self._own is None:
-            self._screen.browser.focus()  # keys of the browser must not answer a question that appears
+            self._parts.prompt.display = True
+        if self._parts.is_browsing and self._own is None:
+            self._parts.browser.focus()  # keys of the browser must not answer a question that appears
         else:
             self.focus()
         if shown is not None:  # last: a widget that is hidden with the focus gives it up at some later time
-            self._screen.prompt.display = False
-        self._screen.refresh_chrome_soon()
+            self._parts.prompt.display = False
+        self._chrome.soon()
 
     def focus(self) -> None:
         """Focus the shown panel, which accepts no key before it can be read, or the prompt."""
-        target = self._shown or self._screen.prompt.editor
+        target = self._shown or self._parts.prompt.editor
         if isinstance(target, Panel) and target.is_mounted:
             target.guard_again()
         if isinstance(target, Panel | Editor) and target.is_mounted:
-            self._screen.set_focus(target)  # at once: the next key may be waiting already
+            self._parts.screen.set_focus(target)  # at once: the next key may be waiting already
         else:
             target.focus()

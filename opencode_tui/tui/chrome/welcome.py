@@ -81,25 +81,25 @@ class Welcome(Rows):
             self._groups = groups
             self.redraw()
 
-    def choose_key(self, key: str) -> bool:
-        """Choose or open a recent session by a key of the empty prompt; return whether it was such a key.
+    def choose(self, action_id: str) -> bool:
+        """Choose or open a recent session by an action of the empty prompt's keys; return whether it did anything.
 
-        `down` enters the list, `up` above its first row leaves it, as any other key does.
+        `recent_down` enters the list, `recent_up` above its first row leaves it, as any other key does.
         """
         ids = self._recent_ids
         was = ids.index(self._chosen) if self._chosen in ids else -1
         self._chosen = ""
-        match key:
-            case "down" if ids:
+        match action_id:
+            case "recent_down" if ids:
                 self._chosen = ids[min(was + 1, len(ids) - 1)]
-            case "up" if was > 0:
+            case "recent_up" if was > 0:
                 self._chosen = ids[was - 1]
-            case "enter" if was >= 0:
+            case "recent_open" if was >= 0:
                 self.post_message(Sidebar.Chosen(ids[was]))
-            case _:
+            case _:  # such as `recent_leave`
                 pass
         self.redraw()
-        return (was >= 0 and key in ("up", "down", "enter", "escape")) or bool(self._chosen)
+        return (was >= 0 and action_id != "") or bool(self._chosen)
 
     def on_click(self, event: events.Click) -> None:
         """Open the clicked session."""

@@ -2,11 +2,10 @@
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable
-from typing import ClassVar, cast
+from typing import cast
 
 from rich.segment import Segment
 from textual import events
-from textual.binding import Binding, BindingType
 from textual.geometry import Offset, Region, Size
 from textual.reactive import Reactive
 from textual.scroll_view import ScrollView
@@ -81,13 +80,6 @@ class LineView(ErrorBoundary, ScrollView):
     DEFAULT_CSS = """
     LineView { overflow: hidden hidden; scrollbar-size: 0 0; height: 1fr; }
     """
-
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("pageup", "page_up", "Page up", id="conversation.page_up", show=False),
-        Binding("pagedown", "page_down", "Page down", id="conversation.page_down", show=False),
-        Binding("home", "scroll_home", "First", id="conversation.first", show=False),
-        Binding("end", "scroll_end", "Last", id="conversation.last", show=False),
-    ]
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)

@@ -158,15 +158,13 @@ class ConversationView(LineView, can_focus=True):
         transcript: Transcript,
         *,
         root: str = "",
-        redo_key: str = "ctrl+x r",
-        focus_key: str = "",
         clock: Callable[[], float] = time.time,
         id: str | None = None,
     ) -> None:
         super().__init__(id=id)
         self._transcript = transcript
         self._root = root
-        self._scene = ViewState(redo_key=redo_key, focus_key=focus_key, now=int(clock() * 1000))
+        self._scene = ViewState(now=int(clock() * 1000))
         self._acts = Acts(transcript, self._scene, root)
         self._moves: Mapping[str, Callable[[], object]] = {
             "item_previous": lambda: self._step(-1),
@@ -189,6 +187,10 @@ class ConversationView(LineView, can_focus=True):
     def transcript(self) -> Transcript:
         """The transcript that is shown."""
         return self._transcript
+
+    def use_keys(self, *, redo_key: str, focus_key: str) -> None:
+        """Name other keys in the conversation; `show` draws them."""
+        self._scene.redo_key, self._scene.focus_key = redo_key, focus_key
 
     def show(self, transcript: Transcript, *, root: str | None = None) -> None:
         """Show another transcript, from its end."""

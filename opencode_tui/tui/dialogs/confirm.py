@@ -7,18 +7,22 @@ from rich.style import Style
 
 from opencode_tui.text.cells import breaks
 from opencode_tui.text.safe_text import screen_line
-from opencode_tui.tui.dialogs.panel import Line, Panel, PanelKey
+from opencode_tui.tui.dialogs.panel import Line, Panel
+from opencode_tui.tui.keys.router import KeyAction
 from opencode_tui.tui.widgets.row import Piece
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """The question, its subject (unsafe lines), a muted sentence, and the answers, which should include `escape`."""
+    """The question, its subject (unsafe lines), a muted sentence, and the answers, which should include
+    `panel_cancel`; `scope` is that of answers other than yes and cancel.
+    """
 
     title: str
     about: Sequence[str] = ()
     sentence: str = ""
-    answers: Sequence[PanelKey] = ()
+    answers: Sequence[KeyAction] = ()
+    scope: str = "panel"
 
 
 class ConfirmPanel(Panel):
@@ -27,9 +31,10 @@ class ConfirmPanel(Panel):
     def __init__(self, question: Question) -> None:
         super().__init__()
         self._question = question
+        self.scopes = (question.scope, "panel")
 
     @property
-    def keys_of_panel(self) -> Sequence[PanelKey]:
+    def answers(self) -> Sequence[KeyAction]:
         """The answers."""
         return self._question.answers
 

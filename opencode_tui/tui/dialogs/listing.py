@@ -11,6 +11,7 @@ from textual.strip import Strip
 
 from opencode_tui.text.cells import clip
 from opencode_tui.text.cells import width as cells
+from opencode_tui.tui.keys.router import keymap_of
 from opencode_tui.tui.prompt.draft import clean
 from opencode_tui.tui.widgets.fuzzy import Match, ranked
 from opencode_tui.tui.widgets.row import Piece, Rows, measure, row
@@ -40,7 +41,10 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class ListContent:
-    """The content of an overlay. `extra` are further keys: (words, function of the row's ID); `moved` is called on each move."""
+    """The content of an overlay. `moved` is called on each move.
+
+    `extra` are further actions in a `scope` of the list: by id, (words, function of the row's ID).
+    """
 
     choices: Sequence[Choice]
     hint: str = "Type to filter"
@@ -48,6 +52,7 @@ class ListContent:
     extra: Mapping[str, tuple[str, Callable[[str], object]]] = field(
         default_factory=dict[str, tuple[str, Callable[[str], object]]]
     )
+    scope: str = ""
     moved: Callable[[str], object] | None = None
     typed: str = ""
     """The filter at the start."""
@@ -273,9 +278,14 @@ class Listing(Rows, can_focus=True):
         """Return the keys, in as many rows as they need."""
         palette = self.look.palette
         fill = palette.area(self.area)
-        arrows = "↑ ↓" if self.look.glyphs.down == "↓" else "up down"
-        keys = [("enter", self.content.enter), *((key, words) for key, (words, _) in self.content.extra.items())]
-        keys += [(arrows, "choose"), ("esc", "close")] if self.content.enter != "choose" else [("esc", "close")]
+        first = keymap_of(self).first
+        moves = " ".join([first("list_up"), first("list_down")])
+        if moves == "up down" and self.look.glyphs.down == "↓":
+            moves = "↑ ↓"
+        keys = [(first("list_choose"), self.content.enter)]
+        keys += [(first(action_id), words) for action_id, (words, _) in self.content.extra.items()]
+        keys += [(moves, "choose")] if self.content.enter != "choose" else []
+        keys = [(key, words) for key, words in [*keys, (first("list_close"), "close")] if key]
         rows: list[list[Piece]] = [[]]
         for key, words in keys:
             pieces = [

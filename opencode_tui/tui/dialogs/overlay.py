@@ -1,5 +1,8 @@
 """The overlay: a list over the muted screen."""
 
+from collections.abc import Callable, Mapping
+from functools import partial
+
 from rich.segment import Segment
 from rich.style import Style
 from textual import events
@@ -8,16 +11,18 @@ from textual.filter import LineFilter
 from textual.screen import ModalScreen
 
 from opencode_tui.tui.dialogs.listing import ListContent, Listing
+from opencode_tui.tui.keys.router import Keyed, moves, router_of
 from opencode_tui.tui.screen_guards import DismissOnce, ErrorBoundary
 from opencode_tui.tui.theme.glyphs import ASCII
 from opencode_tui.tui.theme.look import look_of
 
 
-class Overlay(ErrorBoundary, DismissOnce[str | None], ModalScreen[str | None], inherit_bindings=False):
+class Overlay(Keyed, ErrorBoundary, DismissOnce[str | None], ModalScreen[str | None], inherit_bindings=False):
     """Returns the ID of the choice, None if it was closed."""
 
     def __init__(self, content: ListContent) -> None:
         super().__init__()
+        self.scopes = (content.scope, "list") if content.scope else ("list",)
         self.listing = Listing(content)
         self._is_awaited = False
         self._queued = 0
@@ -45,50 +50,56 @@ class Overlay(ErrorBoundary, DismissOnce[str | None], ModalScreen[str | None], i
 
         In the queue of this screen the keys after an escape would be for the closed list, and lost.
         """
-        is_choice = event.key == "enter" or event.key in self.listing.content.extra
+        action = router_of(self).find(event.key, self)
+        is_choice = action is not None and (action.id == "list_choose" or action.id in self.listing.content.extra)
         if is_choice or self._queued or not self.listing.is_mounted:
             self.count_queued()
             return False
-        self._handle(event)
+        super().receive_key(event)
         return True
 
     def count_queued(self) -> None:
         """Count a key or paste that is forwarded to this screen."""
         self._queued += 1
 
-    def on_key(self, event: events.Key) -> None:
-        """Filter, move, choose, close."""
-        event.stop()
+    def receive_key(self, event: events.Key) -> None:
+        """Handle a forwarded key."""
         self._queued = max(0, self._queued - 1)
-        self._handle(event)
+        super().receive_key(event)
 
-    def _handle(self, event: events.Key) -> None:
-        self._is_awaited = event.key == "enter" and self.listing.content.is_reading and self.listing.query_text != ""
-        moves = {
-            "up": -1,
-            "down": 1,
-            "ctrl+p": -1,
-            "ctrl+n": 1,
-            "pageup": -10,
-            "pagedown": 10,
-            "home": -(10**6),
-            "end": 10**6,
-        }
+    def key_actions(self) -> Mapping[str, Callable[[], object]]:
+        """Return the actions that filter, move, choose and close."""
         listing = self.listing
-        if event.key in ("escape", "ctrl+c"):
-            self.dismiss(None)
-        elif event.key == "enter":
-            if listing.chosen is not None:
-                self.dismiss(listing.chosen)
-        elif event.key in listing.content.extra:
-            if listing.chosen is not None:
-                listing.content.extra[event.key][1](listing.chosen)
-        elif event.key in moves:
-            listing.move(moves[event.key])
-        elif event.key in ("backspace", "ctrl+h", "ctrl+u", "ctrl+w"):
-            listing.erase(whole=event.key in ("ctrl+u", "ctrl+w"))
-        elif event.is_printable and event.character:
-            listing.type(event.character)
+        extra = {name: partial(self._run_extra, act) for name, (_, act) in listing.content.extra.items()}
+        return {
+            **{name: partial(listing.move, rows) for name, rows in moves("list", 10).items()},
+            **extra,
+            "list_choose": self._choose,
+            "list_erase": lambda: listing.erase(whole=False),
+            "list_erase_word": lambda: listing.erase(whole=True),
+            "list_clear": lambda: listing.erase(whole=True),
+            "list_close": lambda: self.dismiss(None),
+        }
+
+    def act(self, action_id: str) -> None:
+        """Run an action; an enter before the choices are read chooses later, unless another key follows."""
+        listing = self.listing
+        self._is_awaited = action_id == "list_choose" and listing.content.is_reading and listing.query_text != ""
+        super().act(action_id)
+
+    def type_key(self, event: events.Key) -> None:
+        """Add a character to the filter."""
+        self._is_awaited = False
+        if event.is_printable and event.character:
+            self.listing.type(event.character)
+
+    def _choose(self) -> None:
+        if self.listing.chosen is not None:
+            self.dismiss(self.listing.chosen)
+
+    def _run_extra(self, act: Callable[[str], object]) -> None:
+        if self.listing.chosen is not None:
+            act(self.listing.chosen)
 
     def on_paste(self, event: events.Paste) -> None:
         """Filter by what was pasted."""

@@ -1,8 +1,7 @@
 """A question that replaces the prompt: its subject, its reason, and the keys that answer it."""
 
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 
 from rich.segment import Segment
 from rich.style import Style
@@ -11,6 +10,7 @@ from textual.geometry import Size
 from textual.message import Message
 from textual.strip import Strip
 
+from opencode_tui.tui.keys.router import KeyAction, Keyed, keymap_of
 from opencode_tui.tui.widgets.row import Piece, Rows, measure, row
 
 # Protection against keys typed before the question was visible.
@@ -47,20 +47,12 @@ INSIDE = 3
 """The column where texts start."""
 
 
-@dataclass(frozen=True, slots=True)
-class PanelKey:
-    """A key, its action, and a short description."""
-
-    key: str
-    words: str
-    act: Callable[[], object]
-
-
-class Panel(Rows, can_focus=True):
+class Panel(Keyed, Rows, can_focus=True):
     """Scrolls its text if it is too high; its keys are fixed at its end, muted until they are accepted."""
 
     area = "surface"
     bar = "warning"
+    scopes = ("panel",)
 
     class Typed(Message):
         """A character was typed before keys were accepted: it belongs to the prompt."""
@@ -79,8 +71,8 @@ class Panel(Rows, can_focus=True):
         return self._guard.lets(int(event.time * 1000))
 
     @property
-    def keys_of_panel(self) -> Sequence[PanelKey]:
-        """The keys that answer."""
+    def answers(self) -> Sequence[KeyAction]:
+        """The actions that answer."""
         raise NotImplementedError
 
     def title(self) -> tuple[Sequence[Piece], Sequence[Piece]]:
@@ -114,25 +106,24 @@ class Panel(Rows, can_focus=True):
             self.set_timer((left + 5) / 1000, self._await_quiet)
         self.redraw()
 
-    def on_key(self, event: events.Key) -> None:
-        """Answer, or scroll; any other key is ignored."""
-        event.stop()
-        if not self.hears_key(event):
-            if event.is_printable and event.character:
-                self.post_message(self.Typed(event.character))
-            return
-        found = next((one for one in self.keys_of_panel if one.key == event.key), None)
-        if found is not None:
-            found.act()
-        elif event.key in ("up", "down"):
-            self.scroll_by(-1 if event.key == "up" else 1)
+    def key_actions(self) -> Mapping[str, Callable[[], object]]:
+        """Return the answers, and the actions that scroll."""
+        scroll = {"panel_up": lambda: self.scroll_by(-1), "panel_down": lambda: self.scroll_by(1)}
+        return {**scroll, **{one.id: one.act for one in self.answers}}
+
+    def receive_key(self, event: events.Key) -> None:
+        """Answer, or scroll; before keys are accepted, pass a character to the prompt."""
+        if self.hears_key(event):
+            super().receive_key(event)
+        elif event.is_printable and event.character:
+            self.post_message(self.Typed(event.character))
 
     def on_click(self, event: events.Click) -> None:
         """Handle a click on a key's description like the key."""
         if not self._guard.lets(_now()):
             return
-        act = event.style.meta.get("panel_key") if event.style.meta else None
-        found = next((one for one in self.keys_of_panel if one.key == act), None)
+        act = event.style.meta.get("panel_action") if event.style.meta else None
+        found = next((one for one in self.answers if one.id == act), None)
         if found is not None:
             found.act()
 
@@ -210,12 +201,13 @@ class Panel(Rows, can_focus=True):
         palette = self.look.palette
         is_live = self._guard.wait(_now()) <= 0
         rows: list[list[Piece]] = [[]]
-        for one in self.keys_of_panel:
-            if not one.words:  # works, but says itself elsewhere
+        keymap = keymap_of(self)
+        for one in self.answers:
+            shown = keymap.first(one.id)
+            if not one.words or not shown:  # works, but says itself elsewhere
                 continue
             style = palette.style("accent" if is_live else "muted", "surface", bold=is_live)
-            shown = {"escape": "esc"}.get(one.key, one.key)
-            meta = {"panel_key": one.key}
+            meta = {"panel_action": one.id}
             pieces: list[Piece] = [
                 (shown, style + _meta(meta)),
                 (f" {one.words}", palette.style("text" if is_live else "muted", "surface") + _meta(meta)),

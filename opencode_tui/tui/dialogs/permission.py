@@ -27,8 +27,9 @@ from opencode_tui.text.permission import (
     without_padding,
 )
 from opencode_tui.text.safe_text import screen_line, screen_lines
-from opencode_tui.tui.dialogs.panel import Line, Panel, PanelKey
+from opencode_tui.tui.dialogs.panel import Line, Panel
 from opencode_tui.tui.diff.cells import code_rows, one_column, two_columns
+from opencode_tui.tui.keys.router import KeyAction
 from opencode_tui.tui.widgets.row import Piece, change_counts, measure
 
 # A permission request with its call and its verdicts, read before it is shown.
@@ -131,8 +132,22 @@ SPLIT = 100
 """Cells from which a diff can be shown side by side."""
 
 
+ANSWERS: Mapping[str, str] = {
+    "y": "permission_once",
+    "h": "permission_host",
+    "a": "permission_always",
+    "e": "permission_edit",
+    "n": "permission_reject",
+    "k": "permission_keep",
+    "r": "permission_restore",
+}
+"""The actions by the keys that the command line and other clients show for the same answers."""
+
+
 class PermissionPanel(Panel):
     """The question with its keys."""
+
+    scopes = ("panel:permission", "panel")
 
     def __init__(
         self,
@@ -166,17 +181,18 @@ class PermissionPanel(Panel):
             self.redraw()
 
     @property
-    def keys_of_panel(self) -> Sequence[PanelKey]:
-        """The keys of the answers; a rule that is too long to be shown is edited before it is stored."""
+    def answers(self) -> Sequence[KeyAction]:
+        """The answers; a rule that is too long to be shown is edited before it is stored."""
         most = min(LONGEST_KEY, self.inside - 2)
-        keys: list[PanelKey] = []
+        answers: list[KeyAction] = []
         for choice in self.case.choices:
             words = screen_line(choice.words)
             act = "edit" if choice.act == "always" and width(words) > most else choice.act
-            keys.append(PanelKey(choice.key, clip(words, most), self._acts[act]))
+            answers.append(KeyAction(ANSWERS[choice.key], clip(words, most), self._acts[act]))
         if self._code and self.size.width >= SPLIT:
-            keys.append(PanelKey("d", "one column" if self._is_split else "side by side", self._split))
-        return keys
+            words = "one column" if self._is_split else "side by side"
+            answers.append(KeyAction("permission_columns", words, self._split))
+        return answers
 
     def _split(self) -> None:
         self._is_split = not self._is_split

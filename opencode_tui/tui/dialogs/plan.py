@@ -16,7 +16,8 @@ from opencode_tui.text.cells import clip_front, pad, wrap
 from opencode_tui.text.cells import width as cells
 from opencode_tui.text.quantity import plural
 from opencode_tui.text.safe_text import screen_line
-from opencode_tui.tui.dialogs.panel import Line, Panel, PanelKey
+from opencode_tui.tui.dialogs.panel import Line, Panel
+from opencode_tui.tui.keys.router import KeyAction
 from opencode_tui.tui.widgets.row import Piece
 
 _NUMBERED = re.compile(r"^ {0,3}\d+[.)]\s+(.*\S)")
@@ -95,6 +96,7 @@ class PlanPanel(Panel):
     """`build` receives the label for yes, `keep` that for no; `edit` opens the plan's file, None where that is not possible."""
 
     bar = "accent"
+    scopes = ("panel:plan", "panel")
 
     def __init__(
         self,
@@ -111,12 +113,12 @@ class PlanPanel(Panel):
         self._place = place
         labels = [option.label for option in request.questions[0].options]
         yes, no = labels[:2] if len(labels) > 1 else ("Yes", "No")
-        self._keys = [
-            PanelKey("y", "build", lambda: build(yes)),
-            PanelKey("k", "keep planning", lambda: keep(no)),
+        self._answers = [
+            KeyAction("plan_build", "build", lambda: build(yes)),
+            KeyAction("plan_keep", "keep planning", lambda: keep(no)),
         ]
         if edit is not None and (file := plan.file) is not None:
-            self._keys.append(PanelKey("e", "edit the plan in your editor", lambda: edit(file)))
+            self._answers.append(KeyAction("plan_edit", "edit the plan in your editor", lambda: edit(file)))
         self._steps: Sequence[PlanStep] = steps_of(plan.text)
 
     def set_place(self, place: tuple[int, int]) -> None:
@@ -130,9 +132,9 @@ class PlanPanel(Panel):
         self.guard_again()
 
     @property
-    def keys_of_panel(self) -> Sequence[PanelKey]:
-        """The keys: build, keep planning, edit."""
-        return self._keys
+    def answers(self) -> Sequence[KeyAction]:
+        """The answers: build, keep planning, edit."""
+        return self._answers
 
     def title(self) -> tuple[Sequence[Piece], Sequence[Piece]]:
         """Return the question; at the right the number of files and steps."""

@@ -2,11 +2,14 @@
 
 from collections.abc import Callable, Sequence
 
+from textual import events
+
 from opencode_tui.schema.api.question import QuestionRequest
 from opencode_tui.text.cells import breaks, pad
 from opencode_tui.text.cells import width as cells
 from opencode_tui.text.safe_text import screen_line
-from opencode_tui.tui.dialogs.panel import Line, Panel, PanelKey
+from opencode_tui.tui.dialogs.panel import Line, Panel
+from opencode_tui.tui.keys.router import KeyAction
 from opencode_tui.tui.widgets.row import Piece
 
 Answers = list[list[str]]
@@ -16,6 +19,7 @@ class QuestionPanel(Panel):
     """No option is selected at first. `answer` receives a list of labels per question; `write` asks for a typed answer."""
 
     bar = "accent"
+    scopes = ("panel:question", "panel")
 
     def __init__(
         self,
@@ -42,24 +46,28 @@ class QuestionPanel(Panel):
         self.redraw()
 
     @property
-    def keys_of_panel(self) -> Sequence[PanelKey]:
-        """The keys: numbers, typed answer, cancel."""
+    def answers(self) -> Sequence[KeyAction]:
+        """The actions: select, toggle, type an answer, cancel."""
         question = self.request.questions[self._at]
-        count = len(question.options)
-        keys = [
-            PanelKey(str(number), "", lambda number=number: self._pick(number - 1))
-            for number in range(1, min(9, count) + 1)
-        ]
-        if count:
-            keys += [PanelKey("up", "", lambda: self._move(-1)), PanelKey("down", "", lambda: self._move(1))]
-            keys.append(PanelKey("enter", "select" if not question.multiple else "submit", self._enter))
+        answers: list[KeyAction] = []
+        if question.options:
+            answers += [
+                KeyAction("panel_up", "", lambda: self._move(-1)),
+                KeyAction("panel_down", "", lambda: self._move(1)),
+                KeyAction("question_choose", "select" if not question.multiple else "submit", self._enter),
+            ]
         if question.multiple:
-            keys.append(PanelKey("space", "toggle", lambda: self._pick(self._row)))
+            answers.append(KeyAction("question_toggle", "toggle", lambda: self._pick(self._row)))
         return [
-            *keys,
-            PanelKey("w", "type an answer", self._write),
-            PanelKey("x", "cancel (stops the turn)", self._dismiss),
+            *answers,
+            KeyAction("question_write", "type an answer", self._write),
+            KeyAction("question_cancel", "cancel (stops the turn)", self._dismiss),
         ]
+
+    def type_key(self, event: events.Key) -> None:
+        """Select the option of a number."""
+        if event.key in frozenset("123456789"):
+            self._pick(int(event.key) - 1)
 
     def write(self, words: str) -> None:
         """Answer the current question with a typed text."""

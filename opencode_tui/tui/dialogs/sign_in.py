@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 
 from rich.style import Style
-from textual import events
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.geometry import Size
@@ -22,8 +21,8 @@ PASTE = "If the browser is on another machine, paste the address that it shows a
 _OTHER_ROWS = 12
 """Rows of the panel and of the screen around it that are not those of the address."""
 
-_COPY = (("enter", "copy the address"), ("esc", "cancel"))
-_USE = (("enter", "sign in with this address"), ("esc", "cancel"))
+_COPY = (("input_submit", "copy the address"), ("panel_cancel", "cancel"))
+_USE = (("input_submit", "sign in with this address"), ("panel_cancel", "cancel"))
 
 
 class SignInAddress(Rows):
@@ -126,12 +125,6 @@ class SignInPanel(TextPanel):
     def on_editor_pasted(self, event: Editor.Pasted) -> None:
         """Stop what is an attachment in the prompt."""
         event.stop()
-
-    def on_key(self, event: events.Key) -> None:
-        """Cancel with escape."""
-        if event.key == "escape":
-            event.stop()
-            self._back()
 
     def _submit(self, text: str) -> None:
         address = "".join(text.split())  # a terminal breaks a long one

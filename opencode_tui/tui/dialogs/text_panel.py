@@ -1,6 +1,6 @@
 """A panel that asks for a short text: feedback, a title, a file name."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Self
 
@@ -9,6 +9,7 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.strip import Strip
 
+from opencode_tui.tui.keys.router import Keyed, keymap_of
 from opencode_tui.tui.prompt.box import Bar
 from opencode_tui.tui.prompt.editor import Editor
 from opencode_tui.tui.screen_guards import ErrorBoundary
@@ -46,7 +47,7 @@ class _Keys(Rows):
         self._words = words
 
     def show_keys(self, *words: tuple[str, str]) -> None:
-        """Show other keys, each with its effect."""
+        """Show the keys of other actions, each with its effect."""
         self._words = words
         self.redraw()
 
@@ -56,7 +57,8 @@ class _Keys(Rows):
         fill = palette.area("surface")
         pieces = [
             piece
-            for key, words in self._words
+            for action_id, words in self._words
+            if (key := keymap_of(self).first(action_id))
             for piece in (
                 (key, palette.style("accent", "surface", bold=True)),
                 (f" {words}   ", palette.style("text", "surface")),
@@ -82,8 +84,10 @@ class TextAsk:
     is_secret: bool = False
 
 
-class TextPanel(ErrorBoundary, Horizontal):
+class TextPanel(Keyed, ErrorBoundary, Horizontal):
     """Enter submits the text, escape cancels."""
+
+    scopes = ("panel",)
 
     def __init__(self, ask: TextAsk, *, done: Callable[[str], object], back: Callable[[], object]) -> None:
         super().__init__()
@@ -91,7 +95,7 @@ class TextPanel(ErrorBoundary, Horizontal):
         self.editor.hints = ()
         self.editor.is_secret = ask.is_secret
         self._head = _Head(ask.title, ask.hint)
-        self._key_words = (("enter", ask.enter), ("esc", ask.escape))
+        self._key_words = (("input_submit", ask.enter), ("panel_cancel", ask.escape))
         self._keys = _Keys(*self._key_words)
         self._ask = ask
         self._done = done
@@ -120,15 +124,15 @@ class TextPanel(ErrorBoundary, Horizontal):
         event.stop()
         self._done(self.editor.text.strip())
 
-    def on_key(self, event: events.Key) -> None:
-        """Cancel with escape."""
-        if event.key == "escape":
-            event.stop()
-            self._back()
+    def key_actions(self) -> Mapping[str, Callable[[], object]]:
+        """Return the action that cancels; the editor has the others."""
+        return {"panel_cancel": self._back}
 
 
 class FindPanel(TextPanel, can_focus=True):
     """Asks for a text to find; when it was found, keys go from one occurrence to the next until another text is typed."""
+
+    scopes = ("panel:find", "panel")
 
     def __init__(
         self, words: str, *, find: Callable[[str], object], step: Callable[[int], object], back: Callable[[], object]
@@ -147,28 +151,32 @@ class FindPanel(TextPanel, can_focus=True):
         self._head.show_hint(f"{at} of {total}" if total else "no match")
         self._is_stepping = total > 0
         if total:
-            self._keys.show_keys(("enter", "next"), ("up", "previous"), ("/", "edit"), ("esc", "close"))
+            self._keys.show_keys(
+                ("find_next", "next"), ("find_previous", "previous"), ("find_edit", "edit"), ("panel_cancel", "close")
+            )
             self.screen.set_focus(self)
 
-    def on_key(self, event: events.Key) -> None:
-        """Go to another occurrence, or change the text; the panel still gets keys typed before the editor has the focus."""
-        if event.key == "escape":
-            return
-        event.stop()
-        if self._is_stepping and event.key in ("enter", "n", "down"):
-            self._step(1)
-        elif self._is_stepping and event.key in ("N", "shift+n", "up"):
-            self._step(-1)
-        elif event.key == "enter":
-            self._done(self.editor.text.strip())
-        elif event.is_printable or event.key == "backspace":
-            self._edit(event)
+    def key_actions(self) -> Mapping[str, Callable[[], object]]:
+        """Return the actions that go to another occurrence, or back to the text."""
+        if not self._is_stepping:
+            return {**super().key_actions(), "find_start": lambda: self._done(self.editor.text.strip())}
+        return {
+            **super().key_actions(),
+            "find_next": lambda: self._step(1),
+            "find_previous": lambda: self._step(-1),
+            "find_edit": self._edit,
+        }
 
-    def _edit(self, event: events.Key) -> None:
+    def type_key(self, event: events.Key) -> None:
+        """Change the text; the panel gets keys that are typed before the editor has the focus."""
         if event.key == "backspace":
             self.editor.apply("input_backspace")
-        elif event.character and not (self._is_stepping and event.key == "slash"):
-            self.editor.put_in(event.character)
+            self._edit()
+        elif event.is_printable:
+            self.editor.put_in(event.character or "")
+            self._edit()
+
+    def _edit(self) -> None:
         self._is_stepping = False
         self._keys.show_keys(*self._key_words)
         self.screen.set_focus(self.editor)

@@ -7,7 +7,8 @@ from opencode_tui.schema.session.undo import RevertPreview, UndoOnly, UndoScope
 from opencode_tui.text.cells import clip_front, pad, width, wrap
 from opencode_tui.text.quantity import plural
 from opencode_tui.text.undo import UndoneFile, beside_commands, unchanged_files, undone_files
-from opencode_tui.tui.dialogs.panel import Line, Panel, PanelKey
+from opencode_tui.tui.dialogs.panel import Line, Panel
+from opencode_tui.tui.keys.router import KeyAction
 from opencode_tui.tui.widgets.row import Piece, measure
 
 LABEL = 10
@@ -19,6 +20,8 @@ class UndoPanel(Panel):
 
     `limited` undoes the conversation or the files only; the choice is shown where there are files to undo.
     """
+
+    scopes = ("panel:undo", "panel")
 
     def __init__(
         self,
@@ -38,25 +41,25 @@ class UndoPanel(Panel):
         is_undo = preview.scope is not None
         self._limited = limited if preview.restored or preview.deleted else None
         verb = "undo both" if self._limited else "undo" if is_undo else "redo"
-        self._keys = (
-            PanelKey("y", f"{verb}{' messages' if preview.unavailable else ''}", act),
+        self._answers = (
+            KeyAction("panel_yes", f"{verb}{' messages' if preview.unavailable else ''}", act),
             *self._choices(),
-            *((PanelKey("d", "show the diff", show),) if show is not None and self._files else ()),
-            PanelKey("escape", "cancel", back),
+            *((KeyAction("undo_diff", "show the diff", show),) if show is not None and self._files else ()),
+            KeyAction("panel_cancel", "cancel", back),
         )
 
     @property
-    def keys_of_panel(self) -> Sequence[PanelKey]:
-        """Return the keys: undo or redo, what to limit it to, the diff, cancel."""
-        return self._keys
+    def answers(self) -> Sequence[KeyAction]:
+        """Return the answers: undo or redo, what to limit it to, the diff, cancel."""
+        return self._answers
 
-    def _choices(self) -> Sequence[PanelKey]:
+    def _choices(self) -> Sequence[KeyAction]:
         limited = self._limited
         if limited is None:
             return ()
         return (
-            PanelKey("c", "conversation only", lambda: limited("conversation")),
-            PanelKey("f", "files only", lambda: limited("files")),
+            KeyAction("undo_conversation", "conversation only", lambda: limited("conversation")),
+            KeyAction("undo_files", "files only", lambda: limited("files")),
         )
 
     def title(self) -> tuple[Sequence[Piece], Sequence[Piece]]:

@@ -219,19 +219,20 @@ class PromptBox(ErrorBoundary, Horizontal):
         if self.completions is not None:
             self.completions.place(above=self.size.height + BELOW)
 
-    def complete_key(self, key: str) -> bool:
-        """Handle a key while completions are shown; return whether the list used it."""
+    def complete(self, action_id: str) -> bool:
+        """Run an action of the shown completions; return whether it did anything."""
         assert self.completions is not None
-        if key in ("up", "ctrl+p"):
-            self.completions.move(-1)
-        elif key in ("down", "ctrl+n"):
-            self.completions.move(1)
-        elif key == "escape":
-            self.completions.show(())
-        elif key in ("tab", "enter"):
-            return self.accept_completion(send=key == "enter")
-        else:
-            return False
+        match action_id:
+            case "completion_up":
+                self.completions.move(-1)
+            case "completion_down":
+                self.completions.move(1)
+            case "completion_close":
+                self.completions.show(())
+            case "completion_insert" | "completion_send":
+                return self.accept_completion(send=action_id == "completion_send")
+            case _:
+                return False
         return True
 
     def accept_completion(self, *, send: bool) -> bool:

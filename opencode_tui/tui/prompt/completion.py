@@ -20,11 +20,11 @@ from textual.strip import Strip
 from opencode_tui.client.client import Client
 from opencode_tui.schema.api.catalog import AgentSummary
 from opencode_tui.schema.api.folder import CommandSummary
+from opencode_tui.schema.api.keybinds import BY_ID
 from opencode_tui.schema.api.language import Symbol
 from opencode_tui.schema.api.mcp import McpResource
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.text.safe_text import screen_line
-from opencode_tui.tui.keymap import BY_ID
 from opencode_tui.tui.prompt.slash import completion_names
 from opencode_tui.tui.widgets.fuzzy import ranked
 from opencode_tui.tui.widgets.row import Piece, Rows, row

@@ -34,7 +34,7 @@ from opencode_tui.schema.session.stored_error import (
     aborted,
 )
 from opencode_tui.tui.conversation.view import ConversationView
-from opencode_tui.tui.keymap import Keymap
+from opencode_tui.tui.keys.keymap import Keymap
 from opencode_tui.tui.state.transcript import Transcript
 from opencode_tui.tui.theme.built_in import built_in
 from opencode_tui.tui.theme.glyphs import UNICODE, Glyphs
@@ -79,7 +79,7 @@ class ConversationApp(App[None]):
 
     def on_key(self, event: events.Key) -> None:
         """Run the action of a key on the focused item, as the screen does."""
-        found = next((one for one in KEYMAP.actions(event.key) if one.area == "focus"), None)
+        found = next(iter(KEYMAP.actions(event.key, ("item",))), None)
         if found is not None and self.view.has_focus:
             self.view.run(found.id)
 

@@ -123,8 +123,7 @@ class Stress:
         if other is None:
             self.clock.now += 10_000
             self._press("y")
-        control = page.app.chat.control
-        assert control is not None
+        control = page.app.chat.opened.control
         while control.is_busy or control.questions():
             await asyncio.sleep(0.02)
         texts = await self._stored()

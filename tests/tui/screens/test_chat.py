@@ -12,7 +12,8 @@ from textual import events
 from textual.timer import Timer
 
 from opencode_tui.tui import start
-from opencode_tui.tui.actions.run import ARMED_MS
+from opencode_tui.tui.actions.run import ARMED_MS, disarm
+from opencode_tui.tui.actions.session import open_session
 from opencode_tui.tui.chrome.status_line import Pressed
 from opencode_tui.tui.options import StartOptions
 from tests.support.provider.list_server import list_server
@@ -636,7 +637,7 @@ async def test_a_quit_by_mouse_asks_no_second_time(environ: dict[str, str], fold
     async with screen(environ, folder) as page:
         await page.press("ctrl+c")
         await page.sees("again to quit")
-        page.app.chat.action_table.run._disarm()  # pyright: ignore[reportOptionalMemberAccess, reportPrivateUsage] - the five seconds are over
+        disarm(page.app.chat.opened)  # the five seconds are over
         page.app.chat.post_message(Pressed("app_exit"))
         await page.ends()
 
@@ -657,8 +658,8 @@ async def test_the_share_of_the_context_is_of_what_the_context_view_says(environ
     async with screen(narrow, folder) as page:
         await page.send("hello")
         await page.sees("✓ Done")
-        control = page.app.chat.control
-        assert control is not None and control.session_id is not None
+        control = page.app.chat.opened.control
+        assert control.session_id is not None
         view = await page.world.client.context.items(control.session_id)
         assert (control.choice.limit, view.usable) == (199_000, 199_000)
 
@@ -673,8 +674,7 @@ async def test_a_turn_costs_the_same_after_the_compaction_is_read_anew(environ: 
         await page.sees(" → ")
         told = await page.sees("✓ Compacted")
         rows = [line for line in told.split("\n") if "thing 2" in line]
-        control = page.app.chat.control
-        assert control is not None
+        control = page.app.chat.opened.control
         await control.reload()
         await page.pilot.pause(0.3)
         assert [line for line in page.text().split("\n") if "thing 2" in line] == rows
@@ -735,10 +735,10 @@ async def test_nothing_of_a_longer_session_stays_below_a_shorter_one(environ: di
         await page.send("second")
         await page.sees("✓ Done")
         second = page.session_id
-        assert page.app.chat.action_table is not None and first is not None and second is not None
-        page.app.chat.action_table.session.open(first)
+        assert first is not None and second is not None
+        open_session(page.app.chat.opened, first)
         await page.sees("paragraph 7")
-        page.app.chat.action_table.session.open(second)
+        open_session(page.app.chat.opened, second)
         await page.sees("▎ second")
         assert "paragraph" not in page.text()
 

@@ -114,7 +114,7 @@ async def test_a_long_command_can_be_read_whole_after_it_ran(environ: dict[str, 
         await page.send("go")
         await page.sees("✓ Done")
         assert "word39" not in await page.sees("Done: go")
-        page.app.set_focus(page.app.chat.view)
+        page.app.set_focus(page.app.chat.opened.view)
         await page.pilot.pause()
         await page.press("k")
         await page.press("enter")

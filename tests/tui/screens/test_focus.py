@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from opencode_tui.tui.keymap import ACTIONS
+from opencode_tui.schema.api.keybinds import ACTIONS
 from tests.support.provider.model_script import Answer
 from tests.support.terminal.screen import Page, screen
 
-FOCUS = [action for action in ACTIONS if action.area == "focus"]
+FOCUS = [action for action in ACTIONS if action.scope == "item"]
 FIRST, LAST = "The first **response**.", "The last response."
 
 

@@ -132,9 +132,8 @@ async def test_a_region_that_cannot_be_drawn_says_so_and_the_rest_goes_on() -> N
     async with app.run_test(size=(150, 44)) as pilot:
         app.attach(as_client(ScriptedClient(told)))
         await pilot.pause(0.4)
-        assert app.chat.sidebar is not None
-        app.chat.sidebar.facts = None  # pyright: ignore[reportAttributeAccessIssue] - what a mistake of ours might leave
-        app.chat.sidebar.redraw()
+        app.chat.opened.sidebar.facts = None  # pyright: ignore[reportAttributeAccessIssue] - what a mistake of ours might leave
+        app.chat.opened.sidebar.redraw()
         await pilot.press("a")
         await pilot.pause(0.2)
         text = screen_text(app)

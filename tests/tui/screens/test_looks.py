@@ -427,7 +427,7 @@ def paste(text: str) -> Act:
 
 
 def chat_of(pilot: Pilot[Any]) -> Any:
-    return cast("OpenCodeApp", pilot.app).chat
+    return cast("OpenCodeApp", pilot.app).chat.opened
 
 
 def listen(*keys: str) -> Act:

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from opencode_tui.schema.api.keybinds import BY_ID
 from opencode_tui.schema.api.request import CreateSession
 from opencode_tui.schema.event.screen_event import ScreenCommandGiven, ScreenSessionSelected, ScreenTextAppended
 from opencode_tui.server.routes.screen import ACTIONS
-from opencode_tui.tui.chat.remote_commands import ACTS
-from opencode_tui.tui.keymap import BY_ID
+from opencode_tui.tui.actions.remote import ACTS
 from tests.support.provider.model_script import Answer, Call
 from tests.support.terminal.screen import Page, screen
 

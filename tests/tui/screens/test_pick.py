@@ -114,8 +114,7 @@ async def test_a_focused_call_opens_its_file(
         await page.send("read it")
         await page.sees("Done")
         await page.press("ctrl+up")
-        view = page.app.chat.view
-        assert view is not None
+        view = page.app.chat.opened.view
         while not isinstance(view._acts.focused, ToolItem):
             await page.press("up")
         await page.press("o")

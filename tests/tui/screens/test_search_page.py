@@ -6,7 +6,7 @@ import pytest
 from textual.events import Paste
 
 from opencode_tui.storage.paths import Paths
-from opencode_tui.tui.screens.search import SearchScreen
+from opencode_tui.tui.pages.search import SearchScreen
 from tests.support.hostile.strings import HOSTILE
 from tests.support.sessions.records import assistant, call, user
 from tests.support.sessions.searched import SearchStore
@@ -64,8 +64,8 @@ async def test_enter_opens_the_session_at_the_part_and_marks_the_words(environ, 
         assert page.session_id == "ses_long"
         text = await page.sees("2 of 2")  # the first one is in the output of the call
         assert "The needle is in the hay." in text and "answer 39" not in text
-        view = page.app.chat.view
-        assert view is not None and view.found is not None and view.found.shown is not None
+        view = page.app.chat.opened.view
+        assert view.found is not None and view.found.shown is not None
         shown = [placed for placed in view.viewport.lines if placed.key == view.found.shown[0]]
         assert [placed.line.strip.text[view.found.shown[1] :][:6] for placed in shown] == ["needle"]
         await page.press("escape")

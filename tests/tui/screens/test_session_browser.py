@@ -36,8 +36,7 @@ def listed(page: Page) -> str:
 
 def selected(page: Page) -> str:
     """Return the title of the selected session; empty while it is unknown."""
-    browser, control = page.app.chat.browser, page.app.chat.control
-    assert browser is not None and control is not None
+    browser, control = page.app.chat.opened.browser, page.app.chat.opened.control
     info = control.folder.sessions.get(browser.selected)
     return info.title if info is not None else ""
 
@@ -50,7 +49,7 @@ async def selects(page: Page, title: str) -> None:
 
 async def test_one_key_opens_it_and_escape_returns_to_the_prompt(environ: dict[str, str], folder: Path) -> None:
     async with browsing(environ, folder, "First", "Second") as page:
-        assert page.app.focused is page.app.chat.browser
+        assert page.app.focused is page.app.chat.opened.browser
         await page.press("escape")
         await page.sees_no_more("tab all projects")
         await page.type("hello")
@@ -65,8 +64,8 @@ async def test_arrows_move_and_enter_opens(environ: dict[str, str], folder: Path
         await selects(page, "Second")
         await page.press("enter")
         await page.sees_no_more("tab all projects")
-        assert page.app.chat.control is not None and page.app.chat.control.facts is not None
-        assert page.app.chat.control.facts.info.title == "Second"
+        assert page.app.chat.opened.control.facts is not None
+        assert page.app.chat.opened.control.facts.info.title == "Second"
         assert page.app.focused is page.app.chat.prompt.editor
 
 
@@ -94,7 +93,7 @@ async def test_rename_keeps_the_browser_and_its_selection(environ: dict[str, str
         await page.sees_no_more("Rename this session")
         await page.sees("Renamed")
         await selects(page, "Renamed")
-        assert page.app.focused is page.app.chat.browser
+        assert page.app.focused is page.app.chat.opened.browser
 
 
 async def test_delete_asks_and_selects_the_next_session(environ: dict[str, str], folder: Path) -> None:
@@ -205,7 +204,7 @@ async def test_it_covers_a_narrow_chat(environ: dict[str, str], folder: Path, wi
         await page.world.client.sessions.create(CreateSession(title="Only one"))
         await page.press(*OPEN)
         assert "Only one" in await page.sees("tab all projects")
-        assert page.app.chat.talk.size.width == width
+        assert page.app.chat.query_one("#talk").size.width == width
         await page.press(*OPEN)
         await page.sees_no_more("tab all projects")
 

@@ -8,7 +8,7 @@ import pytest
 
 from opencode_tui.schema.api.request import CreateSession
 from opencode_tui.schema.session.session import PINNED_KEY, SessionInfo
-from opencode_tui.tui.screens.sessions import SessionsScreen
+from opencode_tui.tui.sessions.page import SessionsScreen
 from tests.support.terminal.screen import Page, screen
 from tests.support.world.engine import opened
 from tests.support.world.repo import make_repo

@@ -10,8 +10,8 @@ from textual.pilot import Pilot
 from opencode_tui.schema.api.search import SearchGroup, SearchResult
 from opencode_tui.tui.actions.lists import help_choices
 from opencode_tui.tui.app import OpenCodeApp
-from opencode_tui.tui.keymap import Keymap
-from opencode_tui.tui.screens.sessions import SessionsScreen
+from opencode_tui.tui.keys.keymap import Keymap
+from opencode_tui.tui.sessions.page import SessionsScreen
 from tests.support.terminal.conversation import SESSION, Story
 from tests.support.terminal.screen import screen_text
 from tests.support.terminal.scripted_client import Script
@@ -39,9 +39,8 @@ async def listed(script: Script, keybinds: Mapping[str, str] | None = None) -> A
     app, act = opened_app(Situation(lambda: script))
     async with app.run_test(size=(140, 35)) as pilot:
         await act(pilot)
-        assert app.chat.control is not None
         acts: list[tuple[str, str]] = []
-        page = SessionsScreen(app.chat.control, app.keymap, lambda what, chosen: acts.append((what, chosen)))
+        page = SessionsScreen(app.chat.opened.control, lambda what, chosen: acts.append((what, chosen)))
         await app.push_screen(page)
         opened = Opened(app, pilot, page, acts)
         while "esc back" not in await opened.text():
@@ -127,7 +126,7 @@ def test_help_names_the_keys_of_the_page() -> None:
     keymap = Keymap({"session_rename": "f4", "session_delete": "none"})
     found = [(one.id, one.key) for one in help_choices(keymap) if one.id.startswith("page ")]
     keys = {"archive": "ctrl+a", "rename": "f4", "export": "ctrl+e", "fork": "ctrl+f", "pin": "ctrl+p"}
-    assert found == [*((f"page session_{name}", key) for name, key in keys.items()), ("page diff_open", "o")]
+    assert found == [(f"page session_{name}", keys[name]) for name in ("rename", "fork", "export", "archive", "pin")]
 
 
 async def test_a_cost_is_that_of_the_session_with_its_agents_and_the_sum_counts_each_once() -> None:

@@ -172,7 +172,7 @@ async def test_keys_before_the_engine_is_open_are_done_afterwards(environ: dict[
     async with screen(environ, folder, is_attached=False) as page:
         await page.press("ctrl+x", "t")
         await page.type("typed")
-        assert page.app.chat.action_table is None
+        assert page.app.chat.chat is None
         page.app.attach(page.world.client)
         await page.sees("Filter themes")
         assert page.app.chat.prompt.editor.text == "typed"
@@ -229,8 +229,7 @@ async def test_variant_keys_before_the_models_are_read_count_once_they_are(
     environ: dict[str, str], folder: Path
 ) -> None:
     async with screen(environ, folder) as page:
-        control = page.app.chat.control
-        assert control is not None
+        control = page.app.chat.opened.control
         await control.choice.models_read.wait()
         control.choice.models_read.clear()
         await page.press("ctrl+t", "ctrl+t")
@@ -268,7 +267,7 @@ async def test_an_error_of_an_edit_is_for_the_user_and_not_for_the_model(environ
 async def test_a_message_during_a_turn_gives_way_to_how_to_interrupt_it_but_a_failure_stays(
     environ: dict[str, str], folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("opencode_tui.tui.chrome.refresh.READABLE_MS", 100)
+    monkeypatch.setattr("opencode_tui.tui.chat.refresh.READABLE_MS", 100)
     async with screen(environ, folder) as page:
         await page.send("<<words 900>> <<slow 30>>")
         await page.sees("interrupt")

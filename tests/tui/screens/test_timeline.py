@@ -4,8 +4,8 @@ from opencode_tui.schema.session.diff import FileDiff
 from opencode_tui.schema.session.message import UserSummary
 from opencode_tui.schema.session.part import FilePart, PatchPart
 from opencode_tui.text.undo import UndoneFile
-from opencode_tui.tui.screens.timeline import change_since
-from opencode_tui.tui.screens.timeline_moments import NO_CHANGE, Branch, Moment, moments
+from opencode_tui.tui.pages.timeline import change_since
+from opencode_tui.tui.pages.timeline_moments import NO_CHANGE, Branch, Moment, moments
 from tests.support.terminal.conversation import NOON, ROOT, SESSION, Story, edit
 
 

@@ -14,7 +14,8 @@ from opencode_tui.text.prefix import prefix_line
 from opencode_tui.text.quantity import amount, money, plural
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.text.tool import name_of
-from opencode_tui.tui.screens.page import Entry, PageKey, PageScreen
+from opencode_tui.tui.keys.router import KeyAction
+from opencode_tui.tui.pages.page import Entry, PageScreen
 from opencode_tui.tui.state.controller import SessionController
 from opencode_tui.tui.state.facts import clock
 from opencode_tui.tui.theme.derive import mix
@@ -257,6 +258,8 @@ SHARE_FROM, STATE_FROM = 100, 70
 class ContextScreen(PageScreen):
     """The page with keys to prune, restore and compact; Enter shows an item in the chat through `jump`."""
 
+    scopes = ("page:context", "page")
+
     has_preview = False
 
     def __init__(self, control: SessionController, view: ContextView, jump: Callable[[str], object]) -> None:
@@ -278,28 +281,30 @@ class ContextScreen(PageScreen):
         super().on_resize(event)
         self.call_after_refresh(self.fill)
 
-    def page_keys(self) -> Sequence[PageKey]:
-        """Return the keys; those of the selected item come first."""
+    def page_actions(self) -> Sequence[KeyAction]:
+        """Return the actions; those of the selected item come first."""
         row = self._row
         item = row.item if row is not None and not row.is_fold else None
-        keys: list[PageKey] = []
+        keys: list[KeyAction] = []
         if item is not None and item.frees:
-            keys.append(PageKey("p", f"prune, frees {amount(item.frees)}", lambda: self._begin(self._prune(item))))
+            keys.append(
+                KeyAction("context_prune", f"prune, frees {amount(item.frees)}", lambda: self._begin(self._prune(item)))
+            )
         elif self._view.prunable:
             words = f"prune old output, frees {amount(self._view.prunable)}"
-            keys.append(PageKey("p", words, lambda: self._begin(self._prune(None))))
+            keys.append(KeyAction("context_prune", words, lambda: self._begin(self._prune(None))))
         pruned = sum(one.state == "pruned" for one in self._view.items)
         if item is not None and item.state == "pruned":
-            keys.append(PageKey("r", "restore", lambda: self._begin(self._restore(item))))
+            keys.append(KeyAction("context_restore", "restore", lambda: self._begin(self._restore(item))))
         elif pruned:
             words = f"restore {plural(pruned, 'pruned output')}"
-            keys.append(PageKey("r", words, lambda: self._begin(self._restore(None))))
-        keys.append(PageKey("c", "compact", lambda: self._begin(self._compact())))
+            keys.append(KeyAction("context_restore", words, lambda: self._begin(self._restore(None))))
+        keys.append(KeyAction("context_compact", "compact", lambda: self._begin(self._compact())))
         if row is not None and row.is_fold:
-            keys.append(PageKey("enter", "fold" if row.id in self._opened else "open", self.on_page_list_opened))
+            keys.append(KeyAction("page_open", "fold" if row.id in self._opened else "open", self.on_page_list_opened))
         elif item is not None and self._chat_id(item):
-            keys.append(PageKey("enter", "show in chat", self.on_page_list_opened))
-        keys.append(PageKey("s", "sort by position" if self._by_size else "sort by size", self._sort))
+            keys.append(KeyAction("page_open", "show in chat", self.on_page_list_opened))
+        keys.append(KeyAction("context_sort", "sort by position" if self._by_size else "sort by size", self._sort))
         return keys
 
     def on_page_list_opened(self) -> None:

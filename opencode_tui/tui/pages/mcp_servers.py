@@ -10,12 +10,13 @@ from opencode_tui.schema.error import OpencodeError
 from opencode_tui.text.cells import breaks, clip, pad
 from opencode_tui.text.quantity import amount, plural
 from opencode_tui.text.safe_text import screen_line
-from opencode_tui.tui.screens.page import Entry, PageKey, PageScreen
+from opencode_tui.tui.keys.router import KeyAction
+from opencode_tui.tui.pages.list_page import ListPage
+from opencode_tui.tui.pages.page import Entry
 from opencode_tui.tui.state.controller import SessionController
 from opencode_tui.tui.theme.glyphs import Glyphs
 from opencode_tui.tui.widgets.row import Piece
 
-POLL_S = 1.0
 NAME = 18
 """Most cells of the column with the servers' names."""
 
@@ -35,8 +36,11 @@ _WORDS: Mapping[McpState, str] = {
 _STATE = max(map(len, _WORDS.values()))
 
 
-class McpServersScreen(PageScreen):
+class McpServersScreen(ListPage):
     """The MCP servers of the folder. What a key does to one lasts until the folder is closed; the settings stay."""
+
+    scopes = ("page:mcp", "page")
+    heading = "MCP servers"
 
     def __init__(self, control: SessionController, servers: Sequence[McpServerStatus]) -> None:
         super().__init__()
@@ -46,116 +50,101 @@ class McpServersScreen(PageScreen):
         """The tools of the servers that were selected, by name."""
         self._working = ""
         """The server that a key has just started or stopped, until it answers."""
-        self._error = ""
         self._addresses: dict[str, str] = {}
         """The addresses of sign-ins that have begun, by server."""
 
-    def fill(self) -> None:
-        """Show the list and keep it current."""
-        self.set_interval(POLL_S, self._follow)
-        self._draw()
-
-    def page_keys(self) -> Sequence[PageKey]:
-        """Return the keys for the selected server."""
+    def page_actions(self) -> Sequence[KeyAction]:
+        """Return the actions for the selected server."""
         one = self._find()
         if one is None or self._working:
             return []
         client, name = self._client, one.name
         if one.state in ("connected", "starting"):
-            restart = PageKey("r", "restart", lambda: self._work(name, client.restart))
-            return [restart, PageKey("x", "switch off", lambda: self._work(name, client.disconnect))]
+            restart = KeyAction("mcp_restart", "restart", lambda: self._work(name, client.restart))
+            return [restart, KeyAction("mcp_off", "switch off", lambda: self._work(name, client.disconnect))]
         if one.state in ("needs_auth", "needs_client_registration"):
-            start = PageKey("enter", "sign in", lambda: self._begin_sign_in(name))
+            start = KeyAction("page_open", "sign in", lambda: self._begin_sign_in(name))
         else:
-            start = PageKey("enter", "start", lambda: self._work(name, client.connect))
+            start = KeyAction("page_open", "start", lambda: self._work(name, client.connect))
         if one.state == "disabled":
             return [start]
-        return [start, PageKey("x", "switch off", lambda: self._work(name, client.disconnect))]
-
-    def show_keys(self) -> None:
-        """Draw the row of keys again."""
-        super().show_keys()
-        if self._error:
-            self.foot.show_message(screen_line(self._error), "error")
+        return [start, KeyAction("mcp_off", "switch off", lambda: self._work(name, client.disconnect))]
 
     def on_page_list_moved(self) -> None:
         """Update the keys and the preview for the selected row."""
         self.show_keys()
         self._show_preview()
         if self.listing.chosen and self.listing.chosen not in self._tools:
-            self._follow()
+            self.follow()
 
     def _find(self) -> McpServerStatus | None:
         return next((one for one in self._servers if one.name == self.listing.chosen), None)
 
     def _work(self, name: str, act: Callable[[str], Awaitable[McpServerStatus]]) -> None:
-        self._working, self._error = name, ""
+        self._working, self.error = name, ""
         self.run_worker(partial(self._do, name, act), group="work", exit_on_error=False)
-        self._draw()
+        self.draw()
 
     async def _do(self, name: str, act: Callable[[str], Awaitable[McpServerStatus]]) -> None:
         try:
             await act(name)
         except OpencodeError as error:
-            self._error = str(error)
+            self.error = str(error)
         self._working = ""
-        await self._read()
+        await self.read()
 
     def _begin_sign_in(self, name: str) -> None:
-        self._error = ""
+        self.error = ""
         self.run_worker(partial(self._sign_in, name), group=f"sign-in {name}", exclusive=True, exit_on_error=False)
 
     async def _sign_in(self, name: str) -> None:
         try:
             self._addresses[name] = (await self._client.begin_sign_in(name)).authorization_url
-            self._draw()
+            self.draw()
             await self._client.sign_in(name)
         except OpencodeError as error:
-            self._error = str(error)
+            self.error = str(error)
         finally:
             self._addresses.pop(name, None)
-        await self._read()
+        await self.read()
 
-    def _follow(self) -> None:
-        self.run_worker(self._read, exclusive=True, group="read", exit_on_error=False)
-
-    async def _read(self) -> None:
+    async def load(self) -> None:
+        """Read the states, and the tools of the selected server."""
         chosen = self.listing.chosen
-        try:
-            self._servers = await self._client.servers()
-            if chosen:
-                self._tools[chosen] = await self._client.tools(chosen)
-        except OpencodeError as error:
-            self._error = str(error)
-        self._draw()
+        self._servers = await self._client.servers()
+        if chosen:
+            self._tools[chosen] = await self._client.tools(chosen)
 
-    def _draw(self) -> None:
+    def summary(self) -> str:
+        """Return what all of them add to requests."""
         used = [one for one in self._servers if one.state != "disabled"]
         tools, tokens = sum(one.tools for one in used), sum(one.tokens for one in used)
-        words = f"{plural(tools, 'tool')}, {amount(tokens)} tokens" if tools else plural(len(self._servers), "server")
-        title = [("MCP servers", self.style("text", bold=True))]
-        self.head.show([(title, [(words, self.style("muted"))])])
-        self.listing.show([self._entry(one) for one in self._servers])
-        self.show_keys()
+        return f"{plural(tools, 'tool')}, {amount(tokens)} tokens" if tools else plural(len(self._servers), "server")
+
+    def draw(self) -> None:
+        """Draw the list and the preview."""
+        super().draw()
         self._show_preview()
 
-    def _entry(self, one: McpServerStatus) -> Entry:
+    def entries(self) -> Sequence[Entry]:
+        """Return a row for each server: its name, its state, and what it adds or why it failed."""
         glyphs = self.listing.look.glyphs
-        sign, hue = _sign(one.state, glyphs)
-        words = "working" if one.name == self._working else _WORDS[one.state]
-        facts = screen_line(_row_facts(one, f" {glyphs.separator} "))
         room = min(NAME, max(len(server.name) for server in self._servers))
-
-        def left(area: str) -> Sequence[Piece]:
-            name = pad(clip(screen_line(one.name), room, glyphs.ellipsis), room)
-            return [
-                (f" {sign} ", self.style(hue, area)),
-                (f"{name} ", self.style("text", area, bold=area == "selection")),
-                (f"{pad(words, _STATE)}  ", self.style("muted", area)),
-                (facts, self.style("error" if one.state == "failed" else "muted", area)),
-            ]
-
-        return Entry(left, None, one.name)
+        return [
+            self.row(
+                one.name,
+                _sign(one.state, glyphs),
+                [
+                    (f"{pad(clip(screen_line(one.name), room, glyphs.ellipsis), room)} ", "text"),
+                    (f"{pad('working' if one.name == self._working else _WORDS[one.state], _STATE)}  ", "muted"),
+                    (
+                        screen_line(_row_facts(one, f" {glyphs.separator} ")),
+                        "error" if one.state == "failed" else "muted",
+                    ),
+                ],
+            )
+            for one in self._servers
+        ]
 
     def _show_preview(self) -> None:
         one = self._find()

@@ -11,7 +11,7 @@ from opencode_tui.text.cells import clip, pad
 from opencode_tui.text.quantity import age, byte_words, plural
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.tui.diff.cells import change_columns
-from opencode_tui.tui.screens.page import Entry
+from opencode_tui.tui.pages.page import Entry
 from opencode_tui.tui.session_tree import HUES, SessionRow, day, sign_of
 from opencode_tui.tui.state.controller import SessionController
 from opencode_tui.tui.theme.look import Look

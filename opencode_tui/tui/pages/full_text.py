@@ -1,12 +1,10 @@
 """Pages for one long text or one attachment, drawn line by line."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
-from textual import events
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
 from textual.geometry import Size
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
@@ -14,9 +12,10 @@ from textual.strip import Strip
 from opencode_tui.text.quantity import plural
 from opencode_tui.text.safe_text import output_line, screen_line
 from opencode_tui.tui.conversation.tools.tool import FullText
+from opencode_tui.tui.keys.router import KeyAction, Keyed
+from opencode_tui.tui.pages.page import PageFoot
 from opencode_tui.tui.prompt.draft import Attachment
 from opencode_tui.tui.screen_guards import DismissOnce, ErrorBoundary
-from opencode_tui.tui.screens.page import PageFoot, PageKey
 from opencode_tui.tui.theme.look import look_of
 from opencode_tui.tui.widgets.row import Rows, row
 
@@ -25,15 +24,6 @@ MAX_LINE = 20_000
 
 
 class _Text(ScrollView, can_focus=True):
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up,k", "scroll_up", show=False),
-        Binding("down,j", "scroll_down", show=False),
-        Binding("pageup,b", "page_up", show=False),
-        Binding("pagedown,space", "page_down", show=False),
-        Binding("home,g", "scroll_home", show=False),
-        Binding("end,G", "scroll_end", show=False),
-    ]
-
     def __init__(self, text: str) -> None:
         super().__init__()
         self._lines = text.split("\n")
@@ -73,7 +63,7 @@ class _Head(Rows):
         return [empty, row(width, pieces, fill=fill, mark=self.look.glyphs.ellipsis), empty]
 
 
-class FullTextScreen(ErrorBoundary, DismissOnce[None], inherit_bindings=False):
+class FullTextScreen(Keyed, ErrorBoundary, DismissOnce[None], inherit_bindings=False):
     """A page with one text; escape closes it."""
 
     DEFAULT_CSS = """
@@ -85,12 +75,13 @@ class FullTextScreen(ErrorBoundary, DismissOnce[None], inherit_bindings=False):
     def __init__(self, full: FullText) -> None:
         super().__init__()
         self._full = full
+        self._text = _Text(full.text)
         self._foot = PageFoot()
 
     def compose(self) -> ComposeResult:
         """Yield the title, the text and the keys."""
         yield _Head(screen_line(self._full.title), self.subtitle())
-        yield _Text(self._full.text)
+        yield self._text
         yield self._foot
 
     def subtitle(self) -> str:
@@ -98,24 +89,33 @@ class FullTextScreen(ErrorBoundary, DismissOnce[None], inherit_bindings=False):
         lines = self._full.text.count("\n") + 1
         return plural(lines, "line") + (f"   full text: {screen_line(self._full.path)}" if self._full.path else "")
 
-    def page_keys(self) -> Sequence[PageKey]:
-        """Return the keys other than escape."""
+    scopes = ("page",)
+
+    def page_actions(self) -> Sequence[KeyAction]:
+        """Return the actions of the page other than scrolling and closing it."""
         return ()
+
+    def key_actions(self) -> Mapping[str, Callable[[], object]]:
+        """Return the available actions."""
+        text = self._text
+        return {
+            "page_up": text.action_scroll_up,
+            "page_down": text.action_scroll_down,
+            "page_previous": text.action_page_up,
+            "page_next": text.action_page_down,
+            "page_first": text.action_scroll_home,
+            "page_last": text.action_scroll_end,
+            "page_close": self._close,
+            **{one.id: one.act for one in self.page_actions()},
+        }
 
     def on_mount(self) -> None:
         """Focus the text and show the keys."""
-        self._foot.show([*self.page_keys(), PageKey("escape", "back", lambda: self.dismiss(None))])
-        self.query_one(_Text).focus()
+        self._foot.show([*self.page_actions(), KeyAction("page_close", "back", self._close)])
+        self._text.focus()
 
-    def on_key(self, event: events.Key) -> None:
-        """Run the action of a key, or close the page."""
-        found = next((one for one in self.page_keys() if one.key == event.key), None)
-        if found is not None:
-            event.stop()
-            found.act()
-        elif event.key in ("escape", "q", "ctrl+c"):
-            event.stop()
-            self.dismiss(None)
+    def _close(self) -> None:
+        self.dismiss(None)
 
 
 WRITABLE = 100_000
@@ -134,6 +134,8 @@ class AttachmentActions:
 class AttachmentScreen(FullTextScreen):
     """An attachment of the prompt: its text, or the facts of an image, and keys to expand or remove it."""
 
+    scopes = ("page:attachment", "page")
+
     def __init__(self, marker: str, one: Attachment, actions: AttachmentActions) -> None:
         super().__init__(FullText(marker.strip("[]"), one.text if not one.data else "\n".join(image_facts(one))))
         self._one = one
@@ -143,14 +145,18 @@ class AttachmentScreen(FullTextScreen):
         """Return what happens to the attachment."""
         return "sent with the prompt"
 
-    def page_keys(self) -> Sequence[PageKey]:
-        """Return the keys other than escape."""
-        keys = [PageKey("d", "remove", lambda: self._done(self._actions.remove))]
+    def page_actions(self) -> Sequence[KeyAction]:
+        """Return what can be done with the attachment."""
+        actions = [KeyAction("attachment_remove", "remove", lambda: self._done(self._actions.remove))]
         if self._one.data:
-            return [PageKey("o", "open in your viewer", lambda: self._done(self._actions.view)), *keys]
+            view = KeyAction("attachment_view", "open in your viewer", lambda: self._done(self._actions.view))
+            return [view, *actions]
         if len(self._one.text) <= WRITABLE:
-            return [PageKey("e", "expand into the prompt", lambda: self._done(self._actions.write_out)), *keys]
-        return keys
+            expand = KeyAction(
+                "attachment_expand", "expand into the prompt", lambda: self._done(self._actions.write_out)
+            )
+            return [expand, *actions]
+        return actions
 
     def _done(self, action: Callable[[], object]) -> None:
         action()

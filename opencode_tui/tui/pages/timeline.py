@@ -15,8 +15,9 @@ from opencode_tui.text.quantity import amount, plural
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.text.undo import UndoneFile, beside_commands, unchanged_files, undone_files
 from opencode_tui.tui.diff.cells import CodeRow, change_columns, code_rows, one_column, unified
-from opencode_tui.tui.screens.page import Entry, PageKey, PageScreen
-from opencode_tui.tui.screens.timeline_moments import Moment, Step
+from opencode_tui.tui.keys.router import KeyAction
+from opencode_tui.tui.pages.page import Entry, PageScreen
+from opencode_tui.tui.pages.timeline_moments import Moment, Step
 from opencode_tui.tui.session_tree import HUES, State, sign_of, state_of
 from opencode_tui.tui.state.controller import SessionController
 from opencode_tui.tui.state.facts import clock
@@ -132,6 +133,8 @@ LIVE_S = 1.0
 class TimelineScreen(PageScreen):
     """The page; Enter jumps to a prompt, `r` reverts to it, `f` forks before it, `d` shows the changes of its turn."""
 
+    scopes = ("page:timeline", "page")
+
     DEFAULT_CSS = "TimelineScreen Preview { width: 37%; }"
 
     def __init__(self, control: SessionController, found: Sequence[Moment], act: Callable[[str, str], object]) -> None:
@@ -153,19 +156,21 @@ class TimelineScreen(PageScreen):
         self.preview.show(self._draw_preview)
         self.set_interval(LIVE_S, self.listing.redraw)
 
-    def page_keys(self) -> Sequence[PageKey]:
-        """Return the keys of the selected row."""
+    def page_actions(self) -> Sequence[KeyAction]:
+        """Return the actions of the selected row."""
         chosen = self.listing.chosen
         if not chosen:
             return ()
         if chosen.startswith("ses_"):
-            return (PageKey("enter", "open the fork", lambda: self._leave("open", chosen)),)
+            return (KeyAction("page_open", "open the fork", lambda: self._leave("open", chosen)),)
         return (
-            PageKey("enter", "jump", lambda: self._leave("jump", chosen)),
-            PageKey("r", "revert to here", lambda: self._leave("revert", chosen)),
-            PageKey("f", "fork from here", lambda: self._leave("fork", chosen)),
-            PageKey(
-                "d", "diff", lambda: self.run_worker(partial(self._diff, chosen), exclusive=True, exit_on_error=False)
+            KeyAction("page_open", "jump", lambda: self._leave("jump", chosen)),
+            KeyAction("timeline_revert", "revert to here", lambda: self._leave("revert", chosen)),
+            KeyAction("timeline_fork", "fork from here", lambda: self._leave("fork", chosen)),
+            KeyAction(
+                "timeline_diff",
+                "diff",
+                lambda: self.run_worker(partial(self._diff, chosen), exclusive=True, exit_on_error=False),
             ),
         )
 
@@ -188,7 +193,7 @@ class TimelineScreen(PageScreen):
 
     async def _diff(self, message_id: str) -> None:
         """Show the changes of a turn over this page, which is there again when they are closed."""
-        from opencode_tui.tui.screens.diff import TURN, DiffScreen  # loads on demand
+        from opencode_tui.tui.pages.diff import TURN, DiffScreen  # loads on demand
 
         session_id = self._control.session_id
         if session_id is None:

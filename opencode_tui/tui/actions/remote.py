@@ -5,8 +5,8 @@ no command answers a question of the agent.
 """
 
 from collections.abc import Mapping
-from typing import Protocol
 
+from opencode_tui.schema.api.keybinds import BY_ID
 from opencode_tui.schema.event.screen_event import (
     ScreenCommandGiven,
     ScreenEvent,
@@ -14,9 +14,10 @@ from opencode_tui.schema.event.screen_event import (
     ScreenTextAppended,
     ScreenToastShown,
 )
+from opencode_tui.tui.actions.prompt import submit
+from opencode_tui.tui.actions.session import open_session
+from opencode_tui.tui.chat.chat import Chat
 from opencode_tui.tui.chrome.activity import Kind
-from opencode_tui.tui.keymap import BY_ID, Action
-from opencode_tui.tui.prompt.box import PromptBox
 
 ACTS: Mapping[str, str] = {
     "help.show": "help_view",
@@ -44,25 +45,7 @@ ACTS: Mapping[str, str] = {
 """OpenCode's names of the commands, and their actions."""
 
 
-class _RemoteScreen(Protocol):
-    """The screen that remote clients command."""
-
-    prompt: PromptBox
-
-    def can(self, action: Action) -> bool: ...
-
-    def act(self, action_id: str) -> None: ...
-
-    def submit(self) -> None: ...
-
-    def open_session(self, session_id: str) -> None: ...
-
-    def show_note(self, kind: Kind, words: str, facts: str = "") -> None: ...
-
-    def show_toast(self, event: ScreenToastShown) -> None: ...
-
-
-def on_screen_event(chat: _RemoteScreen, event: ScreenEvent) -> None:
+def do_request(chat: Chat, event: ScreenEvent) -> None:
     """Do what a client requests of the screen."""
     match event:
         case ScreenTextAppended():
@@ -70,21 +53,22 @@ def on_screen_event(chat: _RemoteScreen, event: ScreenEvent) -> None:
         case ScreenCommandGiven():
             _run_command(chat, event.command)
         case ScreenSessionSelected():
-            chat.open_session(event.session_id)
+            open_session(chat, event.session_id)
         case ScreenToastShown():
-            chat.show_toast(event)
+            kind: Kind = {"success": "done", "error": "failed"}.get(event.variant, "note")  # pyright: ignore[reportAssignmentType] - all three are kinds
+            chat.show_note(kind, event.title or event.message, event.message if event.title else "")
 
 
-def _run_command(chat: _RemoteScreen, command: str) -> None:
+def _run_command(chat: Chat, command: str) -> None:
     """Run a command; report one that is unknown or not available."""
     action = BY_ID.get(ACTS.get(command, ""))
     if command == "prompt.submit":
-        chat.submit()
+        submit(chat)
     elif command == "prompt.clear":
         chat.prompt.clear()
     elif action is None:
         chat.show_note("note", f"Unknown client command: {command}")
     elif chat.can(action):
-        chat.act(action.id)
+        chat.run(action.id)
     else:
         chat.show_note("note", f"{command} is not available right now")

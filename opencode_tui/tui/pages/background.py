@@ -3,19 +3,18 @@
 from collections.abc import Sequence
 from functools import partial
 
-from textual import events
-
 from opencode_tui.schema.api.background import BackgroundCommand, BackgroundText
 from opencode_tui.schema.error import OpencodeError
 from opencode_tui.text.cells import clip, pad
 from opencode_tui.text.quantity import byte_words, plural
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.tui.chrome.sidebar import background_state
-from opencode_tui.tui.screens.page import Entry, PageKey, PageScreen
+from opencode_tui.tui.keys.router import KeyAction
+from opencode_tui.tui.pages.list_page import ListPage
+from opencode_tui.tui.pages.page import Entry
 from opencode_tui.tui.state.controller import SessionController
 from opencode_tui.tui.widgets.row import Piece
 
-POLL_S = 0.5
 COMMAND = 30
 """Cells of the column with the command."""
 
@@ -23,10 +22,13 @@ _TEXT_CHARS = 64_000
 """How much of an output the page keeps."""
 
 
-class BackgroundScreen(PageScreen):
+class BackgroundScreen(ListPage):
     """The commands of the shown session; enter shows the output of one, where escape goes back."""
 
     has_preview = False
+    scopes = ("page:background", "page")
+    heading = "Background commands"
+    every_s = 0.5
 
     def __init__(self, control: SessionController) -> None:
         super().__init__()
@@ -39,8 +41,6 @@ class BackgroundScreen(PageScreen):
         self._position: int = 0
         self._above: int = 0
         """How many lines the output is scrolled up."""
-        self._error = ""
-        """Why the last read failed."""
         self._stop_error = ""
         """Why the last stop failed; until the page shows something else."""
         self._is_reading = False
@@ -48,49 +48,43 @@ class BackgroundScreen(PageScreen):
 
     def fill(self) -> None:
         """Show the list and keep it current."""
-        self.set_interval(POLL_S, self._follow)
-        self._draw()
-        self._follow()
+        super().fill()
+        self.follow()
 
-    def page_keys(self) -> Sequence[PageKey]:
-        """Return the keys for the selected or shown command."""
-        keys: list[PageKey] = []
+    def page_actions(self) -> Sequence[KeyAction]:
+        """Return the actions for the selected or shown command."""
+        actions: list[KeyAction] = []
         if not self._shown and self.listing.chosen:
-            keys.append(PageKey("enter", "output", self._open))
+            actions.append(KeyAction("page_open", "output", self._open))
         one = self._find(self._shown or self.listing.chosen)
         if one is not None and one.is_running:
-            keys.append(PageKey("x", "stop", self._stop))
-        return keys
+            actions.append(KeyAction("background_stop", "stop", self._stop))
+        return actions
 
     def show_keys(self) -> None:
         """Draw the row of keys again."""
-        self.foot.show([*self.page_keys(), PageKey("escape", "back", self._back)])
-        self.foot.show_message(screen_line(self._error or self._stop_error), "error")
+        super().show_keys()
+        self.foot.show_message(screen_line(self.error or self._stop_error), "error")
 
     def on_page_list_opened(self) -> None:
         """Show the output of the clicked command."""
         self._open()
 
-    def on_key(self, event: events.Key) -> None:
-        """Scroll the output, go back from it to the list, else as every page."""
-        if self._shown and event.key in ("escape", "q", "ctrl+c", *_MOVES):
-            event.stop()
-            event.prevent_default()  # else the keys of the base class would act as well
-            if event.key in _MOVES:
-                self._above = max(0, self._above + _MOVES[event.key])
-                self._draw()
-            else:
-                self._back()
-            return
-        super().on_key(event)
-        event.prevent_default()
+    def move(self, rows: int) -> None:
+        """Scroll the output, or move the selection."""
+        if self._shown:
+            self._above = max(0, self._above - rows)
+            self.draw()
+        else:
+            super().move(rows)
 
-    def _back(self) -> None:
+    def close_page(self) -> None:
+        """Go back from an output to the list, or close the page."""
         if self._shown:
             self._shown, self._stop_error = "", ""
-            self._draw()
+            self.draw()
         else:
-            self.dismiss(None)
+            super().close_page()
 
     def _find(self, name: str) -> BackgroundCommand | None:
         return next((one for one in self._commands if one.id == name), None)
@@ -99,7 +93,7 @@ class BackgroundScreen(PageScreen):
         if not self._shown and self.listing.chosen:
             self._shown, self._text, self._position, self._above = self.listing.chosen, "", 0, 0
             self._stop_error = ""
-            self._draw()
+            self.draw()
             self._read_now()
 
     def _stop(self) -> None:
@@ -113,37 +107,35 @@ class BackgroundScreen(PageScreen):
             self._stop_error = str(error)
         self._read_now()
 
-    def _follow(self) -> None:
+    def follow(self) -> None:
         """Read, unless a read is under way: one of a remote engine may last longer than the time between two."""
         if not self._is_reading:
             self._is_reading = True
-            self.run_worker(self._read, group="read", exit_on_error=False)
+            self.run_worker(self.read, group="read", exit_on_error=False)
 
     def _read_now(self) -> None:
         """Read what is there from now on: after the read that is under way, if there is one."""
         self._is_stale = True
-        self._follow()
+        self.follow()
 
-    async def _read(self) -> None:
+    async def read(self) -> None:
+        """Read until nothing has changed meanwhile."""
         try:
             while True:
                 self._is_stale = False
-                await self._read_once()
+                await super().read()
                 if not self._is_stale:
                     return
         finally:
             self._is_reading = False
 
-    async def _read_once(self) -> None:
+    async def load(self) -> None:
+        """Read the commands, and what the shown one has written since."""
         client, shown, since = self._control.client.background, self._shown, self._position
-        try:
-            self._commands = await client.list(self._session_id)
-            if shown:
-                self._add(await client.output(shown, since), since)
-            self._error = ""
-        except OpencodeError as error:
-            self._error = str(error)
-        self._draw()
+        self._commands = await client.list(self._session_id)
+        if shown:
+            self._add(await client.output(shown, since), since)
+        self.error = ""
 
     def _add(self, found: BackgroundText, since: int) -> None:
         if found.command.id != self._shown or since != self._position:
@@ -157,24 +149,26 @@ class BackgroundScreen(PageScreen):
         self._text = (self._text + left_out + found.text)[-_TEXT_CHARS:]
         self._position = found.position
 
-    def _draw(self) -> None:
+    def summary(self) -> str:
+        """Return how many run."""
+        running = sum(each.is_running for each in self._commands)
+        return f"{running} running" if running else plural(len(self._commands), "command")
+
+    def draw(self) -> None:
+        """Draw the list, or the output of the shown command."""
         one = self._find(self._shown)
         if one is None:
             self._shown = ""
-            running = sum(each.is_running for each in self._commands)
-            title: list[Piece] = [("Background commands", self.style("text", bold=True))]
-            words = f"{running} running" if running else plural(len(self._commands), "command")
-            self.head.show([(title, [(words, self.style("muted"))])])
-            self.listing.show([self._entry(each) for each in self._commands])
-        else:
-            sign, hue, state = background_state(one, self.listing.look.glyphs, self._control.now())
-            title = [
-                (f"{sign} ", self.style(hue)),
-                (f"{one.id}  ", self.style("muted")),
-                (screen_line(one.command), self.style("text", bold=True)),
-            ]
-            self.head.show([(title, [(f"  {state}", self.style("muted"))])])
-            self.listing.show(self._lines())
+            super().draw()
+            return
+        sign, hue, state = background_state(one, self.listing.look.glyphs, self._control.now())
+        title: list[Piece] = [
+            (f"{sign} ", self.style(hue)),
+            (f"{one.id}  ", self.style("muted")),
+            (screen_line(one.command), self.style("text", bold=True)),
+        ]
+        self.head.show([(title, [(f"  {state}", self.style("muted"))])])
+        self.listing.show(self._lines())
         self.show_keys()
 
     def _lines(self) -> list[Entry]:
@@ -189,22 +183,17 @@ class BackgroundScreen(PageScreen):
         shown = screen_line(line)
         return Entry(lambda area: [(f" {shown}", self.style("text", area))])
 
-    def _entry(self, one: BackgroundCommand) -> Entry:
-        glyphs = self.listing.look.glyphs
-        sign, hue, state = background_state(one, glyphs, self._control.now())
-
-        def left(area: str) -> Sequence[Piece]:
-            command = pad(clip(screen_line(one.command), COMMAND, glyphs.ellipsis), COMMAND)
-            return [
-                (f" {sign} ", self.style(hue, area)),
-                (f"{pad(screen_line(one.id), 5)} ", self.style("muted", area)),
-                (f"{command}  ", self.style("text", area, bold=area == "selection")),
-                (f"{pad(state, 8)} ", self.style("muted", area)),
-                (screen_line(one.line), self.style("muted", area)),
+    def entries(self) -> Sequence[Entry]:
+        """Return a row for each command: its id, the command, its state, and its last line."""
+        glyphs, now = self.listing.look.glyphs, self._control.now()
+        rows: list[Entry] = []
+        for one in self._commands:
+            sign, hue, state = background_state(one, glyphs, now)
+            columns = [
+                (f"{pad(screen_line(one.id), 5)} ", "muted"),
+                (f"{pad(clip(screen_line(one.command), COMMAND, glyphs.ellipsis), COMMAND)}  ", "text"),
+                (f"{pad(state, 8)} ", "muted"),
+                (screen_line(one.line), "muted"),
             ]
-
-        return Entry(left, None, one.id)
-
-
-_MOVES = {"up": 1, "k": 1, "down": -1, "j": -1, "pageup": 15, "pagedown": -15, "home": 10**6, "end": -(10**6)}
-"""How many lines a key scrolls the output up."""
+            rows.append(self.row(one.id, (sign, hue), columns))
+        return rows

@@ -5,14 +5,13 @@ from functools import partial
 from pathlib import Path
 from typing import Literal
 
-from textual import events
-
 from opencode_tui.schema.api.importing import ImportReport, ImportRequest, ImportStore
 from opencode_tui.schema.error import OpencodeError
 from opencode_tui.text.cells import clip, clip_front, pad
 from opencode_tui.text.quantity import plural, short_path
 from opencode_tui.text.safe_text import screen_line
-from opencode_tui.tui.screens.page import Entry, PageKey, PageScreen
+from opencode_tui.tui.keys.router import KeyAction
+from opencode_tui.tui.pages.page import Entry, PageScreen
 from opencode_tui.tui.state.controller import SessionController
 from opencode_tui.tui.widgets.row import Piece
 
@@ -32,6 +31,7 @@ class ImportScreen(PageScreen):
     """The page; each store is chosen that has sessions which are not here. `open_session` shows an imported session."""
 
     has_preview = False
+    scopes = ("page:import", "page")
 
     def __init__(self, control: SessionController, open_session: Callable[[str], object]) -> None:
         super().__init__()
@@ -52,45 +52,39 @@ class ImportScreen(PageScreen):
         self._draw()
         self.run_worker(self._look, group="look", exit_on_error=False)
 
-    def page_keys(self) -> Sequence[PageKey]:
-        """Return the keys of the state that the page is in."""
+    def page_actions(self) -> Sequence[KeyAction]:
+        """Return the actions of the state that the page is in."""
         match self._mode:
             case "stores" if self._stores:
-                keys = [PageKey("space", "choose", self._toggle)]
+                actions = [KeyAction("import_choose", "choose", self._toggle)]
                 if self._chosen:
-                    keys.append(PageKey("enter", "import", self._import))
-                    keys.append(PageKey("d", "show what would be imported", self._preview))
-                return keys
+                    actions.append(KeyAction("page_open", "import", self._import))
+                    actions.append(KeyAction("import_preview", "show what would be imported", self._preview))
+                return actions
             case "preview":
-                return [PageKey("enter", "import", self._import)]
+                return [KeyAction("page_open", "import", self._import)]
             case "done":
-                return [PageKey("enter", "open", self._open)] if self._openable() else []
+                return [KeyAction("page_open", "open", self._open)] if self._openable() else []
             case _:
                 return []
 
     def on_page_list_opened(self) -> None:
         """Choose the clicked store, or open the clicked session."""
-        for one in self.page_keys()[:1]:
+        for one in self.page_actions()[:1]:
             one.act()
 
     def show_keys(self) -> None:
         """Draw the row of keys again."""
-        words = {"stores": "later", "preview": "back", "running": "stop"}.get(self._mode, "close")
-        self.foot.show([*self.page_keys(), PageKey("escape", words, self._escape)])
+        super().show_keys()
         if self._error:
             self.foot.show_message(screen_line(self._error), "error")
 
-    def on_key(self, event: events.Key) -> None:
-        """Go back or stop with escape, and handle other keys as every page does."""
-        if event.key in ("escape", "q", "ctrl+c"):
-            event.stop()
-            event.prevent_default()  # else the keys of the base class would act as well
-            self._escape()
-            return
-        super().on_key(event)
-        event.prevent_default()
+    def close_words(self) -> str:
+        """Return what closing the page does in its state."""
+        return {"stores": "later", "preview": "back", "running": "stop"}.get(self._mode, "close")
 
-    def _escape(self) -> None:
+    def close_page(self) -> None:
+        """Go back, stop the import, or close the page."""
         if self._mode == "preview":
             self._show("stores")
         elif self._mode == "running":

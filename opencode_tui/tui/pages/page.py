@@ -1,7 +1,8 @@
 """Base classes of pages: a title, a list with one selected row, a row of keys, and a preview at the right of wide screens."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from rich.segment import Segment
 from rich.style import Style
@@ -11,7 +12,9 @@ from textual.containers import Horizontal, Vertical
 from textual.message import Message
 from textual.strip import Strip
 
+from opencode_tui.text.safe_text import screen_line
 from opencode_tui.tui.chrome.status_line import pressed, pressing
+from opencode_tui.tui.keys.router import KeyAction, Keyed, keymap_of, moves
 from opencode_tui.tui.screen_guards import DismissOnce, ErrorBoundary
 from opencode_tui.tui.widgets.row import Piece, Rows, measure, row
 
@@ -26,15 +29,6 @@ class Entry:
     left: Callable[[str], Sequence[Piece]]
     right: Callable[[str], Sequence[Piece]] | None = None
     id: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class PageKey:
-    """A key of a page; `words` is empty for one that is not shown."""
-
-    key: str
-    words: str
-    act: Callable[[], object]
 
 
 class PageHead(Rows):
@@ -57,6 +51,38 @@ class PageHead(Rows):
             for left, right in self.lines
         ]
         return [empty, *drawn, empty]
+
+
+class QueryHead(PageHead):
+    """The title, and below it a text that is typed."""
+
+    typed = ""
+    hint = ""
+    is_editing = True
+
+    def show_query(
+        self, left: Sequence[Piece], right: Sequence[Piece], *, typed: str, hint: str, is_editing: bool = True
+    ) -> None:
+        """Show another title row and text; the hint is shown while there is none."""
+        self.typed, self.hint, self.is_editing = typed, hint, is_editing
+        self.show([(left, right), ([], []), ([], [])])
+
+    def rows(self, width: int, height: int) -> Sequence[Strip]:
+        """Return the title and the text between empty rows."""
+        drawn = [*super().rows(width, height)]
+        drawn[3] = self._query(width)
+        return drawn
+
+    def _query(self, width: int) -> Strip:
+        palette, area = self.look.palette, "surface"
+        fill, text = palette.area(area), palette.style("text", area)
+        bar: Piece = (f"{self.look.glyphs.user_bar} ", palette.style("accent", area))
+        cursor: list[Piece] = [(" ", text + Style(reverse=True))] if self.is_editing else []
+        hint: list[Piece] = [] if self.typed else [(self.hint, palette.style("muted", area))]
+        shown: list[Piece] = [(screen_line(self.typed), text)] if self.typed else []
+        inside = row(max(0, width - 2), [bar, *shown, *cursor, *hint], fill=fill, mark=self.look.glyphs.ellipsis)
+        edge = Segment(" ", palette.area("background"))
+        return Strip([edge, *inside, edge], width)
 
 
 class PageList(Rows, can_focus=True):
@@ -143,16 +169,18 @@ class PageList(Rows, can_focus=True):
 
 
 class PageFoot(Rows):
-    """The keys of the page; a click on one is that key."""
+    """The keys of the page; a click on one runs its action."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._keys: Sequence[PageKey] = ()
+        self.scope = ""
+        """The scope whose keys are shown."""
+        self._actions: Sequence[KeyAction] = ()
         self._message: tuple[str, str] = ("", "")
 
-    def show(self, keys: Sequence[PageKey], *, keeps_message: bool = False) -> None:
-        """Show other keys."""
-        self._keys = keys
+    def show(self, actions: Sequence[KeyAction], *, keeps_message: bool = False) -> None:
+        """Show the keys of other actions."""
+        self._actions = actions
         if not keeps_message:
             self._message = ("", "")
         self.redraw()
@@ -165,7 +193,7 @@ class PageFoot(Rows):
     def on_click(self, event: events.Click) -> None:
         """Run the action of the clicked key."""
         wanted = pressed(event)
-        found = next((one for one in self._keys if one.key == wanted), None)
+        found = next((one for one in self._actions if one.id == wanted), None)
         if found is not None:
             event.stop()
             found.act()
@@ -175,10 +203,10 @@ class PageFoot(Rows):
         palette = self.look.palette
         fill = palette.area("background")
         lines: list[list[Piece]] = [[("   ", fill)]]
-        for one in self._keys:
-            if one.words:
-                shown = {"escape": "esc"}.get(one.key, one.key)
-                meta = pressing(one.key)
+        for one in self._actions:
+            shown = keymap_of(self).first(one.id, self.scope)
+            if one.words and shown:
+                meta = pressing(one.id)
                 key = [
                     (shown, palette.style("accent", bold=True) + meta),
                     (f" {one.words}", palette.style("text") + meta),
@@ -226,8 +254,8 @@ class Preview(Rows):
         return [*rows, *[empty] * (height - len(rows))][:height]
 
 
-class PageScreen(ErrorBoundary, DismissOnce[str | None], inherit_bindings=False):
-    """A page. Subclasses implement `page_keys` and `fill`; escape closes it."""
+class PageScreen(Keyed, ErrorBoundary, DismissOnce[str | None], inherit_bindings=False):
+    """A page. Subclasses implement `page_actions` and `fill`, and name their scope; escape closes it."""
 
     DEFAULT_CSS = """
     PageScreen { layout: horizontal; background: $background; }
@@ -239,12 +267,14 @@ class PageScreen(ErrorBoundary, DismissOnce[str | None], inherit_bindings=False)
     """
 
     has_preview = True
+    scopes = ("page",)
 
     def __init__(self) -> None:
         super().__init__()
         self.head = PageHead()
         self.listing = PageList()
         self.foot = PageFoot()
+        self.foot.scope = self.scopes[0]
         self.preview = Preview()
 
     def compose(self) -> ComposeResult:
@@ -270,29 +300,41 @@ class PageScreen(ErrorBoundary, DismissOnce[str | None], inherit_bindings=False)
         """Fill the widgets; called once after mounting."""
         raise NotImplementedError
 
-    def page_keys(self) -> Sequence[PageKey]:
-        """Return the available keys without escape."""
+    def page_actions(self) -> Sequence[KeyAction]:
+        """Return the available actions without those that every page has."""
         raise NotImplementedError
+
+    def key_actions(self) -> Mapping[str, Callable[[], object]]:
+        """Return the actions of the page, those that move in the list, and the one that closes the page."""
+        return {
+            **{name: partial(self.move, rows) for name, rows in moves("page", 15).items()},
+            "page_close": self.close_page,
+            **{one.id: one.act for one in self.page_actions()},
+        }
+
+    def move(self, rows: int) -> None:
+        """Move the selection."""
+        self.listing.move(rows)
+
+    def close_page(self) -> None:
+        """Close the page."""
+        self.dismiss(None)
+
+    def show_leader(self, is_pending: bool) -> None:
+        """Show above the keys that the second key of a sequence is expected."""
+        self.foot.show_message(f"{keymap_of(self).leader}  …" if is_pending else "")
 
     def show_keys(self) -> None:
         """Draw the row of keys again."""
-        self.foot.show([*self.page_keys(), PageKey("escape", "back", lambda: self.dismiss(None))])
+        self.foot.show([*self.page_actions(), KeyAction("page_close", self.close_words(), self.close_page)])
+
+    def close_words(self) -> str:
+        """Return what closing the page does, in one word."""
+        return "back"
 
     def on_page_list_moved(self) -> None:
         """Update the keys for the selected row."""
         self.show_keys()
-
-    def on_key(self, event: events.Key) -> None:
-        """Move, run an action, or close the page."""
-        event.stop()
-        moves = {"up": -1, "k": -1, "down": 1, "j": 1, "pageup": -15, "pagedown": 15, "home": -(10**6), "end": 10**6}
-        found = next((one for one in self.page_keys() if one.key == event.key), None)
-        if found is not None:
-            found.act()
-        elif event.key in moves:
-            self.listing.move(moves[event.key])
-        elif event.key in ("escape", "q", "ctrl+c"):
-            self.dismiss(None)
 
     def style(self, token: str, area: str = "background", *, bold: bool = False) -> Style:
         """Return a style of the look."""

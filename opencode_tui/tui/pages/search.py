@@ -4,10 +4,7 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
-from rich.segment import Segment
-from rich.style import Style
 from textual import events
-from textual.strip import Strip
 
 from opencode_tui.schema.api.search import SearchGroup, SearchHit, SearchRequest, SearchResult
 from opencode_tui.schema.error import OpencodeError
@@ -15,11 +12,12 @@ from opencode_tui.text.cells import clip, pad
 from opencode_tui.text.quantity import age
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.text.search import correction, count_words, found_words, hit_clock, hit_label, marked, progress
+from opencode_tui.tui.keys.router import KeyAction, moves
+from opencode_tui.tui.pages.page import Entry, PageScreen, QueryHead
 from opencode_tui.tui.prompt.draft import clean
-from opencode_tui.tui.screens.page import Entry, PageHead, PageKey, PageScreen
 from opencode_tui.tui.state.controller import SessionController
 from opencode_tui.tui.theme.look import Look
-from opencode_tui.tui.widgets.row import Piece, row
+from opencode_tui.tui.widgets.row import Piece
 
 PAUSE_S = 0.3
 """Seconds without a key after which a query is asked again, for similar words and what changed just now."""
@@ -34,39 +32,6 @@ FACTS_FROM = 76
 """Cells of the list from which the number of matches and the times are shown."""
 
 HINT = 'Words, "a phrase", back*, -without, tool:bash, file:path, role:user, project:., since:2w'
-
-_MOVES = {"up": -1, "down": 1, "pageup": -15, "pagedown": 15, "home": -(10**6), "end": 10**6}
-_LIST_MOVES = {"k": -1, "j": 1}
-
-
-class SearchHead(PageHead):
-    """The title with the counts, the query, and a line about the index."""
-
-    typed = ""
-    message = ""
-    is_editing = True
-
-    def update(self, left: Sequence[Piece], right: Sequence[Piece], *, typed: str, is_editing: bool) -> None:
-        """Show another title row and query."""
-        self.typed, self.is_editing = typed, is_editing
-        self.show([(left, right), ([], []), ([], [])])
-
-    def rows(self, width: int, height: int) -> Sequence[Strip]:
-        """Return the title and the query between empty rows."""
-        drawn = [*super().rows(width, height)]
-        drawn[3] = self._query(width)
-        return drawn
-
-    def _query(self, width: int) -> Strip:
-        palette, area = self.look.palette, "surface"
-        fill, text = palette.area(area), palette.style("text", area)
-        cursor: list[Piece] = [(" ", text + Style(reverse=True))] if self.is_editing else []
-        bar: Piece = (f"{self.look.glyphs.user_bar} ", palette.style("accent", area))
-        hint: list[Piece] = [] if self.typed else [(HINT, palette.style("muted", area))]
-        shown: list[Piece] = [(screen_line(self.typed), text)] if self.typed else []
-        inside = row(max(0, width - 2), [bar, *shown, *cursor, *hint], fill=fill, mark=self.look.glyphs.ellipsis)
-        edge = Segment(" ", palette.area("background"))
-        return Strip([edge, *inside, edge], width)
 
 
 class SearchRows:
@@ -142,6 +107,7 @@ class SearchScreen(PageScreen):
     """The page; `opened` gets the chosen session and hit, `back` is called after escape."""
 
     has_preview = False
+    scopes = ("list:search", "list")
 
     def __init__(
         self,
@@ -153,7 +119,7 @@ class SearchScreen(PageScreen):
     ) -> None:
         """`typed` is the first query."""
         super().__init__()
-        self.head = SearchHead()
+        self.head = self.query_head = QueryHead()
         self.typed = typed
         self.result = SearchResult(groups=[])
         self._control = control
@@ -170,41 +136,43 @@ class SearchScreen(PageScreen):
         """Ask the first query; an empty one too, so that the first key finds the index open."""
         self._search()
 
-    def page_keys(self) -> Sequence[PageKey]:
-        """Return the keys for the query, or for the list."""
+    def page_actions(self) -> Sequence[KeyAction]:
+        """Return the actions for the query, or for the list."""
         order = "newest first" if self._is_ranked else "by relevance"
         scope = "all projects" if self._is_here else "this project only"
-        keys = [PageKey("enter", "open at the match", self._open), PageKey("tab", order, self._switch_order)]
+        actions = [
+            KeyAction("list_choose", "open at the match", self._open),
+            KeyAction("search_order", order, self._switch_order),
+        ]
         if self._is_editing:
-            return [*keys, PageKey("down", "to the list", partial(self._move, 0))]
-        return [*keys, PageKey("full_stop", "", self._switch_scope), PageKey(".", scope, self._switch_scope)]
+            return [*actions, KeyAction("list_down", "to the list", partial(self._move, 1))]
+        return [*actions, KeyAction("search_scope", scope, self._switch_scope)]
 
-    def on_key(self, event: events.Key) -> None:
-        """Edit the query, move in the list, or act."""
-        event.stop()
-        event.prevent_default()  # else the keys of the base class would act as well
-        key = event.key
-        in_list = not self._is_editing
-        if key == "enter":
-            self._open()
-        elif key == "tab":
-            self._switch_order()
-        elif key in ("escape", "ctrl+c"):
-            self.dismiss(None)
-            self._back()
-        elif key in _MOVES or (in_list and key in _LIST_MOVES):
-            self._move(_MOVES.get(key, _LIST_MOVES.get(key, 0)))
-        elif in_list and key == "full_stop":
-            self._switch_scope()
-        elif in_list and key == "slash":
-            self._edit(self.typed)
-        elif key == "backspace":
-            self._edit(self.typed[:-1])
-        elif key == "ctrl+u":
-            self._edit("")
-        elif key == "ctrl+w":
-            self._edit(self.typed.rstrip().rpartition(" ")[0])
-        elif event.is_printable and event.character:
+    def key_actions(self) -> Mapping[str, Callable[[], object]]:
+        """Return the actions that edit the query, move in the list, or act on a row."""
+        in_list = {
+            "search_up": partial(self._move, -1),
+            "search_down": partial(self._move, 1),
+            "search_edit": lambda: self._edit(self.typed),
+        }
+        return {
+            **{name: partial(self._move, rows) for name, rows in moves("list", 15).items()},
+            **({} if self._is_editing else in_list),
+            **{one.id: one.act for one in self.page_actions()},
+            "list_erase": lambda: self._edit(self.typed[:-1]),
+            "list_clear": lambda: self._edit(""),
+            "list_erase_word": lambda: self._edit(self.typed.rstrip().rpartition(" ")[0]),
+            "list_close": self.close_page,
+        }
+
+    def close_page(self) -> None:
+        """Close the page, and show what was there before."""
+        self.dismiss(None)
+        self._back()
+
+    def type_key(self, event: events.Key) -> None:
+        """Add a character to the query."""
+        if event.is_printable and event.character:
             self._edit(self.typed + clean(event.character))
 
     def on_paste(self, event: events.Paste) -> None:
@@ -316,10 +284,9 @@ class SearchScreen(PageScreen):
         scope = "this project" if self._is_here else ""
         order = "by relevance" if self._is_ranked else ""
         about = " · ".join(filter(None, [scope, order, facts]))
-        assert isinstance(self.head, SearchHead)
         title: list[Piece] = [("Search", self.style("text", bold=True))]
-        self.head.update(
-            title, [(look.words(about), self.style("muted"))], typed=self.typed, is_editing=self._is_editing
+        self.query_head.show_query(
+            title, [(look.words(about), self.style("muted"))], typed=self.typed, hint=HINT, is_editing=self._is_editing
         )
         self.show_keys()
 

@@ -19,12 +19,13 @@ from opencode_tui.schema.error import OpencodeError
 from opencode_tui.schema.session.diff import FileDiff
 from opencode_tui.text.cells import clip_front, pad
 from opencode_tui.text.safe_text import screen_line
+from opencode_tui.tui.base_app import BaseApp
 from opencode_tui.tui.diff.cells import CodeRow, change_columns, code_rows, half_of, unified
 from opencode_tui.tui.diff.layout import NO_LINE, DiffForm, DiffLayout
 from opencode_tui.tui.external_editor import open_file
-from opencode_tui.tui.screen_api import AppApi
+from opencode_tui.tui.keys.router import KeyAction, Keyed
+from opencode_tui.tui.pages.page import PageFoot, PageHead, Preview
 from opencode_tui.tui.screen_guards import DismissOnce, ErrorBoundary
-from opencode_tui.tui.screens.page import PageFoot, PageHead, PageKey, Preview
 from opencode_tui.tui.widgets.row import Piece, Rows, change_counts, measure, row
 
 LEFT_MARGIN, RIGHT_MARGIN = 3, 2
@@ -156,7 +157,7 @@ TURN = ("before turn", "after")
 """Headings of the two columns."""
 
 
-class DiffScreen(ErrorBoundary, DismissOnce[None], inherit_bindings=False):
+class DiffScreen(Keyed, ErrorBoundary, DismissOnce[None], inherit_bindings=False):
     """Shows one file at a time and renders each when it is first shown."""
 
     DEFAULT_CSS = """
@@ -167,6 +168,7 @@ class DiffScreen(ErrorBoundary, DismissOnce[None], inherit_bindings=False):
     DiffScreen Preview { width: 40; height: 100%; display: none; }
     DiffScreen.-wide Preview { display: block; }
     """
+    scopes = ("page:diff", "page")
 
     def __init__(
         self,
@@ -237,7 +239,7 @@ class DiffScreen(ErrorBoundary, DismissOnce[None], inherit_bindings=False):
         self.body.show(self._read.get(self._at, NOTHING))
         self.head.show(self._heads())
         self.files.redraw()
-        self.foot.show(self._keys())
+        self.foot.show(self._actions())
 
     def _heads(self) -> list[tuple[Sequence[Piece], Sequence[Piece]]]:
         diff, palette = self._diffs[self._at], self.body.look.palette
@@ -250,20 +252,20 @@ class DiffScreen(ErrorBoundary, DismissOnce[None], inherit_bindings=False):
         half = half_of(self._room() - LEFT_MARGIN - RIGHT_MARGIN) + 2
         return [(title, counts), ((), ()), ([(pad(before, half) + after, palette.style("muted"))], ())]
 
-    def _keys(self) -> list[PageKey]:
-        """Return the keys; on a narrow screen fewer, with fewer words."""
+    def _actions(self) -> list[KeyAction]:
+        """Return the actions with keys to show; on a narrow screen fewer, with fewer words."""
         is_split, is_wrapped, is_narrow = self.body.is_split, self.body.is_wrapped, self._room() < NARROW
         shown = [
-            ("n", "next" if is_narrow else "next change"),
-            ("p", "previous"),
-            *([("tab", "file" if is_narrow else "next file")] if len(self._diffs) > 1 else []),
-            *([] if is_narrow else [("u", "unified" if is_split else "side by side")]),
-            ("o", "open" if is_narrow else "open in your editor"),
-            ("w", ("truncate" if is_narrow else "truncate lines") if is_wrapped else "wrap"),
-            ("escape", "back"),
+            ("diff_next", "next" if is_narrow else "next change"),
+            ("diff_previous", "previous"),
+            *([("diff_next_file", "file" if is_narrow else "next file")] if len(self._diffs) > 1 else []),
+            *([] if is_narrow else [("diff_columns", "unified" if is_split else "side by side")]),
+            ("diff_open", "open" if is_narrow else "open in your editor"),
+            ("diff_wrap", ("truncate" if is_narrow else "truncate lines") if is_wrapped else "wrap"),
+            ("page_close", "back"),
         ]
-        actions = self._key_actions()
-        return [PageKey(key, words, actions[key]) for key, words in shown]
+        actions = self.key_actions()
+        return [KeyAction(action_id, words, actions[action_id]) for action_id, words in shown]
 
     def _file_list(self, room: int) -> list[list[Piece]]:
         look = self.body.look
@@ -290,28 +292,24 @@ class DiffScreen(ErrorBoundary, DismissOnce[None], inherit_bindings=False):
         first = max(0, min(self._at - rows // 2, len(self._diffs) - rows))
         return range(first, min(first + rows, len(self._diffs)))
 
-    def _key_actions(self) -> Mapping[str, Callable[[], object]]:
+    def key_actions(self) -> Mapping[str, Callable[[], object]]:
+        """Return the available actions."""
         page = max(1, self.body.size.height - 2)
         return {
-            "n": lambda: self.body.to_change(1),
-            "p": lambda: self.body.to_change(-1),
-            "tab": lambda: self._open(self._at + 1),
-            "shift+tab": lambda: self._open(self._at - 1),
-            "u": lambda: self._arrange(is_split=not self.body.is_split),
-            "o": lambda: self.run_worker(self._edit, exclusive=True, group="editor", exit_on_error=False),
-            "w": lambda: self._arrange(is_wrapped=not self.body.is_wrapped),
-            "up": lambda: self.body.scroll(-1),
-            "k": lambda: self.body.scroll(-1),
-            "down": lambda: self.body.scroll(1),
-            "j": lambda: self.body.scroll(1),
-            "pageup": lambda: self.body.scroll(-page),
-            "pagedown": lambda: self.body.scroll(page),
-            "space": lambda: self.body.scroll(page),
-            "home": lambda: self.body.scroll(-(10**9)),
-            "end": lambda: self.body.scroll(10**9),
-            "escape": lambda: self.dismiss(None),
-            "q": lambda: self.dismiss(None),
-            "ctrl+c": lambda: self.dismiss(None),
+            "diff_next": lambda: self.body.to_change(1),
+            "diff_previous": lambda: self.body.to_change(-1),
+            "diff_next_file": lambda: self._open(self._at + 1),
+            "diff_previous_file": lambda: self._open(self._at - 1),
+            "diff_columns": lambda: self._arrange(is_split=not self.body.is_split),
+            "diff_open": lambda: self.run_worker(self._edit, exclusive=True, group="editor", exit_on_error=False),
+            "diff_wrap": lambda: self._arrange(is_wrapped=not self.body.is_wrapped),
+            "page_up": lambda: self.body.scroll(-1),
+            "page_down": lambda: self.body.scroll(1),
+            "page_previous": lambda: self.body.scroll(-page),
+            "page_next": lambda: self.body.scroll(page),
+            "page_first": lambda: self.body.scroll(-(10**9)),
+            "page_last": lambda: self.body.scroll(10**9),
+            "page_close": lambda: self.dismiss(None),
         }
 
     async def _edit(self) -> None:
@@ -323,19 +321,16 @@ class DiffScreen(ErrorBoundary, DismissOnce[None], inherit_bindings=False):
                 self.foot.show_message(
                     f"{screen_line(name)} does not exist any more, or is on another machine", "warning"
                 )
-            elif await open_file(cast("AppApi", self.app), path, line):
+            elif await open_file(cast("BaseApp", self.app), path, line):
                 for widget in self.query("*"):
                     widget.refresh()
         except OpencodeError as error:
             self.foot.show_message(screen_line(" ".join(str(error).split())), "error")
 
-    def on_key(self, event: events.Key) -> None:
-        """Scroll, or close the page."""
-        event.stop()
+    def receive_key(self, event: events.Key) -> None:
+        """Handle a key; the message ends."""
         self.foot.show_message("")
-        action = self._key_actions().get(event.key)
-        if action is not None:
-            action()
+        super().receive_key(event)
 
 
 def _to_edge(left: Sequence[Piece], right: Sequence[Piece], room: int, fill: Style) -> list[Piece]:

@@ -1,7 +1,8 @@
 """The session browser: the sessions in the place of the sidebar, with a selected row, a filter and keys."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 from rich.segment import Segment
 from rich.style import Style
@@ -10,36 +11,32 @@ from textual.message import Message
 from textual.strip import Strip
 
 from opencode_tui.tui.chrome.sidebar import MARGIN, PANEL, Sections
+from opencode_tui.tui.keys.router import Keyed, keymap_of, moves, router_of
 from opencode_tui.tui.prompt.draft import clean
-from opencode_tui.tui.session_tree import SessionRow
-from opencode_tui.tui.widgets.fuzzy import ranked
+from opencode_tui.tui.session_tree import SessionRow, matching_rows
 from opencode_tui.tui.widgets.row import Piece, Rows, measure
 
-KEYS: Mapping[str, tuple[str, str]] = {
-    "enter": ("open", "open"),
-    "n": ("new", "new"),
-    "r": ("rename", "rename"),
-    "f": ("fork", "fork"),
-    "p": ("pin", "pin"),
-    "a": ("archive", "archive"),
-    "d": ("delete", "trash"),
-    "tab": ("everywhere", "all projects"),
+WORDS: Mapping[str, str] = {
+    "browser_open": "open",
+    "browser_new": "new",
+    "browser_rename": "rename",
+    "browser_fork": "fork",
+    "browser_pin": "pin",
+    "browser_archive": "archive",
+    "browser_delete": "trash",
+    "browser_everywhere": "all projects",
 }
-"""The action and the words of each key, in the order in which they are shown."""
+"""The words of each action on the selected session, in the order in which their keys are shown."""
 
-UNDO_KEY = "u"
-"""Brings back the session that was deleted or archived last."""
-
-_MOVES = {"up": -1, "k": -1, "down": 1, "j": 1, "pageup": -10, "pagedown": 10, "home": -(10**6), "end": 10**6}
-
-_TAKEN = frozenset({"escape", "tab", "shift+tab", "pageup", "pagedown", "home", "end", "question_mark"})
-"""Keys of the browser that have an action in the chat."""
+_IGNORED = frozenset({"shift+tab", "question_mark"})
+"""Further keys that have an action in the chat, and none while the browser has the focus."""
 
 
-class SessionBrowser(Rows, can_focus=True):
+class SessionBrowser(Keyed, Rows, can_focus=True):
     """Posts `Acted` for the selected session and `Left` on escape; `update_rows` keeps it up to date."""
 
     area = PANEL
+    scopes = ("browser", "page")
 
     class Acted(Message):
         """A key with an action was pressed; `session_id` is empty when no session is selected."""
@@ -72,7 +69,7 @@ class SessionBrowser(Rows, can_focus=True):
 
     @property
     def can_undo(self) -> bool:
-        """Whether `UNDO_KEY` has something to restore; the keys at the bottom follow it."""
+        """Whether there is something to bring back; the keys at the bottom follow it."""
         return self._can_undo
 
     @can_undo.setter
@@ -87,7 +84,7 @@ class SessionBrowser(Rows, can_focus=True):
 
     def keeps(self, key: str) -> bool:
         """Return whether a key that also has an action in the chat belongs to the browser."""
-        return self.has_focus and (key in _TAKEN or (self._is_filtering and key == "enter"))
+        return self.has_focus and (key in _IGNORED or router_of(self).find(key, self) is not None)
 
     def update_rows(self, rows: Sequence[SessionRow], now: int) -> None:
         """Show these sessions; the selection stays on its session, or in its place if that is gone."""
@@ -102,14 +99,12 @@ class SessionBrowser(Rows, can_focus=True):
 
     def reset(self) -> None:
         """Remove the filter."""
-        self._typed, self._is_filtering = "", False
-        self._refilter()
+        self._type("")
+        self._set_filtering(False)
 
     def _refilter(self) -> None:
         at = self._at
-        self._found = self._all
-        if self._typed.strip():
-            self._found = [self._all[at] for at, _ in ranked(self._typed, [one.title for one in self._all])]
+        self._found = matching_rows(self._all, self._typed)
         if self._found and all(one.info.id != self._selected for one in self._found):
             self._selected = self._found[min(at, len(self._found) - 1)].info.id
         elif not self._found:
@@ -120,53 +115,51 @@ class SessionBrowser(Rows, can_focus=True):
     def _at(self) -> int:
         return next((at for at, one in enumerate(self._found) if one.info.id == self._selected), 0)
 
-    def on_key(self, event: events.Key) -> None:
-        """Move, filter or act."""
-        event.stop()
-        event.prevent_default()
-        key = event.key
-        if self._is_filtering and self._filter(event):
-            return
-        if key in _MOVES:
-            self._move(_MOVES[key])
-        elif key == "slash":
-            self._is_filtering = True
-            self.redraw()
-        elif key == "escape":
-            if self._typed:
-                self.reset()
-            else:
-                self.post_message(self.Left())
-        elif key == UNDO_KEY and self._can_undo:
-            self.post_message(self.Acted("undo", ""))
-        elif key in KEYS:
-            self.post_message(self.Acted(KEYS[key][0], self._selected))
+    def key_actions(self) -> Mapping[str, Callable[[], object]]:
+        """Return the actions on the selected session, and those that move and filter."""
+        common = {
+            **{name: partial(self._move, rows) for name, rows in moves(self.scopes[1], 10).items()},
+            "browser_everywhere": partial(self._post, "everywhere"),
+        }
+        if self._is_filtering:
+            return {
+                **common,
+                "browser_accept": partial(self._set_filtering, False),
+                "browser_search": partial(self._post, "search"),
+                "browser_leave": self.reset,
+                "list_erase": lambda: self._type(self._typed[:-1]),
+                "list_clear": lambda: self._type(""),
+            }
+        return {
+            **common,
+            **{name: partial(self._post, name.removeprefix("browser_")) for name in WORDS},
+            **({"browser_undo": lambda: self.post_message(self.Acted("undo", ""))} if self._can_undo else {}),
+            "browser_filter": partial(self._set_filtering, True),
+            "browser_leave": self.reset if self._typed else lambda: self.post_message(self.Left()),
+        }
 
-    def _filter(self, event: events.Key) -> bool:
-        """Handle a key while the filter is typed; return whether it was one."""
-        if event.key == "enter":
-            self._is_filtering = False
-            self.redraw()
-        elif event.key == "slash":
-            self.post_message(self.Acted("search", self._selected))
-        elif event.key == "escape":
-            self.reset()
-        elif event.key in ("backspace", "ctrl+u"):
-            self._typed = self._typed[:-1] if event.key == "backspace" else ""
-            self._refilter()
-        elif event.is_printable and event.character:
-            self._typed += clean(event.character)
-            self._refilter()
-        else:
-            return False
-        return True
+    def type_key(self, event: events.Key) -> None:
+        """Add a character to the filter while it is typed."""
+        if self._is_filtering and event.is_printable and event.character:
+            self._type(self._typed + clean(event.character))
+
+    def _post(self, action: str) -> None:
+        self.post_message(self.Acted(action, self._selected))
+
+    def _set_filtering(self, is_filtering: bool) -> None:
+        self._is_filtering = is_filtering
+        self.scopes = ("browser", "list") if is_filtering else ("browser", "page")  # letters are text
+        self.redraw()
+
+    def _type(self, typed: str) -> None:
+        self._typed = typed
+        self._refilter()
 
     def on_paste(self, event: events.Paste) -> None:
         """Add pasted text to the filter."""
         event.stop()
         if self._is_filtering:
-            self._typed += clean(" ".join(event.text.split()))
-            self._refilter()
+            self._type(self._typed + clean(" ".join(event.text.split())))
 
     def _move(self, rows: int) -> None:
         if self._found:
@@ -228,11 +221,11 @@ class SessionBrowser(Rows, can_focus=True):
 
     def _key_rows(self, sections: Sections, room: int) -> list[Strip]:
         """Return the available keys, in as many rows as they need."""
-        pairs = [(key, words) for key, (_, words) in KEYS.items()]
-        if self.is_everywhere:
-            pairs = [(key, "this project" if key == "tab" else words) for key, words in pairs]
-        pairs += [(UNDO_KEY, "undo")] if self._can_undo else []
-        pairs += [("/", "search the content" if self._is_filtering else "filter"), ("esc", "back")]
+        named = {**WORDS, **({"browser_everywhere": "this project"} if self.is_everywhere else {})}
+        named |= {"browser_undo": "undo"} if self._can_undo else {}
+        named |= {"browser_search": "search the content"} if self._is_filtering else {"browser_filter": "filter"}
+        first = keymap_of(self).first
+        pairs = [(key, words) for name, words in {**named, "browser_leave": "back"}.items() if (key := first(name))]
         accent, text = sections.style("accent", bold=True), sections.style("text")
         lines: list[list[Piece]] = [[]]
         for key, words in pairs:

@@ -1,67 +1,34 @@
 """The sessions page: the tree of all sessions with their state, a filter, and a preview of the selected one."""
 
 import asyncio
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Literal
 
 from msgspec.structs import replace
-from rich.segment import Segment
-from rich.style import Style
 from textual import events
 from textual.strip import Strip
 
+from opencode_tui.schema.api.keybinds import SESSIONS_PAGE
 from opencode_tui.schema.api.search import SearchRequest
 from opencode_tui.schema.api.trash import TrashedSession
 from opencode_tui.schema.error import OpencodeError
 from opencode_tui.schema.session.session import SessionInfo
 from opencode_tui.text.quantity import money, plural
 from opencode_tui.text.safe_text import screen_line
-from opencode_tui.tui.keymap import LEADER, SESSION_PAGE, Keymap, normal
+from opencode_tui.tui.keys.router import KeyAction, keymap_of, moves
+from opencode_tui.tui.pages.page import WIDE, Entry, PageScreen, QueryHead
 from opencode_tui.tui.prompt.draft import clean
-from opencode_tui.tui.screens.page import WIDE, Entry, PageHead, PageKey, PageScreen
-from opencode_tui.tui.screens.sessions_preview import Glimpse, count_turns, draw_glimpse, draw_trashed, read_glimpse
-from opencode_tui.tui.screens.sessions_rows import SessionRows, TrashRows
-from opencode_tui.tui.session_tree import SessionRow, rows_by_folder, session_rows
+from opencode_tui.tui.session_tree import SessionRow, listed_rows, matching_rows
+from opencode_tui.tui.sessions.preview import Glimpse, count_turns, draw_glimpse, draw_trashed, read_glimpse
+from opencode_tui.tui.sessions.rows import SessionRows, TrashRows
 from opencode_tui.tui.state.controller import SessionController
 from opencode_tui.tui.widgets.fuzzy import ranked
-from opencode_tui.tui.widgets.row import Piece, row
+from opencode_tui.tui.widgets.row import Piece
 
 NARROW = 64
 """Cells of the page under which the filter has a shorter hint."""
-
-
-class SessionsHead(PageHead):
-    """The title with the totals, and the filter."""
-
-    typed = ""
-    is_trash = False
-
-    def update_title(self, left: Sequence[Piece], right: Sequence[Piece], *, typed: str, is_trash: bool) -> None:
-        """Show another title row and filter text; only titles are searched in the trash."""
-        self.typed, self.is_trash = typed, is_trash
-        self.show([(left, right), ([], []), ([], [])])
-
-    def rows(self, width: int, height: int) -> Sequence[Strip]:
-        """Return the title and the filter between empty rows."""
-        drawn = [*super().rows(width, height)]
-        drawn[3] = self._filter(width)
-        return drawn
-
-    def _filter(self, width: int) -> Strip:
-        palette = self.look.palette
-        area = "surface"
-        fill, text = palette.area(area), palette.style("text", area)
-        cursor: Piece = (" ", text + Style(reverse=True))
-        bar: Piece = (f"{self.look.glyphs.user_bar} ", palette.style("accent", area))
-        by = "" if width < NARROW else " by title" if self.is_trash else " by title or text"
-        hint: Piece = (f"Type to filter{by}, / to search the content", palette.style("muted", area))
-        words: list[Piece] = [(self.typed, text), cursor] if self.typed else [cursor, hint]
-        inside = row(max(0, width - 2), [bar, *words], fill=fill, mark=self.look.glyphs.ellipsis)
-        edge = Segment(" ", palette.area("background"))
-        return Strip([edge, *inside, edge], width)
 
 
 View = Literal["active", "archived", "trash"]
@@ -101,23 +68,17 @@ COSTS_S = 3.0
 """Seconds between updates of the costs."""
 
 WORDS = {
-    "session_fork": "fork",
-    "session_rename": "rename",
-    "session_export": "export",
     "session_delete": "delete",
     "session_archive": "archive",
+    "session_rename": "rename",
+    "session_export": "export",
+    "session_fork": "fork",
     "session_pin": "pin",
 }
 """Names of the actions on the selected session, or on the marked ones."""
 
 SHORTEST = 3
 """Characters from which a filter also searches the content."""
-
-FIXED = frozenset({"escape", "enter", "up", "down", "backspace", "space", "tab"})
-"""Keys that the settings cannot rebind on this page."""
-
-NEXT_VIEW, UNDO, UNDO_SOON = "ctrl+t", "ctrl+z", "u"
-"""Keys that show other sessions, and that bring back what was deleted or archived last; `u` does while that is on the screen."""
 
 VIEWS: Sequence[View] = ("active", "archived", "trash")
 TITLES: Mapping[View, str] = {"active": "Sessions", "archived": "Archived sessions", "trash": "Trash"}
@@ -133,21 +94,20 @@ class SessionsScreen(PageScreen):
     SessionsScreen Preview { width: 31.5%; }
     SessionsScreen PageFoot { height: 4; }
     """
+    scopes = (SESSIONS_PAGE, "list")
 
     def __init__(
         self,
         control: SessionController,
-        keymap: Keymap,
         act: Callable[[str, str], object],
         *,
         place: SessionsPlace | None = None,
     ) -> None:
         """`place` is what is shown and selected first, the shown session by default."""
         super().__init__()
-        self.head = SessionsHead()
+        self.head = self.query_head = QueryHead()
         self.place = place or SessionsPlace()
         self._control = control
-        self._keymap = keymap
         self._act = act
         self._glimpses: dict[str, Glimpse] = {}
         self._costs: dict[str, float] = {}
@@ -155,8 +115,9 @@ class SessionsScreen(PageScreen):
         """The sessions whose content has the typed words."""
         self._trashed: Sequence[TrashedSession] = ()
         self._project_id = ""
-        self._is_led = False
         self._may_undo = False
+        self._is_undo_shown = False
+        """Whether the message before this key has named the key that undoes."""
         self.stays = True
         """Whether the page is open after the last action."""
 
@@ -177,7 +138,8 @@ class SessionsScreen(PageScreen):
         """Show what was done; it can be undone with one key as long as it is shown."""
         self.place.marked.clear()
         self._may_undo = self.place.can_undo and words.startswith(UNDOABLE)
-        hint = f"   {UNDO_SOON} brings it back" if self._may_undo else ""
+        key = keymap_of(self).first("sessions_undo_shown")
+        hint = f"   {key} brings it back" if self._may_undo and key else ""
         self.foot.show_message(screen_line(" ".join(words.split())) + hint, "text")
         self.reload()
 
@@ -213,32 +175,37 @@ class SessionsScreen(PageScreen):
         known = {entry.name: entry for entry in self._trashed}
         return [known[one] for one in self.targets if one in known]
 
-    def page_keys(self) -> Sequence[PageKey]:
-        """Return the active keys of the selected session."""
+    def page_actions(self) -> Sequence[KeyAction]:
+        """Return the actions on the selected session, and those that show other sessions."""
         view = self.place.view
         after = VIEWS[(VIEWS.index(view) + 1) % len(VIEWS)]
-        keys = [PageKey("enter", "restore" if view == "trash" else "open", self._enter)]
-        keys += [PageKey("space", "mark", self._mark)]
-        keys += [PageKey(UNDO, "undo", partial(self._run, "undo"))] if self.place.can_undo else []
-        keys += [PageKey(key, words, partial(self._run, words)) for words, key in self._hints()]
-        keys += [
-            PageKey("tab", "this project" if self.place.is_everywhere else "all projects", self._toggle_everywhere)
+        scope = "this project" if self.place.is_everywhere else "all projects"
+        undo = [KeyAction("sessions_undo", "undo", partial(self._run, "undo"))] if self.place.can_undo else []
+        on_session = [(action_id, words) for action_id in WORDS if (words := self._words(action_id))]
+        return [
+            KeyAction("list_choose", "restore" if view == "trash" else "open", self._enter),
+            KeyAction("sessions_mark", "mark", self._mark),
+            *undo,
+            *(KeyAction(action_id, words, partial(self._run, words)) for action_id, words in on_session),
+            KeyAction("sessions_everywhere", scope, self._toggle_everywhere),
+            KeyAction("sessions_view", "sessions" if after == "active" else after, self._show_next),
         ]
-        return [*keys, PageKey(NEXT_VIEW, "sessions" if after == "active" else after, self._show_next)]
+
+    def key_actions(self) -> Mapping[str, Callable[[], object]]:
+        """Return the actions on sessions, those of the filter, and those that move in the list."""
+        return {
+            **{name: partial(self.listing.move, rows) for name, rows in moves("list", 15).items()},
+            **{one.id: one.act for one in self.page_actions()},
+            **({"sessions_undo_shown": partial(self._run, "undo")} if self._is_undo_shown else {}),
+            "sessions_search": self._search,
+            "list_erase": lambda: self._filter(self.place.typed[:-1]),
+            "list_clear": lambda: self._filter(""),
+            "list_close": self.close_page,
+        }
 
     def show_keys(self) -> None:
         """Draw the row of keys again; a message stays until a key is pressed."""
-        keys = [*self.page_keys(), PageKey("escape", "back", lambda: self.dismiss(None))]
-        self.foot.show(keys, keeps_message=True)
-
-    def _hints(self) -> list[tuple[str, str]]:
-        """Return the words and the key of each action on sessions."""
-        named = {action_id: self._keymap.page_hint(action_id) for action_id in SESSION_PAGE}
-        return [
-            (words, named[action_id])
-            for action_id in SESSION_PAGE
-            if named[action_id] and (words := self._words(action_id))
-        ]
+        self.foot.show([*self.page_actions(), KeyAction("list_close", "back", self.close_page)], keeps_message=True)
 
     def _words(self, action_id: str) -> str:
         """Return the name of an action in this view; empty when it has none."""
@@ -251,55 +218,16 @@ class SessionsScreen(PageScreen):
             case _:
                 return words
 
-    def on_key(self, event: events.Key) -> None:
-        """Run an action, filter by typed text, or handle the key as every page does."""
-        event.stop()
-        event.prevent_default()  # else the keys of the base class would act as well
+    def receive_key(self, event: events.Key) -> None:
+        """Handle a key; the message about what was done ends, and with it the one key that undoes it."""
         self.foot.show_message("")
-        if self._undo_soon(event.key):
-            return
-        act = self._act_of(event.key)
-        if act is not None:
-            act()
-        elif event.key in ("backspace", "ctrl+u"):
-            self._filter(self.place.typed[:-1] if event.key == "backspace" else "")
-        elif event.key == "slash":
-            self._search()
-        elif event.key == "space":
-            self._mark()
-        elif event.is_printable and event.character:
+        self._is_undo_shown, self._may_undo = self._may_undo, False
+        super().receive_key(event)
+
+    def type_key(self, event: events.Key) -> None:
+        """Add a character to the filter."""
+        if event.is_printable and event.character:
             self._filter(self.place.typed + clean(event.character))
-        else:
-            super().on_key(event)
-
-    def _undo_soon(self, key: str) -> bool:
-        """Bring back what was done last if the key is the one that the message has named."""
-        may_undo, self._may_undo = self._may_undo, False
-        if may_undo and key == UNDO_SOON:
-            self._run("undo")
-            return True
-        return False
-
-    def _act_of(self, key: str) -> Callable[[], object] | None:
-        """Return the action of a key of the settings; the second key of a sequence always has one."""
-        wanted = normal(key)
-        if self._is_led:
-            self._await_second(False)
-            found = self._bound(f"{LEADER}{wanted}")
-            return partial(self._run, self._words(found)) if found else _nothing
-        if wanted in FIXED:
-            return None
-        if found := self._bound(wanted):
-            return partial(self._run, self._words(found))
-        has_sequences = any(one.startswith(LEADER) for act in SESSION_PAGE for one in self._keymap.on_page(act))
-        return partial(self._await_second, True) if wanted == self._keymap.leader and has_sequences else None
-
-    def _bound(self, key: str) -> str:
-        return next((one for one in SESSION_PAGE if key in self._keymap.on_page(one)), "")
-
-    def _await_second(self, is_awaited: bool) -> None:
-        self._is_led = is_awaited
-        self.foot.show_message(f"{self._keymap.leader}  …" if is_awaited else "")
 
     def _enter(self) -> None:
         self._run("restore" if self.place.view == "trash" else "open")
@@ -384,11 +312,9 @@ class SessionsScreen(PageScreen):
 
     def _session_entries(self) -> list[Entry]:
         rows = self._rows()
-        found, by_title = rows, set[str]()
-        if self.place.typed.strip():
-            found = [rows[at] for at, _ in ranked(self.place.typed, [one.title for one in rows])]
-            by_title = {one.info.id for one in found}
-            found += [one for one in rows if one.info.id in self._with_text and one.info.id not in by_title]
+        named = matching_rows(rows, self.place.typed)
+        by_title = {one.info.id for one in named}
+        found = [*named, *(one for one in rows if one.info.id in self._with_text - by_title)]
         self._show_head(len(rows), sum(self._costs.get(one.info.id, 0.0) for one in rows))
         drawn = SessionRows(
             self._control,
@@ -401,13 +327,13 @@ class SessionsScreen(PageScreen):
         )
         return self._grouped([(one.group, drawn.entry(one)) for one in found], drawn.heading)
 
-    def _rows(self) -> list[SessionRow]:
-        folder, now, glyphs = self._control.folder, self._control.now(), self.listing.look.glyphs
-        is_archived = self.place.view == "archived"
-        if not self.place.is_everywhere:
-            return session_rows(folder, now, glyphs, archived=is_archived)
-        infos = {info.id: info for info in (*self._control.everywhere, *folder.sessions.values())}
-        return rows_by_folder(folder, now, glyphs, infos.values(), home=os.path.expanduser("~"), archived=is_archived)
+    def _rows(self) -> Sequence[SessionRow]:
+        return listed_rows(
+            self._control,
+            self.listing.look.glyphs,
+            is_everywhere=self.place.is_everywhere,
+            is_archived=self.place.view == "archived",
+        )
 
     def _trash_entries(self) -> list[Entry]:
         shown = [one for one in self._trashed if self.place.is_everywhere or one.project_id == self._project_id]
@@ -435,13 +361,12 @@ class SessionsScreen(PageScreen):
         look, place = self.listing.look, self.place
         folder = "all projects" if place.is_everywhere else screen_line(self._control.client.directory.name)
         summary = " · ".join([folder, plural(count, "session"), *([money(spent)] if spent else [])])
-        assert isinstance(self.head, SessionsHead)
         title: list[Piece] = [(TITLES[place.view], self.style("text", bold=True))]
         marked = len(self.targets) if place.marked else 0
         title += [(f"   {marked} marked", self.style("accent"))] if marked else []
-        self.head.update_title(
-            title, [(look.words(summary), self.style("muted"))], typed=place.typed, is_trash=place.view == "trash"
-        )
+        by = " by title" if place.view == "trash" else " by title or text"  # only titles are searched in the trash
+        hint = f"Type to filter{by if self.listing.size.width >= NARROW else ''}, / to search the content"
+        self.query_head.show_query(title, [(look.words(summary), self.style("muted"))], typed=place.typed, hint=hint)
 
     def _update_costs(self) -> None:
         self.run_worker(self._read_costs, exclusive=True, group="costs", exit_on_error=False)
@@ -477,6 +402,3 @@ class SessionsScreen(PageScreen):
             return []
         title = screen_line(" ".join(info.title.split()))
         return draw_glimpse(title, self._glimpses.get(chosen, Glimpse()), self.listing.look, room)
-
-
-def _nothing() -> None: ...

@@ -1,0 +1,174 @@
+"""The open chat: its widgets, its session, its panels, and the state of its actions."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Literal
+
+from textual.screen import Screen
+
+from opencode_tui.client.client import Client
+from opencode_tui.schema.api.keybinds import Action
+from opencode_tui.schema.event.screen_event import ScreenEvent
+from opencode_tui.schema.session.session import SessionInfo
+from opencode_tui.tui.base_app import BaseApp
+from opencode_tui.tui.chat.panel_host import PanelHost
+from opencode_tui.tui.chat.parts import NARROW, ChatParts
+from opencode_tui.tui.chat.refresh import ChromeRefresh
+from opencode_tui.tui.chrome.activity import Kind
+from opencode_tui.tui.chrome.frame import Frame
+from opencode_tui.tui.options import Ending, Place, StartOptions
+from opencode_tui.tui.state.controller import SessionController
+
+
+@dataclass(frozen=True, slots=True)
+class FirstPress:
+    """The first press of a key that needs two: what the second one does until a time in ms, and the key."""
+
+    action: str = ""
+    key: str = ""
+    until: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """Sessions that were deleted or archived together in this run."""
+
+    kind: Literal["deleted", "archived"]
+    infos: Sequence[SessionInfo]
+
+
+@dataclass(frozen=True, slots=True)
+class ChatActions:
+    """The actions of a chat, which are defined above it: whether one is available, and what runs it by its ID."""
+
+    can: "Callable[[Chat, Action], bool]"
+    run: "Callable[[Chat, str], None]"
+    requested: "Callable[[Chat, ScreenEvent], None]"
+    """Does what a client of the server requests of the screen."""
+
+
+class Chat(ChatParts):
+    """Built whole when the engine is open; actions are functions of it."""
+
+    def __init__(
+        self,
+        screen: Screen[None],
+        frame: Frame,
+        app: BaseApp,
+        client: Client,
+        actions: ChatActions,
+        options: StartOptions,
+        clock: Callable[[], float],
+    ) -> None:
+        control = SessionController(
+            client,
+            opened=self.show_conversation,
+            lagged=lambda reason: self.do(self._read_again(reason)),
+            requested=partial(actions.requested, self),
+            clock=clock,
+        )
+        super().__init__(screen, frame, app, control, partial(self.show_note, "failed"), clock)
+        self.options = options
+        self._actions = actions
+        self.chrome = ChromeRefresh(self, sync_panels=lambda: self.panels.sync(), is_asking=lambda: self.panels.is_open)
+        self.panels = PanelHost(self, self.chrome)
+        self.first_press = FirstPress()
+        self.moved: list[Moved] = []
+        """What can be undone for the rest of the run, the last one at the end."""
+        self.last_restored = ""
+        """The ID of the session that was brought back last."""
+        self.restored_text = ""
+        """The prompt text that the last undo restored."""
+        self.visited = ""
+        """The ID of the prompt in the conversation that was visited last."""
+
+    def can(self, action: Action) -> bool:
+        """Return whether an action of the chat is available now; a panel keeps escape and tab."""
+        if action.id == "session_interrupt" and self.panels.closes_on_escape:
+            return False
+        return not (self.panels.is_open and action.id.startswith("agent_")) and self._actions.can(self, action)
+
+    def run(self, action_id: str) -> None:
+        """Run an action."""
+        self._actions.run(self, action_id)
+
+    def show_note(self, kind: Kind, words: str, facts: str = "") -> None:
+        """Show a message in the activity line until the next key with an action."""
+        self.chrome.show_note(kind, words, facts)
+
+    def clear_note(self) -> None:
+        """Remove the message from the activity line."""
+        self.chrome.clear_note()
+
+    def refresh_chrome(self) -> None:
+        """Update everything around the conversation."""
+        self.chrome.refresh()
+
+    def shown_session(self) -> SessionInfo | None:
+        """Return the shown session; None without one, which is said in the activity line."""
+        if self.control.facts is None:
+            self.show_note("note", "No session yet", "send a message to start one")
+            return None
+        return self.control.facts.info
+
+    def show_conversation(self) -> None:
+        """Show the transcript of the controller, or the welcome text when there is no session."""
+        control, view = self.control, self.view
+        if not view.is_attached:
+            self.talk.mount(view, self.welcome)
+        view.wheel = control.wheel
+        redo, focus = self.keymap.first("messages_redo"), self.keymap.first("messages_focus")
+        view.use_keys(redo_key=redo, focus_key=focus)
+        view.show(control.transcript, root=str(control.client.directory))
+        view.display = control.facts is not None
+        self.welcome.display = control.facts is None
+        if control.facts is None:
+            self.welcome.show(control, self.keymap.first)
+        if control.is_elsewhere:
+            self.do(control.follow_elsewhere())
+        self.refresh_chrome()
+
+    async def _read_again(self, reason: str) -> None:
+        await self.control.reload()
+        if reason:
+            self.refresh_chrome()  # shows the end of a run, which the reason replaces
+            self.show_note("note", reason)
+
+    def toggle_sidebar(self) -> None:
+        """Show or hide the sidebar; on a narrow screen it covers the chat."""
+        self.screen.toggle_class("-hidden" if self.screen.size.width >= NARROW else "-over")
+        self.screen.call_after_refresh(self.refresh_chrome)
+
+    def open_browser(self) -> None:
+        """Show the session browser with the focus, or close it if it has the focus."""
+        if self.browser.has_focus:
+            self.close_browser()
+            return
+        if not self.is_browsing:
+            self.screen.add_class("-browsing")
+            self.browser.reset()
+            self.browser.select(self.control.session_id or "")
+        self.browser.focus()
+        self.screen.call_after_refresh(self.refresh_chrome)
+
+    def close_browser(self) -> None:
+        """Show the sidebar again and focus the prompt or its panel."""
+        self.screen.remove_class("-browsing")
+        self.panels.focus()
+        self.screen.call_after_refresh(self.refresh_chrome)
+
+    def leave(self, error: BaseException | None = None, *, messages: Sequence[str] = ()) -> None:
+        """End the app with the session to resume; the messages are then shown in the terminal."""
+        facts = self.control.facts
+        session_id, title = (facts.info.id, facts.title) if facts else (None, "")
+        self._end(Ending(session_id, title, error, messages=tuple(messages)))
+
+    def leave_for(self, folder: Path, session_id: str, place: Place | None = None) -> None:
+        """End the app to open a session of another folder, at a place of it."""
+        self._end(Ending(session_id, reopen=folder, place=place))
+
+    def _end(self, ending: Ending) -> None:
+        self.prompt.keep_unsent()
+        self.app.exit(ending)

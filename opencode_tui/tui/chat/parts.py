@@ -1,0 +1,125 @@
+"""The widgets of an open chat, and what actions, panels and updates do with them."""
+
+import logging
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+
+from textual.screen import Screen
+
+from opencode_tui.schema.error import OpencodeError
+from opencode_tui.tui.base_app import BaseApp
+from opencode_tui.tui.chrome.activity import Activity
+from opencode_tui.tui.chrome.frame import Frame
+from opencode_tui.tui.chrome.leader_keys import LeaderKeys
+from opencode_tui.tui.chrome.sidebar import Sidebar
+from opencode_tui.tui.chrome.welcome import Welcome
+from opencode_tui.tui.conversation.tools.tool import FullText
+from opencode_tui.tui.conversation.view import ConversationView
+from opencode_tui.tui.external_editor import edit_file
+from opencode_tui.tui.keys.keymap import Keymap
+from opencode_tui.tui.prompt.completion import Completions
+from opencode_tui.tui.sessions.browser import SessionBrowser
+from opencode_tui.tui.state.controller import SessionController
+
+_log = logging.getLogger(__name__)
+
+NARROW = 120
+"""Cells under which the sidebar is hidden, and covers the chat when it is opened."""
+
+
+class ChatParts:
+    """The widgets of the chat, its app and its controller."""
+
+    def __init__(
+        self,
+        screen: Screen[None],
+        frame: Frame,
+        app: BaseApp,
+        control: SessionController,
+        report: Callable[[str], object],
+        clock: Callable[[], float],
+    ) -> None:
+        """`report` shows a failure in one line."""
+        self.screen = screen
+        self.app = app
+        self.control = control
+        self.header = frame.header
+        self.activity = frame.activity
+        self.queue = frame.queue
+        self.prompt = frame.prompt
+        self.talk = frame.talk
+        self.ask = frame.ask
+        self.status = frame.status
+        self.sidebar = Sidebar()
+        self.browser = SessionBrowser()
+        self.leader_keys = LeaderKeys()
+        self.view = ConversationView(control.transcript, root=str(control.client.directory), clock=clock)
+        self.welcome = Welcome()
+        self._report = report
+        for hidden in (self.leader_keys, self.view, self.welcome):
+            hidden.display = False
+        screen.mount(self.sidebar, self.browser)
+        screen.query_one("#page").mount(self.leader_keys)
+
+    @property
+    def keymap(self) -> Keymap:
+        """The active keys."""
+        return self.app.keymap
+
+    @property
+    def is_folded(self) -> bool:
+        """Whether the sidebar is hidden."""
+        screen = self.screen
+        return not (screen.has_class("-wide") or screen.has_class("-middle")) or screen.has_class("-hidden")
+
+    @property
+    def is_browsing(self) -> bool:
+        """Whether the session browser is in the place of the sidebar."""
+        return self.screen.has_class("-browsing")
+
+    @property
+    def is_reading(self) -> bool:
+        """Whether the conversation has the focus."""
+        return self.screen.focused is self.view
+
+    def do(self, work: Coroutine[object, object, None]) -> None:
+        """Run work in the background; report its failure in one line above the prompt."""
+        self.screen.run_worker(self._guarded(work), exit_on_error=False)
+
+    async def _guarded(self, work: Coroutine[object, object, None]) -> None:
+        try:
+            await work
+        except OpencodeError as error:
+            self._report(str(error))
+        except Exception as error:  # noqa: BLE001 - one action must not end the screen
+            _log.exception("an action of the screen failed")
+            self._report(f"{type(error).__name__}: {error}; the log has the details")
+
+    def show_aside(self, aside: Activity) -> None:
+        """Show something at the right end of the activity line; an empty activity removes it."""
+        self.activity.show_aside(aside)
+
+    def open_page(self, page: Screen[None] | Screen[str | None]) -> None:
+        """Open a full page over the chat."""
+        self.app.push_screen(page)
+
+    def open_text(self, full: FullText) -> None:
+        """Show a long text on a page of its own."""
+        from opencode_tui.tui.pages.full_text import FullTextScreen  # pages load on demand
+
+        self.open_page(FullTextScreen(full))
+
+    def start_completions(self) -> None:
+        """Suggest files, agents and commands in the prompt from now on."""
+        completions = Completions()
+        completions.display = False
+        self.screen.query_one("#page").mount(completions)
+        self.prompt.complete_with(self.control.client, completions)
+
+    def refresh_all(self) -> None:
+        """Draw every widget again."""
+        self.app.refresh_all()
+
+    def edit_file(self, path: Path) -> None:
+        """Edit a file in the user's editor. Raises OpencodeError."""
+        edit_file(self.app, path)

@@ -1,0 +1,200 @@
+"""When the parts around the conversation are updated: at once for questions, else after a short delay."""
+
+import os
+from collections.abc import Callable
+
+from textual.timer import Timer
+
+from opencode_tui.text.safe_text import screen_line
+from opencode_tui.tui.chat.parts import ChatParts
+from opencode_tui.tui.chrome.activity import Activity, Kind
+from opencode_tui.tui.chrome.sidebar import sidebar_facts
+from opencode_tui.tui.chrome.status_facts import OutsideFacts
+from opencode_tui.tui.chrome.words import Mode, activity_of, end_of_turn, prompt_hints, status_of, title_of
+from opencode_tui.tui.session_tree import listed_rows
+from opencode_tui.tui.terminal_title import Notifier
+
+IDLE_S = 20
+"""Seconds between updates while nothing happens, as ages change."""
+
+READABLE_MS = 3_000
+"""Milliseconds for which a message is shown before the end of a run replaces it."""
+
+DELAY_S = 0.25
+"""Seconds between updates of numbers that grow with every token."""
+
+
+class ChromeRefresh:
+    """Updates the widgets whose content changed."""
+
+    def __init__(
+        self,
+        parts: ChatParts,
+        *,
+        sync_panels: Callable[[], object],
+        is_asking: Callable[[], bool],
+    ) -> None:
+        """`sync_panels` shows the questions that wait; `is_asking` returns whether a panel replaces the prompt."""
+        self._parts = parts
+        self._control = parts.control
+        self._sync_panels = sync_panels
+        self._is_asking = is_asking
+        self._notifier = Notifier(parts.app.notify_terminal)
+        self._outside = OutsideFacts(parts.control, parts.do)
+        self._note: Activity | None = None
+        self._noted_at = 0
+        self._said: Activity | None = None
+        """The last message that was given, not the end of a run."""
+        self._busy: tuple[str, int] | None = None
+        self._followed: tuple[str | None, tuple[int, int] | None] = (None, None)
+        """The session that the last refresh showed, and the last run of it that had ended."""
+        self._timer: Timer | None = None
+        parts.screen.set_interval(IDLE_S, self.refresh)
+
+    def show_note(self, kind: Kind, words: str, facts: str = "") -> None:
+        """Show a message in the activity line until the next key or run.
+
+        During a run the activity replaces it after 3 s, except for a failure.
+        """
+        self._change_note(Activity(kind, screen_line(" ".join(words.split())), screen_line(facts)))
+
+    def clear_note(self) -> None:
+        """Remove the message from the activity line."""
+        self._change_note(None)
+
+    def _change_note(self, note: Activity | None) -> None:
+        if note != self._note:
+            self._note, self._said, self._noted_at = note, note, self._control.now()
+            self.refresh()
+
+    def _remove_note(self, now: int) -> None:
+        """Remove the message when a run starts, but not one that came with it and cannot have been read."""
+        if self._note is not self._said or now >= self._noted_at + READABLE_MS:
+            self._note = None
+
+    def _show_end(self, ended: Activity, now: int) -> None:
+        """Show that a run ended; a message that has just appeared stays until it can be read."""
+        kept, left = self._note, self._noted_at + READABLE_MS - now
+        if kept is None or left <= 0:
+            self._note = ended
+            return
+
+        def show() -> None:
+            if self._note is kept:
+                self._note = ended
+                self.refresh()
+
+        self._parts.screen.set_timer(left / 1000, show)
+
+    def soon(self) -> None:
+        """Update after a short delay; at once for a new question and when a run starts or ends."""
+        if self._control.pop_urgent():
+            self.refresh()
+        elif self._timer is None:
+            self._timer = self._parts.screen.set_timer(DELAY_S, self.refresh)
+
+    def refresh(self) -> None:
+        """Update everything now."""
+        if self._timer is not None:
+            self._timer.stop()
+            self._timer = None
+        parts, control, now = self._parts, self._control, self._control.now()
+        if not parts.screen.is_mounted:
+            return
+        self._follow_run(now)
+        if control.is_busy and now >= self._noted_at + READABLE_MS and not self._is_failure:
+            self._note = None
+        self._sync_panels()
+        self._notifier.follow(len(control.questions()))
+        parts.app.title_line.show(control.facts.title if control.facts is not None else "", self._state_sign())
+        parts.header.show(title_of(control, is_folded=parts.is_folded))
+        doing = activity_of(control, now, interrupt_key=parts.keymap.first("session_interrupt"))
+        parts.activity.show(doing if self._note is None else self._note)
+        self._show_status()
+        self._show_queue()
+        parts.prompt.editor.show_hints(prompt_hints(control, has_examples=parts.prompt.has_examples))
+        if parts.welcome.display:
+            parts.welcome.show(control, parts.keymap.first)
+        if parts.browser.display:
+            glyphs, is_everywhere = parts.browser.look.glyphs, parts.browser.is_everywhere
+            parts.browser.update_rows(listed_rows(control, glyphs, is_everywhere=is_everywhere), now)
+        elif parts.sidebar.display:
+            parts.sidebar.show(sidebar_facts(control, parts.sidebar.look.glyphs, home=os.path.expanduser("~")))
+        if control.facts is not None and control.facts.is_context_changed and not control.is_busy:
+            parts.do(self._measure())
+        if control.folder.is_languages_changed:
+            parts.do(self._read_languages())
+        if control.is_busy and self._timer is None:
+            self._timer = parts.screen.set_timer(1, self.refresh)
+
+    @property
+    def _is_failure(self) -> bool:
+        return self._note is not None and self._note.kind == "failed"
+
+    async def _read_languages(self) -> None:
+        await self._control.read_languages()
+        self.refresh()
+
+    async def _measure(self) -> None:
+        await self._control.measure_context()
+        self.refresh()
+
+    def _state_sign(self) -> str:
+        """Return a sign for the window title: a session needs an answer, works, or has finished since the last key."""
+        glyphs, folder = self._parts.header.look.glyphs, self._control.folder
+        if folder.asking:
+            return glyphs.asks
+        if folder.statuses:
+            return glyphs.running
+        return glyphs.done if self._note is not None and self._note.kind == "done" else ""
+
+    def _mode(self) -> Mode:
+        if self._parts.prompt.is_shell:
+            return "shell"
+        return "reading" if self._parts.is_reading else "asking" if self._is_asking() else ""
+
+    def _show_status(self) -> None:
+        parts, chosen = self._parts, self._control.status_fields
+        needs_branch = "branch" in chosen if chosen else parts.is_folded
+        self._outside.follow(self._control.now(), self.refresh, needs_branch=needs_branch)
+        parts.status.show(
+            status_of(
+                self._control,
+                is_folded=parts.is_folded,
+                mode=self._mode(),
+                vim=parts.prompt.vim_mode,
+                width=parts.screen.size.width,
+                key=parts.keymap.first,
+                outside=self._outside,
+            )
+        )
+
+    def _show_queue(self) -> None:
+        parts = self._parts
+        wanted = (("input_submit", "send now", "prompt_queue_send"), ("prompt_queue_edit", "edit", "prompt_queue_edit"))
+        keys = [(parts.keymap.first(action), words, act) for action, words, act in wanted]
+        texts = [screen_line(" ".join(text.split())) for text in self._control.waiting.texts]
+        parts.queue.show(texts, [one for one in keys if one[0]])
+
+    def _follow_run(self, now: int) -> None:
+        """Remove the message when a run starts, summarize the run when it ends."""
+        control = self._control
+        shown = control.session_id
+        run = control.folder.last_run.get(shown or "")
+        if control.is_busy and shown is not None:
+            if self._busy is None or self._busy[0] != shown:
+                self._busy = shown, now
+                self._remove_note(now)
+        elif self._busy is not None:
+            session_id, started = self._busy
+            self._busy = None
+            if session_id == shown:
+                self._show_end_of_run(started, now)
+        elif run is not None and self._followed[0] == shown and self._followed[1] != run:
+            self._remove_note(now)  # the run began and ended since the last refresh
+            self._show_end_of_run(run[0], now)
+        self._followed = (shown, run)
+
+    def _show_end_of_run(self, started: int, now: int) -> None:
+        self._show_end(end_of_turn(self._control, started, now), now)
+        self._notifier.ended(now - started)

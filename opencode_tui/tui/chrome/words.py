@@ -1,0 +1,215 @@
+"""The words of the title row, the activity line and the status line: pure functions of the shown session."""
+
+import os
+from collections.abc import Callable
+from typing import Literal
+
+from opencode_tui.schema.permission import PermissionRequest
+from opencode_tui.schema.session.session import RetryStatus, SessionInfo
+from opencode_tui.schema.session.tool_state import ToolStateCompleted
+from opencode_tui.text.cells import clip
+from opencode_tui.text.quantity import duration, money, short_path, token_words
+from opencode_tui.text.retry import waiting_reason
+from opencode_tui.text.safe_text import screen_line
+from opencode_tui.text.tool import exit_code
+from opencode_tui.tui.chrome.activity import Activity
+from opencode_tui.tui.chrome.header import Title
+from opencode_tui.tui.chrome.sidebar import cost_of
+from opencode_tui.tui.chrome.status_facts import OutsideFacts
+from opencode_tui.tui.chrome.status_line import Status
+from opencode_tui.tui.prompt.editor import HINTS
+from opencode_tui.tui.state.controller import SessionController
+from opencode_tui.tui.state.facts import SessionFacts
+from opencode_tui.tui.state.items import RetryItem, ToolItem
+
+Mode = Literal["", "asking", "reading", "shell"]
+"""What the keys are for: the prompt, a panel, the focused conversation, or a command in the prompt."""
+
+READING = (
+    ("item_find", "find"),
+    ("item_fork", "fork"),
+    ("item_revert", "undo"),
+    ("item_copy", "copy"),
+    ("item_leave", "prompt"),
+)
+"""Actions on the focused item that the status line shows, the most important last."""
+
+PLAN = "plan"
+"""The agent that does not edit files."""
+
+
+def title_of(control: SessionController, *, is_folded: bool) -> Title:
+    """Return the title row, with the changes while the sidebar is hidden."""
+    if control.facts is None:
+        return Title()
+    text = screen_line(control.facts.title)
+    info: SessionInfo = control.facts.info
+    if not is_folded or info.summary is None:
+        return Title(text, is_shared=info.share is not None)
+    summary = info.summary
+    return Title(text, summary.additions, summary.deletions, summary.files or 0, is_shared=info.share is not None)
+
+
+def activity_of(control: SessionController, now: int, *, interrupt_key: str) -> Activity:
+    """Return what happens now in the shown session; an idle activity when nothing does."""
+    facts = control.facts
+    if facts is not None and control.is_elsewhere and not control.is_busy:
+        return Activity("asks", "In use in another terminal", "updates appear when it finishes")
+    if facts is None or not control.is_busy:
+        return Activity()
+    status = control.folder.status(facts.info.id)
+    if isinstance(status, RetryStatus):
+        left = max(0, status.next - now + 999) // 1000
+        retry = next((item for item in reversed(control.transcript.items) if isinstance(item, RetryItem)), None)
+        attempt = retry.attempts[-1] if retry is not None and retry.attempts else None
+        word = waiting_reason(retry.provider if retry is not None else "", attempt, status.message)
+        most = f" of {status.attempts}" if status.attempts else ""
+        facts_text = f"next try in {duration(left)}, attempt {status.attempt}{most}"
+        return Activity("retry", word, facts_text, interrupt_key, "stop trying")
+    elapsed = duration(max(0, now - _since(control, facts)) / 1000)
+    questions = control.questions()
+    if questions:
+        word = "approval" if isinstance(questions[0], PermissionRequest) else "answer"
+        return Activity("asks", f"Waiting for your {word}", elapsed, interrupt_key, "interrupt")
+    return Activity("busy", facts.word, _facts(elapsed, token_words(facts.turn_tokens)), interrupt_key, "interrupt")
+
+
+def end_of_turn(control: SessionController, started: int, now: int) -> Activity:
+    """Return the activity for a turn that has just ended."""
+    facts = control.facts
+    assert facts is not None
+    seconds = (now - started) / 1000
+    took = duration(seconds) if seconds >= 1 else ""
+    own = control.transcript.items[-1] if control.transcript.items else None
+    if isinstance(own, ToolItem) and own.is_own and isinstance(own.part.state, ToolStateCompleted):
+        code = exit_code(own.part.state)
+        return Activity("failed", f"Exit {code}", took) if code else Activity("done", "Done", took)
+    match facts.failure:
+        case "" if facts.is_stopped_by_rejection:
+            return Activity("note", "Stopped", _facts("you rejected a tool call", took))
+        case "":
+            cost = money(facts.turn_cost) if facts.turn_cost else ""
+            return Activity("done", "Done", _facts(took, facts.turn_summary(), cost))
+        case "MessageAbortedError":
+            return Activity("note", "Interrupted", took)
+        case _:
+            return Activity("failed", "Stopped", _facts(took, token_words(facts.turn_tokens)))
+
+
+def _facts(*facts: str) -> str:
+    return " · ".join(one for one in facts if one)
+
+
+def status_of(
+    control: SessionController,
+    *,
+    is_folded: bool,
+    mode: Mode,
+    width: int,
+    key: Callable[[str], str],
+    outside: OutsideFacts,
+    vim: str = "",
+) -> Status:
+    """Return the status line; `key` returns the key of an action. Fields that the user chose are shown next to a sidebar too."""
+    facts = control.facts
+    is_child = facts is not None and bool(facts.info.parent_id)
+    agent = screen_line((facts.agent if is_child and facts is not None else "") or control.choice.agent or "")
+    variant = f" {control.choice.variant}" if control.choice.variant else ""
+    chosen = control.choice.model
+    is_demo = chosen is not None and chosen.provider_id == "demo"
+    model = screen_line(f"{chosen if is_demo else chosen.model_id}{variant}") if chosen is not None else "no model"
+    share, cost = "", ""
+    is_full = is_folded or bool(control.status_fields)
+    if is_full:
+        share = share_text(facts.context, control.choice.limit) if facts is not None else ""
+        cost = cost_of(control)
+    sandbox, is_confined = _sandbox_of(control)
+    delivery = control.delivery if control.is_busy else ""
+    hints = _hints(is_asking=mode == "asking", is_demo=is_demo, delivery=delivery, width=width, key=key)
+    if mode == "reading":
+        hints = tuple((key(action), word, action) for action, word in READING if key(action))
+    elif is_child and mode != "asking":
+        hints = (*hints[-1:], (key("session_parent"), "parent session", "session_parent"))
+    if mode == "shell":
+        run = (key("input_submit"), "run", "")
+        return Status("shell command", "runs at once, without the model", vim=vim, hints=(run,))
+    waiting = control.waiting_elsewhere() if is_folded else 0
+    return Status(
+        agent,
+        model,
+        share,
+        cost,
+        control.approvals,
+        sandbox,
+        is_confined,
+        is_exposed=control.sandbox is not None and bool(control.sandbox.exposed),
+        branch=_branch(control, outside) if is_full else "",
+        folder=short_path(str(control.client.directory), os.path.expanduser("~")) if control.status_fields else "",
+        text=outside.text,
+        has_failed=outside.has_failed,
+        has_reached_plan=facts is not None and facts.has_reached_plan,
+        fields=control.status_fields,
+        waiting=waiting,
+        background=_running_in_background(control) if is_folded else 0,
+        vim=vim,
+        hints=hints,
+    )
+
+
+def _running_in_background(control: SessionController) -> int:
+    return sum(one.is_running for one in control.folder.background_of(control.session_id))
+
+
+LONGEST_BRANCH = 24
+"""Cells of a branch in the status line."""
+
+
+def _branch(control: SessionController, outside: OutsideFacts) -> str:
+    """Return `main`, or `main*` with changes in the work tree."""
+    branch = screen_line(control.folder.branch or "")
+    return f"{clip(branch, LONGEST_BRANCH, '~')}{'*' if outside.is_dirty else ''}" if branch else ""
+
+
+def _sandbox_of(control: SessionController) -> tuple[str, bool]:
+    """Return the words about the sandbox, empty while nothing is known, and whether it works."""
+    found = control.sandbox
+    if found is None:
+        return "", False
+    if found.tier != "none":
+        words = "sandbox, read-only" if found.mode == "read-only" else "sandbox"
+        return f"{words}, except this program" if found.exposed else words, True
+    return screen_line(f"no sandbox: {found.reason}" if found.reason else "no sandbox"), False
+
+
+def prompt_hints(control: SessionController, *, has_examples: bool) -> tuple[str, ...]:
+    """Return the hints of an empty prompt."""
+    if control.choice.agent == PLAN:
+        return ("Plan mode: read-only", *HINTS[1:])
+    return ("Ask anything, or press up for an example", *HINTS[1:3]) if has_examples else HINTS
+
+
+def share_text(used: int, limit: int) -> str:
+    """Return the used share of the context, or the tokens where the limit is unknown; empty for none."""
+    if not used:
+        return ""
+    return f"{round(100 * used / limit)} %" if limit else token_words(used)
+
+
+def _hints(
+    *, is_asking: bool, is_demo: bool, delivery: str, width: int, key: Callable[[str], str]
+) -> tuple[tuple[str, str, str], ...]:
+    if is_asking:
+        up, down = key("messages_page_up"), key("messages_page_down")
+        return ((f"{up} {down}", "read the chat", ""),)
+    first = ("model_list", "models") if is_demo else ("agent_cycle", "agent")
+    wanted = [("command_list", "commands"), first, ("approvals_cycle", "approvals"), ("help_view", "help")]
+    if width < 100:
+        wanted = [("sidebar_toggle", "sidebar"), ("command_list", "commands")]
+    if delivery:  # what enter does while the turn runs
+        words = "steering" if delivery == "steer" else "queueing"
+        wanted = [*wanted[-2:], ("prompt_delivery_toggle", words)]
+    return tuple((key(action), word, action) for action, word in wanted if key(action))
+
+
+def _since(control: SessionController, facts: SessionFacts) -> int:
+    return facts.turn_started or control.folder.busy_since.get(facts.info.id, 0)

@@ -1,0 +1,1 @@
+"""Keys: the map of keys to actions, and the router that every key goes through."""

@@ -1,0 +1,148 @@
+"""Routes keys to actions: scopes, leader sequences, and the choice between several actions of one key."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol, cast
+
+from textual import events
+from textual.message_pump import MessagePump
+
+from opencode_tui.schema.api.keybinds import Action
+from opencode_tui.tui.keys.keymap import Keymap
+
+
+class KeyTarget(Protocol):
+    """A screen or widget that runs actions by id."""
+
+    @property
+    def scopes(self) -> Sequence[str]:
+        """The scopes of its actions now; those of the first one come first."""
+        ...
+
+    def can(self, action: Action) -> bool:
+        """Return whether the action is available now."""
+        ...
+
+    def act(self, action_id: str) -> None:
+        """Run the action."""
+        ...
+
+    def show_leader(self, is_pending: bool) -> None:
+        """Show or hide that the second key of a sequence is expected."""
+        ...
+
+
+class KeyRouter:
+    """Maps each key to the first action that its target has for it now."""
+
+    def __init__(self, keymap: Keymap) -> None:
+        self.keymap = keymap
+        self.last_key = ""
+        """The key that is being handled, as the terminal reported it; empty during a click."""
+        self._led: KeyTarget | None = None
+        """The target that the second key of a sequence is for."""
+
+    @property
+    def is_led(self) -> bool:
+        """Return whether the next key is the second of a sequence."""
+        return self._led is not None
+
+    def handle(self, event: events.Key, target: KeyTarget) -> bool:
+        """Run the action of a key; return whether it has one. Other keys go to the focused widget."""
+        self.last_key = event.key
+        try:
+            return self._handle(event, target)
+        finally:
+            self.last_key = ""
+
+    def find(self, key: str, target: KeyTarget, *, led: bool = False) -> Action | None:
+        """Return the action of a key that the target would run now."""
+        return next((action for action in self.keymap.actions(key, target.scopes, led=led) if target.can(action)), None)
+
+    def knows(self, key: str, scopes: Sequence[str]) -> bool:
+        """Return whether a key may have an action while one types, so that pending text must be applied before it."""
+        return self.is_led or self.keymap.is_leader(key, scopes) or bool(self.keymap.actions(key, scopes))
+
+    def _handle(self, event: events.Key, target: KeyTarget) -> bool:
+        led, self._led = self._led, None
+        if led is not None:
+            led.show_leader(False)
+        if led is target:
+            self._run(event.key, target, led=True)
+            return True
+        if self._run(event.key, target, led=False):
+            return True
+        if self.keymap.is_leader(event.key, target.scopes):
+            self._led = target
+            target.show_leader(True)
+            return True
+        return False
+
+    def _run(self, key: str, target: KeyTarget, *, led: bool) -> bool:
+        action = self.find(key, target, led=led)
+        if action is not None:
+            target.act(action.id)
+        return action is not None
+
+
+@dataclass(frozen=True, slots=True)
+class KeyAction:
+    """An action that is available now: its words, empty for one that is not shown, and what it does."""
+
+    id: str
+    words: str
+    act: Callable[[], object]
+
+
+class Keyed(MessagePump):
+    """A screen or widget with actions of its own; keys that reach it go through the router."""
+
+    scopes: Sequence[str] = ()
+
+    def key_actions(self) -> Mapping[str, Callable[[], object]]:
+        """Return the actions that are available now, by id."""
+        raise NotImplementedError
+
+    def can(self, action: Action) -> bool:
+        """Return whether the action is available now."""
+        return action.id in self.key_actions()
+
+    def act(self, action_id: str) -> None:
+        """Run the action."""
+        self.key_actions()[action_id]()
+
+    def show_leader(self, is_pending: bool) -> None:
+        """Show or hide that the second key of a sequence is expected."""
+
+    def on_key(self, event: events.Key) -> None:
+        """Handle a key; no other widget gets it."""
+        event.stop()
+        self.receive_key(event)
+
+    def receive_key(self, event: events.Key) -> None:
+        """Run the action of a key, or handle it as typed text."""
+        if not router_of(self).handle(event, self):
+            self.type_key(event)
+
+    def type_key(self, event: events.Key) -> None:
+        """Handle a key without an action; ignored unless a subclass has a text."""
+
+
+def moves(scope: str, page: int) -> Mapping[str, int]:
+    """Return by how many rows the actions of a list or page move the selection; `page` is the number of rows of a page."""
+    steps = {"up": -1, "down": 1, "previous": -page, "next": page, "first": -(10**6), "last": 10**6}
+    return {f"{scope}_{name}": rows for name, rows in steps.items()}
+
+
+class _InApp(Protocol):
+    router: KeyRouter
+
+
+def router_of(widget: MessagePump) -> KeyRouter:
+    """Return the router of the app that a widget is in."""
+    return cast("_InApp", widget.app).router
+
+
+def keymap_of(widget: MessagePump) -> Keymap:
+    """Return the active keys of the app that a widget is in."""
+    return router_of(widget).keymap

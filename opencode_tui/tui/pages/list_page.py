@@ -1,0 +1,77 @@
+"""The base class of pages with one list that is read again every few seconds, a row for each thing."""
+
+from collections.abc import Sequence
+
+from opencode_tui.schema.error import OpencodeError
+from opencode_tui.text.safe_text import screen_line
+from opencode_tui.tui.pages.page import Entry, PageScreen
+from opencode_tui.tui.widgets.row import Piece
+
+
+class ListPage(PageScreen):
+    """Subclasses say what is read, what is above the list, and which columns a row has."""
+
+    heading = ""
+    every_s = 1.0
+    """Seconds between two readings."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.error = ""
+        """Why the last reading or action failed."""
+
+    async def load(self) -> None:
+        """Read what the rows show. Raises OpencodeError."""
+        raise NotImplementedError
+
+    def summary(self) -> str:
+        """Return what is at the right of the title."""
+        raise NotImplementedError
+
+    def entries(self) -> Sequence[Entry]:
+        """Return the rows."""
+        raise NotImplementedError
+
+    def fill(self) -> None:
+        """Show the list and keep it current."""
+        self.set_interval(self.every_s, self.follow)
+        self.draw()
+
+    def follow(self) -> None:
+        """Read again in the background; a reading that lasts ends."""
+        self.run_worker(self.read, exclusive=True, group="read", exit_on_error=False)
+
+    async def read(self) -> None:
+        """Read again, and draw what was read or why it failed."""
+        try:
+            await self.load()
+        except OpencodeError as error:
+            self.error = str(error)
+        self.draw()
+
+    def draw(self) -> None:
+        """Draw the title, the rows and the keys."""
+        title: list[Piece] = [(self.heading, self.style("text", bold=True))]
+        self.head.show([(title, [(self.summary(), self.style("muted"))])])
+        self.listing.show(self.entries())
+        self.show_keys()
+
+    def show_keys(self) -> None:
+        """Draw the row of keys again, and above it the last error."""
+        super().show_keys()
+        if self.error:
+            self.foot.show_message(screen_line(self.error), "error")
+
+    def row(self, row_id: str, sign: tuple[str, str], columns: Sequence[tuple[str, str]]) -> Entry:
+        """Return a row: a sign and its color, then columns, each a safe text and its color; the name has that of text."""
+
+        def left(area: str) -> Sequence[Piece]:
+            return [
+                (f" {sign[0]} ", self.style(sign[1], area)),
+                *(
+                    (words, self.style(token, area, bold=token == "text" and area == "selection"))
+                    for words, token in columns
+                ),
+            ]
+
+        return Entry(left, None, row_id)

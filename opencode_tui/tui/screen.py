@@ -1,0 +1,419 @@
+"""The chat screen: title, conversation, activity, prompt and status, with the sidebar next to them."""
+
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+from textual import events
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.timer import Timer
+from textual.widgets import Static
+
+from opencode_tui.schema.api.keybinds import BY_ID, Action
+from opencode_tui.tui.base_app import BaseApp
+from opencode_tui.tui.chrome.activity import Activity, Kind
+from opencode_tui.tui.chrome.frame import Frame
+from opencode_tui.tui.options import Ending, StartOptions
+from opencode_tui.tui.output.display import LineScreen
+from opencode_tui.tui.prompt.editor import Editor
+from opencode_tui.tui.screen_guards import ErrorBoundary
+
+if TYPE_CHECKING:
+    from opencode_tui.client.client import Client
+    from opencode_tui.tui.chat.chat import Chat
+    from opencode_tui.tui.chrome.sidebar import Sidebar
+    from opencode_tui.tui.chrome.status_line import Pressed
+    from opencode_tui.tui.conversation import requests
+    from opencode_tui.tui.dialogs.panel import Panel
+    from opencode_tui.tui.sessions.browser import SessionBrowser
+    from opencode_tui.tui.state.controller import Pump
+
+WIDE, NARROW = 140, 120
+"""Cells from which the sidebar is wide, and under which it is hidden."""
+
+TYPING = ("prompt", "completion", "recent", "chat", "app")
+"""Scopes of the keys whose actions may depend on the text that is typed."""
+
+LEADER_DELAY_S = 0.4
+"""Seconds after the leader key until the keys are listed; who knows the second key presses it earlier."""
+
+RECALLS = ("history_previous", "history_next")
+"""Actions that the prompt's box does, not its editor."""
+
+
+class ChatScreen(ErrorBoundary, LineScreen[None], inherit_bindings=False):
+    """The main screen; `attach` builds the chat, which the first frame does not need."""
+
+    scopes = ("prompt", "item", "chat", "app")
+
+    def __init__(self, options: StartOptions, app: BaseApp, clock: Callable[[], float] = time.time) -> None:
+        super().__init__()
+        self.chat: Chat | None = None
+        """None until the engine is open."""
+        self._app = app
+        self._options = options
+        self._clock = clock
+        self._frame = Frame()
+        self.prompt = self._frame.prompt
+        self._is_submitted = False
+        self._is_deaf = False
+        """Whether the key that is being handled comes before a question accepts keys."""
+        self._early_actions: list[str] = []
+        """Actions of keys that were pressed before the engine was open."""
+        self._leader_timer: Timer | None = None
+        self._is_shell = False
+
+    @property
+    def opened(self) -> "Chat":
+        """The chat. Raises RuntimeError before the engine is open."""
+        if self.chat is None:
+            raise RuntimeError("the engine is not open yet")
+        return self.chat
+
+    def compose(self) -> ComposeResult:
+        """Yield the rows from top to bottom."""
+        frame = self._frame
+        with Vertical(id="page"):
+            yield frame.header
+            yield frame.talk
+            yield frame.activity
+            yield frame.queue
+            with frame.ask:
+                yield frame.prompt
+            yield Static(id="gap")
+            yield frame.status
+
+    def on_mount(self) -> None:
+        """Accept keys from the first frame on."""
+        self.prompt.editor.focus()
+        self._app.begin_keys()
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Remove empty rows and the sidebar where there is little space."""
+        width, height = event.size
+        self.set_class(height < 26 or width < 80, "-compact")
+        self.set_class(width >= WIDE, "-wide")
+        self.set_class(NARROW <= width < WIDE, "-middle")
+        self.set_class(width < NARROW, "-narrow")
+        if width >= NARROW:
+            self.remove_class("-over")
+        self.refresh_chrome()
+
+    def on_descendant_focus(self, event: events.DescendantFocus) -> None:
+        """Show the keys of what has the focus; close the browser when the prompt gets it."""
+        self.refresh_chrome()
+        if self.chat is not None and self.chat.is_browsing and event.widget is self.prompt.editor:
+            self.chat.close_browser()
+
+    def attach(self, client: "Client") -> None:
+        """Connect the screen to the engine."""
+        from opencode_tui.tui.actions.table import ACTIONS  # loaded after the first frame
+        from opencode_tui.tui.chat.chat import Chat
+        from opencode_tui.tui.state.controller import Pump
+
+        chat = self.chat = Chat(self, self._frame, self._app, client, ACTIONS, self._options, self._clock)
+        pump = Pump(client, apply=chat.control.apply, drained=chat.chrome.soon)
+        self.run_worker(partial(self._begin, chat, pump), exit_on_error=False)
+
+    async def _begin(self, chat: "Chat", pump: "Pump") -> None:
+        from opencode_tui.tui.actions.prompt import submit
+        from opencode_tui.tui.actions.view import show_place
+        from opencode_tui.tui.start import begin
+
+        try:
+            await begin(chat)
+        except Exception as error:  # noqa: BLE001 - the caller of the app reports it
+            self.leave(error)
+            return
+        self.run_worker(pump.run, exit_on_error=False)
+        if self._options.place is not None:
+            chat.do(show_place(chat, self._options.place))
+        chat.refresh_chrome()
+        if self._is_submitted:
+            submit(chat)
+        for action_id in self._early_actions:
+            if self.can(BY_ID[action_id]):
+                self.act(action_id)
+        if self._options.prompt:
+            typed = self.prompt.pop_draft()
+            self.prompt.editor.put(self._options.prompt)
+            submit(chat)
+            self.prompt.put_back(typed)
+
+    @property
+    def typed_editor(self) -> Editor | None:
+        """The editor that typed keys are for: the focused one, or the prompt's while a question accepts no key yet."""
+        if self._is_deaf:
+            return self.prompt.editor
+        return self.focused if isinstance(self.focused, Editor) else None
+
+    async def type_behind_question(self, event: events.Key) -> bool:
+        """Put a character that was typed before the question could be read into the prompt; return whether to drop the key."""
+        if self._is_deaf and event.is_printable and event.character:
+            await self.prompt.editor.written()  # in order
+            self.prompt.editor.put_in(event.character)
+        return self._is_deaf
+
+    def begin_key(self, event: events.Key) -> None:
+        """Decide whether a key is for the question that is shown, or was typed before it could be read."""
+        self._is_deaf = self.chat is not None and self.chat.panels.is_for_prompt(event, self.focused)
+
+    def end_key(self) -> None:
+        """End what `begin_key` decided: a click has no such doubt."""
+        self._is_deaf = False
+
+    def on_any_key(self, key: str, *, is_printable: bool) -> None:
+        """End what lasts until another key: an armed first press, and an error once the next prompt is begun."""
+        if self.chat is None:
+            return
+        from opencode_tui.tui.actions.run import disarm_other
+
+        disarm_other(self.chat, key)
+        if is_printable and not self.prompt.editor.text and self.chat.activity.activity.kind == "failed":
+            self.chat.clear_note()
+
+    def handle_priority_key(self, key: str, character: str | None) -> bool:
+        """Handle a key of the list above the prompt, or one of vim in it; return whether it was one."""
+        if self.prompt.completing:
+            completing = self._app.keymap.actions(key, ("completion",))
+            if completing and self.prompt.complete(completing[0].id):
+                return True
+        if self._choose_recent(key):
+            return True
+        mode = self.prompt.vim_mode
+        is_used = self.typed_editor is self.prompt.editor and self.prompt.vim_key(key, character)
+        if self.prompt.vim_mode != mode:
+            self.refresh_chrome()
+        return is_used
+
+    def _choose_recent(self, key: str) -> bool:
+        """Choose a recent session of the start page while the prompt is empty; return whether the key does so."""
+        if self.chat is None or not self.chat.welcome.display:
+            return False
+        if self.typed_editor is not self.prompt.editor or self.prompt.editor.text:
+            return False
+        actions = self._app.keymap.actions(key, ("recent",))
+        return self.chat.welcome.choose(actions[0].id if actions else "")
+
+    def show_note(self, kind: Kind, words: str, facts: str = "") -> None:
+        """Show a message in the activity line until the next key with an action, once the engine is open."""
+        if self.chat is not None:
+            self.chat.show_note(kind, words, facts)
+
+    def refresh_chrome(self) -> None:
+        """Update everything around the conversation, once the engine is open."""
+        if self.chat is not None:
+            self.chat.refresh_chrome()
+
+    def restyle(self) -> None:
+        """Draw everything in the current look."""
+        for editor in self.query(Editor):
+            editor.restyle()
+        if self.chat is not None:
+            self.chat.view.wake()
+        self.refresh_all()
+
+    def refresh_all(self) -> None:
+        """Draw every widget again."""
+        self.refresh()
+        for widget in self.query("*"):
+            widget.refresh()
+
+    def leave(self, error: BaseException | None = None, *, messages: Sequence[str] = ()) -> None:
+        """End the app with the session to resume; the messages are then shown in the terminal."""
+        if self.chat is not None:
+            self.chat.leave(error, messages=messages)
+        else:
+            self.prompt.keep_unsent()
+            self._app.exit(Ending(None, "", error, messages=tuple(messages)))
+
+    def can(self, action: Action) -> bool:
+        """Return whether an action is available now: the focused editor comes first."""
+        editor = self.typed_editor
+        if action.scope == "prompt":
+            return isinstance(editor, Editor) and self._may_write(editor, action.id)
+        if action.scope == "item":
+            return self.chat is not None and self.chat.is_reading
+        if action.id == "help_view" and self._app.last_key == "question_mark":
+            return False  # the prompt decides by the text before it
+        if self.chat is None:
+            return True  # it is done once the engine is open
+        return not self.chat.browser.keeps(self._app.last_key) and self.chat.can(action)
+
+    def _may_write(self, editor: Editor, action_id: str) -> bool:
+        if action_id in RECALLS:
+            return editor is self.prompt.editor and self.prompt.can_recall(action_id)
+        return editor.can(action_id)
+
+    def act(self, action_id: str) -> None:
+        """Run an action."""
+        editor = self.typed_editor
+        if action_id in RECALLS:
+            self.prompt.recall(action_id)
+        elif action_id == "input_submit" and editor is self.prompt.editor:
+            if not self.prompt.editor.continue_line():
+                self.submit()  # at once: characters after the key belong to the next prompt
+        elif action_id == "input_clear" and editor is self.prompt.editor:
+            self.prompt.clear()
+        elif isinstance(editor, Editor) and editor.can(action_id):
+            editor.apply(action_id)
+        elif self.chat is not None:
+            self.chat.run(action_id)
+        elif action_id == "app_exit":
+            self.leave()
+        else:
+            self._early_actions.append(action_id)
+
+    def on_editor_submitted(self, event: Editor.Submitted) -> None:
+        """Send a completed command."""
+        event.stop()
+        self.submit()
+
+    def submit(self) -> None:
+        """Send the prompt, or send it once the engine is open."""
+        if self.chat is not None:
+            self.chat.run("input_submit")
+        else:
+            self._is_submitted = True
+
+    def on_text_area_changed(self) -> None:
+        """Show in the status line whether the prompt is a command for the shell."""
+        if self.prompt.is_shell != self._is_shell:
+            self._is_shell = self.prompt.is_shell
+            self.refresh_chrome()
+
+    def on_editor_help_requested(self, event: Editor.HelpRequested) -> None:
+        """Show the keyboard shortcuts, unless `?` is bound to something else."""
+        event.stop()
+        if self.chat is not None and "?" in self._app.keymap.keys("help_view"):
+            self.chat.run("help_view")
+        else:
+            self.prompt.editor.put_in("?")
+
+    def show_leader(self, is_pending: bool) -> None:
+        """Show or hide that the second key of a sequence is expected; after a moment list the keys."""
+        aside = Activity(key=self._app.keymap.leader, act="…", action_id="") if is_pending else Activity()
+        self._frame.activity.show_aside(aside)
+        if self._leader_timer is not None:
+            self._leader_timer.stop()
+            self._leader_timer = None
+        if self.chat is not None and is_pending:
+            self._leader_timer = self.set_timer(LEADER_DELAY_S, partial(self._list_leader_keys, self.chat))
+        elif self.chat is not None:
+            self.chat.leader_keys.show(())
+
+    def _list_leader_keys(self, chat: "Chat") -> None:
+        led = self._app.keymap.led(self.scopes)
+        chat.leader_keys.show([(key, action.name, action.id) for key, action in led if self.can(action)])
+
+    # Requests of the conversation, the sidebar and the prompt, which are there once the engine is open.
+
+    def on_follow_changed(self, event: "requests.FollowChanged") -> None:
+        """Show or hide how many new lines are under the visible ones."""
+        chat = self.opened
+        key = min(chat.keymap.keys("messages_last"), key=len, default="")
+        aside = Activity(
+            word=f"{chat.header.look.glyphs.down} {event.new_lines} new", key=key, action_id="messages_last"
+        )
+        chat.show_aside(Activity() if event.is_following or not event.new_lines else aside)
+
+    def on_session_requested(self, event: "requests.SessionRequested") -> None:
+        """Open a subagent session."""
+        self._open_session(event.session_id)
+
+    def on_sidebar_chosen(self, event: "Sidebar.Chosen") -> None:
+        """Open a session."""
+        self._open_session(event.session_id)
+
+    def _open_session(self, session_id: str) -> None:
+        self.opened.do(self.opened.control.open(session_id))
+
+    def on_session_browser_acted(self, event: "SessionBrowser.Acted") -> None:
+        """Run an action of the session browser."""
+        from opencode_tui.tui.actions.browser import act_in_browser
+
+        act_in_browser(self.opened, event.action, event.session_id)
+
+    def on_session_browser_left(self, _event: "SessionBrowser.Left") -> None:
+        """Close the session browser."""
+        self.opened.close_browser()
+
+    def on_revert_requested(self, event: "requests.RevertRequested") -> None:
+        """Preview an undo from a message on."""
+        from opencode_tui.tui.actions.undo import ask_undo
+
+        self.opened.do(ask_undo(self.opened, event.message_id, event.part_id))
+
+    def on_find_requested(self, _event: "requests.FindRequested") -> None:
+        """Ask for a text to find in the conversation."""
+        self.opened.run("messages_find")
+
+    def on_redo_requested(self, _event: "requests.RedoRequested") -> None:
+        """Redo what was undone."""
+        self.opened.run("messages_redo")
+
+    def on_fork_requested(self, event: "requests.ForkRequested") -> None:
+        """Fork from a message."""
+        from opencode_tui.tui.actions.session import fork
+
+        session_id = self.opened.control.session_id
+        if session_id is not None:
+            self.opened.do(fork(self.opened, session_id, event.message_id))
+
+    def on_restore_requested(self, event: "requests.RestoreRequested") -> None:
+        """Restore a pruned output in the context."""
+        from opencode_tui.tui.actions.session import restore
+
+        self.opened.do(restore(self.opened, event.item.part.id))
+
+    def on_copy_requested(self, event: "requests.CopyRequested") -> None:
+        """Copy through the terminal."""
+        self.app.copy_to_clipboard(event.text)
+        self.show_note("done", "Copied", event.what)
+
+    def on_nothing_to_copy(self, _event: "requests.NothingToCopy") -> None:
+        """Report that there is no code block."""
+        self.show_note("note", "No code block here")
+
+    def on_editor_requested(self, event: "requests.EditorRequested") -> None:
+        """Open a file that an item names."""
+        from opencode_tui.tui.actions.pick import open_item
+
+        open_item(self.opened, event.item)
+
+    def on_link_requested(self, event: "requests.LinkRequested") -> None:
+        """Copy an address, so that the user chooses what opens it."""
+        self.app.copy_to_clipboard(event.href)
+        self.show_note("done", "Copied", event.href)
+
+    def on_full_text_requested(self, event: "requests.FullTextRequested") -> None:
+        """Show a long text on a page of its own."""
+        self.opened.open_text(event.full)
+
+    def on_pressed(self, event: "Pressed") -> None:
+        """Run the action of a clicked hint."""
+        action = BY_ID[event.action_id]
+        if self.can(action):
+            self.act(action.id)
+
+    def on_left(self, _event: "requests.Left") -> None:
+        """Focus the prompt."""
+        self.prompt.editor.focus()
+
+    def on_panel_typed(self, event: "Panel.Typed") -> None:
+        """Put a character into the prompt that was typed while a question appeared."""
+        self.prompt.editor.put_in(event.character)
+
+    def on_completions_chosen(self) -> None:
+        """Insert the clicked completion."""
+        self.prompt.accept_completion(send=False)
+
+    def on_editor_opened(self, event: "Editor.Opened") -> None:
+        """Show the attachment of the clicked marker, if there is one."""
+        from opencode_tui.tui.actions.prompt import open_attachment
+
+        event.stop()
+        if self.prompt.open_attachment(event.marker) is not None:
+            open_attachment(self.opened, event.marker)

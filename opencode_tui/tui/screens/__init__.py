@@ -1,1 +1,0 @@
-"""Full screens, each with its `.tcss` file."""

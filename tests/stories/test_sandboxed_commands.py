@@ -328,6 +328,22 @@ async def test_what_a_rule_lets_out_asks_while_a_confined_command_could_exchange
     assert "needs approval" in during.error
 
 
+async def test_a_confined_command_starts_after_one_outside_whose_files_it_could_exchange(
+    environ, project: Repo, tier: Tier
+):
+    settings = {"permission": {"bash": {one: "allow" for one in ("curl *", "sleep *", "touch *")}}}
+    upload = "touch begun; sleep 0.5; curl -s -m 1 -T a.py http://127.0.0.1:9/; touch ended"
+    async with confined(environ, project, tier, settings=settings, policy=RefuseQuestions()) as story:
+        first = asyncio.create_task(story.bash(upload))
+        while not (project.path / "begun").exists():
+            await asyncio.sleep(0.01)
+        second = await story.bash("ls ended")
+        assert (await first).metadata["sandbox"]["runs"] == "host"
+        alone = await story.bash("ls ended")
+    assert (second.output, second.metadata["sandbox"]["runs"]) == ("ended\n", "sandbox")
+    assert alone.output == "ended\n"
+
+
 async def test_no_command_and_no_edit_changes_unasked_what_a_hook_or_a_server_starts(
     environ, project: Repo, tier: Tier, tmp_path: Path
 ):

@@ -126,7 +126,7 @@ class SnippetShell(Struct, frozen=True):
         run = CommandRun(
             Command(command, self.folder, environ, self.timeout_ms, shell, limits=self.limits),
             plan,
-            sandbox=self.sandbox.get() if plan.runs == "sandbox" else None,
+            sandbox=self.sandbox.get() if plan.tier != "none" else None,
             make_output=lambda: CommandOutput(self.reserve_output, redactor=secrets.stream()),
             follow=_wait,
             context=context,

@@ -63,7 +63,8 @@ class CommandPlan(Struct, frozen=True):
 
     `tier` is the sandbox that works ("none" without one). `refusal` is why the agent may not run it at all, in one line, else
     empty. `read_only`: its project must not be changed. `notes` are why single patterns need the user, as in "this …". `is_known`:
-    each program of the line is one whose effects are known by its name, so no file of the project may stand for it.
+    each program of the line is one whose effects are known by its name, so no file of the project may stand for it. `names_files`:
+    it uses paths of the project, which a confined command could exchange; `is_shared`: one ran when this was decided.
     """
 
     runs: Runs
@@ -75,6 +76,8 @@ class CommandPlan(Struct, frozen=True):
     read_only: bool = False
     notes: Mapping[str, str] = field(default_factory=dict[str, str])
     is_known: bool = False
+    names_files: bool = False
+    is_shared: bool = False
 
 
 class CommandDecision(Struct, frozen=True):
@@ -99,6 +102,8 @@ def plan_command(scan: "Scan", scope: CommandScope) -> CommandPlan:
         refusal=plan.refusal,
         read_only=not plan.may_edit,
         notes=plan.notes,
+        names_files=plan.names_files,
+        is_shared=scope.is_shared,
         is_known=scan.parsed
         and not (scan.opaque or scan.renamed)
         and not any(one.runs_project for one in scan.members),
@@ -321,10 +326,14 @@ class _Plan:
     def _raced(self) -> list[str]:
         """Return the line, with its folder, if it uses paths that a confined command can exchange before it is over."""
         scope = self._scope
-        is_elsewhere = scope.folder != scope.root
-        if not (scope.is_shared and self._has_sandbox and (self._scan.inside or is_elsewhere)):
+        if not (scope.is_shared and self.names_files):
             return []
-        return [f"cd {scope.folder} && {scope.command}" if is_elsewhere else scope.command]
+        return [scope.command if scope.folder == scope.root else f"cd {scope.folder} && {scope.command}"]
+
+    @property
+    def names_files(self) -> bool:
+        """Return whether the line uses paths of the project, where a sandbox works."""
+        return self._has_sandbox and bool(self._scan.inside or self._scope.folder != self._scope.root)
 
     def _texts_of(self, reasons: "Sequence[Reason]") -> list[str]:
         """Return the sources of the members with these reasons; the whole command where a reason names no member."""

@@ -9,8 +9,8 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from functools import partial
 from itertools import groupby
 from pathlib import Path
@@ -168,7 +168,8 @@ class Sandbox:
         self._own_known: tuple[object, float, OwnProgram] | None = None
         self._cleaner = threading.Thread(target=delete_abandoned, args=(paths,), name="old-temp", daemon=True)
         self._undoable: dict[Path, tuple[Change, ProtectedState]] = {}
-        self._running = 0
+        self._running = self._outside = 0
+        self._none_outside = asyncio.Event()
         self._left_out: dict[str, bool] = {}
         """Lines for the user about what has no effect, and whether they are new."""
 
@@ -187,14 +188,28 @@ class Sandbox:
         """Whether a confined command of this folder runs now."""
         return self._running > 0
 
-    @contextmanager
-    def shared(self) -> Generator[None]:
-        """Count a confined command as running, for the context."""
+    @asynccontextmanager
+    async def shared(self) -> AsyncGenerator[None]:
+        """Count a confined command as running, for the context, entered when no command runs `outside`."""
+        while self._outside:
+            await self._none_outside.wait()
         self._running += 1
         try:
             yield
         finally:
             self._running -= 1
+
+    @contextmanager
+    def outside(self) -> Generator[None]:
+        """Let no confined command start, for the context: it could exchange the files that a command outside names."""
+        self._outside += 1
+        self._none_outside.clear()
+        try:
+            yield
+        finally:
+            self._outside -= 1
+            if not self._outside:
+                self._none_outside.set()
 
     async def confine(
         self, argv: Sequence[str], *, session_id: str, folder: Path, environ: Mapping[str, str], read_only: bool

@@ -7,6 +7,7 @@ import asyncio
 import logging
 import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -89,19 +90,32 @@ class CommandRun(Struct, frozen=True):
         if self.plan.is_known and self.plan.tier != "none":
             environ = await asyncio.to_thread(safe_environ, command.environ, command.folder)
             command = replace(command, environ=environ)
-        async with self.context.commands():
-            ended = await self.follow(command, output)
+        with self._alone():
+            async with self.context.commands():
+                ended = await self.follow(command, output)
         if ended.exit_code == _NOT_FOUND and command is not self.command:
             messages = [*messages, _WITHOUT_PROJECT]
         return Ran(ended, output, facts, messages)
+
+    def _alone(self) -> AbstractContextManager[None]:
+        """Return the context in which no confined command may exchange the files that this one names outside.
+
+        Raises ToolError where one has started since this was decided. In the background it would keep others from starting.
+        """
+        if self.sandbox is None or not self.plan.names_files or self.is_background:
+            return nullcontext()
+        if self.plan.runs == "host" and self.sandbox.is_shared and not self.plan.is_shared:
+            raise ToolError(
+                "another command has started that could exchange the files which this one names; run it again"
+            )
+        return self.sandbox.outside()
 
     async def _run_confined(self, confined: "Confined", sandbox: "Sandbox", messages: Sequence[str] = ()) -> Ran:
         output = self.make_output()
         facts = SandboxFacts(runs="sandbox", tier=confined.tier)
         try:
-            with sandbox.shared():
-                async with self.context.commands():
-                    ended = await self.follow(replace(self.command, launch=confined.launch), output)
+            async with sandbox.shared(), self.context.commands():
+                ended = await self.follow(replace(self.command, launch=confined.launch), output)
             if files := {_relative(change, self.context): change for change in await sandbox.changes(confined)}:
                 protected = [ProtectedChange(path=path, change=change.kind) for path, change in files.items()]
                 facts = facts.changed(protected=protected)

@@ -302,12 +302,8 @@ EXCEPTIONS: dict[str, dict[str, str]] = {
     "storage/storage.py": {"*": OWN},
     "storage/task_folders.py": {"record_task": OWN, "delete_record": OWN},
     "storage/trash.py": {"*": OWN},
-    "tui/actions/browser.py": {"BrowserActions._act_on": NO_FILE},
-    "tui/actions/memory.py": {
-        "MemoryActions._edit": "the folder of the project or of our settings, for the user's editor"
-    },
-    "tui/actions/prompt.py": {"PromptActions._edit_outside": SYSTEM_TEMP},
-    "tui/actions/session.py": {"SessionActions.table": NO_FILE},
+    "tui/actions/memory.py": {"_edit": "the folder of the project or of our settings, for the user's editor"},
+    "tui/actions/prompt.py": {"edit_outside": SYSTEM_TEMP},
     "tui/prompt/desktop.py": {"view_image": SYSTEM_TEMP},
     "tui/prompt/history.py": {"append_history": OWN, "_cut": OWN},
     "tui/state/model_selection.py": {"_write": OWN},

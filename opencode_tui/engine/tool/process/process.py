@@ -364,6 +364,8 @@ class ShellProcess:
 
     def _release(self, supervisor: "_Supervisor") -> None:
         """Let the supervisor start the program, if its mounts are those that were planned."""
+        if self._reason != "exit":  # it is being ended, and may be gone
+            return
         self._is_released = True
         pid = supervisor.pid()
         self._tree.supervisor = pid

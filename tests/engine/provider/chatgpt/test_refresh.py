@@ -294,7 +294,7 @@ def after_kill(accounts: Accounts, service: ChatGptService) -> str:
     try:
         token = accounts.token()
     except AuthError as error:
-        words = {"sign in again with `opencode-tui auth login": "signed out", "nobody is signed in": "nobody"}
+        words = {"sign in again (/login, or `opencode-tui auth login": "signed out", "nobody is signed in": "nobody"}
         return next((state for word, state in words.items() if word in str(error)), str(error))
     assert service.user_of(f"Bearer {token}") == "user-1"
     return "signed in"

@@ -516,6 +516,8 @@ def _open_folder(name: str, parent: int | None, path: str, flags: int) -> int:
             mode = os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode
         except OSError:
             raise error from None
+        if stat.S_ISDIR(mode) and error.errno in (errno.ENOTDIR, errno.ELOOP):  # it was another a moment before
+            raise NotAFolderError(path, is_link=True) from error
         if stat.S_ISDIR(mode):
             raise
         raise NotAFolderError(path, is_link=stat.S_ISLNK(mode)) from error

@@ -156,13 +156,21 @@ class Refusal(Struct, frozen=True):
     host: str | None = None
 
 
+def _real_path(path: str) -> str:
+    """Return a path with all links resolved; as it is where a link on its way is exchanged meanwhile."""
+    try:
+        return os.path.realpath(path)
+    except OSError:
+        return path
+
+
 class HostView(Struct, frozen=True):
     """What works outside the sandbox, with the rights of this process."""
 
     exists: Callable[[str], bool] = os.path.lexists
     readable: Callable[[str], bool] = lambda path: os.access(path, os.R_OK)
     writable: Callable[[str], bool] = lambda path: os.access(path, os.W_OK)
-    real: Callable[[str], str] = os.path.realpath
+    real: Callable[[str], str] = _real_path
 
 
 def find_refusal(

@@ -14,7 +14,9 @@ import pytest
 from opencode_tui.engine.sandbox.git_settings import same_but_tracking
 from opencode_tui.engine.sandbox.launch import Launch
 from opencode_tui.engine.sandbox.mounts import MountsChangedError
+from opencode_tui.engine.sandbox.refusal import HostView
 from opencode_tui.engine.tool.process.process import Command, Ended, ShellProcess
+from opencode_tui.storage.safe_folder import Disk, NotAFolderError
 from tests.engine.sandbox.confined import Confined
 
 RENAME_EXCHANGE = 2
@@ -90,6 +92,38 @@ def exchange(one: Path, other: Path) -> None:
     here = -100
     if libc.renameat2(here, os.fsencode(one), here, os.fsencode(other), RENAME_EXCHANGE):
         raise OSError(ctypes.get_errno(), "renameat2")
+
+
+def test_a_folder_that_is_exchanged_with_a_link_all_the_time_is_open_or_none(tmp_path: Path) -> None:
+    """A look-up finds one of both, or that it changed; each is an answer, and no other error."""
+    (tmp_path / "a").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "outside")
+    (tmp_path / "outside").mkdir()
+    own = (tmp_path / "a").stat().st_ino
+    is_over = threading.Event()
+
+    def exchange_all_the_time() -> None:
+        while not is_over.is_set():
+            exchange(tmp_path / "a", tmp_path / "link")
+
+    running = threading.Thread(target=exchange_all_the_time)
+    running.start()
+    found = {"open": 0, "none": 0}
+    look = HostView()
+    try:
+        for _ in range(3_000):
+            assert look.real(str(tmp_path / "a")) in (str(tmp_path / "a"), str(tmp_path / "outside"))
+            try:
+                with Disk(str(tmp_path)).open("a") as folder:
+                    assert folder.descriptor is not None
+                    assert os.fstat(folder.descriptor).st_ino == own
+                found["open"] += 1
+            except NotAFolderError:
+                found["none"] += 1
+    finally:
+        is_over.set()
+        running.join()
+    assert found["open"] and found["none"]
 
 
 def link_to(confined: Confined, target: Path, *, relative: bool) -> Path:

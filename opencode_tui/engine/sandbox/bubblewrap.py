@@ -122,7 +122,9 @@ def plan(policy: Policy, argv: Sequence[str], folder: Path, *, is_held: bool = T
     access = dict(_accesses(policy, Path(inner), protected, ancestors, hidden))
     guards = {path for path, one in access.items() if one == "hide"}.union(protected, ancestors)
     late = {path: None for path in access if path in guards or _is_below(path, frozenset(hidden))}
-    view = _view(policy, folder, access, [path for path in access if path not in late])
+    # A writable folder below a hidden one is mounted in both: what is around it in the first may be read-only.
+    first = [path for path in access if path not in late or (path in write and not _is_below(path, write))]
+    view = _view(policy, folder, access, first)
     limits = [*_limits(policy, access, list(late)), "--chdir", str(folder), *held]
     spaces, proc = _namespaces(policy), _new_proc(policy)
     temp = () if TEMP in access else (Mount(str(TEMP), str(policy.temp), "write"),)
@@ -130,12 +132,12 @@ def plan(policy: Policy, argv: Sequence[str], folder: Path, *, is_held: bool = T
     if policy.is_flat:
         return Plan((program, *spaces, *proc, *view, *limits), 1, mounts)
     users = () if _keeps_user(policy) else ("--unshare-user",)
-    first = (program, "--die-with-parent", *users, "--bind", "/proc", "/proc", *view)
-    both = (*first, "--", inner, *spaces, "--dev-bind", "/", "/", *proc, *limits)
+    made = (program, "--die-with-parent", *users, "--bind", "/proc", "/proc", *view)
+    both = (*made, "--", inner, *spaces, "--dev-bind", "/", "/", *proc, *limits)
     # Who enters a user namespace from outside is root in it.
     ids = ("--uid", str(os.getuid()), "--gid", str(os.getgid())) if users else ()
     inside = (inner, *spaces, *ids, "--dev-bind", "/", "/", *_DEVICES, *proc, *limits)
-    return Plan(both, len(first) + 2, mounts, first, inside)
+    return Plan(both, len(made) + 2, mounts, made, inside)
 
 
 def enters_as_user(policy: Policy) -> bool:

@@ -74,6 +74,21 @@ def test_files_of_the_project_and_the_temp_folder_are_the_real_ones(view: Confin
     assert ((view.project / "made").read_text(), (view.temp / "made").read_text()) == ("1\n", "2\n")
 
 
+def test_a_writable_folder_below_a_hidden_and_a_readable_one_can_be_written(confined_each_way: Confined) -> None:
+    """As our own caches, where the settings let commands read the home."""
+    own, secret = confined_each_way.home / "cache/own", confined_each_way.home / "cache/secret"
+    own.mkdir(parents=True)
+    secret.write_text("secret")
+    policy = confined_each_way.policy
+    confined_each_way.limit(
+        read=(*policy.read, confined_each_way.home), write=(*policy.write, own), hidden=(secret.parent,)
+    )
+    ended, output = confined_each_way.run(f"echo x > {own}/made && cat {own}/made; cat {secret}")
+    assert (own / "made").exists() and output.startswith("x\n")
+    if confined_each_way.tier == "bubblewrap":
+        assert "secret\n" not in output and ended.exit_code == 1
+
+
 def test_a_folder_that_was_replaced_since_is_seen_as_it_is_now(view: Confined, tmp_path: Path) -> None:
     (tmp_path / "tool").mkdir()
     (tmp_path / "tool/version").write_text("1\n")

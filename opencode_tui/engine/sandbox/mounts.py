@@ -60,9 +60,11 @@ class Mounts:
         self.accepts: Callable[[str, bytes], bool] = lambda _path, _content: False
         """Whether a protected file may have this content now, of which a part may be the command's."""
 
-    def verify(self, pid: int) -> None:
+    def verify(self, pid: int, *, is_prepared: bool = False) -> None:
         """Compare the mounts of a held process with their paths, before it starts anything. Raises OSError when they differ.
 
+        In a prepared view (`is_prepared`) the mount of a folder ends when the folder is removed outside; one that was made anew
+        there is seen through the mount around it, perhaps read-only.
         Afterwards `descriptor` is open, until `close`.
         """
         self.close()
@@ -76,7 +78,10 @@ class Mounts:
         listed = self._listed()
         for mount in self._mounts:
             found = listed.get(_as_listed(mount.path))
-            if found is None or (mount.access != "write" and b"ro" not in found[1].split(b",")):
+            is_read_only = found is not None and b"ro" in found[1].split(b",")
+            if found is None or (mount.access != "write" and not is_read_only):
+                raise _changed(mount.path)
+            if is_prepared and mount.access == "write" and is_read_only:
                 raise _changed(mount.path)
             if mount.guards:
                 self._guards[found[0]] = mount.path

@@ -2,6 +2,7 @@
 
 import gc
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -87,6 +88,17 @@ def test_a_writable_folder_below_a_hidden_and_a_readable_one_can_be_written(conf
     assert (own / "made").exists() and output.startswith("x\n")
     if confined_each_way.tier == "bubblewrap":
         assert "secret\n" not in output and ended.exit_code == 1
+
+
+def test_a_writable_folder_that_was_made_anew_can_be_written(view: Confined) -> None:
+    """As our own caches after `delete`, where the settings let commands read the home."""
+    own = view.home / "own"
+    own.mkdir()
+    view.limit(read=(*view.policy.read, view.home), write=(*view.policy.write, own))
+    assert view.run(f"echo 1 > {own}/made && cat {own}/made")[1] == "1\n"
+    shutil.rmtree(own)
+    own.mkdir()
+    assert view.run(f"echo 2 > {own}/made && cat {own}/made")[1] == "2\n"
 
 
 def test_a_folder_that_was_replaced_since_is_seen_as_it_is_now(view: Confined, tmp_path: Path) -> None:

@@ -371,7 +371,8 @@ class ShellProcess:
         self._tree.supervisor = pid
         self._limits.apply(pid)
         if self._mounts is not None:
-            self._mounts.verify(pid)
+            launch = self._command.launch
+            self._mounts.verify(pid, is_prepared=launch is not None and launch.view is not None)
             self._poll.register(self._mounts.descriptor or 0, select.POLLPRI)
         supervisor.release()
 

@@ -49,7 +49,8 @@ class FoundMember(Struct):
 class Findings(Struct):
     """Collects the results of a scan; `root` is the project's real path. Paths are relative to the folders of the shell.
 
-    `programs` are the real files of started programs that paths in the project name, as the interpreter of a virtual environment.
+    `programs` are the real files of started programs that paths in the project name, `interpreters` those of the interpreters of
+    its virtual environments, started or not.
     `listed` is the pattern of the file names that a command has printed, hidden ones included; others may read these files.
     `renamed`: the script may change what names of commands stand for, as an assignment of PATH does. `complete` is false where a
     limit ended the scan before the script's end.
@@ -62,6 +63,7 @@ class Findings(Struct):
     sensitive: dict[str, None] = {}
     swept: dict[str, None] = {}
     programs: set[str] = set()
+    interpreters: set[str] = set()
     opaque: bool = False
     poisoned: bool = False
     renamed: bool = False
@@ -133,10 +135,23 @@ class Findings(Struct):
         real = self.real(path) if follows else self._real_entry(path)
         if not is_inside(real, self.root):
             self._record_outside(real, mode)
+            if self._is_interpreter(posixpath.normpath(path)):
+                self.interpreters.add(real)
         elif real != self.root:
             self.inside[real] = _joined(self.inside.get(real), "r" if self.is_guess else mode)
         if is_secret(path) or (real != path and is_secret(real)) or (mode != "r" and self._is_protected(path, real)):
             self.sensitive[real if is_inside(real, self.root) else posixpath.normpath(path)] = None
+
+    def _is_interpreter(self, path: str) -> bool:
+        """Return whether a path names the interpreter of a virtual environment in the project."""
+        folder, name = posixpath.split(path)
+        above, last = posixpath.split(folder)
+        return (
+            last == "bin"
+            and name.startswith("python")
+            and is_inside(path, self.root)
+            and self.filesystem.exists(f"{above}/pyvenv.cfg")
+        )
 
     def _is_protected(self, path: str, real: str) -> bool:
         return any(is_protected(one, self.root) for one in {real, posixpath.normpath(path)})

@@ -165,10 +165,20 @@ _USES: Mapping[Mode, str] = {"r": "Reads", "w": "Changes", "rw": "Reads or chang
 def _paths_outside(findings: Findings, home: str) -> list[Reason]:
     """Return a reason for each path outside that the sandbox refuses.
 
-    A program that runs code, as a build tool, may be given a system file to read: it is not asked for before it is refused; nor is
-    the interpreter of a virtual environment in the project.
+    A program that runs code, as a build tool, may be given a system file to read, or the interpreter of a virtual environment in
+    the project: it is not asked for before it is refused; nor is that interpreter itself.
     """
     running_code = {text for member in findings.members if member.opaque for text in member.texts}
+
+    def is_expected(path: str, mode: Mode) -> bool:
+        runs_code = findings.user(path) in running_code
+        writes = mode == "w" or (mode == "rw" and not runs_code)
+        known = findings.programs if mode == "r" else frozenset[str]()
+        is_interpreter = path in known or (runs_code and path in findings.interpreters)
+        if is_interpreter and not writes:
+            return True
+        return is_available_inside(path, writes=writes, filesystem=findings.filesystem)
+
     return [
         Reason(
             "path",
@@ -177,12 +187,7 @@ def _paths_outside(findings: Findings, home: str) -> list[Reason]:
             path=path,
         )
         for path, mode in findings.external.items()
-        if not (path in findings.programs and mode == "r")
-        and not is_available_inside(
-            path,
-            writes=mode == "w" or (mode == "rw" and findings.user(path) not in running_code),
-            filesystem=findings.filesystem,
-        )
+        if not is_expected(path, mode)
     ]
 
 

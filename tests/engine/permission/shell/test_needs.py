@@ -95,11 +95,27 @@ def test_files_with_secrets_that_are_read_with_a_whole_folder_are_separate() -> 
 
 @pytest.mark.parametrize(
     ("command", "kinds"),
-    [(".venv/bin/python -m pytest", []), ("cat .venv/bin/python", ["path"]), ("~/tools/run x", ["path"])],
+    [
+        (".venv/bin/python -m pytest", []),
+        ("cat .venv/bin/python", ["path"]),
+        ("~/tools/run x", ["path"]),
+        ("uv run --offline --python .venv/bin/python pytest", []),
+        (".venv/bin/tox --discover .venv/bin/python", []),
+        (".venv/bin/tox --discover .venv/bin/other", ["path"]),
+        ("other/bin/tox --discover other/bin/python", ["path"]),
+        ("cp a .venv/bin/python", ["path"]),
+        (".venv/bin/tox > .venv/bin/python", ["path"]),
+    ],
 )
 def test_the_interpreter_of_a_virtual_environment_is_no_path_outside(command: str, kinds: list[str]) -> None:
     files = VirtualFileSystem(
-        PROJECT, files=[".venv/bin/pip"], symlinks={".venv/bin/python": f"{HOME}/.pyenv/bin/python3"}
+        PROJECT,
+        files=[".venv/bin/pip", ".venv/pyvenv.cfg", "other/bin/tox"],
+        symlinks={
+            ".venv/bin/python": f"{HOME}/.pyenv/bin/python3",
+            ".venv/bin/other": f"{HOME}/.pyenv/bin/other",
+            "other/bin/python": f"{HOME}/.pyenv/bin/python2",
+        },
     )
     found = scan(command, cwd=PROJECT, home=HOME, project_root=PROJECT, filesystem=files)
     assert [reason.kind for reason in found.outside] == kinds

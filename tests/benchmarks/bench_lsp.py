@@ -61,7 +61,7 @@ async def measure_cold(servers: LanguageServers, path: Path, bad: str) -> Cold:
         found = ""
         while not found and time.perf_counter() - began < COLD_S:
             await asyncio.sleep(0.1)
-            found = (await servers.late_errors("ses_1")).text
+            found = (await servers.postponed_errors("ses_1")).text
         is_right = found.startswith(f"{path.name}:2:") and "1 older error" in found
         return Cold("Not checked yet" not in report.message, time.perf_counter() - began if is_right else 99)
     finally:

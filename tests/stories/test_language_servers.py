@@ -87,7 +87,7 @@ async def test_what_a_cold_server_finds_comes_with_the_next_request(
         [written] = [one.state.output for one in await world.calls(session)]
         assert "Not checked yet: scripted is starting" in written
         servers = await idle(world)
-        servers.late_errors = partial(servers.late_errors, limit_s=60)  # a loaded machine may take long
+        servers.postponed_errors = partial(servers.postponed_errors, limit_s=60)  # a loaded machine may take long
         world.server.script(Answer(text="I see"))
         await world.prompt("go on", session=session)
         assert "Earlier changes brought new errors:\\na.bug:1:1: a bug [bug]" in str(
@@ -116,7 +116,7 @@ async def test_what_a_cold_server_finds_comes_with_the_next_result(
             while not begun.exists():
                 await asyncio.sleep(0.02)
         servers = await idle(world)
-        servers.late_errors = partial(servers.late_errors, limit_s=60)  # a loaded machine may take long
+        servers.postponed_errors = partial(servers.postponed_errors, limit_s=60)  # a loaded machine may take long
         go.touch()
         written, waited = await world.calls(await turn)
     assert "Not checked yet: scripted is starting" in written.state.output

@@ -130,7 +130,7 @@ class LanguageServers:
     ) -> EditReport:
         """Make changes known, and return the errors that they brought, of warm servers in time; never raises.
 
-        Servers that are not warm are named; what they find is in `late_errors` of the session.
+        Servers that are not warm are named; what they find is in `postponed_errors` of the session.
         """
         if self._options.mode == "off" or self._is_closed:
             return EditReport()
@@ -148,7 +148,7 @@ class LanguageServers:
 
         return await _guarded(check(), limit_s)
 
-    async def late_errors(self, session_id: str, *, limit_s: float = BUDGET_S) -> EditReport:
+    async def postponed_errors(self, session_id: str, *, limit_s: float = BUDGET_S) -> EditReport:
         """Return, once, the errors that earlier edits of a session brought, of servers that are warm meanwhile; never raises."""
         waiting = self._late.get(session_id)
         if not waiting or self._is_closed:

@@ -70,7 +70,7 @@ async def test_a_cold_server_is_not_waited_for_and_its_findings_come_with_the_ne
         await world.idle()
         report = await world.edit("b.bug", "fine\n")
         assert report.text == "a.bug:2:5: a bug [bug]\n(1 older error in a.bug not shown)"
-        assert (report.unchecked, (await world.servers.late_errors("ses_1")).text) == ([], "")
+        assert (report.unchecked, (await world.servers.postponed_errors("ses_1")).text) == ([], "")
 
 
 @pytest.mark.parametrize("kind", ["pull", "push", "silent"])
@@ -80,12 +80,12 @@ async def test_what_a_cold_server_finds_is_reported_once_and_to_the_session_of_t
     async with bench(tmp_path, environ, kind) as world:
         world.write("a.bug", "old BUG\n")
         assert (await world.edit("a.bug", "old BUG\nnew BUG\n")).unchecked == ["scripted"]
-        assert (await world.servers.late_errors("ses_1", limit_s=60)).text == ""  # not known yet
+        assert (await world.servers.postponed_errors("ses_1", limit_s=60)).text == ""  # not known yet
         await world.idle()
-        assert (await world.servers.late_errors("ses_2", limit_s=60)).text == ""
-        found = await world.servers.late_errors("ses_1", limit_s=60)
+        assert (await world.servers.postponed_errors("ses_2", limit_s=60)).text == ""
+        found = await world.servers.postponed_errors("ses_1", limit_s=60)
         assert found.text == "a.bug:2:5: a bug [bug]\n(1 older error in a.bug not shown)"
-        assert (await world.servers.late_errors("ses_1", limit_s=60)).text == ""
+        assert (await world.servers.postponed_errors("ses_1", limit_s=60)).text == ""
         assert (await world.edit("a.bug", "old BUG\nnew BUG\nmore BUG\n")).text.startswith("a.bug:3:6: a bug")
 
 
@@ -96,7 +96,7 @@ async def test_a_cold_server_of_a_correct_edit_reports_nothing_later(tmp_path: P
         assert (await world.edit("a.bug", "now BUG\n")).unchecked == ["scripted"]
         assert (await world.edit("a.bug", "fine\n")).unchecked == ["scripted"]
         await world.idle()
-        assert (await world.servers.late_errors("ses_1", limit_s=60)).text == ""
+        assert (await world.servers.postponed_errors("ses_1", limit_s=60)).text == ""
 
 
 async def test_a_server_that_cannot_start_leaves_nothing_to_wait_for(tmp_path: Path, environ: dict[str, str]) -> None:
@@ -104,7 +104,7 @@ async def test_a_server_that_cannot_start_leaves_nothing_to_wait_for(tmp_path: P
         world.write("a.bug", "fine\n")
         assert (await world.edit("a.bug", "BUG\n")).unchecked == ["scripted"]
         await world.idle()
-        assert (await world.servers.late_errors("ses_1", limit_s=60)).text == ""
+        assert (await world.servers.postponed_errors("ses_1", limit_s=60)).text == ""
         assert (await world.edit("a.bug", "BUG 2\n")).message == ""
 
 

@@ -25,6 +25,6 @@ class Unread(Struct, frozen=True):
         texts: list[str] = []
         if self.background.made is not None and (ended := self.background.made.consume_messages(session_id)):
             texts.append(as_reminder("\n".join(ended)))
-        if self.languages.made is not None and (found := await self.languages.made.late_errors(session_id)).text:
+        if self.languages.made is not None and (found := await self.languages.made.postponed_errors(session_id)).text:
             texts.append(self.secrets.get().redact(f"Earlier changes brought new errors:\n{found.text}"))
         return texts

@@ -1,0 +1,17 @@
+"""The entry points of the extras: the only way from the rest of the program to `opencode_tui/extras/`.
+
+An extra is a part that few sessions use. It may import every layer; nothing imports it. The host of an entry point names it,
+loads it when it is used, and owns the type: the extra annotates the value with that type, so that the type checker compares both.
+"""
+
+from importlib import import_module
+
+# Name of the entry point: the module of the extra and the value in it.
+TABLE: dict[str, tuple[str, str]] = {}
+
+
+def load(name: str) -> object:
+    """Return the value of an entry point. The first call imports the extra, which blocks; raises KeyError for an unknown name."""
+    module, value = TABLE[name]
+    loaded: object = getattr(import_module(module), value)
+    return loaded

@@ -73,7 +73,7 @@ def find_route(
         value, variable = _named(environ, name)
         if value:
             return _checked(Route(host, value if "://" in value else f"http://{value}", variable))
-    if sys.platform in ("darwin", "win32") and environ is os.environ:
+    if sys.platform == "darwin" and environ is os.environ:
         return _of_system(parts.scheme, host)
     return Route(host)
 
@@ -202,7 +202,7 @@ def _is_excluded(host: str, port: int, listed: str) -> bool:
 
 
 def _of_system(scheme: str, host: str) -> Route:
-    """Return the route of macOS and Windows, whose settings have proxies too."""
+    """Return the route of macOS, whose settings have proxies too."""
     from urllib.request import getproxies, proxy_bypass
 
     proxy = getproxies().get(scheme)

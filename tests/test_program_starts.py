@@ -31,7 +31,7 @@ STARTS = {
     "engine/search/build.py": "this Python, by python_command",
     "engine/tool/builtin/webfetch.py": "this Python, by python_command",
     "engine/tool/process/process.py": "find_shell, by find_program; the sandbox's own program",
-    "engine/tool/search/ripgrep.py": "find_program; this Python, by python_command",
+    "engine/tool/search/ripgrep.py": "find_program",
     "server/pty.py": "/bin/sh, then what the user's terminal runs",
     "tui/actions/facts.py": "this Python, by python_command",
     "tui/external_editor.py": "find_program",
@@ -106,7 +106,7 @@ def test_only_known_modules_look_for_programs(modules: list[Module]) -> None:
 def test_this_python_is_started_in_one_way(modules: list[Module]) -> None:
     """Without `-P`, modules of the current folder are imported; the relay and the covering of files, and pip, are isolated (`-I`).
 
-    `doctor`, `own_program` and `ripgrep` only look where it is.
+    `own_program` and `ripgrep` only look where it is.
     """
     used = [
         module
@@ -115,7 +115,6 @@ def test_this_python_is_started_in_one_way(modules: list[Module]) -> None:
     ]
     assert names(used) == {
         "programs.py",
-        "cli/commands/doctor.py",
         "engine/newest_version.py",
         "engine/sandbox/bubblewrap.py",
         "engine/sandbox/mounts.py",

@@ -7,7 +7,6 @@ ends the child with its commands. The child writes lines of JSON: `{"cost": USD}
 import asyncio
 import os
 import signal
-import sys
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import suppress
@@ -137,10 +136,7 @@ async def _end(child: asyncio.subprocess.Process, environ: Mapping[str, str]) ->
             await child.wait()
     except TimeoutError:
         with suppress(ProcessLookupError, PermissionError):
-            if sys.platform == "win32":
-                child.kill()
-            else:
-                os.killpg(child.pid, signal.SIGKILL)
+            os.killpg(child.pid, signal.SIGKILL)
         await child.wait()
     await remove_leftovers(environ)
 

@@ -59,10 +59,8 @@ class TypeaheadGuard:
 
 
 def _attributes(terminal: int) -> list[int | list[bytes | int]] | None:
-    try:
-        import termios  # absent on Windows
-    except ImportError:
-        return None
+    import termios
+
     try:
         return termios.tcgetattr(terminal)
     except termios.error:

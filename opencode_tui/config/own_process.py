@@ -49,7 +49,7 @@ def read_password(file: str | None) -> str | None:
         mode, text = os.stat(file).st_mode, Path(file).read_text("utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{file}: the password cannot be read ({error}); give a text file") from error
-    if mode & 0o077 and sys.platform != "win32":
+    if mode & 0o077:
         raise ConfigError(f"{file}: other users can read the password; run chmod 600 on it")
     if not text:
         raise ConfigError(f"{file} is empty; write a password into it")

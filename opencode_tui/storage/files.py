@@ -14,7 +14,6 @@ from contextlib import contextmanager, suppress
 FILE_MODE = 0o600
 FOLDER_MODE = 0o700
 _CHUNK = 1 << 16
-_BINARY = getattr(os, "O_BINARY", 0)  # Windows translates line ends without it
 
 
 class FileSystem:
@@ -22,7 +21,7 @@ class FileSystem:
 
     def open(self, path: str, flags: int, mode: int = FILE_MODE) -> int:
         """Return a descriptor that children do not inherit."""
-        return os.open(path, flags | _BINARY, mode)
+        return os.open(path, flags, mode)
 
     def read(self, descriptor: int, size: int) -> bytes:
         """Return at most `size` bytes; fewer only at the end of the file."""
@@ -231,8 +230,6 @@ class AtomicWriter:
                 paths.discard(path)
 
     def _sync_path(self, path: str) -> None:
-        if os.name == "nt":
-            return  # neither a folder nor a file that is open for reading can be synced there
         try:
             descriptor = self._files.open(path, os.O_RDONLY)
         except FileNotFoundError:

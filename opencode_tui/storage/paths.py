@@ -1,11 +1,10 @@
-"""The folders of the program, as platformdirs names them: the XDG layout on every POSIX system, its own defaults on Windows.
+"""The folders of the program, as platformdirs names them: the XDG layout on every system.
 
 Paths are not created until they are needed: `ensure` makes a folder with mode 0700.
 """
 
 import hashlib
 import os
-import sys
 import threading
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
@@ -121,15 +120,13 @@ def find_paths(environ: Mapping[str, str]) -> Paths:
 
 def _platform_folders() -> "PlatformDirsABC":
     """Return the folders that platformdirs names; imported here because `--help` needs none, nor do XDG variables."""
-    if sys.platform == "win32":
-        from platformdirs.windows import Windows as Folders
-    else:
-        from platformdirs.unix import Unix as Folders  # on macOS as well
+    from platformdirs.unix import Unix as Folders  # on macOS as well
+
     return Folders(APP_NAME, appauthor=False)
 
 
 def _xdg_folder(variable: str) -> Path | None:
-    """Return our folder in that of an XDG variable, None when it is not set; platformdirs ignores them on Windows."""
+    """Return our folder in that of an XDG variable, None when it is not set."""
     value = os.environ.get(variable, "")
     return Path(value) / APP_NAME if os.path.isabs(value) else None
 

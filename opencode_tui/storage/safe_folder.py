@@ -1,7 +1,6 @@
 """Open folders: calls on their entries follow no link, also none that is made meanwhile.
 
-Every part of a folder's path is opened without following links, and all calls use its descriptor. Where the system has no calls
-relative to a descriptor (Windows) paths are used, compared with their real path at opening. Everything blocks.
+Every part of a folder's path is opened without following links, and all calls use its descriptor. Everything blocks.
 """
 
 import errno
@@ -9,22 +8,21 @@ import os
 import stat
 import sys
 from collections import deque
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from secrets import token_hex
 from typing import Self
 
-_HAS_DESCRIPTORS = os.open in os.supports_dir_fd and hasattr(os, "O_NOFOLLOW")
-_FLAGS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
-_FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | _FLAGS
+_FLAGS = os.O_NOFOLLOW | os.O_CLOEXEC
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | _FLAGS
 _ENTERED_FOLDER = _FOLDER | getattr(os, "O_PATH", 0)
 """Flags that also open a folder that the user may enter but not list."""
-READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | _FLAGS
+READ = os.O_RDONLY | os.O_NONBLOCK | _FLAGS
 """Flags to open a file without following a link and without waiting for the writer of a pipe."""
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _FLAGS
-_APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_NONBLOCK", 0) | _FLAGS
+_APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NONBLOCK | _FLAGS
 _CHUNK = 1 << 20
 _OPENAT2 = 437
 _AT_CWD = -100
@@ -49,18 +47,15 @@ class NotAFolderError(NotADirectoryError):
 class OpenFolder:
     """An open folder; names are those of its entries. Each method raises the OSError of its system call."""
 
-    def __init__(self, path: str, descriptor: int | None) -> None:
+    def __init__(self, path: str, descriptor: int) -> None:
         self.path = path
         self.descriptor = descriptor
         self.is_readable = False
         """Whether the descriptor itself can be listed; one that only enters the folder cannot."""
 
-    def _at(self, name: str) -> str:
-        return name if self.descriptor is not None else os.path.join(self.path, name)
-
     def status(self, name: str) -> os.stat_result:
         """Return the status of an entry; links are not followed."""
-        return os.stat(self._at(name), dir_fd=self.descriptor, follow_symlinks=False)
+        return os.stat(name, dir_fd=self.descriptor, follow_symlinks=False)
 
     def find(self, name: str) -> os.stat_result | None:
         """Return the status of an entry as `status` does, or None when there is none."""
@@ -77,8 +72,8 @@ class OpenFolder:
     @contextmanager
     def listing(self) -> Generator[Iterator[os.DirEntry[str]]]:
         """Yield the entries in arbitrary order, for the context; their status is that of the open folder's entries."""
-        if self.descriptor is None or self.is_readable:
-            with os.scandir(self.path if self.descriptor is None else self.descriptor) as found:
+        if self.is_readable:
+            with os.scandir(self.descriptor) as found:
                 yield found
             return
         descriptor = self.open_to_read(".")
@@ -97,9 +92,6 @@ class OpenFolder:
     def enter(self, name: str) -> "Generator[OpenFolder]":
         """Open a folder in this one for the context; raises NotAFolderError for a link or a file."""
         path = os.path.join(self.path, name)
-        if self.descriptor is None:
-            yield type(self)(_check_path(path, (), None), None)
-            return
         descriptor = _open_folder(name, self.descriptor, path, _ENTERED_FOLDER)
         try:
             yield type(self)(path, descriptor)
@@ -108,11 +100,11 @@ class OpenFolder:
 
     def read_link(self, name: str) -> bytes:
         """Return a link's target."""
-        return os.fsencode(os.readlink(self._at(name), dir_fd=self.descriptor))
+        return os.fsencode(os.readlink(name, dir_fd=self.descriptor))
 
     def open_to_read(self, name: str) -> int:
         """Return a descriptor of an entry that is not a link; does not wait for the writer of a pipe."""
-        return os.open(self._at(name), READ, dir_fd=self.descriptor)
+        return os.open(name, READ, dir_fd=self.descriptor)
 
     def read(self, name: str, limit: int) -> tuple[bytes, os.stat_result]:
         """Return at most `limit` bytes of a file and its status after reading; no bytes when it is not a regular file."""
@@ -126,11 +118,11 @@ class OpenFolder:
 
     def create(self, name: str, mode: int = 0o600) -> int:
         """Return a descriptor of a new file; raises FileExistsError when the name is in use."""
-        return os.open(self._at(name), _CREATE, mode, dir_fd=self.descriptor)
+        return os.open(name, _CREATE, mode, dir_fd=self.descriptor)
 
     def open_to_append(self, name: str) -> int:
         """Return a descriptor of a file, created where there is none, that writes at its end."""
-        return os.open(self._at(name), _APPEND, 0o666, dir_fd=self.descriptor)
+        return os.open(name, _APPEND, 0o666, dir_fd=self.descriptor)
 
     def write(self, descriptor: int, data: memoryview) -> int:
         """Write some of the bytes and return how many."""
@@ -138,8 +130,7 @@ class OpenFolder:
 
     def set_file_mode(self, descriptor: int, mode: int) -> None:
         """Set the mode bits of an open file."""
-        if os.name != "nt":
-            os.fchmod(descriptor, mode)
+        os.fchmod(descriptor, mode)
 
     def sync(self, descriptor: int) -> None:
         """Flush an open file to the disk."""
@@ -151,22 +142,19 @@ class OpenFolder:
 
     def rename(self, source: str, target: str) -> None:
         """Rename an entry; an existing target is replaced."""
-        os.replace(self._at(source), self._at(target), src_dir_fd=self.descriptor, dst_dir_fd=self.descriptor)
+        os.replace(source, target, src_dir_fd=self.descriptor, dst_dir_fd=self.descriptor)
 
     def make_hard_link(self, source: str, name: str) -> None:
         """Create a hard link to a file."""
         folder = self.descriptor
-        os.link(self._at(source), self._at(name), src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
+        os.link(source, name, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
 
     def make_link(self, target: bytes, name: str) -> None:
         """Make a symbolic link."""
-        os.symlink(os.fsdecode(target), self._at(name), dir_fd=self.descriptor)
+        os.symlink(os.fsdecode(target), name, dir_fd=self.descriptor)
 
     def set_mode(self, name: str, mode: int) -> None:
         """Set the mode bits of an entry that may have any, also none; raises OSError (ELOOP) for a link."""
-        if self.descriptor is None:
-            os.chmod(self._at(name), mode)
-            return
         if not hasattr(os, "O_PATH"):
             if stat.S_ISLNK(self.status(name).st_mode):
                 raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), name)
@@ -186,7 +174,7 @@ class OpenFolder:
         The file gets its mode back before it is read. `allow` is called before, with that mode and the mode that it gets. On other
         systems than Linux it raises PermissionError.
         """
-        if self.descriptor is None or not hasattr(os, "O_PATH"):
+        if not hasattr(os, "O_PATH"):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), name)
         held = os.open(name, os.O_PATH | _FLAGS, dir_fd=self.descriptor)
         try:
@@ -210,23 +198,23 @@ class OpenFolder:
 
     def make_pipe(self, name: str) -> None:
         """Make a named pipe."""
-        os.mkfifo(self._at(name), 0o600, dir_fd=self.descriptor)
+        os.mkfifo(name, 0o600, dir_fd=self.descriptor)
 
     def make_node(self, name: str, kind: int, device: int) -> None:
         """Make a socket that nothing listens on, or a device, by its file type and its number."""
-        os.mknod(self._at(name), kind | 0o600, device, dir_fd=self.descriptor)
+        os.mknod(name, kind | 0o600, device, dir_fd=self.descriptor)
 
     def remove(self, name: str) -> None:
         """Remove a file or a link."""
-        os.unlink(self._at(name), dir_fd=self.descriptor)
+        os.unlink(name, dir_fd=self.descriptor)
 
     def make_folder(self, name: str) -> None:
         """Make a folder that only its owner can read."""
-        os.mkdir(self._at(name), 0o700, dir_fd=self.descriptor)
+        os.mkdir(name, 0o700, dir_fd=self.descriptor)
 
     def remove_folder(self, name: str) -> None:
         """Remove an empty folder."""
-        os.rmdir(self._at(name), dir_fd=self.descriptor)
+        os.rmdir(name, dir_fd=self.descriptor)
 
     def delete(self, name: str) -> bool:
         """Delete an entry, a folder with all that is in it, and return whether it is gone; raises no OSError.
@@ -286,7 +274,7 @@ class OpenFolder:
 
     def move(self, source: str, folder: "OpenFolder", target: str) -> None:
         """Move an entry to another folder of the same file system; an existing target is replaced."""
-        os.replace(self._at(source), folder._at(target), src_dir_fd=self.descriptor, dst_dir_fd=folder.descriptor)
+        os.replace(source, target, src_dir_fd=self.descriptor, dst_dir_fd=folder.descriptor)
 
 
 class Disk:
@@ -306,9 +294,6 @@ class Disk:
         names = folder.split("/") if folder else []
         if ".." in names:
             raise NotAFolderError(f"{self.root.rstrip('/')}/{folder}", is_link=True)
-        if not _HAS_DESCRIPTORS:
-            yield self.wrap(_check_path(self.root, names, made), None)
-            return
         path = f"{self.root.rstrip('/')}/{folder}" if folder else self.root
         descriptor = _open_at_once(path, self.flags)
         if descriptor is not None:
@@ -329,7 +314,7 @@ class Disk:
         finally:
             os.close(descriptor)
 
-    def wrap(self, path: str, descriptor: int | None) -> OpenFolder:
+    def wrap(self, path: str, descriptor: int) -> OpenFolder:
         """Return the object for an open folder; tests override this to make calls fail."""
         return OpenFolder(path, descriptor)
 
@@ -365,8 +350,7 @@ class OpenFolders:
                     self._restore(folder)
         finally:
             for opened in self._open.values():
-                if opened.descriptor is not None:
-                    os.close(opened.descriptor)
+                os.close(opened.descriptor)
             self._open.clear()
 
     def open(self, folder: str, *, unlock: bool = True) -> OpenFolder:
@@ -391,13 +375,10 @@ class OpenFolders:
     def close(self, folder: str) -> None:
         """Close a folder: the next `open` looks for it again."""
         found = self._open.pop(folder, None)
-        if found is not None and found.descriptor is not None:
+        if found is not None:
             os.close(found.descriptor)
 
     def _enter(self, parent: OpenFolder | None, path: str, *, unlock: bool) -> OpenFolder:
-        if not _HAS_DESCRIPTORS:
-            names = path.split("/") if path else []
-            return self._disk.wrap(_check_path(self._disk.root, names, None), None)
         if parent is None:
             name, above, full = self._disk.root, None, self._disk.root
         else:
@@ -456,14 +437,13 @@ def restore_mode(parent: OpenFolder, name: str, mode: int, given: int) -> None:
 
 
 def _is_own(status: os.stat_result) -> bool:
-    return hasattr(os, "geteuid") and status.st_uid == os.geteuid()
+    return status.st_uid == os.geteuid()
 
 
 def open_folder(path: Path | str, *, made: list[Path] | None = None) -> AbstractContextManager[OpenFolder]:
     """Open a folder by its real path, as `Disk.open` does; the user need not be able to list it."""
     written = os.fspath(path)
-    start = len(os.path.splitdrive(written)[0]) + 1
-    return Disk(written[:start], _ENTERED_FOLDER).open(written[start:].replace(os.sep, "/"), made=made)
+    return Disk(written[:1], _ENTERED_FOLDER).open(written[1:], made=made)
 
 
 def _open_at_once(path: str, flags: int) -> int | None:
@@ -523,21 +503,6 @@ def _open_folder(name: str, parent: int | None, path: str, flags: int) -> int:
         raise NotAFolderError(path, is_link=stat.S_ISLNK(mode)) from error
 
 
-def _check_path(root: str, names: Sequence[str], made: list[Path] | None) -> str:
-    """Return the path of a folder, made if `made` is given; raises as `Disk.open` does."""
-    path = Path(root, *names)
-    if made is not None:
-        for folder in reversed((path, *path.parents)):
-            if not folder.exists():
-                folder.mkdir(exist_ok=True)
-                made.append(folder)
-    if os.path.realpath(path) != os.path.join(os.path.realpath(root), *names):
-        raise NotAFolderError(str(path), is_link=True)
-    if not stat.S_ISDIR(os.lstat(path).st_mode):
-        raise NotAFolderError(str(path), is_link=False)
-    return str(path)
-
-
 def _read_up_to(descriptor: int, limit: int) -> bytes:
     pieces: list[bytes] = []
     while limit > 0 and (data := os.read(descriptor, min(limit, _CHUNK))):
@@ -557,7 +522,7 @@ def own_folder(root: Path, folder: str, repaired: list[Path]) -> Generator[OpenF
     """Open a folder of ours that commands can write, below an existing root that only this program writes; see `own_child`."""
     with ExitStack() as opened:
         # The root itself may be reached through links of the user.
-        descriptor = os.open(root, _ENTERED_FOLDER & ~getattr(os, "O_NOFOLLOW", 0))
+        descriptor = os.open(root, _ENTERED_FOLDER & ~os.O_NOFOLLOW)
         opened.callback(os.close, descriptor)
         found = OpenFolder(str(root), descriptor)
         for name in folder.split("/"):

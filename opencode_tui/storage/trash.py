@@ -391,8 +391,6 @@ class _Moves:
             logger.warning("%s", storage_error(error, "sync", folder))
 
     def _sync_folder(self, path: str) -> None:
-        if os.name == "nt":
-            return  # folders cannot be synced there
         try:
             descriptor = self._files.open(path, os.O_RDONLY)
         except FileNotFoundError:

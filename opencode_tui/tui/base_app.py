@@ -63,9 +63,7 @@ class BaseApp(TerminalApp[Ending], inherit_bindings=False):
 
     def get_driver_class(self) -> type[Driver]:
         """Return the driver that makes pastes safe and never waits for the terminal."""
-        if sys.platform == "win32":
-            return super().get_driver_class()
-        from opencode_tui.tui.terminal_input import TerminalInput  # it needs a POSIX terminal
+        from opencode_tui.tui.terminal_input import TerminalInput
 
         return TerminalInput
 

@@ -1,7 +1,6 @@
 """One turn on a terminal shows 500 texts with control sequences: answers, reasoning, tools, output, failures."""
 
 import re
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,12 +9,8 @@ import pytest
 from tests.support.hostile.strings import hostile_strings, steering
 from tests.support.provider.model_script import Answer, Call, failure
 from tests.support.provider.model_server import ModelServer
-from tests.support.world.cli import CommandLine
-
-if sys.platform == "win32":
-    pytest.skip("no pseudo-terminals here", allow_module_level=True)
-
 from tests.support.terminal.command import Terminal
+from tests.support.world.cli import CommandLine
 
 ALL = hostile_strings(500)
 TEXT = "\n".join(ALL)

@@ -1,4 +1,3 @@
-import sys
 from collections.abc import Iterator
 
 import pytest
@@ -8,13 +7,9 @@ from opencode_tui.schema.api.question import Question, QuestionOption
 from tests.support.hostile.strings import HOSTILE, steering
 from tests.support.provider.model_script import Answer, Call, content_text
 from tests.support.provider.model_server import ModelServer
+from tests.support.terminal.command import Terminal
 from tests.support.world.cli import CommandLine
 from tests.support.world.in_process import in_process
-
-if sys.platform == "win32":
-    pytest.skip("no pseudo-terminals here", allow_module_level=True)
-
-from tests.support.terminal.command import Terminal
 
 COLOUR = Question(
     question="Which color?",

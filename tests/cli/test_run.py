@@ -12,13 +12,9 @@ from tests.support.hostile.strings import HOSTILE, steering
 from tests.support.provider.model_script import Answer, Call, content_text
 from tests.support.provider.model_server import ModelServer
 from tests.support.sessions.stored import read_store
+from tests.support.terminal.command import Terminal
 from tests.support.world.cli import CommandLine, kill_session
 from tests.support.world.in_process import LineInProcess, in_process
-
-if sys.platform == "win32":
-    pytest.skip("no pseudo-terminals here", allow_module_level=True)
-
-from tests.support.terminal.command import Terminal
 
 
 @pytest.fixture

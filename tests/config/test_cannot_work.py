@@ -1,6 +1,5 @@
 """Settings that parse but cannot work are named at load: a wrong value as an error, a contradiction as a warning."""
 
-import os
 import re
 from typing import Any
 
@@ -391,7 +390,6 @@ def test_sharing_every_session_needs_a_server(world: SettingsWorld) -> None:
     assert world.load().warnings == []
 
 
-@pytest.mark.skipif(os.name == "nt", reason="modes are of POSIX")
 def test_a_key_that_others_can_read_is_named(world: SettingsWorld) -> None:
     path = world.person(provider(options={"apiKey": "sk-1234567890"}))
     path.parent.chmod(0o755)

@@ -139,7 +139,7 @@ def test_deleting_goes_on_after_an_entry_that_stays(tree: Path):
             super().remove(name)
 
     class StubbornDisk(Disk):
-        def wrap(self, path: str, descriptor: int | None) -> OpenFolder:
+        def wrap(self, path: str, descriptor: int) -> OpenFolder:
             return Stubborn(path, descriptor)
 
     for number in range(10):

@@ -1,15 +1,11 @@
 """The chat in lines, at a real terminal."""
 
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-
-if sys.platform == "win32":
-    pytest.skip("no pseudo-terminals here", allow_module_level=True)
 
 from tests.support.provider.model_server import ModelServer
 from tests.support.terminal.command import Terminal

@@ -1,19 +1,14 @@
 """A terminal session: the permission prompt, and Ctrl-C."""
 
 import os
-import sys
 from dataclasses import replace
 
 import pytest
 
 from tests.support.provider.model_script import content_text
 from tests.support.sessions.stored import read_store
-from tests.support.world.in_process import in_process
-
-if sys.platform == "win32":
-    pytest.skip("no pseudo-terminals here", allow_module_level=True)
-
 from tests.support.terminal.command import Terminal
+from tests.support.world.in_process import in_process
 
 WRITE = 'note <<tool write {"filePath":"note.txt","content":"hello"}>>'
 

@@ -24,7 +24,7 @@ from opencode_tui.engine.sandbox.bubblewrap import find_program as find_bubblewr
 from opencode_tui.engine.sandbox.caches import repair_caches
 from opencode_tui.engine.sandbox.temp import list_caches, size_of_folder
 from opencode_tui.engine.sandbox.tier import Tier, candidates, find_version, probe
-from opencode_tui.engine.tool.search.ripgrep import find_ripgrep
+from opencode_tui.engine.tool.search.ripgrep import find_ripgrep, missing_ripgrep
 from opencode_tui.programs import find_program
 from opencode_tui.schema.api.language import FormatterState, LanguageServerState
 from opencode_tui.schema.error import ConfigError, GitMissingError, GitUnavailableError, OpencodeError
@@ -183,12 +183,7 @@ def check_git() -> Check:
 def check_ripgrep() -> Check:
     """Return the location of ripgrep."""
     path = find_ripgrep(Path.cwd(), os.environ)
-    if path is None and Path(sys.executable).with_name("rg").exists():
-        words = "not used: it is installed where commands in this folder can change it; install it elsewhere, on PATH"
-        return Check("ripgrep", "warning", words)
-    if path is None:
-        return Check("ripgrep", "warning", "not found; searches are slow without it: pip install ripgrep")
-    return Check("ripgrep", "ok", str(path))
+    return Check("ripgrep", "ok", path) if path is not None else Check("ripgrep", "error", missing_ripgrep())
 
 
 def check_sandbox() -> Check:

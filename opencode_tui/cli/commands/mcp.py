@@ -150,7 +150,7 @@ def auth(name: str | None) -> None:
         url = (await client.mcp.begin_sign_in(name)).authorization_url
         if not url:
             return None
-        can_paste = sys.stdin.isatty() and sys.platform != "win32"  # where no event loop reads a terminal
+        can_paste = sys.stdin.isatty()
         say("open this address to sign in, if your browser does not:")
         click.echo(make_safe(url), err=True)
         if can_paste:

@@ -33,10 +33,8 @@ class TerminalLines:
 
     def drop_typed(self) -> None:
         """Drop pending input, so that it does not answer the next question."""
-        try:
-            import termios  # absent on Windows
-        except ImportError:
-            return
+        import termios
+
         with suppress(termios.error):
             termios.tcflush(self._terminal, termios.TCIFLUSH)
 

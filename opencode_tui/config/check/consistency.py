@@ -202,7 +202,7 @@ def _pattern_fault(tool: str, pattern: str, agents: Set[str]) -> str:
     """Return why a pattern of a rule never matches; empty when it can."""
     if tool == "bash" and pattern != pattern.strip() and pattern.strip():
         return "never matches: no command starts or ends with a space; remove it"
-    is_path = pattern.startswith(("/", "~", "$HOME", "*", "?")) or os.name == "nt"
+    is_path = pattern.startswith(("/", "~", "$HOME", "*", "?"))
     if tool == "external_directory" and pattern and not is_path:
         return "never matches: the paths are absolute; start it with / or ~/"
     if tool in _OF_FILES and (fault := _path_fault(tool, pattern)):

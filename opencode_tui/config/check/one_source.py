@@ -71,7 +71,7 @@ class SourceCheck:
         if entry.startswith(("http://", "https://")):
             has_credentials = "@" in urlsplit(entry).netloc
             return "contains a name or password, which appears in logs; remove it" if has_credentials else ""
-        if _SCHEME.match(entry) and os.name != "nt":
+        if _SCHEME.match(entry):
             return "only http:// and https:// addresses can be fetched (ignored)"
         if glob.has_magic(entry):
             return ""  # matching files may appear later
@@ -133,7 +133,7 @@ def _check_order(layer: Layer, path: KeyPath, names: Sequence[str], has_catch_al
 
 def _check_mode(layer: Layer, written: JsonObject) -> Iterator[Notice]:
     """Yield a warning for an API key in a file that others can read, and for a file that others can change."""
-    if os.name == "nt" or not os.path.isabs(layer.source) or not os.path.exists(layer.source):
+    if not os.path.isabs(layer.source) or not os.path.exists(layer.source):
         return  # a file that does not exist yet gets a safe mode
     mode = os.stat(layer.source).st_mode
     if mode & 0o002:

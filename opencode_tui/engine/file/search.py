@@ -9,9 +9,8 @@ import os
 from pathlib import Path
 
 from opencode_tui.engine.tool.search.hits import confirmed
-from opencode_tui.engine.tool.search.ripgrep import find_ripgrep, run_search
+from opencode_tui.engine.tool.search.ripgrep import require_ripgrep, run_search
 from opencode_tui.schema.api.file import FindKind, LineMatch, LineText, Submatch
-from opencode_tui.schema.error import OpencodeError
 from opencode_tui.schema.ids import Clock
 from opencode_tui.schema.record import JsonObject
 
@@ -49,7 +48,7 @@ class FileFinder:
             if self._listed_at is None or now - self._listed_at > KEPT_MS:
                 from opencode_tui.engine.tool.search.search import FileSearch  # a one-shot run finds no files by name
 
-                search = await asyncio.to_thread(FileSearch.installed, self._directory, os.environ)
+                search = FileSearch(self._directory, os.environ)
                 self._files = (await search.files(self._directory, accept=lambda _path: True, limit=MOST_FILES)).paths
                 self._listed_at = self._clock()
             return self._files
@@ -96,11 +95,9 @@ _OPTIONS = ("--no-config", "--json", "--hidden", "--no-require-git", "--no-messa
 async def search_lines(folder: Path, pattern: str, *, limit: int) -> list[LineMatch]:
     """Return up to `limit` matching lines of a real folder's files; none that only a link made meanwhile leads to.
 
-    Raises ToolError for a wrong pattern.
+    Raises ToolError for a wrong pattern, and without ripgrep.
     """
-    ripgrep = find_ripgrep(folder, os.environ)
-    if ripgrep is None:
-        raise OpencodeError("searching in files needs ripgrep; install it, or the Python package `ripgrep`")
+    ripgrep = await asyncio.to_thread(require_ripgrep, folder, os.environ)
     found: list[LineMatch] = []
 
     def consume(records: list[bytes]) -> bool:

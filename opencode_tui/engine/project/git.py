@@ -13,7 +13,6 @@ import asyncio
 import os
 import signal
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -146,7 +145,7 @@ class SafeGit:
     def _without_inherited(self, variables: Mapping[str, str]) -> list[str]:
         """Return the command prefix that unsets the `GIT_*` variables of this process; GitPython can only add variables.
 
-        Where there is no `env`, as on Windows, the variables remain.
+        Where there is no `env`, the variables remain.
         """
         inherited = sorted(name for name in os.environ if name.startswith("GIT_") and name not in variables)
         program = find_program("env", variables, self._folder) if inherited else None
@@ -227,10 +226,7 @@ class _Process:
 
     def _signal(self, number: signal.Signals) -> None:
         with suppress(ProcessLookupError, PermissionError):
-            if sys.platform == "win32":
-                self._process.terminate()
-            else:
-                os.killpg(self._process.pid, number)
+            os.killpg(self._process.pid, number)
 
 
 class _Reader(threading.Thread):

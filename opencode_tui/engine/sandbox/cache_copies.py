@@ -262,7 +262,7 @@ def _copy(source: str, target: OpenFolder, name: str, *, is_cloning: bool, is_re
 
 
 def _clone(given: int, made: int, *, is_required: bool) -> bool:
-    import fcntl  # absent on Windows
+    import fcntl  # only where a cache is copied
 
     try:
         fcntl.ioctl(made, _CLONE, given)

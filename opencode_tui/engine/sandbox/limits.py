@@ -61,7 +61,7 @@ class Limits(Struct, frozen=True):
         """Limit the files of a process and of all that it will start; it may be gone already."""
         if sys.platform != "linux":
             return
-        import resource  # absent on Windows
+        import resource  # only where a command starts
 
         wanted = {resource.RLIMIT_NOFILE: self.open_files}
         if self.processes and (present := count_threads()[0]):

@@ -111,7 +111,7 @@ def choose(setting: Setting, environ: Mapping[str, str], cache: Path, folder: Pa
 
 
 def _probe_once(tier: Tier, environ: Mapping[str, str], cache: Path, folder: Path) -> TierStatus:
-    path = cache / f"{_CACHE_NAME}-{tier}-{os.geteuid() if sys.platform != 'win32' else 0}"
+    path = cache / f"{_CACHE_NAME}-{tier}-{os.geteuid()}"
     identity = _identity(tier, environ, folder)
     with suppress(OSError, UnicodeDecodeError):
         known = path.read_text()

@@ -179,7 +179,7 @@ class ToolKit:
         """What finds files and texts."""
         from opencode_tui.engine.tool.search.search import FileSearch
 
-        return FileSearch.installed(self.given.directory, self.given.environ)
+        return FileSearch(self.given.directory, self.given.environ)
 
     @cached_property
     def after_read(self) -> Callable[[Path], None] | None:

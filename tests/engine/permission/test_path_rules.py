@@ -75,7 +75,7 @@ def searched(project: Path, kind: type[GrepTool | GlobTool], *lines: str) -> Gre
     def may_read(_context: ToolContext, path: Path) -> bool:
         return evaluate_layers("read", str(path), layers, forms.of("read", str(path))).action == "allow"
 
-    return kind(search=FileSearch.installed(project, os.environ), readable=may_read)
+    return kind(search=FileSearch(project, os.environ), readable=may_read)
 
 
 async def explained(project: Path, permission: str, subject: str, *lines: str) -> str:
@@ -128,7 +128,7 @@ async def test_a_rule_for_searches_holds_for_where_they_search_and_for_what_they
 async def test_a_rule_for_what_is_in_a_folder_holds_for_its_names(world: World, project: Path) -> None:
     context = context_of(world, project, "list secrets/* deny", "read secrets/* deny")
     with pytest.raises(DeniedError):
-        await called(ListTool(search=FileSearch.installed(project, os.environ)), context, path="secrets")
+        await called(ListTool(search=FileSearch(project, os.environ)), context, path="secrets")
     with pytest.raises(DeniedError):
         await called(Workbench(project).reader, context, filePath="secrets")
 

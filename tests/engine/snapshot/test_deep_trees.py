@@ -118,7 +118,7 @@ class CountingDisk(Disk):
         self.opened = 0
         self.most = 0
 
-    def wrap(self, path: str, descriptor: int | None) -> OpenFolder:
+    def wrap(self, path: str, descriptor: int) -> OpenFolder:
         self.opened += 1
         self.most = max(self.most, len(os.listdir("/dev/fd")))
         return super().wrap(path, descriptor)

@@ -28,7 +28,7 @@ class NoTodos:
 
 
 def file_tools(bench: Workbench) -> list[AnyTool]:
-    search = FileSearch(ripgrep=None)
+    search = FileSearch(bench.folder, {})
     return [
         bench.reader,
         GlobTool(search=search),

@@ -1,7 +1,6 @@
 import asyncio
 import os
 import re
-import stat
 import sys
 import time
 from pathlib import Path
@@ -14,16 +13,23 @@ from opencode_tui.engine.tool.builtin.glob import GlobTool
 from opencode_tui.engine.tool.builtin.grep import GrepTool
 from opencode_tui.engine.tool.builtin.list import ListTool
 from opencode_tui.engine.tool.search.glob_pattern import matcher, split_fixed
-from opencode_tui.engine.tool.search.ripgrep import find_ripgrep
-from opencode_tui.engine.tool.search.search import FALLBACK_NOTE, FileSearch
+from opencode_tui.engine.tool.search.ripgrep import find_ripgrep, require_ripgrep
+from opencode_tui.engine.tool.search.search import FileSearch
 from opencode_tui.engine.tool.tool import ToolContext
 from opencode_tui.schema.error import ToolError
 from tests.support.world.tools import Workbench
 
 
-@pytest.fixture(params=["ripgrep", "python"])
-def search(request: pytest.FixtureRequest) -> FileSearch:
-    return FileSearch.installed(Path.cwd(), os.environ) if request.param == "ripgrep" else FileSearch(ripgrep=None)
+@pytest.fixture
+def search() -> FileSearch:
+    return FileSearch(Path.cwd(), os.environ)
+
+
+def install_ripgrep(program: Path, script: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Write a program that is found as ripgrep: it is beside what runs as Python."""
+    program.write_text(f"#!/bin/sh\n{script}\n")
+    program.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(program.with_name("python")))
 
 
 def no_env(context: ToolContext, path: Path) -> bool:
@@ -136,7 +142,7 @@ async def test_grep_shows_lines_by_file_newest_first(bench: Workbench, search: F
         f"Found 3 matches\n\n{bench.folder}/new:\n  Line 1: needle 2\n  Line 2: needle 3"
         f"\n\n{bench.folder}/old:\n  Line 2: needle 1"
     )
-    assert result.output.removesuffix(f"\n\n{FALLBACK_NOTE}") == expected
+    assert result.output == expected
     assert (result.title, result.metadata) == (r"needle \d", {"matches": 3, "truncated": False})
 
 
@@ -226,22 +232,22 @@ async def test_a_line_of_any_file_is_found(bench: Workbench, search: FileSearch,
 
 
 @pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
-async def test_a_line_of_utf_16_is_found(bench: Workbench, encoding: str) -> None:
+async def test_a_line_of_utf_16_is_found(bench: Workbench, search: FileSearch, encoding: str) -> None:
     (bench.folder / "a").write_bytes(
         ("\ufeff" + "one \N{EURO SIGN}\r\nneedle \N{EURO SIGN}\r\n" * 90_000).encode(encoding)
     )
-    search = FileSearch.installed(Path.cwd(), os.environ)
     found = (await search.lines(bench.folder / "a", "needle", include=None, is_file=True)).found
     assert [match.line for match in found] == [2 * number for number in range(1, 2_001)]
 
 
-async def test_a_line_that_only_a_link_leads_to_is_left_out(bench: Workbench, tmp_path: Path) -> None:
+async def test_a_line_that_only_a_link_leads_to_is_left_out(
+    bench: Workbench, search: FileSearch, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     """The program stands for ripgrep at the moment when a folder on its way became a link."""
     fill(tmp_path / "outside", a="needle of the outside\n")
     fill(bench.folder, here="needle\n", changed="another needle\n")
     (bench.folder / "away").symlink_to(tmp_path / "outside")
     (bench.folder / "link").symlink_to(tmp_path / "outside/a")
-    program = tmp_path / "rg"
     printed = "".join(
         f"./{path}\\0001:{text}\\n"
         for path, text in (
@@ -253,22 +259,25 @@ async def test_a_line_that_only_a_link_leads_to_is_left_out(bench: Workbench, tm
             ("../outside/a", "needle of the outside"),
         )
     )
-    program.write_text(f"#!/bin/sh\nprintf '{printed}'\n")
-    program.chmod(program.stat().st_mode | stat.S_IXUSR)
-    result = await bench.call(GrepTool(search=FileSearch(ripgrep=str(program))), pattern="needle")
+    install_ripgrep(tmp_path / "rg", f"printf '{printed}'", monkeypatch)
+    result = await bench.call(GrepTool(search=search), pattern="needle")
     assert result.metadata["matches"] == 1
     assert "outside" not in result.output
 
 
-async def test_missing_ripgrep_is_said(bench: Workbench) -> None:
-    fill(bench.folder, a="needle")
-    search = FileSearch(ripgrep=None)
+async def test_without_ripgrep_one_line_names_the_remedy(
+    bench: Workbench, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
+    search = FileSearch(bench.folder, {"PATH": ""})
     for tool, written in (
         (GlobTool(search=search), {"pattern": "*"}),
         (GrepTool(search=search), {"pattern": "n"}),
         (ListTool(search=search), {}),
     ):
-        assert FALLBACK_NOTE in (await bench.call(tool, **written)).output
+        with pytest.raises(ToolError) as caught:
+            await bench.call(tool, **written)
+        assert str(caught.value) == "ripgrep is not found; searches need it: pip install ripgrep"
 
 
 async def test_missing_folder_is_an_error(bench: Workbench, search: FileSearch) -> None:
@@ -277,12 +286,12 @@ async def test_missing_folder_is_an_error(bench: Workbench, search: FileSearch) 
 
 
 async def test_settings_of_the_user_start_nothing(
-    bench: Workbench, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    bench: Workbench, search: FileSearch, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     (tmp_path / "rgrc").write_text("--pre=touch\n")
     monkeypatch.setenv("RIPGREP_CONFIG_PATH", str(tmp_path / "rgrc"))
     fill(bench.folder, a="needle")
-    result = await bench.call(GrepTool(search=FileSearch.installed(Path.cwd(), os.environ)), pattern="needle")
+    result = await bench.call(GrepTool(search=search), pattern="needle")
     assert result.metadata["matches"] == 1
 
 
@@ -291,10 +300,10 @@ def test_ripgrep_of_an_installation_in_the_project_is_not_started(
 ) -> None:
     program = bench.folder / ".venv/bin/rg"
     program.parent.mkdir(parents=True)
-    program.write_text("#!/bin/sh\n")
-    program.chmod(0o755)
-    monkeypatch.setattr(sys, "executable", str(program.with_name("python")))
+    install_ripgrep(program, "", monkeypatch)
     assert find_ripgrep(bench.folder, {"PATH": str(program.parent)}) is None
+    with pytest.raises(ToolError, match=r"not used: .*; install it elsewhere, on PATH"):
+        require_ripgrep(bench.folder, {"PATH": ""})
     assert find_ripgrep(tmp_path / "elsewhere", {"PATH": ""}) == str(program)
 
 
@@ -303,11 +312,11 @@ def wait_for_text(path: Path) -> None:
         time.sleep(0.01)
 
 
-async def test_a_cancel_returns_when_the_process_has_ended(bench: Workbench, tmp_path: Path) -> None:
-    program = tmp_path / "rg"
-    program.write_text(f"#!/bin/sh\necho $$ > {tmp_path}/pid\nexec sleep 60\n")
-    program.chmod(program.stat().st_mode | stat.S_IXUSR)
-    task = asyncio.create_task(bench.call(GrepTool(search=FileSearch(ripgrep=str(program))), pattern="x"))
+async def test_a_cancel_returns_when_the_process_has_ended(
+    bench: Workbench, search: FileSearch, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    install_ripgrep(tmp_path / "rg", f"echo $$ > {tmp_path}/pid\nexec sleep 60", monkeypatch)
+    task = asyncio.create_task(bench.call(GrepTool(search=search), pattern="x"))
     await asyncio.to_thread(wait_for_text, tmp_path / "pid")
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -320,7 +329,7 @@ async def test_list_shows_a_tree_without_what_tools_made(bench: Workbench, searc
     fill(bench.folder, b="", src__deep__a="", src__c="", node_modules__m="", skip__x="")
     result = await bench.call(ListTool(search=search), ignore=["skip/"])
     expected = f"{bench.folder}/\n  src/\n    deep/\n      a\n    c\n  b"
-    assert result.output.removesuffix(f"\n\n{FALLBACK_NOTE}") == expected
+    assert result.output == expected
     assert (result.title, result.metadata) == (".", {"count": 3, "truncated": False})
     assert bench.asks("list") == [[str(bench.folder)]]
 

@@ -145,7 +145,7 @@ class Fault:
 class FaultyFolder(OpenFolder):
     """Calls of which one goes wrong before it does anything."""
 
-    def __init__(self, path: str, descriptor: int | None, fault: Fault) -> None:
+    def __init__(self, path: str, descriptor: int, fault: Fault) -> None:
         super().__init__(path, descriptor)
         self._fault = fault
 
@@ -213,5 +213,5 @@ class FaultyDisk(Disk):
         super().__init__(root)
         self._fault = fault
 
-    def wrap(self, path: str, descriptor: int | None) -> OpenFolder:
+    def wrap(self, path: str, descriptor: int) -> OpenFolder:
         return FaultyFolder(path, descriptor, self._fault)

@@ -5,7 +5,6 @@ session, which the next import finds and completes. Nothing is written that is t
 """
 
 import os
-import sys
 from collections.abc import Iterable
 
 from msgspec import Struct
@@ -94,7 +93,7 @@ class ImportedRecords:
         """Put all on the disk, then write the records of the added sessions and return them; raises StorageError."""
         pending, self._pending = self._pending, []
         if pending:
-            _sync_disk()
+            os.sync()  # one call for all files
         for info in pending:
             self.write(("session", info.project_id, info.id), info.to_json())
         return pending
@@ -118,9 +117,3 @@ class ImportedRecords:
             return None
         except OSError as error:
             raise storage_error(error, "read", record_path(self._root, key)) from error
-
-
-def _sync_disk() -> None:
-    """Wait until everything written is on the disk: one call for all files, where the system has it."""
-    if sys.platform != "win32":
-        os.sync()

@@ -54,8 +54,6 @@ class GlobTool:
         notes = hidden_note(hidden)
         if is_cut:
             notes.append(f"(Only the {len(shown)} newest files are shown; use a narrower path or pattern.)")
-        if self._search.note:
-            notes.append(self._search.note)
         output = "\n".join([*lines, "", *notes] if notes else lines)
         return ToolResult(location.relative, output, {"count": len(shown), "truncated": is_cut})
 

@@ -74,7 +74,7 @@ class GrepTool:
         heading = f"Found {len(found)}{'+' if matches.more else ''} matches" if found else "No files found"
         cut = f"(Only the first {count} are shown; use a narrower path or pattern.)" if is_cut else ""
         unread = "" if matches.complete else "(Some paths could not be read and were passed over.)"
-        notes = [note for note in (cut, unread, *hidden_note(len(order) - len(rank)), self._search.note) if note]
+        notes = [note for note in (cut, unread, *hidden_note(len(order) - len(rank))) if note]
         output = "\n".join([heading, *lines, *(["", *notes] if notes else [])])
         return ToolResult(pattern, output, {"matches": len(found), "truncated": is_cut})
 

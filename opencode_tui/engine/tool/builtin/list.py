@@ -54,8 +54,6 @@ class ListTool:
             if is_cut
             else []
         )
-        if self._search.note:
-            notes.append(self._search.note)
         output = "\n".join([*_render(location.path, shown), *(["", *notes] if notes else [])])
         return ToolResult(location.relative, output, {"count": len(shown), "truncated": is_cut})
 

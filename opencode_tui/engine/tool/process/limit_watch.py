@@ -36,7 +36,7 @@ _LOW_DISK = 20
 """A command that used most of the disk ends when this part of what was free is left."""
 
 _LOWER_PRIORITY = 10
-_PAGE = 4096 if sys.platform == "win32" else os.sysconf("SC_PAGE_SIZE")
+_PAGE = os.sysconf("SC_PAGE_SIZE")
 _CORES = os.cpu_count() or 1
 _BUSY = 8
 """So many running threads for each core are looked at more often."""

@@ -477,7 +477,7 @@ def _is_ready(pipe: int, wait_s: float) -> bool:
 def _widen(pipe: int) -> None:
     """Enlarge the buffer of the pipe, where the system supports it."""
     if sys.platform == "linux":
-        import fcntl  # absent on Windows
+        import fcntl  # only where a command starts
 
         with suppress(OSError):  # the user's share of large pipes may be used up; the usual size works too
             fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
@@ -486,13 +486,12 @@ def _widen(pipe: int) -> None:
 def _life_pipe() -> tuple[int, int]:
     """Return both ends of a pipe; the writing end has a number that no script uses."""
     reading_end, writing_end = os.pipe()
-    if sys.platform != "win32":
-        import fcntl  # as above
+    import fcntl  # as above
 
-        with suppress(OSError):  # where so high a number is not allowed, the low one does
-            high = fcntl.fcntl(writing_end, fcntl.F_DUPFD_CLOEXEC, _FIRST_HIGH)
-            os.close(writing_end)
-            return reading_end, high
+    with suppress(OSError):  # where so high a number is not allowed, the low one does
+        high = fcntl.fcntl(writing_end, fcntl.F_DUPFD_CLOEXEC, _FIRST_HIGH)
+        os.close(writing_end)
+        return reading_end, high
     return reading_end, writing_end
 
 

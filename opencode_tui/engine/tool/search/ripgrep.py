@@ -1,4 +1,4 @@
-"""Where ripgrep is, and running it or its replacement: the output is bounded while it is read, and nothing is left running."""
+"""Where ripgrep is, and running it: the output is bounded while it is read, and nothing is left running."""
 
 import asyncio
 import os
@@ -9,7 +9,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from opencode_tui.engine.tool.files.transaction import explain
-from opencode_tui.programs import find_program, python_environ, safe_environ
+from opencode_tui.programs import find_program, safe_environ
 from opencode_tui.schema.error import ToolError
 from opencode_tui.storage.safe_folder import NotAFolderError, OpenFolder, open_folder
 
@@ -26,6 +26,21 @@ def find_ripgrep(folder: Path, environ: Mapping[str, str]) -> str | None:
     return find_program(str(Path(sys.executable).with_name("rg")), environ, folder) or find_program(
         "rg", environ, folder
     )
+
+
+def missing_ripgrep() -> str:
+    """Return why `find_ripgrep` returned None, with the remedy; looks at the disk."""
+    if Path(sys.executable).with_name("rg").exists():
+        return "not used: it is installed where commands in this folder can change it; install it elsewhere, on PATH"
+    return "not found; searches need it: pip install ripgrep"
+
+
+def require_ripgrep(folder: Path, environ: Mapping[str, str]) -> str:
+    """Return the path of ripgrep; raises ToolError without one. Looks at the disk."""
+    path = find_ripgrep(folder, environ)
+    if path is None:
+        raise ToolError(f"ripgrep is {missing_ripgrep()}")
+    return path
 
 
 class Ending(Struct, frozen=True):
@@ -70,7 +85,7 @@ async def _start(command: Sequence[str], folder: Path) -> asyncio.subprocess.Pro
             return await asyncio.create_subprocess_exec(
                 *command,
                 cwd=_handle(opened),
-                env=python_environ(safe_environ(os.environ, folder), folder),
+                env=safe_environ(os.environ, folder),
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.PIPE,
@@ -82,7 +97,7 @@ async def _start(command: Sequence[str], folder: Path) -> asyncio.subprocess.Pro
 def _handle(folder: OpenFolder) -> str:
     """Return a path of the open folder itself, also when its name leads elsewhere meanwhile."""
     handle = f"/proc/self/fd/{folder.descriptor}"
-    return handle if folder.descriptor is not None and os.path.exists(handle) else folder.path
+    return handle if os.path.exists(handle) else folder.path
 
 
 async def _read(process: asyncio.subprocess.Process, separator: bytes, consume: Callable[[list[bytes]], bool]) -> bool:

@@ -1,4 +1,4 @@
-"""Finds files and lines in a folder, with ripgrep where it is installed and with a slower program of ours where it is not.
+"""Finds files and lines in a folder, with ripgrep.
 
 What git ignores and `.git` are left out, hidden files are not. Results are bounded. No setting of the user's for ripgrep applies:
 it could start programs. The tools that search share the functions at the end: where to search, leaving out what may not be read
@@ -6,7 +6,6 @@ without asking, and newest files first.
 """
 
 import asyncio
-import json
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -19,9 +18,8 @@ from opencode_tui.engine.permission.ruleset import evaluate_layers
 from opencode_tui.engine.tool.location import Location, ask_outside, locate
 from opencode_tui.engine.tool.search.glob_pattern import matcher
 from opencode_tui.engine.tool.search.hits import LINE_LENGTH, confirmed
-from opencode_tui.engine.tool.search.ripgrep import find_ripgrep, run_search
+from opencode_tui.engine.tool.search.ripgrep import require_ripgrep, run_search
 from opencode_tui.engine.tool.tool import Parameters, ToolContext
-from opencode_tui.programs import python_command
 from opencode_tui.schema.error import MissingFileError
 
 Readable = Callable[[ToolContext, Path], bool]
@@ -31,8 +29,7 @@ RESULT_LIMIT = 100
 """Source: reference, section 28 (glob, grep)."""
 FILE_LIMIT = 20_000
 MATCH_LIMIT = 2_000
-FALLBACK_NOTE = "(ripgrep is not installed; searched with the slower built-in search.)"
-_RIPGREP_OPTIONS = (
+_OPTIONS = (
     "--no-config",
     "--color=never",
     "--no-messages",
@@ -41,7 +38,6 @@ _RIPGREP_OPTIONS = (
     "--glob=!.git",
     "--null",
 )
-_FALLBACK = python_command("-m", "opencode_tui.engine.tool.search.python_search")
 _MATCH = re.compile(rb"(.+?)\0(\d+):(.*)", re.DOTALL)
 
 
@@ -69,20 +65,14 @@ class Matches(Struct, frozen=True):
 
 
 class FileSearch:
-    """Searches with the given ripgrep, or without one when it is None; `note` says so to the model."""
+    """Searches with the ripgrep that is found for a project's folder. Every search raises ToolError without one."""
 
-    def __init__(self, *, ripgrep: str | None) -> None:
-        self._ripgrep = ripgrep
+    def __init__(self, directory: Path, environ: Mapping[str, str]) -> None:
+        self._directory = directory
+        self._environ = environ
 
-    @classmethod
-    def installed(cls, folder: Path, environ: Mapping[str, str]) -> "FileSearch":
-        """Return a search with the ripgrep that is installed, if one is, for a project's folder; looks at the disk."""
-        return cls(ripgrep=find_ripgrep(folder, environ))
-
-    @property
-    def note(self) -> str:
-        """A remark for results about the search method; empty for ripgrep."""
-        return "" if self._ripgrep else FALLBACK_NOTE
+    async def _command(self) -> list[str]:
+        return [await asyncio.to_thread(require_ripgrep, self._directory, self._environ), *_OPTIONS]
 
     async def files(
         self, folder: Path, *, accept: Callable[[str], bool], exclude: Sequence[str] = (), limit: int = FILE_LIMIT
@@ -95,11 +85,8 @@ class FileSearch:
             paths.extend(name for name in names if name and accept(name))
             return len(paths) < limit
 
-        if self._ripgrep:
-            globs = [f"--glob=!{pattern}" for pattern in exclude]
-            command = [self._ripgrep, *_RIPGREP_OPTIONS, "--files", *globs, "./"]
-        else:
-            command = [*_FALLBACK, json.dumps({"exclude": list(exclude)})]
+        globs = [f"--glob=!{pattern}" for pattern in exclude]
+        command = [*await self._command(), "--files", *globs, "./"]
         ending = await run_search(command, folder, separator=b"\0", consume=consume)
         return Files(paths[:limit], more=ending.stopped)
 
@@ -119,10 +106,7 @@ class FileSearch:
             found.extend(match for match, is_there in zip(matches, there, strict=True) if is_there)
             return len(found) < MATCH_LIMIT
 
-        if self._ripgrep:
-            command = [self._ripgrep, *_RIPGREP_OPTIONS, *_line_options(pattern, include), "--", f"./{file or ''}"]
-        else:
-            command = [*_FALLBACK, json.dumps({"pattern": pattern, "file": file})]
+        command = [*await self._command(), *_line_options(pattern, include), "--", f"./{file or ''}"]
         ending = await run_search(command, folder, separator=b"\n", consume=consume)
         return Matches(found[:MATCH_LIMIT], more=ending.stopped, complete=ending.complete)
 

@@ -10,6 +10,7 @@ from importlib import import_module
 TABLE: dict[str, tuple[str, str]] = {
     "importing.claude": ("opencode_tui.extras.importing.claude", "open_store"),
     "importing.codex": ("opencode_tui.extras.importing.codex", "open_store"),
+    "share_serve": ("opencode_tui.extras.share_server.command", "share_serve"),
     "vim": ("opencode_tui.extras.vim", "make_vim"),
 }
 

@@ -41,7 +41,7 @@ OWN_DATA = {
     "engine/provider/recent.py": "a file of our state",
     "engine/provider/request_preview.py": "a request of ours",
     "extras/importing/json_lines.py": "what was read and bounded just before",
-    "server/share/store.py": "files that the share server wrote",
+    "extras/share_server/store.py": "files that the share server wrote",
 }
 
 DECODERS = {

@@ -1,6 +1,7 @@
-"""How large the product is and how it hangs together: modules, lines, folders, fragments, import cycles, banned words in names.
+"""How the product hangs together: sizes by package, places that one change touches, Protocols, cycles, banned words in names.
 
 Read from the source alone. `python -m tests.benchmarks.bench_structure --root DIR` measures another checkout with the same rules.
+Sizes are a report without a limit; extras are shown apart. `tests/test_structure.py` keeps the figures that have a goal.
 
 A module is any `.py` below `opencode_tui/`, a line is a newline. A fragment is a module of less than 60 lines, `__init__` left
 out, that exactly one other module imports, at any level and for any reason. A cycle is a strongly connected component of more
@@ -10,25 +11,32 @@ than one module over all imports: at module level, below TYPE_CHECKING, and insi
 import argparse
 import statistics
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 from tests.benchmarks.comparison import Figure, report
-from tests.support.source.tree import (
-    TOOL_FILES,
-    SourceTree,
-    banned_definitions,
-    files_naming_tool,
-    read_source_tree,
+from tests.support.source.structure import (
+    FIELD_LIMIT,
+    PackageSize,
+    binding_tables,
+    is_extra,
+    key_handlers,
+    large_classes,
+    package_sizes,
+    protocols,
+    touched,
 )
+from tests.support.source.tree import SourceTree, banned_definitions, read_source_tree
 
 ROOT = Path(__file__).parents[2]
 FOLDER_LIMIT = 25
 FRAGMENT_LINES = 60
 
-MODULES_GOAL = 560
-LINES_GOAL = 68_000
 FOLDERS_GOAL = 1
-FRAGMENTS_GOAL = 10
+HANDLERS_GOAL = 2
+PROTOCOLS_GOAL = 35
+TOUCHED_GOALS = {"tool": 3, "setting": 2, "action": 3}
+"""Most files of the product that one of each kind touches."""
 
 
 def main() -> int:
@@ -38,32 +46,40 @@ def main() -> int:
     root = parser.parse_args().root.resolve()
     tree = read_source_tree(root)
     folders = {path: count for path, count in tree.folders().items() if count > FOLDER_LIMIT}
-    fragments = find_fragments(tree)
     cycles, static_cycles = tree.cycles(), tree.cycles(("load", "typing"))
     banned = banned_definitions(tree)
+    listed = protocols(tree)
+    own = [one for one in listed if not is_extra(one)]
+    places = touched(root)
+    sizes = package_sizes(root)
 
-    _print_list(
-        f"folders with more than {FOLDER_LIMIT} modules", [f"{count:>4} {path}" for path, count in folders.items()]
-    )
-    _print_list(f"modules under {FRAGMENT_LINES} lines with one importer", fragments)
+    _print_sizes(sizes)
+    _print_list(f"folders with more than {FOLDER_LIMIT} modules", [f"{count:>4} {at}" for at, count in folders.items()])
+    _print_list(f"modules under {FRAGMENT_LINES} lines with one importer", find_fragments(tree))
+    _print_list("Protocols", listed)
+    large = sorted(large_classes(tree).items(), key=lambda one: -one[1])
+    _print_list(f"classes with more than {FIELD_LIMIT} fields", [f"{count:>4} {name}" for name, count in large])
+    _print_list("handlers of keys", key_handlers(tree))
+    _print_list("tables of keys of Textual's own", binding_tables(tree))
+    _print_list("files that one touches", [f"{name}: {' '.join(files)}" for name, files in places.items()])
     _print_list("import cycles, those inside functions counted", [" ".join(names) for names in cycles])
     _print_list("import cycles at module level and below TYPE_CHECKING", [" ".join(names) for names in static_cycles])
     _print_list("definitions with a banned word", [f"{at.path}:{at.line} {at.qualified_name}" for at in banned])
-    sizes = [module.lines for module in tree.modules.values()]
-    print(f"\nmedian lines of a module: {statistics.median(sizes):g}; the largest has {max(sizes)}\n")
+    lines = [module.lines for module in tree.modules.values()]
+    print(f"\nmedian lines of a module: {statistics.median(lines):g}; the largest has {max(lines)}\n")
     return report(
         [
-            Figure("modules", len(sizes), MODULES_GOAL, ""),
-            Figure("product lines", sum(sizes) / 1000, LINES_GOAL / 1000, "k"),
+            Figure("handlers of keys", len(key_handlers(tree)), HANDLERS_GOAL, ""),
+            Figure("tables of keys of Textual's own", len(binding_tables(tree)), 0, ""),
+            Figure("Protocols, without those of extras", len(own), PROTOCOLS_GOAL, ""),
+            *(
+                Figure(f"files that touch {name}", len(files), TOUCHED_GOALS[name.split()[1]], "")
+                for name, files in places.items()
+            ),
             Figure(f"folders with more than {FOLDER_LIMIT} modules", len(folders), FOLDERS_GOAL, ""),
-            Figure(f"modules under {FRAGMENT_LINES} lines with one importer", len(fragments), FRAGMENTS_GOAL, ""),
             Figure("import cycles, all imports", len(cycles), 0, ""),
             Figure("import cycles, module level and TYPE_CHECKING", len(static_cycles), 0, ""),
             Figure("definitions with a banned word", len(banned), 0, ""),
-            *(
-                Figure(f"files that name the tool {tool}", len(files_naming_tool(root, tool)), TOOL_FILES, "")
-                for tool in ("websearch", "plan_exit")
-            ),
         ]
     )
 
@@ -76,6 +92,22 @@ def find_fragments(tree: SourceTree) -> list[str]:
         for name, module in tree.modules.items()
         if not module.is_package and module.lines < FRAGMENT_LINES and len(importers[name]) == 1
     ]
+
+
+def _print_sizes(sizes: dict[str, PackageSize]) -> None:
+    print(f"\n{'package':<24}{'modules':>8}{'lines':>9}{'data files':>12}{'data lines':>12}")
+    for name, size in sizes.items():
+        _print_size(name, [size])
+    _print_size("all but extras", (size for name, size in sizes.items() if not is_extra(name)))
+    _print_size("extras", (size for name, size in sizes.items() if is_extra(name)))
+
+
+def _print_size(name: str, sizes: Iterable[PackageSize]) -> None:
+    rows = [(one.modules, one.lines, one.data_files, one.data_lines) for one in sizes]
+    modules, lines, data_files, data_lines = (
+        (sum(column) for column in zip(*rows, strict=True)) if rows else (0, 0, 0, 0)
+    )
+    print(f"{name:<24}{modules:>8}{lines:>9,}{data_files:>12}{data_lines:>12,}")
 
 
 def _print_list(title: str, rows: list[str]) -> None:

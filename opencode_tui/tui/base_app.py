@@ -12,12 +12,12 @@ from textual.theme import Theme
 
 from opencode_tui.tui.chrome.activity import Kind
 from opencode_tui.tui.keys.keymap import Keymap
-from opencode_tui.tui.keys.router import KeyRouter
+from opencode_tui.tui.keys.router import HasRouter, KeyRouter
 from opencode_tui.tui.options import Ending
 from opencode_tui.tui.output.display import TerminalApp
 from opencode_tui.tui.terminal_title import TerminalTitle
 from opencode_tui.tui.theme.built_in import built_in
-from opencode_tui.tui.theme.look import Look, first_look
+from opencode_tui.tui.theme.look import HasLook, Look, first_look
 from opencode_tui.tui.theme.palette import Depth, Palette
 
 if TYPE_CHECKING:
@@ -27,11 +27,10 @@ if TYPE_CHECKING:
     from opencode_tui.tui.theme.themes import Themes
 
 
-class BaseApp(TerminalApp[Ending], inherit_bindings=False):
+class BaseApp(HasLook, HasRouter, TerminalApp[Ending], inherit_bindings=False):
     """What screens, pages and actions use of the app."""
 
     ENABLE_COMMAND_PALETTE = False
-    look: Look
 
     def __init__(self, look: Look | None = None) -> None:
         self._flatten: Flatten | None = None
@@ -147,12 +146,8 @@ class BaseApp(TerminalApp[Ending], inherit_bindings=False):
 
     def get_line_filters(self) -> Sequence[LineFilter]:
         """Return the filters, with the one that mutes everything under an open overlay; that uses `own_filters`."""
-        filters = super().get_line_filters()
+        filters = self.own_filters()
         return [*filters, self._flatten] if self._flatten is not None else filters
-
-    def own_filters(self) -> Sequence[LineFilter]:
-        """Return the filters without the one that mutes."""
-        return super().get_line_filters()
 
     def open_overlay(self, content: "ListContent", done: Callable[[str | None], object]) -> None:
         """Show a list over the muted screen; `done` gets the chosen id, or None."""

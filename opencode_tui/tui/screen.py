@@ -15,6 +15,7 @@ from opencode_tui.schema.api.keybinds import BY_ID, Action
 from opencode_tui.tui.base_app import BaseApp
 from opencode_tui.tui.chrome.activity import Activity, Kind
 from opencode_tui.tui.chrome.frame import Frame
+from opencode_tui.tui.keys.router import KeyTarget
 from opencode_tui.tui.options import Ending, StartOptions
 from opencode_tui.tui.output.display import LineScreen
 from opencode_tui.tui.prompt.editor import Editor
@@ -43,7 +44,7 @@ RECALLS = ("history_previous", "history_next")
 """Actions that the prompt's box does, not its editor."""
 
 
-class ChatScreen(ErrorBoundary, LineScreen[None], inherit_bindings=False):
+class ChatScreen(KeyTarget, ErrorBoundary, LineScreen[None], inherit_bindings=False):
     """The main screen; `attach` builds the chat, which the first frame does not need."""
 
     scopes = ("prompt", "item", "chat", "app")

@@ -2,22 +2,16 @@
 
 import logging
 from pathlib import Path
-from typing import Protocol, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from textual import events
 from textual.await_complete import AwaitComplete
 from textual.message import Message
 from textual.message_pump import MessagePump
 
-from opencode_tui.tui.output.display import LineScreen
+from opencode_tui.tui.output.display import LineScreen, TerminalApp
 
 _log = logging.getLogger(__name__)
-
-
-class _Surviving(Protocol):
-    is_headless: bool
-
-    def show_failure(self, error: Exception) -> None: ...
 
 
 class ErrorBoundary(MessagePump):
@@ -30,7 +24,7 @@ class ErrorBoundary(MessagePump):
         try:
             await super()._dispatch_message(message)
         except Exception as error:
-            app = cast("_Surviving", self.app)
+            app = cast("TerminalApp[Any]", self.app)
             if app.is_headless or isinstance(message, events.Compose | events.Mount):
                 raise
             _log.exception("%s failed at %s", type(self).__name__, type(message).__name__)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, cast
+from typing import Any, cast
 
 from rich.style import Style
 from textual.filter import LineFilter
@@ -12,6 +12,7 @@ from textual.strip import Strip
 from opencode_tui.text.cells import clip
 from opencode_tui.text.cells import width as cells
 from opencode_tui.tui.keys.router import keymap_of
+from opencode_tui.tui.output.display import TerminalApp
 from opencode_tui.tui.prompt.draft import clean
 from opencode_tui.tui.widgets.fuzzy import Match, ranked
 from opencode_tui.tui.widgets.row import Piece, Rows, measure, row
@@ -66,10 +67,6 @@ class ListContent:
     """Why there are no choices; shown instead of "No matches"."""
 
 
-class _Plain(Protocol):
-    def own_filters(self) -> Sequence[LineFilter]: ...
-
-
 class Listing(Rows, can_focus=True):
     """The filter row, the choices by group, the keys."""
 
@@ -92,7 +89,7 @@ class Listing(Rows, can_focus=True):
 
     def get_line_filters(self) -> Sequence[LineFilter]:
         """Return the filters without the one that mutes the screen under the overlay."""
-        return cast("_Plain", self.app).own_filters()
+        return cast("TerminalApp[Any]", self.app).own_filters()
 
     @property
     def chosen(self) -> str | None:

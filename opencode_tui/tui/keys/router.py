@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol, cast
+from typing import cast
 
 from textual import events
 from textual.message_pump import MessagePump
@@ -11,25 +11,22 @@ from opencode_tui.schema.api.keybinds import Action
 from opencode_tui.tui.keys.keymap import Keymap
 
 
-class KeyTarget(Protocol):
+class KeyTarget:
     """A screen or widget that runs actions by id."""
 
-    @property
-    def scopes(self) -> Sequence[str]:
-        """The scopes of its actions now; those of the first one come first."""
-        ...
+    scopes: Sequence[str] = ()
+    """The scopes of its actions now; those of the first one come first."""
 
     def can(self, action: Action) -> bool:
         """Return whether the action is available now."""
-        ...
+        raise NotImplementedError
 
     def act(self, action_id: str) -> None:
         """Run the action."""
-        ...
+        raise NotImplementedError
 
     def show_leader(self, is_pending: bool) -> None:
         """Show or hide that the second key of a sequence is expected."""
-        ...
 
 
 class KeyRouter:
@@ -94,10 +91,8 @@ class KeyAction:
     act: Callable[[], object]
 
 
-class Keyed(MessagePump):
+class Keyed(KeyTarget, MessagePump):
     """A screen or widget with actions of its own; keys that reach it go through the router."""
-
-    scopes: Sequence[str] = ()
 
     def key_actions(self) -> Mapping[str, Callable[[], object]]:
         """Return the actions that are available now, by id."""
@@ -110,9 +105,6 @@ class Keyed(MessagePump):
     def act(self, action_id: str) -> None:
         """Run the action."""
         self.key_actions()[action_id]()
-
-    def show_leader(self, is_pending: bool) -> None:
-        """Show or hide that the second key of a sequence is expected."""
 
     def on_key(self, event: events.Key) -> None:
         """Handle a key; no other widget gets it."""
@@ -134,13 +126,15 @@ def moves(scope: str, page: int) -> Mapping[str, int]:
     return {f"{scope}_{name}": rows for name, rows in steps.items()}
 
 
-class _InApp(Protocol):
+class HasRouter:
+    """The app, as the widgets with keys use it."""
+
     router: KeyRouter
 
 
 def router_of(widget: MessagePump) -> KeyRouter:
     """Return the router of the app that a widget is in."""
-    return cast("_InApp", widget.app).router
+    return cast("HasRouter", widget.app).router
 
 
 def keymap_of(widget: MessagePump) -> Keymap:

@@ -8,6 +8,7 @@ from rich.console import RenderableType
 from textual import events
 from textual._compositor import ChopsUpdate, Compositor, LayoutUpdate
 from textual.app import App
+from textual.filter import LineFilter
 from textual.geometry import Region
 from textual.screen import Screen
 from textual.strip import Strip
@@ -25,6 +26,14 @@ class TerminalApp(App[T]):
     def __init__(self, *, ansi_color: bool | None = None) -> None:
         super().__init__(ansi_color=ansi_color)
         self._canvas = Canvas()
+
+    def show_failure(self, error: Exception) -> None:
+        """Report in one line that a part of the screen failed."""
+        raise NotImplementedError
+
+    def own_filters(self) -> Sequence[LineFilter]:
+        """Return the filters of the app itself, for what is drawn over an open overlay's background."""
+        return super().get_line_filters()
 
     def on_resize(self, event: events.Resize) -> None:
         """Write the whole screen again: a terminal may have cut or moved it."""

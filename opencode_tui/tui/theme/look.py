@@ -2,11 +2,14 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol, cast
+from typing import TYPE_CHECKING, cast
 
 from opencode_tui.tui.theme.built_in import built_in
 from opencode_tui.tui.theme.glyphs import Glyphs, glyphs_for
 from opencode_tui.tui.theme.palette import Depth, Palette
+
+if TYPE_CHECKING:
+    from textual.message_pump import MessagePump
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,21 +26,15 @@ class Look:
         return text.replace("·", self.glyphs.separator).replace("…", self.glyphs.ellipsis)
 
 
-class HasLook(Protocol):
+class HasLook:
     """The app, as the drawing of widgets uses it."""
 
     look: Look
 
 
-class InApp(Protocol):
-    """A widget of such an app."""
-
-    app: HasLook
-
-
-def look_of(widget: object) -> Look:
+def look_of(widget: "MessagePump") -> Look:
     """Return the look of the app that a widget is in."""
-    return cast("InApp", widget).app.look
+    return cast("HasLook", widget.app).look
 
 
 def find_depth(environ: Mapping[str, str]) -> Depth:

@@ -234,7 +234,7 @@ class SessionState:
 
     def on_growth(self, event: PartGrowth) -> Iterator[Update]:
         """Yield appended text. Of a part that was read while it grew the record says how much is new."""
-        part = event.live.record() if event.part_id in self._partial or event.part_id not in self._sent else None
+        part = event.record() if event.part_id in self._partial or event.part_id not in self._sent else None
         if isinstance(part, TextPart | ReasoningPart):
             if isinstance(part, ReasoningPart) or not part.synthetic:
                 yield from self._text(part, part.text, is_partial=True)
@@ -380,7 +380,7 @@ def updates_of(event: Event, state: SessionState) -> list[Update]:
         case PartGrowth():
             return list(state.on_growth(event))
         case PartProgress():
-            return list(state.on_part(event.live.record()))
+            return list(state.on_part(event.record()))
         case SessionUpdated():
             return list(state.on_info(event.info))
         case SessionStatusChanged():

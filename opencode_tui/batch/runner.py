@@ -38,7 +38,7 @@ _TITLE_CHARS = 60
 _REASON_CHARS = 120
 
 
-class RecordRefusals:
+class RecordRefusals(Policy):
     """A policy that records what another one refuses."""
 
     def __init__(self, policy: Policy, refused: list[str] | None = None) -> None:

@@ -24,11 +24,11 @@ from opencode_tui.schema.event.event import (
     BusLagged,
     Envelope,
     Event,
-    LivePart,
     PartGrowth,
     PartProgress,
     PartRemoved,
     PartUpdated,
+    ReadPart,
 )
 
 QUEUE_BOUND = 10_000
@@ -43,14 +43,14 @@ class _Growing:
     session_id: str
     message_id: str
     part_id: str
-    live: LivePart
+    record: ReadPart
     deltas: list[str] | None
 
     def envelope(self) -> Envelope:
         if self.deltas is None:
-            return Envelope(self.directory, PartProgress(self.session_id, self.message_id, self.part_id, self.live))
+            return Envelope(self.directory, PartProgress(self.session_id, self.message_id, self.part_id, self.record))
         delta = self.deltas[0] if len(self.deltas) == 1 else "".join(self.deltas)
-        return Envelope(self.directory, PartGrowth(self.session_id, self.message_id, self.part_id, delta, self.live))
+        return Envelope(self.directory, PartGrowth(self.session_id, self.message_id, self.part_id, delta, self.record))
 
 
 class Subscription:
@@ -133,7 +133,7 @@ class Subscription:
         delta = event.delta if isinstance(event, PartGrowth) else None
         waiting = self._growing.get(event.part_id)
         if waiting is not None:
-            waiting.live = event.live
+            waiting.record = event.record
             if delta is not None and waiting.deltas is not None:
                 waiting.deltas.append(delta)
             return
@@ -142,7 +142,7 @@ class Subscription:
             event.session_id,
             event.message_id,
             event.part_id,
-            event.live,
+            event.record,
             None if delta is None else [delta],
         )
         self._growing[event.part_id] = entry

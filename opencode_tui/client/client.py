@@ -5,8 +5,31 @@ from pathlib import Path
 from types import TracebackType
 from typing import Protocol
 
-from opencode_tui.client.facets.folder import FolderFacets
-from opencode_tui.client.facets.session import SessionFacets
+from opencode_tui.client.facets.folder import (
+    CatalogFacet,
+    FilesFacet,
+    LanguagesFacet,
+    McpFacet,
+    PermissionsFacet,
+    ProjectFacet,
+    QuestionsFacet,
+    RulesFacet,
+    ScreenFacet,
+    SettingsFacet,
+    SignInsFacet,
+)
+from opencode_tui.client.facets.session import (
+    BackgroundFacet,
+    ContextFacet,
+    ImportsFacet,
+    MessagesFacet,
+    PromptsFacet,
+    SearchFacet,
+    SessionsFacet,
+    SharingFacet,
+    TrashFacet,
+    UndoFacet,
+)
 from opencode_tui.schema.event.event import Envelope
 
 
@@ -36,8 +59,30 @@ class EventReader(Protocol):
         ...
 
 
-class Client(SessionFacets, FolderFacets, Protocol):
-    """The API for one folder."""
+class Client(Protocol):
+    """The API for one folder: its facets, those of sessions first."""
+
+    sessions: SessionsFacet
+    search: SearchFacet
+    trash: TrashFacet
+    messages: MessagesFacet
+    prompts: PromptsFacet
+    context: ContextFacet
+    background: BackgroundFacet
+    undo: UndoFacet
+    sharing: SharingFacet
+    imports: ImportsFacet
+    permissions: PermissionsFacet
+    questions: QuestionsFacet
+    rules: RulesFacet
+    catalog: CatalogFacet
+    settings: SettingsFacet
+    sign_ins: SignInsFacet
+    project: ProjectFacet
+    files: FilesFacet
+    mcp: McpFacet
+    languages: LanguagesFacet
+    screen: ScreenFacet
 
     @property
     def directory(self) -> Path:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Literal
 
 from opencode_tui.bus import Subscription
-from opencode_tui.client.calls import Calls
+from opencode_tui.client.calls import Carry
 from opencode_tui.client.local_facets import LocalFacets
 from opencode_tui.engine.engine import CLOSE_GRACE_MS, Engine, open_engine
 from opencode_tui.engine.instance import ConfinedRun, Instance
@@ -22,11 +22,11 @@ class LocalClient(LocalFacets):
     """The client of one folder, in the process."""
 
     def __init__(
-        self, engine: Engine, instance: Instance, policy: Policy | None = None, *, calls: Calls | None = None
+        self, engine: Engine, instance: Instance, policy: Policy | None = None, *, carry: Carry | None = None
     ) -> None:
         self._engine = engine
         self._policy = policy or AskPerson()
-        self._calls = calls
+        self._carry = carry
         self.directory = instance.directory
         self.use(instance)
 
@@ -94,12 +94,12 @@ class LocalClient(LocalFacets):
             await self._engine.dispose(self.directory)
             return await self._engine.instance(self.directory)
 
-        self.use(await (open_again if self._calls is None else self._calls.coroutine(open_again))())
+        self.use(await (open_again if self._carry is None else self._carry(open_again))())
 
     def use(self, instance: Instance) -> None:
         """Use this instance of the folder from now on."""
         self._instance = instance
-        self.bind(self._engine, instance, policy=self._policy, calls=self._calls)
+        self.bind(self._engine, instance, policy=self._policy, carry=self._carry)
 
 
 class LocalClients:

@@ -11,7 +11,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 
-from opencode_tui.client.calls import Calls, forward
+from opencode_tui.client.calls import Carry, forward
 from opencode_tui.config.auth import CHATGPT
 from opencode_tui.config.redact import redact_address, redact_settings
 from opencode_tui.engine.engine import Engine
@@ -700,30 +700,30 @@ class _Mcp:
 class LocalFacets:
     """The facets of a client."""
 
-    def bind(self, engine: Engine, instance: Instance, *, policy: Policy, calls: Calls | None) -> None:
+    def bind(self, engine: Engine, instance: Instance, *, policy: Policy, carry: Carry | None) -> None:
         """Make the facets those of an instance, each wrapped in the proxy that forwards the calls."""
         session = instance.session
-        self.sessions: SessionsFacet = forward(_Sessions(engine, instance), calls)
-        self.search: SearchFacet = forward(_Search(engine, instance), calls)
-        self.trash: TrashFacet = forward(whole(session.trash), calls)
-        self.messages: MessagesFacet = forward(_Messages(engine, instance), calls)
-        self.prompts: PromptsFacet = forward(_Prompts(engine, instance, policy), calls)
-        self.context: ContextFacet = forward(_Context(instance, policy), calls)
-        self.background: BackgroundFacet = forward(_Background(instance), calls)
-        self.undo: UndoFacet = forward(_Undo(instance), calls)
-        self.sharing: SharingFacet = forward(whole(session.shares), calls)
-        self.imports: ImportsFacet = forward(_Imports(engine, instance), calls)
-        self.permissions: PermissionsFacet = forward(_Permissions(instance), calls)
-        self.questions: QuestionsFacet = forward(_Questions(instance), calls)
-        self.rules: RulesFacet = forward(instance.folder.rules, calls)
-        self.catalog: CatalogFacet = forward(_Catalog(instance), calls)
-        self.settings: SettingsFacet = forward(_Settings(engine, instance), calls)
-        self.sign_ins: SignInsFacet = forward(_SignIns(engine, instance), calls)
-        self.project: ProjectFacet = forward(_Project(engine, instance), calls)
-        self.files: FilesFacet = forward(_Files(engine, instance), calls)
-        self.mcp: McpFacet = forward(_Mcp(instance), calls)
-        self.languages: LanguagesFacet = forward(_Languages(instance), calls)
-        self.screen: ScreenFacet = forward(_Screen(engine, instance), calls)
+        self.sessions: SessionsFacet = forward(_Sessions(engine, instance), carry)
+        self.search: SearchFacet = forward(_Search(engine, instance), carry)
+        self.trash: TrashFacet = forward(whole(session.trash), carry)
+        self.messages: MessagesFacet = forward(_Messages(engine, instance), carry)
+        self.prompts: PromptsFacet = forward(_Prompts(engine, instance, policy), carry)
+        self.context: ContextFacet = forward(_Context(instance, policy), carry)
+        self.background: BackgroundFacet = forward(_Background(instance), carry)
+        self.undo: UndoFacet = forward(_Undo(instance), carry)
+        self.sharing: SharingFacet = forward(whole(session.shares), carry)
+        self.imports: ImportsFacet = forward(_Imports(engine, instance), carry)
+        self.permissions: PermissionsFacet = forward(_Permissions(instance), carry)
+        self.questions: QuestionsFacet = forward(_Questions(instance), carry)
+        self.rules: RulesFacet = forward(instance.folder.rules, carry)
+        self.catalog: CatalogFacet = forward(_Catalog(instance), carry)
+        self.settings: SettingsFacet = forward(_Settings(engine, instance), carry)
+        self.sign_ins: SignInsFacet = forward(_SignIns(engine, instance), carry)
+        self.project: ProjectFacet = forward(_Project(engine, instance), carry)
+        self.files: FilesFacet = forward(_Files(engine, instance), carry)
+        self.mcp: McpFacet = forward(_Mcp(instance), carry)
+        self.languages: LanguagesFacet = forward(_Languages(instance), carry)
+        self.screen: ScreenFacet = forward(_Screen(engine, instance), carry)
 
 
 def _skill(skill: Skill) -> "SkillSummary":

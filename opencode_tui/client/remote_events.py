@@ -8,7 +8,6 @@ import logging
 from collections.abc import AsyncIterator
 from typing import Annotated, cast
 
-from msgspec import Struct
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
 from opencode_tui.bus import Bus
@@ -28,7 +27,6 @@ from opencode_tui.schema.event.screen_event import ScreenEvent, ScreenToastShown
 from opencode_tui.schema.http_headers import OWN
 from opencode_tui.schema.json_text import load_json
 from opencode_tui.schema.record import JsonObject
-from opencode_tui.schema.session.part import AnyPart
 
 logger = logging.getLogger(__name__)
 
@@ -45,16 +43,6 @@ STRUCTURAL: TypeAdapter[StructuralEvent] = TypeAdapter(
 """Validates an event that a server sent, in the form `{type, **properties}`."""
 
 _OF_THE_STREAM = ("server.connected", "server.heartbeat")
-
-
-class ReceivedPart(Struct, frozen=True):
-    """A part as the server last sent it."""
-
-    part: AnyPart
-
-    def record(self) -> AnyPart:
-        """Return it."""
-        return self.part
 
 
 class RemoteEvents:
@@ -143,7 +131,7 @@ def decode(received: JsonObject) -> Event | None:
         return None
     if isinstance(event, PartUpdated) and event.delta is not None:
         part = event.part
-        return PartGrowth(part.session_id, part.message_id, part.id, event.delta, ReceivedPart(part))
+        return PartGrowth(part.session_id, part.message_id, part.id, event.delta, lambda: part)
     return event
 
 

@@ -25,8 +25,6 @@ from typing import TYPE_CHECKING, Any, cast
 
 from opencode_tui import __version__
 from opencode_tui.client.client import Client, Clients, EventReader
-from opencode_tui.client.facets.folder import FolderFacets
-from opencode_tui.client.facets.session import SessionFacets
 from opencode_tui.config.flags import SETTING_VARIABLES, read_flags
 from opencode_tui.schema.error import LinkLostError, OpencodeError, StorageError
 from opencode_tui.schema.event.event import BusLagged, Envelope, Event
@@ -161,7 +159,7 @@ class SharedClient:
         self._readers: list[_Events] = []
         self._reason = ""
         self._directory = directory
-        for name in (*SessionFacets.__annotations__, *FolderFacets.__annotations__):
+        for name in Client.__annotations__:
             setattr(self, name, _Facet(self, name))
 
     @property

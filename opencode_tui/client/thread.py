@@ -144,7 +144,7 @@ class EngineThread:
 
     async def _work(self, environ: Mapping[str, str], directory: Path, share: Share | None) -> None:
         async with open_engine(environ) as engine:
-            client = LocalClient(engine, await engine.instance(directory), calls=self)
+            client = LocalClient(engine, await engine.instance(directory), carry=self.coroutine)
             self._bus = engine.bus
             async with nullcontext() if share is None else share(LocalClients(engine, directory, own=client)):
                 self._face.call_soon_threadsafe(self._opened.set_result, client)

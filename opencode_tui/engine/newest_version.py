@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from opencode_tui import __version__
-from opencode_tui.engine.project.programs import run_program
+from opencode_tui.engine.project.programs import Program, run_program
 from opencode_tui.schema.error import StorageError
 from opencode_tui.schema.ids import Clock
 from opencode_tui.storage.files import AtomicWriter, FileSystem
@@ -77,7 +77,7 @@ async def _look(home: Path, environ: Mapping[str, str]) -> str:
     argv = [sys.executable, "-I", "-m", "pip", "index", "versions", NAME, "--disable-pip-version-check", "--no-input"]
     argv += ["--retries", "0", "--timeout", str(CONNECT_S)]
     try:
-        ran = await run_program(argv, b"", folder=home, environ=environ, limit_s=LIMIT_S)
+        ran = await run_program(Program(argv, home, environ), b"", limit_s=LIMIT_S)
     except (OSError, TimeoutError) as error:
         logger.info("autoupdate: pip gave no answer: %s", error)
         return ""

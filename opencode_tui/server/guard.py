@@ -11,7 +11,7 @@ import hmac
 import logging
 import math
 from collections.abc import Awaitable, Callable, MutableMapping
-from typing import Any, Protocol
+from typing import Any
 
 from msgspec import Struct
 from starlette.exceptions import HTTPException
@@ -87,29 +87,16 @@ class Refusal(Struct, frozen=True):
     headers: tuple[tuple[bytes, bytes], ...] = ()
 
 
-class BrowserPages(Protocol):
-    """The page for browsers: its paths, who may use them, its application."""
-
-    def has(self, path: str) -> bool:
-        """Return whether a path is one of the page."""
-        ...
-
-    def refuse(self, scope: Scope) -> Refusal | None:
-        """Return why a request to it is refused, None when it is not."""
-        ...
-
-    async def app(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request to it."""
-        ...
-
-
 class BrowserAccess(Struct, frozen=True):
     """What a server with a page for browsers has beside its password.
 
-    `own` are the credentials of the TUI that it starts for each viewer; `throttle` limits wrong passwords.
+    `has` returns whether a path is one of the page, `refuse` why a request to it is refused, and `app` answers it. `own` are the
+    credentials of the TUI that it starts for each viewer; `throttle` limits wrong passwords.
     """
 
-    pages: BrowserPages
+    has: Callable[[str], bool]
+    refuse: Callable[[Scope], Refusal | None]
+    app: App
     own: Credentials
     throttle: Throttle
 
@@ -164,12 +151,12 @@ class Guard:
         await send({"type": "websocket.http.response.start", "status": refusal.status, "headers": headers})
         await send({"type": "websocket.http.response.body", "body": body})
 
-    def _pages_at(self, scope: Scope) -> BrowserPages | None:
+    def _pages_at(self, scope: Scope) -> BrowserAccess | None:
         """Return the page for browsers where the path is one of it."""
-        pages = self._browsers.pages if self._browsers is not None else None
+        pages = self._browsers
         return pages if pages is not None and pages.has(scope["path"]) else None
 
-    def _refuse(self, method: str, scope: Scope, pages: BrowserPages | None) -> Refusal | None:
+    def _refuse(self, method: str, scope: Scope, pages: BrowserAccess | None) -> Refusal | None:
         headers: Headers = scope["headers"]
         if self._is_closed:
             return Refusal(503, "the server is ending; start it again")

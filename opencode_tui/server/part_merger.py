@@ -107,7 +107,7 @@ class PartMerger:
         event = part.waiting
         assert event is not None
         delta = "".join(part.deltas) if isinstance(event, PartGrowth) else None
-        frame = GrowthFrame(part.directory, event.part_id, record_bytes(event.live.record()), delta)
+        frame = GrowthFrame(part.directory, event.part_id, record_bytes(event.record()), delta)
         part.sent, part.last, part.waiting = part.sent + 1, self._now(), None
         part.deltas = []
         return frame

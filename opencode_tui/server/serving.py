@@ -163,7 +163,7 @@ def _make_pages(web: "Web", address: Address, credentials: Credentials) -> "tupl
     throttle = Throttle()
     own = Credentials(secrets.token_urlsafe(32), credentials.username)
     pages = Pages(web, address, credentials=credentials, own=own, throttle=throttle)
-    return pages, BrowserAccess(pages, own, throttle)
+    return pages, BrowserAccess(pages.has, pages.refuse, pages.app, own, throttle)
 
 
 class HttpServer(uvicorn.Server):

@@ -67,7 +67,7 @@ class Live:
 
 def growth(part: TextPart, delta: str) -> PartGrowth:
     whole = part.changed(text=part.text + delta)
-    return PartGrowth(part.session_id, part.message_id, part.id, delta, Live(whole))
+    return PartGrowth(part.session_id, part.message_id, part.id, delta, Live(whole).record)
 
 
 def test_text_is_sent_once_as_it_grows_and_what_is_missing_at_its_end() -> None:
@@ -86,8 +86,8 @@ def test_a_part_that_was_read_while_it_grew_is_not_sent_twice() -> None:
     state, answer = fresh(), assistant("")
     [part] = [one.changed(text="abc", time=PartTime(start=1)) for one in answer.parts if isinstance(one, TextPart)]
     assert words(list(replay([MessageWithParts(info=answer.info, parts=[part])], state))) == ["agent_message_chunk abc"]
-    early = PartGrowth(part.session_id, part.message_id, part.id, "bc", Live(part.changed(text="abcd")))
-    late = PartGrowth(part.session_id, part.message_id, part.id, "d", Live(part.changed(text="abcd")))
+    early = PartGrowth(part.session_id, part.message_id, part.id, "bc", Live(part.changed(text="abcd")).record)
+    late = PartGrowth(part.session_id, part.message_id, part.id, "d", Live(part.changed(text="abcd")).record)
     assert say(state, early, late) == ["agent_message_chunk d"]
 
 

@@ -12,7 +12,6 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,7 +20,7 @@ from opencode_tui.engine.lsp.change import FileChange
 from opencode_tui.engine.lsp.known_servers import KNOWN, Found, ServerTable
 from opencode_tui.engine.lsp.language_servers import LanguageServers
 from opencode_tui.engine.project.discover import discover
-from opencode_tui.engine.project.programs import Process, ProjectPrograms
+from opencode_tui.engine.project.programs import Process, Program, ProjectPrograms
 from opencode_tui.engine.sandbox.environment import Secrets
 from opencode_tui.engine.sandbox.piped import start_piped
 from opencode_tui.engine.sandbox.sandbox import Sandbox
@@ -97,10 +96,8 @@ async def measure(name: str, folder: Path, environ: dict[str, str], tier: Tier =
         print(f"{name} is not installed")
         return []
 
-    async def start(
-        argv: Sequence[str], *, folder: Path, environ: Mapping[str, str], writable: Sequence[Path] = ()
-    ) -> Process:
-        launch = await sandbox.confine_helper(argv, folder=folder, environ=environ, writable=writable)
+    async def start(program: Program) -> Process:
+        launch = await sandbox.confine_helper(program)
         assert launch is not None
         return await start_piped(launch)
 

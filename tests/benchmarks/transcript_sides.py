@@ -92,7 +92,7 @@ class _Fed:
 
     def add(self, token: str) -> None:
         self._live.pieces.append(token)
-        self.transcript.apply(PartGrowth(SESSION, self._part.message_id, self._part.id, token, self._live))
+        self.transcript.apply(PartGrowth(SESSION, self._part.message_id, self._part.id, token, self._live.record))
 
     def end(self) -> None:
         whole = self._part.changed(text="".join(self._live.pieces), time=PartTime(start=NOON, end=NOON + 1))

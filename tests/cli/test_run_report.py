@@ -56,7 +56,7 @@ class Copy(io.StringIO):
 def said(content: str, *deltas: str) -> list:
     part = text("", time=PartTime(start=1))
     live = LiveText(part)
-    growth = [PartGrowth(SESSION, part.message_id, part.id, delta, live) for delta in deltas or (content,)]
+    growth = [PartGrowth(SESSION, part.message_id, part.id, delta, live.record) for delta in deltas or (content,)]
     return [
         PartUpdated(part=part),
         *growth,

@@ -30,7 +30,7 @@ class Counted:
 
     count = 0
 
-    def coroutine(self, function: Callable[P, Awaitable[R]]) -> Callable[P, Coroutine[Any, Any, R]]:
+    def carry(self, function: Callable[P, Awaitable[R]]) -> Callable[P, Coroutine[Any, Any, R]]:
         self.count += 1
 
         async def carried(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -41,7 +41,7 @@ class Counted:
 
 async def test_a_coroutine_function_is_carried_and_kept():
     calls = Counted()
-    service = forward(Service(), calls)
+    service = forward(Service(), calls.carry)
     assert [await service.triple(1), await service.triple(2)] == [3, 6]
     assert calls.count == 1
 
@@ -49,7 +49,7 @@ async def test_a_coroutine_function_is_carried_and_kept():
 @pytest.mark.parametrize("name", ["limit", "double", "_hidden"])
 def test_nothing_but_public_coroutine_functions_is_carried(name: str):
     with pytest.raises(AttributeError, match=name):
-        getattr(forward(Service(), Counted()), name)
+        getattr(forward(Service(), Counted().carry), name)
 
 
 def test_without_calls_to_carry_the_service_itself_is_used():

@@ -74,7 +74,7 @@ async def test_what_grew_is_what_is_stored_in_the_end(api):
             match envelope.event:
                 case PartGrowth() as event:
                     grown[event.part_id] = grown.get(event.part_id, "") + event.delta
-                    assert event.live.record().id == event.part_id
+                    assert event.record().id == event.part_id
                 case PartUpdated(part=TextPart() as part):
                     closed[part.id] = part.text
                 case _:

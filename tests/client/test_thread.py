@@ -109,7 +109,7 @@ async def test_of_ten_thousand_deltas_none_is_lost_doubled_or_seen_too_early(env
                 event = envelope.event
                 if isinstance(event, PartGrowth):
                     grown[event.part_id] = grown.get(event.part_id, "") + event.delta
-                    part = event.live.record()
+                    part = event.record()
                     assert isinstance(part, TextPart | ReasoningPart)
                     assert part.text == grown[event.part_id]
                 elif isinstance(event, PartUpdated) and event.part.id in grown and isinstance(event.part, TextPart):

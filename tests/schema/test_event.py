@@ -17,7 +17,7 @@ def test_an_event_is_type_and_properties_on_the_wire():
 
 
 def test_growth_carries_the_whole_part_and_the_delta():
-    wire = to_wire(PartGrowth("ses_1", "msg_1", "prt_1", "c", Live()))
+    wire = to_wire(PartGrowth("ses_1", "msg_1", "prt_1", "c", Live().record))
     assert wire["type"] == "message.part.updated"
     assert wire["properties"]["delta"] == "c" and wire["properties"]["part"]["text"] == "abc"
 

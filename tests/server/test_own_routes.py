@@ -6,12 +6,11 @@ from typing import get_type_hints
 import pytest
 from fastapi.routing import APIRoute
 
+from opencode_tui.client.client import Client
 from opencode_tui.client.facets.call import calls_of
-from opencode_tui.client.facets.folder import FolderFacets
-from opencode_tui.client.facets.session import SessionFacets
 from opencode_tui.server.app import ROUTERS
 
-FACETS = {**get_type_hints(SessionFacets), **get_type_hints(FolderFacets)}
+FACETS = get_type_hints(Client)
 CALLS = {f"{facet}.{name}": call for facet, protocol in FACETS.items() for name, call in calls_of(protocol).items()}
 ROUTES = {
     (method, re.sub(r"\{.*?\}", "{}", route.path))

@@ -33,7 +33,7 @@ class Writer:
 
     def grow(self, text: str) -> Envelope:
         self.live.append(text)
-        return Envelope("/p", PartGrowth("ses_1", "msg_1", self.live.id, text, self.live))
+        return Envelope("/p", PartGrowth("ses_1", "msg_1", self.live.id, text, self.live.record))
 
     def close(self) -> Envelope:
         return Envelope("/p", PartUpdated(part=self.live.closed(end=2)))
@@ -95,7 +95,7 @@ def test_of_a_running_tools_progress_the_newest_leaves():
     for number in range(20):
         state = ToolStateRunning(input={}, title=f"step {number}", time=ToolTime(start=1))
         tool = ToolPart(id="prt_2", session_id="ses_1", message_id="msg_1", call_id="c", tool="bash", state=state)
-        merger.apply(Envelope("/p", PartProgress("ses_1", "msg_1", "prt_2", LiveTool(tool))))
+        merger.apply(Envelope("/p", PartProgress("ses_1", "msg_1", "prt_2", LiveTool(tool).record)))
     watch.now += 1
     (frame,) = merger.due()
     event = json.loads(frame.event)

@@ -294,7 +294,7 @@ async def test_a_socket_that_fails_is_logged_with_its_path(caplog: pytest.LogCap
         pages.app,
         address=Address("127.0.0.1", 1),
         credentials=credentials,
-        browsers=BrowserAccess(pages, credentials, Throttle()),
+        browsers=BrowserAccess(pages.has, pages.refuse, pages.app, credentials, Throttle()),
     )
 
     async def send(_: Message) -> None: ...

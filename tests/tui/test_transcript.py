@@ -48,7 +48,7 @@ def give(transcript: Transcript, *messages: MessageWithParts) -> None:
 
 
 def grown(part: TextPart, delta: str, so_far: str) -> PartGrowth:
-    return PartGrowth(SESSION, part.message_id, part.id, delta, Live(part.changed(text=so_far)))
+    return PartGrowth(SESSION, part.message_id, part.id, delta, Live(part.changed(text=so_far)).record)
 
 
 def streaming() -> tuple[Transcript, TextPart]:
@@ -218,7 +218,7 @@ def test_progress_of_a_running_call_is_taken() -> None:
     give(transcript, story.user("hi"), story.answer([call], end=None))
     call = story.messages[-1].parts[0]
     newer = call.changed(state=call.state.changed(metadata={"output": "line"}))  # pyright: ignore[reportAttributeAccessIssue] - it is a call
-    transcript.apply(PartProgress(SESSION, call.message_id, call.id, Live(newer)))
+    transcript.apply(PartProgress(SESSION, call.message_id, call.id, Live(newer).record))
     shown = [item.part.state.metadata for item in transcript.items if item.kind == "tool"]  # pyright: ignore[reportAttributeAccessIssue] - it runs
     assert shown == [{"output": "line"}]
 

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from msgspec import Struct
 
@@ -55,8 +55,11 @@ from opencode_tui.text.model_line import model_line, session_of_line
 if TYPE_CHECKING:
     from opencode_tui.cli.run.permission_prompt import PermissionPrompt
     from opencode_tui.cli.run.question_prompt import QuestionPrompt
+    from opencode_tui.cli.run.report import TerminalReporter
     from opencode_tui.client.client import Client, EventReader
 
+    Reporter = TerminalReporter | JsonReporter
+    """Shows the events of a session."""
 
 # The request of `run`: a prompt with its attachments and `@` references, or a slash command. Piped text is data: `@` in it
 # attaches nothing.
@@ -262,7 +265,7 @@ class RunPrompts:
         return True
 
 
-class ReportRefusals:
+class ReportRefusals(Policy):
     """Writes calls that are denied for lack of a terminal to stderr; the JSON report does not show them to the user."""
 
     def __init__(self, policy: Policy) -> None:
@@ -284,26 +287,6 @@ class ReportRefusals:
     def with_outside(self) -> Policy:
         """Return the policy whose own answers may leave the sandbox, with the same reports."""
         return ReportRefusals(self._policy.with_outside())
-
-
-class Reporter(Protocol):
-    """Shows the events of a session."""
-
-    def show(self, event: Event) -> None:
-        """Show one event."""
-        ...
-
-    def pause(self) -> None:
-        """Make way for a question on the terminal."""
-        ...
-
-    def end(self, answer: MessageWithParts | None) -> None:
-        """Finish the report; without an answer the turn failed or was interrupted."""
-        ...
-
-    def close(self) -> None:
-        """Clean up the terminal."""
-        ...
 
 
 async def _end_background(client: "Client") -> None:
@@ -344,7 +327,7 @@ def run_turn(options: TurnOptions) -> int:
     return with_client(work, policy=policy)
 
 
-def _reporter(session: SessionInfo, options: TurnOptions, style: Style) -> Reporter:
+def _reporter(session: SessionInfo, options: TurnOptions, style: Style) -> "Reporter":
     if options.style == "json":
         return JsonReporter(session.id)
     from opencode_tui.cli.run.answer_text import AnswerText  # not for JSON
@@ -376,7 +359,7 @@ async def _report_notices(client: "Client", reported: Collection[str] = ()) -> s
 
 
 async def answer(
-    client: "Client", session: SessionInfo, request: Request, reporter: Reporter, prompts: RunPrompts
+    client: "Client", session: SessionInfo, request: Request, reporter: "Reporter", prompts: RunPrompts
 ) -> int:
     """Send the request and show events until the session is idle; return the exit code.
 
@@ -416,7 +399,7 @@ async def _belongs(client: "Client", session_id: str, asking: str) -> bool:
 async def _follow(
     events: "EventReader",
     scope: RunScope,
-    reporter: Reporter,
+    reporter: "Reporter",
     prompts: RunPrompts,
     is_ours: Callable[[str], Awaitable[bool]],
 ) -> None:
@@ -451,7 +434,7 @@ async def _end(
 
 
 def _show_rest(
-    events: "EventReader", scope: RunScope, reporter: Reporter, turn: "asyncio.Task[MessageWithParts]"
+    events: "EventReader", scope: RunScope, reporter: "Reporter", turn: "asyncio.Task[MessageWithParts]"
 ) -> None:
     """Show the remaining events of the turn."""
     try:

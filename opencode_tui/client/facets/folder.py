@@ -516,19 +516,3 @@ class ScreenFacet(Protocol):
     async def publish(self, event: ScreenEvent) -> None:
         """Send an event to all of them; without an open screen nothing happens."""
         ...
-
-
-class FolderFacets(Protocol):
-    """The facets of the folder of one client."""
-
-    permissions: PermissionsFacet
-    questions: QuestionsFacet
-    rules: RulesFacet
-    catalog: CatalogFacet
-    settings: SettingsFacet
-    sign_ins: SignInsFacet
-    project: ProjectFacet
-    files: FilesFacet
-    mcp: McpFacet
-    languages: LanguagesFacet
-    screen: ScreenFacet

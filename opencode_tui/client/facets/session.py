@@ -424,18 +424,3 @@ class ImportsFacet(Protocol):
     async def cancel(self) -> bool:
         """End the running import after the session that it works on; return whether there is one."""
         ...
-
-
-class SessionFacets(Protocol):
-    """The facets of sessions of one client."""
-
-    sessions: SessionsFacet
-    search: SearchFacet
-    trash: TrashFacet
-    messages: MessagesFacet
-    prompts: PromptsFacet
-    context: ContextFacet
-    background: BackgroundFacet
-    undo: UndoFacet
-    sharing: SharingFacet
-    imports: ImportsFacet

@@ -1,7 +1,7 @@
 """The result of formatting a text."""
 
+from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Protocol
 
 from msgspec import Struct
 
@@ -13,12 +13,11 @@ class Formatted(Struct, frozen=True):
     message: str = ""
 
 
-class FormatEdit(Protocol):
-    """Formats what an edit changed; never raises."""
+FormatEdit = Callable[[Path, str | None, str], Awaitable[Formatted]]
+"""Returns the text of a file after an edit, formatted where it changed; never raises.
 
-    async def __call__(self, path: Path, before: str | None, after: str) -> Formatted:
-        """Return the text of a file after an edit; `before` is None for a new file."""
-        ...
+Called with the path and the texts before and after the edit; the one before is None for a new file.
+"""
 
 
 async def keep(path: Path, before: str | None, after: str) -> Formatted:

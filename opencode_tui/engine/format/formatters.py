@@ -15,7 +15,7 @@ from opencode_tui.cancellation import run_to_completion
 from opencode_tui.engine.format.file_copy import FileCopy, copy_file
 from opencode_tui.engine.format.formatted import Formatted
 from opencode_tui.engine.format.known_formatters import FILE, FormatterTable, KnownFormatter, Lines
-from opencode_tui.engine.project.programs import FoundProgram, Start, run_program, start_program
+from opencode_tui.engine.project.programs import FoundProgram, Program, Start, run_program, start_program
 from opencode_tui.schema.api.language import FormatterState
 from opencode_tui.schema.error import OpencodeError
 
@@ -203,13 +203,11 @@ async def _communicate(
     """
     try:
         ran = await run_program(
-            argv,
+            Program(argv, folder, environ, writable),
             data,
-            folder=folder,
-            environ=environ,
             limit_s=TIMEOUT_S,
             max_bytes=_MOST_RESULT_BYTES,
-            start=partial(start, writable=writable),
+            start=start,
         )
     except TimeoutError:
         raise _LateError(f"{argv[0]} took longer than {TIMEOUT_S:g} s") from None

@@ -1,8 +1,7 @@
 """A change of a file, and what language servers say about it."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
-from typing import Protocol
 
 from msgspec import Struct, field
 
@@ -41,12 +40,8 @@ class EditReport(Struct, frozen=True):
         return shown
 
 
-class EditCheck(Protocol):
-    """Looks for the errors that changes brought; never raises, and returns in time."""
-
-    async def __call__(self, changes: Sequence[FileChange], session_id: str) -> EditReport:
-        """Return the report about changes of a session that were written."""
-        ...
+EditCheck = Callable[[Sequence[FileChange], str], Awaitable[EditReport]]
+"""Returns the report about the errors that written changes of a session, by its id, brought; never raises, and returns in time."""
 
 
 async def check_nothing(changes: Sequence[FileChange], session_id: str) -> EditReport:

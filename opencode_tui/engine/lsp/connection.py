@@ -8,14 +8,13 @@ import logging
 import os
 import signal
 from collections import deque
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
-from pathlib import Path
 from typing import Any, cast
 
 import msgspec
 
-from opencode_tui.engine.project.programs import Process, Start, start_program
+from opencode_tui.engine.project.programs import Process, Program, Start, start_program
 from opencode_tui.schema.json_text import decode_json
 from opencode_tui.schema.record import JsonObject
 
@@ -75,16 +74,14 @@ class Connection:
     @classmethod
     async def start(
         cls,
-        argv: Sequence[str],
+        program: Program,
         *,
-        folder: Path,
-        environ: Mapping[str, str],
         answer: Answer,
         notice: Notice,
         start: Start = start_program,
     ) -> "Connection":
-        """Start a server in a folder; raises OSError when it cannot be started."""
-        return cls(await start(argv, folder=folder, environ=environ), answer=answer, notice=notice)
+        """Start a server; raises OSError when it cannot be started."""
+        return cls(await start(program), answer=answer, notice=notice)
 
     @property
     def pid(self) -> int:

@@ -22,7 +22,7 @@ from opencode_tui.engine.lsp.connection import (
 from opencode_tui.engine.lsp.diagnostics import MOST_FILES, FileErrors, NewErrors, errors_of, new_errors
 from opencode_tui.engine.lsp.document import Document, Encoding, path_of, read_text, sendable, stamp_of
 from opencode_tui.engine.lsp.known_servers import Found, introduce, language_of
-from opencode_tui.engine.project.programs import Start, start_program
+from opencode_tui.engine.project.programs import Program, Start, start_program
 from opencode_tui.schema.record import JsonObject
 
 START_S = 45.0
@@ -99,9 +99,7 @@ class LanguageServer:
 
     async def _start(self) -> None:
         self._connection = await Connection.start(
-            self.found.argv,
-            folder=self.root,
-            environ=self._environ,
+            Program(self.found.argv, self.root, self._environ),
             answer=self._answer,
             notice=self._notice,
             start=self._start_process,

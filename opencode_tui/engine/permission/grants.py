@@ -11,7 +11,6 @@ import os
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
-from typing import Protocol
 
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
@@ -19,6 +18,7 @@ from opencode_tui.schema.error import NotFoundError, StorageError
 from opencode_tui.schema.ids import Clock
 from opencode_tui.schema.permission import Rule
 from opencode_tui.schema.record import JsonObject
+from opencode_tui.storage.storage import Storage
 
 NETWORK = "network"
 """The permission of grants whose patterns are hosts that confined commands may reach."""
@@ -27,18 +27,6 @@ logger = logging.getLogger(__name__)
 
 Lock = Callable[[], AbstractAsyncContextManager[object]]
 """Returns the lock that excludes other processes while the record changes."""
-
-
-class GrantStore(Protocol):
-    """The part of the storage that grants need."""
-
-    async def read(self, key: tuple[str, ...]) -> bytes:
-        """Return a record. Raises NotFoundError, or another StorageError."""
-        ...
-
-    async def write(self, key: tuple[str, ...], data: bytes) -> None:
-        """Replace a record. Raises StorageError."""
-        ...
 
 
 class Grant(Rule):
@@ -67,7 +55,7 @@ _GRANTS: TypeAdapter[list[Grant]] = TypeAdapter(list[Grant], config=ConfigDict(d
 class Grants:
     """The grants of one worktree."""
 
-    def __init__(self, *, store: GrantStore, lock: Lock, project_id: str, worktree: Path, clock: Clock) -> None:
+    def __init__(self, *, store: Storage, lock: Lock, project_id: str, worktree: Path, clock: Clock) -> None:
         self._store = store
         self._lock = lock
         self._key = ("permission", project_id)

@@ -1,48 +1,38 @@
 """Policies that answer a permission request before the user is asked, one for each kind of run."""
 
-from typing import Protocol
-
 from opencode_tui.schema.error import ApprovalUnavailableError, OutsideRefusedError
 from opencode_tui.schema.permission import PermissionRequest
 from opencode_tui.schema.session.sandbox import sandbox_of
 
 
-class Policy(Protocol):
+class Policy:
     """Decides about a request before the user is asked."""
 
     def decide(self, request: PermissionRequest) -> bool:
         """Return True to allow the call once, False to ask the user. Raises PermissionRefused."""
-        ...
+        raise NotImplementedError
 
     def automatic(self, *, outside: bool) -> "Policy":
         """Return the policy that answers itself where this one asks; with `outside` also what leaves the sandbox."""
-        ...
+        return AutoApprove(self, outside=outside)
 
     def with_outside(self) -> "Policy":
-        """Return the policy whose own answers may leave the sandbox."""
-        ...
+        """Return the policy whose own answers may leave the sandbox: this one, where it has none."""
+        return self
 
 
-class AskPerson:
+class AskPerson(Policy):
     """Asks the user every time."""
 
     def decide(self, request: PermissionRequest) -> bool:
         """Return False."""
         return False
 
-    def automatic(self, *, outside: bool) -> Policy:
-        """Return the automatic policy."""
-        return AutoApprove(self, outside=outside)
-
-    def with_outside(self) -> Policy:
-        """Return this policy, which has no own answers."""
-        return self
-
 
 _NEEDS_A_PERSON = ("doom_loop", "question")
 
 
-class AutoApprove:
+class AutoApprove(Policy):
     """`--auto`: allows every request once that does not leave the sandbox, and with `outside` those that do too.
 
     Only `doom_loop` (repeated identical calls) and `question` (of the model) still go to the user, or to `otherwise`.
@@ -82,17 +72,9 @@ def _reasons(request: PermissionRequest) -> list[str]:
     return list(facts.reasons or ()) if facts is not None else []
 
 
-class RefuseQuestions:
+class RefuseQuestions(Policy):
     """Rejects every request, for a run without a terminal; the error says how to allow it."""
 
     def decide(self, request: PermissionRequest) -> bool:
         """Raise ApprovalUnavailableError."""
         raise ApprovalUnavailableError(request.permission, request.patterns, outside=leaves_sandbox(request))
-
-    def automatic(self, *, outside: bool) -> Policy:
-        """Return the automatic policy."""
-        return AutoApprove(self, outside=outside)
-
-    def with_outside(self) -> Policy:
-        """Return this policy, which has no own answers."""
-        return self

@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from opencode_tui.config.settings.settings import CommandHook, HookGroup, HookTrigger, StatusLineSettings
 from opencode_tui.engine.plugin.hooks import Hook, HookBlocked, HookName, PluginHooks
-from opencode_tui.engine.project.programs import OutputLimitError, run_program
+from opencode_tui.engine.project.programs import OutputLimitError, Program, run_program
 from opencode_tui.programs import safe_environ
 from opencode_tui.schema.error import OpencodeError
 from opencode_tui.schema.ids import Identifier
@@ -177,7 +177,7 @@ async def _run_shell(
     """Return the exit code and both outputs of a command. Raises HookError after `limit_s` seconds, when it is killed."""
     try:
         given = safe_environ(environ, folder)
-        ran = await run_program(("/bin/sh", "-c", command), data, folder=folder, environ=given, limit_s=limit_s)
+        ran = await run_program(Program(("/bin/sh", "-c", command), folder, given), data, limit_s=limit_s)
     except TimeoutError:
         raise HookError(f"`{command}` took longer than {limit_s:g} s") from None
     except OutputLimitError as error:

@@ -4,7 +4,7 @@ import asyncio
 import os
 import shutil
 import signal
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
@@ -106,25 +106,25 @@ class Process(Protocol):
         ...
 
 
-class Start(Protocol):
-    """Starts a program. It may write the `writable` folders where it is confined; elsewhere these change nothing."""
+class Program(Struct, frozen=True):
+    """A program to start, with its arguments, in a folder; where it is confined it may also write the `writable` folders."""
 
-    async def __call__(
-        self, argv: Sequence[str], *, folder: Path, environ: Mapping[str, str], writable: Sequence[Path] = ()
-    ) -> Process:
-        """Return the started program. Raises OSError when it cannot be started."""
-        ...
+    argv: Sequence[str]
+    folder: Path
+    environ: Mapping[str, str]
+    writable: Sequence[Path] = ()
 
 
-async def start_program(
-    argv: Sequence[str], *, folder: Path, environ: Mapping[str, str], writable: Sequence[Path] = ()
-) -> Process:
+Start = Callable[[Program], Awaitable[Process]]
+"""Returns the started program. Raises OSError when it cannot be started."""
+
+
+async def start_program(program: Program) -> Process:
     """Return a program that was started unconfined. Raises OSError when it cannot be started."""
-    del writable
     return await asyncio.create_subprocess_exec(
-        *argv,
-        cwd=folder,
-        env=environ,
+        *program.argv,
+        cwd=program.folder,
+        env=program.environ,
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
@@ -153,11 +153,9 @@ class OutputLimitError(OSError):
 
 
 async def run_program(
-    argv: Sequence[str],
+    program: Program,
     data: bytes,
     *,
-    folder: Path,
-    environ: Mapping[str, str],
     limit_s: float,
     max_bytes: int = MAX_OUTPUT_BYTES,
     start: Start = start_program,
@@ -166,7 +164,7 @@ async def run_program(
 
     Raises TimeoutError after `limit_s`, OutputLimitError after `max_bytes` of an output, OSError when it cannot start.
     """
-    process = await start(argv, folder=folder, environ=environ)
+    process = await start(program)
     assert process.stdin is not None
     assert process.stdout is not None
     assert process.stderr is not None
@@ -187,7 +185,7 @@ async def run_program(
         raise
     output, errors = (bytes(task.result()) for task in reading)
     if max(len(output), len(errors)) > max_bytes:
-        raise OutputLimitError(f"{argv[0]} wrote more than {max_bytes} bytes")
+        raise OutputLimitError(f"{program.argv[0]} wrote more than {max_bytes} bytes")
     return Ran(process.returncode or 0, output, errors)
 
 

@@ -55,6 +55,7 @@ from opencode_tui.storage.safe_folder import own_folder
 from opencode_tui.storage.task_folders import is_task_worktree, task_origin
 
 if TYPE_CHECKING:
+    from opencode_tui.engine.project.programs import Program
     from opencode_tui.engine.sandbox.proxy import HostAccess, HostProxy
 
 logger = logging.getLogger(__name__)
@@ -230,19 +231,18 @@ class Sandbox:
         messages += self._new_messages()
         return replace(confined, messages=messages) if messages else confined
 
-    async def confine_helper(
-        self, argv: Sequence[str], *, folder: Path, environ: Mapping[str, str], writable: Sequence[Path] = ()
-    ) -> Launch | None:
+    async def confine_helper(self, program: "Program") -> Launch | None:
         """Return how a program starts that helps with the project; None where nothing confines commands.
 
-        It reads what a command reads, and writes only caches of tools, its temp folder and `writable`. It has no network, whatever
-        the settings are for commands, and its standard streams are its own. Raises OSError when the sandbox cannot be prepared.
+        It reads what a command reads, and writes only caches of tools, its temp folder and its `writable` folders. It has no
+        network, whatever the settings are for commands, and its standard streams are its own. Raises OSError when the sandbox
+        cannot be prepared.
         """
         status = await self.status()
         if status.tier == "none":
             return None
-        await self._bring_caches(argv, environ)
-        return await asyncio.to_thread(self._confine_helper, status.tier, argv, folder, environ, writable)
+        await self._bring_caches(program.argv, program.environ)
+        return await asyncio.to_thread(self._confine_helper, status.tier, program)
 
     async def changes(self, confined: Confined) -> list[Change]:
         """Return the protected files that differ from those before the command, which has ended, and that it could write."""
@@ -400,28 +400,25 @@ class Sandbox:
             launch.mounts.accepts = partial(_is_harmless, before)
         return Confined(launch, tier, policy, before, access)
 
-    def _confine_helper(
-        self, tier: Tier, argv: Sequence[str], folder: Path, environ: Mapping[str, str], writable: Sequence[Path]
-    ) -> Launch:
+    def _confine_helper(self, tier: Tier, program: "Program") -> Launch:
         with self._guard:
             files = self._project_files()
             files.refresh(limit_s=BEFORE_S)
-            policy = self._policy(self._name, environ, files, is_read_only=True)
+            policy = self._policy(self._name, program.environ, files, is_read_only=True)
         named = {*self._named("writable").values()}
         hidden = policy.hidden
-        if (
-            tier == "landlock"
-        ):  # its rules are for the files of now: the program would not see those that are written later
+        if tier == "landlock":
+            # its rules are for the files of now: the program would not see those that are written later
             hidden = tuple(path for path in hidden if not path.is_relative_to(self._project.worktree))
         policy = replace(
             policy,
-            read=(*policy.read, *named, *folders.program_folders(argv[0], self._around)),
-            write=(*(path for path in policy.write if path not in named), *writable),
+            read=(*policy.read, *named, *folders.program_folders(program.argv[0], self._around)),
+            write=(*(path for path in policy.write if path not in named), *program.writable),
             hidden=hidden,
             network="none",
             environ={**policy.environ, "CARGO_TARGET_DIR": str(self._caches / TOOLS / "target")},
         )
-        return plan_launch(tier, policy, argv, folder, is_held=False)
+        return plan_launch(tier, policy, program.argv, program.folder, is_held=False)
 
     def _policy(
         self, session_id: str, environ: Mapping[str, str], files: ProjectFiles, *, is_read_only: bool

@@ -5,7 +5,7 @@ import os
 from collections.abc import Iterator, Mapping
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
@@ -39,10 +39,10 @@ from opencode_tui.engine.session.question import QuestionService
 from opencode_tui.engine.session.references import ReferenceScope
 from opencode_tui.engine.session.request.instruction import DirectoryInstructions
 from opencode_tui.engine.session.sessions import SessionApprovals, new_slug
-from opencode_tui.engine.session.step.tool_calls import SessionOutputs
-from opencode_tui.engine.session.todo_store import SessionTodos
+from opencode_tui.engine.session.step.tool_calls import read_outputs
 from opencode_tui.engine.skill.skills import Skills
 from opencode_tui.engine.tool.registry import ToolDependencies, ToolRegistry, built_in_tools
+from opencode_tui.engine.tool.todo_store import SessionTodos
 from opencode_tui.engine.tool.tool import ToolContext
 from opencode_tui.engine.tool.truncate import Truncator
 from opencode_tui.schema.error import ConfigError
@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from opencode_tui.engine.provider.provider import Endpoint
     from opencode_tui.engine.tool.files.transaction import Change
     from opencode_tui.engine.tool.plugin_tool import PluginTool
+    from opencode_tui.engine.tool.registry import InnerCall
     from opencode_tui.engine.tool.search_service import SearchService
     from opencode_tui.schema.api.mcp import McpPrompt
 
@@ -363,7 +364,7 @@ class FolderServices:
             readable=self._may_read,
             instructions=DirectoryInstructions(store=core.store),
             skills=self.skills,
-            outputs=SessionOutputs(store=core.store),
+            read_outputs=partial(read_outputs, core.store),
             extend_environment=extend,
             protected=self._protected_folders(),
             secrets=programs.secrets,
@@ -377,11 +378,17 @@ class FolderServices:
         )
         return ToolRegistry(
             [*built_in_tools(dependencies), *self._plugin_tools()],
-            self._find_mcp_turns,
+            find_late=lambda name: None if (turns := self.mcp_turns()) is None else turns.get(name),
+            find_inner=self._find_inner_call,
             find_useless=self._find_useless_tools,
         )
 
-    def _find_mcp_turns(self) -> "McpTurns | None":
+    async def _find_inner_call(self, name: str, arguments: Mapping[str, Any]) -> "InnerCall | None":
+        turns = self.mcp_turns()
+        return None if turns is None else await turns.find_inner(name, arguments)
+
+    def mcp_turns(self) -> "McpTurns | None":
+        """Return the tools of MCP servers for the turns of sessions; None without a server."""
         return self._mcp_turns.get() if self.programs.uses_mcp else None
 
     @service

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cached_property, partial
 from pathlib import Path
@@ -14,7 +14,7 @@ from opencode_tui.config.trust.store import TrustStore
 from opencode_tui.engine.lazy import service
 from opencode_tui.engine.permission.grants import Grants
 from opencode_tui.engine.project.discover import Project
-from opencode_tui.engine.project.programs import ProjectPrograms
+from opencode_tui.engine.project.programs import Program, ProjectPrograms
 from opencode_tui.engine.services.core import Core
 from opencode_tui.engine.session.background import Background
 from opencode_tui.programs import is_below, safe_environ
@@ -241,7 +241,7 @@ class FolderPrograms:
         self._background.at_close(servers.close)
         return servers
 
-    async def find_symbol(self, path: Path, *, name: str, line: int | None) -> "FoundSymbol | None":
+    async def find_symbol(self, path: Path, name: str, line: int | None) -> "FoundSymbol | None":
         """Return a symbol of a file by its first line, from 1, or its name, if a language server that runs knows it."""
         servers = self.languages.made
         return None if servers is None else await servers.find_symbol(path, name=name, line=line)
@@ -297,13 +297,11 @@ class FolderPrograms:
             return environ
         return safe_environ(environ, self._project.directory)
 
-    async def _start_confined(
-        self, argv: Sequence[str], *, folder: Path, environ: Mapping[str, str], writable: Sequence[Path] = ()
-    ) -> "Process":
+    async def _start_confined(self, program: "Program") -> "Process":
         """Return a program that was started inside the sandbox. Raises OSError when it cannot be started there."""
         from opencode_tui.engine.sandbox.piped import start_piped
 
-        launch = await self.sandbox.get().confine_helper(argv, folder=folder, environ=environ, writable=writable)
+        launch = await self.sandbox.get().confine_helper(program)
         if launch is None:
-            raise OSError(f"{argv[0]} must run inside the sandbox, and none works here")
+            raise OSError(f"{program.argv[0]} must run inside the sandbox, and none works here")
         return await start_piped(launch)

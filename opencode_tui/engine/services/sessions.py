@@ -190,6 +190,7 @@ class SessionServices:
         folder = self.folder
         return RequestBuilder(
             tools=folder.tools,
+            find_mcp_turns=folder.mcp_turns,
             system=self._system,
             subagents=self._subagents,
             prefixes=self._prefixes,

@@ -12,13 +12,13 @@ from opencode_tui.engine.session.request.reminder import ANNOUNCED
 from opencode_tui.redaction.session import Redactor
 from opencode_tui.schema.event.event import (
     Event,
-    LivePart,
     MessageRemoved,
     MessageUpdated,
     PartGrowth,
     PartProgress,
     PartRemoved,
     PartUpdated,
+    ReadPart,
     SessionDiff,
     SessionUpdated,
 )
@@ -42,7 +42,7 @@ class Pending:
 
     session: SessionInfo | None = None
     messages: dict[str, AnyMessage] = field(default_factory=dict[str, AnyMessage])
-    parts: dict[PartKey, AnyPart | LivePart] = field(default_factory=dict[PartKey, "AnyPart | LivePart"])
+    parts: dict[PartKey, AnyPart | ReadPart] = field(default_factory=dict[PartKey, "AnyPart | ReadPart"])
     removed: dict[PartKey, None] = field(default_factory=dict[PartKey, None])
     diff: Sequence[FileDiff] | None = None
     models: dict[str, ModelRef] = field(default_factory=dict[str, ModelRef])
@@ -78,7 +78,7 @@ class Pending:
                 self.parts[event.part.message_id, event.part.id] = event.part
                 self.removed.pop((event.part.message_id, event.part.id), None)
             case PartGrowth() | PartProgress():
-                self.parts[event.message_id, event.part_id] = event.live
+                self.parts[event.message_id, event.part_id] = event.record
             case PartRemoved():
                 self.parts.pop((event.message_id, event.part_id), None)
                 self.removed[event.message_id, event.part_id] = None
@@ -117,7 +117,7 @@ class Pending:
         for part in self.parts.values():
             if isinstance(part, TextPart) and ANNOUNCED in (part.metadata or {}):
                 continue  # like the system text, it may have the user's own instructions
-            record = part.to_dict() if isinstance(part, AnyPart) else part.record().to_dict()
+            record = part.to_dict() if isinstance(part, AnyPart) else part().to_dict()
             items.append({"type": "part", "data": redactor.part(record)})
         if removes:
             items += [{"type": "removed", "data": _removed(*key)} for key in self.removed]

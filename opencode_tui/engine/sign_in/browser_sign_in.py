@@ -7,7 +7,6 @@ import asyncio
 import secrets
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
-from typing import Protocol
 
 from opencode_tui.engine.mcp.browser import open_browser
 from opencode_tui.engine.mcp.callback import Callbacks, Redirected, read_redirect
@@ -29,22 +28,13 @@ FIRST_USE = (
 """What is said after the first sign-in only. Source: developers.openai.com/siwc/ui-ux-guidelines."""
 
 
-class Attempt(Protocol):
-    """A sign-in that has begun; `url` is for the browser."""
-
-    @property
-    def url(self) -> str: ...
-
-    @property
-    def state(self) -> str: ...
-
-
 class BrowserSignIn:
     """A sign-in that waits. Call all methods on the event loop."""
 
-    def __init__(self, attempt: Attempt, finish: Callable[[Redirected], SignInDone]) -> None:
-        self.url = attempt.url
-        self._state = attempt.state
+    def __init__(self, url: str, state: str, finish: Callable[[Redirected], SignInDone]) -> None:
+        self.url = url
+        """The address for the browser."""
+        self._state = state
         self._finish = finish
         self.found: asyncio.Future[Redirected] = asyncio.get_running_loop().create_future()
         self.is_wanted = True
@@ -116,7 +106,7 @@ async def chatgpt_sign_in(
                 words=f"signed in as {done.label}{missing}", first_use=list(FIRST_USE) if is_first else None
             )
 
-        waiting = BrowserSignIn(attempt, finish)
+        waiting = BrowserSignIn(attempt.url, attempt.state, finish)
         async with waiting.expected(callbacks):
             yield waiting
 

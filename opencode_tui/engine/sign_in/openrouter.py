@@ -8,8 +8,6 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from urllib.parse import urlencode, urlsplit
 
-from msgspec import Struct
-
 from opencode_tui.config.auth import AuthStore
 from opencode_tui.engine.mcp.callback import Callbacks, Redirected
 from opencode_tui.engine.provider.chatgpt.sign_in import challenge_of
@@ -25,11 +23,6 @@ TEST_ORIGIN = "OPENCODE_OPENROUTER_TEST_ORIGIN"
 
 _PORTS = (3000, 0)
 _TIMEOUT_S = 30.0
-
-
-class _Attempt(Struct, frozen=True):
-    url: str
-    state: str
 
 
 @asynccontextmanager
@@ -55,7 +48,7 @@ async def openrouter_sign_in(auth: AuthStore, environ: Mapping[str, str]) -> Asy
             words = "saved a key of your OpenRouter account; list its models with `opencode-tui models openrouter`"
             return SignInDone(words=words)
 
-        waiting = BrowserSignIn(_Attempt(f"{site}/auth?{urlencode(query)}", state), finish)
+        waiting = BrowserSignIn(f"{site}/auth?{urlencode(query)}", state, finish)
         async with waiting.expected(callbacks):
             yield waiting
 

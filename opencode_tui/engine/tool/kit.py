@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -13,7 +13,6 @@ from opencode_tui.engine.skill.skills import Skills
 from opencode_tui.engine.tool.tool import ToolContext
 from opencode_tui.engine.tool.truncate import Truncator
 from opencode_tui.schema.error import ToolError
-from opencode_tui.schema.session.session import Todo
 
 if TYPE_CHECKING:
     from opencode_tui.engine.format.formatted import FormatEdit, Formatted
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
     from opencode_tui.engine.tool.process.background import BackgroundCommands
     from opencode_tui.engine.tool.search.search import FileSearch, Readable
     from opencode_tui.engine.tool.search_service import SearchService
+    from opencode_tui.engine.tool.todo_store import SessionTodos
 
 ExtendEnvironment = Callable[[Mapping[str, str], Path, ToolContext], Awaitable[Mapping[str, str]]]
 """Returns the environment of a call's command that starts in a folder."""
@@ -48,24 +48,8 @@ class StoredOutput(Struct, frozen=True):
     is_cleared: bool
 
 
-class StoredOutputs(Protocol):
-    """The completed calls of sessions."""
-
-    async def all(self, session_id: str) -> Sequence[StoredOutput]:
-        """Return a session's completed calls, oldest first."""
-        ...
-
-
-class TodoStore(Protocol):
-    """Stores the lists of sessions and publishes changes."""
-
-    async def read(self, session_id: str) -> list[Todo]:
-        """Return a session's list; empty when it has none."""
-        ...
-
-    async def write(self, session_id: str, todos: list[Todo]) -> None:
-        """Replace a session's list."""
-        ...
+ReadOutputs = Callable[[str], Awaitable[Sequence[StoredOutput]]]
+"""Returns the completed calls of a session, by its id, oldest first."""
 
 
 class ToolDependencies(Struct, frozen=True):
@@ -74,25 +58,25 @@ class ToolDependencies(Struct, frozen=True):
     `edited` is called for every change of a file by one of them; `may_delegate` says whether the agent of that name may start
     others, `may_edit` whether it may change files;
     `readable` says whether a call may read a file without asking, so that a search does not show what read would ask for;
-    `instructions` finds the rules files near a file that is read; `outputs` are what earlier calls gave; `extend_environment` is
-    what plugins add to the environment of commands, which get none of the keys in `secrets` and run in `sandbox`, those that
-    outlive their calls in `background`; `protected` are folders in which every edit
-    needs approval; `languages` are the language servers and `formatters` format edits, None where they are off;
-    `shell` is the bash that the user prefers, `limits` what each command may use.
+    `instructions` finds the rules files near a file that is read; `read_outputs` returns what earlier calls gave;
+    `extend_environment` is what plugins add to the environment of commands, which get none of the keys in `secrets` and run in
+    `sandbox`, those that outlive their calls in `background`; `protected` are folders in which every edit needs approval;
+    `languages` are the language servers and `formatters` format edits, None where they are off; `shell` is the bash that the user
+    prefers, `limits` what each command may use.
     """
 
     environ: Mapping[str, str]
     home: Path
     directory: Path
     truncator: Truncator
-    todos: TodoStore
+    todos: "SessionTodos"
     edited: "Callable[[Change], None]"
     may_delegate: Callable[[str], bool]
     may_edit: Callable[[str], bool]
     readable: "Readable"
     instructions: DirectoryInstructions
     skills: Skills
-    outputs: StoredOutputs
+    read_outputs: ReadOutputs
     secrets: "Lazy[Secrets]"
     sandbox: "Lazy[Sandbox]"
     background: "Lazy[BackgroundCommands]"

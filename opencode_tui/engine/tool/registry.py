@@ -1,9 +1,9 @@
 """The tools of an instance by name: their schemas for the model, and the validation of its input."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from functools import partial
 from importlib import import_module
-from typing import Any, Protocol
+from typing import Any
 
 from msgspec import Struct
 
@@ -12,7 +12,6 @@ from opencode_tui.engine.provider.llm import ToolSpec
 from opencode_tui.engine.tool.kit import ToolDependencies, ToolKit
 from opencode_tui.engine.tool.parameter_schema import describe, parse
 from opencode_tui.engine.tool.tool import Parameters, Tool, ToolContext, ToolResult, read_tool_file
-from opencode_tui.schema.model import Model
 from opencode_tui.schema.tools import TOOLS, Need
 
 # Built-in tools that are loaded on their first call. A turn calls few tools; loading all takes a third of the time to the first
@@ -61,37 +60,8 @@ class InnerCall(Struct, frozen=True):
     arguments: dict[str, Any]
 
 
-class LateTools(Protocol):
-    """Tools of a turn that come and go with other programs."""
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """All names that rules can switch off, in order."""
-        ...
-
-    def specs(self, is_enabled: Callable[[str], bool]) -> tuple[ToolSpec, ...]:
-        """Return what the model sees of those that are enabled, in order."""
-        ...
-
-    def inventory(self, is_enabled: Callable[[str], bool]) -> Mapping[str, ToolSpec]:
-        """Return all enabled tools of other programs by name, also those that the model sees by a search only."""
-        ...
-
-
-class LateToolSource(Protocol):
-    """Finds tools that come and go with other programs."""
-
-    async def of_turn(self, session_id: str, message_id: str, model: Model) -> LateTools:
-        """Return those of the turn that a user message started; the same ones until its end."""
-        ...
-
-    def get(self, name: str) -> AnyTool | None:
-        """Return the tool of this name, None for an unknown one."""
-        ...
-
-    async def find_inner(self, name: str, arguments: Mapping[str, Any]) -> "InnerCall | None":
-        """Return the call that a call of this name makes, None where it makes none; may wait."""
-        ...
+async def _no_inner(_name: str, _arguments: Mapping[str, Any]) -> InnerCall | None:
+    return None
 
 
 class ToolRegistry:
@@ -104,12 +74,14 @@ class ToolRegistry:
     def __init__(
         self,
         tools: Iterable[AnyTool],
-        find_late: Callable[[], LateToolSource | None] = lambda: None,
         *,
+        find_late: Callable[[str], AnyTool | None] = lambda _name: None,
+        find_inner: Callable[[str, Mapping[str, Any]], Awaitable[InnerCall | None]] = _no_inner,
         find_useless: Callable[[], Collection[str]] | None = None,
     ) -> None:
-        """`find_late` returns the source of tools that come and go, None where there is none."""
+        """`find_late` returns a tool that comes and goes with another program, `find_inner` the call that its call makes."""
         self._find_late = find_late
+        self._find_inner = find_inner
         self._tools = {tool.name: tool for tool in tools}
         self._find_useless = find_useless
         self._useless: Collection[str] = ()
@@ -122,18 +94,11 @@ class ToolRegistry:
 
     def get(self, name: str) -> AnyTool | None:
         """Return the tool of this name, or of its lower-case form, or None."""
-        found = self._tools.get(name) or self._tools.get(name.lower())
-        late = self._find_late() if found is None else None
-        return found if late is None else late.get(name)
+        return self._tools.get(name) or self._tools.get(name.lower()) or self._find_late(name)
 
     async def find_inner(self, name: str, arguments: Mapping[str, Any]) -> InnerCall | None:
         """Return the call that a call of this name makes, None where it makes none. May wait for seconds."""
-        late = None if name in self._tools else self._find_late()
-        return None if late is None else await late.find_inner(name, arguments)
-
-    def late(self) -> LateToolSource | None:
-        """Return the source of tools that come and go, None where there is none."""
-        return self._find_late()
+        return None if name in self._tools else await self._find_inner(name, arguments)
 
     def hide_useless(self) -> None:
         """Look for the tools that can do nothing here, the first time only. Blocks for a few lookups."""

@@ -57,12 +57,8 @@ class Ask(Protocol):
         ...
 
 
-class AskUser(Protocol):
-    """Asks the user questions."""
-
-    def __call__(self, questions: Sequence[Question]) -> Awaitable[list[list[str]]]:
-        """Return the labels that were chosen, a list for each question; raises QuestionDismissedError or ToolError."""
-        ...
+AskUser = Callable[[Sequence[Question]], Awaitable[list[list[str]]]]
+"""Returns the labels that the user chose, a list for each question; raises QuestionDismissedError or ToolError."""
 
 
 class SubagentTask(Struct, frozen=True):

@@ -10,7 +10,8 @@ Order within a session: user message, its parts, `session.status` busy, assistan
 `session.status` idle, then `session.idle`. Late `session.updated`, `session.diff` and a user message's `summary` may follow.
 """
 
-from typing import TYPE_CHECKING, Any, Literal, Protocol, Union
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Literal, Union
 
 from msgspec import Struct
 
@@ -243,12 +244,8 @@ StructuralEvent = Union[SessionEvent, "FolderEvent", "ScreenEvent"]
 """The last two are loaded by what publishes or shows them: a one-shot run does neither."""
 
 
-class LivePart(Protocol):
-    """A part that is still growing; `record` joins its pieces, so call it only for the whole part."""
-
-    def record(self) -> AnyPart:
-        """Return the current part."""
-        ...
+ReadPart = Callable[[], AnyPart]
+"""Returns a part that is still growing as it is now; it joins the pieces, so call it only for the whole part."""
 
 
 class PartGrowth(Struct, frozen=True):
@@ -258,7 +255,7 @@ class PartGrowth(Struct, frozen=True):
     message_id: str
     part_id: str
     delta: str
-    live: LivePart
+    record: ReadPart
 
 
 class PartProgress(Struct, frozen=True):
@@ -267,7 +264,7 @@ class PartProgress(Struct, frozen=True):
     session_id: str
     message_id: str
     part_id: str
-    live: LivePart
+    record: ReadPart
 
 
 class BusLagged(Struct, frozen=True):
@@ -305,10 +302,10 @@ def to_wire(event: Event) -> JsonObject:
     """Return `{type, properties}` as clients of the HTTP API read it."""
     match event:
         case PartGrowth():
-            part = event.live.record().to_dict()
+            part = event.record().to_dict()
             return {"type": "message.part.updated", "properties": {"part": part, "delta": event.delta}}
         case PartProgress():
-            return {"type": "message.part.updated", "properties": {"part": event.live.record().to_dict()}}
+            return {"type": "message.part.updated", "properties": {"part": event.record().to_dict()}}
         case BusLagged():
             return {"type": "bus.lagged", "properties": {}}
         case _:

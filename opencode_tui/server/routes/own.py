@@ -8,8 +8,6 @@ from fastapi import APIRouter, Body, Path, Query, Response
 
 from opencode_tui.client.client import Client
 from opencode_tui.client.facets.call import Call, calls_of, records_in
-from opencode_tui.client.facets.folder import FolderFacets
-from opencode_tui.client.facets.session import SessionFacets
 from opencode_tui.schema.http_headers import OWN
 from opencode_tui.schema.record import Record, json_name
 from opencode_tui.server.answer import answer_any
@@ -22,7 +20,7 @@ Endpoint = Callable[..., Coroutine[Any, Any, Response]]
 def own_routes() -> APIRouter:
     """Return the routes of all rows, in the order of the table."""
     router = new_router("opencode-tui")
-    for name, facet in {**get_type_hints(SessionFacets), **get_type_hints(FolderFacets)}.items():
+    for name, facet in get_type_hints(Client).items():
         for method, call in calls_of(facet).items():
             if call.path.startswith(f"{OWN}/"):
                 _add(router, call, name, method)

@@ -424,7 +424,7 @@ class SessionController:
 
 def _as_a_whole(event: Event) -> Event:
     """Return an idempotent form of an event: the part's current record instead of appended text."""
-    return PartUpdated(part=event.live.record()) if isinstance(event, PartGrowth) else event
+    return PartUpdated(part=event.record()) if isinstance(event, PartGrowth) else event
 
 
 def _is_read_only(folder: Path) -> bool:

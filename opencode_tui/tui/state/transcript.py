@@ -205,7 +205,7 @@ class Transcript:
                 self._grow(event)
             case PartProgress():
                 if event.session_id == self.session_id:
-                    self._put(event.live.record())
+                    self._put(event.record())
             case PartUpdated():
                 if event.part.session_id == self.session_id:
                     self._put(event.part)
@@ -298,7 +298,7 @@ class Transcript:
             return
         item = view.parts.get(event.part_id)
         if not isinstance(item, GrowingItem) or event.part_id in view.unsure:
-            self._put(event.live.record())
+            self._put(event.record())
             return
         was_hidden = item.is_hidden
         item.grow(event.delta)

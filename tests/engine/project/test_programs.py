@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from opencode_tui.engine.project.git import SafeGit
-from opencode_tui.engine.project.programs import OutputLimitError, run_program
+from opencode_tui.engine.project.programs import OutputLimitError, Program, run_program
 from opencode_tui.engine.tool.process.process import find_shell
 from opencode_tui.programs import find_program, is_below, python_command, python_environ, safe_path
 from tests.support.world.repo import Repo, make_repo
@@ -143,6 +143,6 @@ def test_our_python_imports_no_module_of_the_project(repo: Repo, entry: str) -> 
 async def test_a_program_that_writes_too_much_is_killed(tmp_path: Path) -> None:
     for command in ("yes", "yes >&2", "echo 12345678901"):
         with pytest.raises(OutputLimitError, match=r"^sh wrote more than 10 bytes$"):
-            await run_program(["sh", "-c", command], b"", folder=tmp_path, environ=os.environ, limit_s=30, max_bytes=10)
-    ran = await run_program(["cat"], b"x" * 200_000, folder=tmp_path, environ=os.environ, limit_s=30)
+            await run_program(Program(["sh", "-c", command], tmp_path, os.environ), b"", limit_s=30, max_bytes=10)
+    ran = await run_program(Program(["cat"], tmp_path, os.environ), b"x" * 200_000, limit_s=30)
     assert (ran.code, len(ran.output), ran.errors) == (0, 200_000, b"")

@@ -9,13 +9,11 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Mapping, Sequence
-from functools import partial
-from pathlib import Path
+from collections.abc import Mapping
 
 import pytest
 
-from opencode_tui.engine.project.programs import Process, Ran, run_program
+from opencode_tui.engine.project.programs import Process, Program, Ran, run_program
 from opencode_tui.engine.sandbox.piped import PipedProcess, start_piped
 from opencode_tui.storage.paths import Paths
 from tests.engine.sandbox.conftest import require_tier
@@ -113,10 +111,8 @@ async def run(world: World, code: Mapping[str, str], **names: object) -> list[st
     own = world.paths.cache / "own"
     own.mkdir(parents=True)
 
-    async def start(
-        argv: Sequence[str], *, folder: Path, environ: Mapping[str, str], writable: Sequence[Path] = ()
-    ) -> Process:
-        launch = await sandbox.confine_helper(argv, folder=folder, environ=environ, writable=writable)
+    async def start(program: Program) -> Process:
+        launch = await sandbox.confine_helper(program)
         assert launch is not None, await sandbox.status()
         return await start_piped(launch)
 
@@ -132,12 +128,12 @@ async def run(world: World, code: Mapping[str, str], **names: object) -> list[st
         },
     }
     ran: Ran = await run_program(
-        [sys.executable, "-S", str(world.project / "node_modules/helper.py")],
+        Program(
+            [sys.executable, "-S", str(world.project / "node_modules/helper.py")], world.project, world.environ, (own,)
+        ),
         json.dumps(given).encode(),
-        folder=world.project,
-        environ=world.environ,
         limit_s=60,
-        start=partial(start, writable=(own,)),
+        start=start,
     )
     assert ran.code == 0, ran.errors.decode()
     assert (own / "file").exists() == ("write an own folder" in code)
@@ -174,7 +170,7 @@ async def test_a_helper_reads_the_project_and_writes_what_is_its_own(world: Worl
 async def test_files_that_are_written_later_can_be_read_also_beside_secrets(world: World) -> None:
     (world.project / ".env").write_text("KEY=CANARY")
     launch = await world.sandbox().confine_helper(
-        ["sh", "-c", "while read -r name; do cat $name; echo; done"], folder=world.project, environ=world.environ
+        Program(["sh", "-c", "while read -r name; do cat $name; echo; done"], world.project, world.environ)
     )
     assert launch is not None
     process = await start_piped(launch)
@@ -192,7 +188,7 @@ async def test_files_that_are_written_later_can_be_read_also_beside_secrets(worl
 
 async def test_a_helper_that_is_killed_leaves_no_process_of_its_namespace(world: World) -> None:
     text = "setsid sleep 987654 & sleep 987654 & echo started; wait"
-    launch = await world.sandbox().confine_helper(["sh", "-c", text], folder=world.project, environ=world.environ)
+    launch = await world.sandbox().confine_helper(Program(["sh", "-c", text], world.project, world.environ))
     assert launch is not None
     process = await start_piped(launch)
     await asyncio.wait_for(process.stdout.readline(), 30)
@@ -210,7 +206,7 @@ async def test_a_helper_that_is_killed_leaves_no_process_of_its_namespace(world:
 
 
 async def test_a_program_that_does_not_exist_fails_with_a_reason(world: World) -> None:
-    launch = await world.sandbox().confine_helper(["/nowhere/x"], folder=world.project, environ=world.environ)
+    launch = await world.sandbox().confine_helper(Program(["/nowhere/x"], world.project, world.environ))
     assert launch is not None
     try:
         process: PipedProcess = await start_piped(launch)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from opencode_tui.engine.project.programs import Program
 from opencode_tui.engine.sandbox import own_program
 from opencode_tui.engine.sandbox.own_program import Installation, find_installation, protect
 from opencode_tui.engine.sandbox.tier import Tier
@@ -204,7 +205,7 @@ async def test_a_language_server_that_a_setting_names_by_its_path_can_be_read(
     program.chmod(0o755)
     (tmp_path / "server/lib").write_text("library\n")
     sandbox = World("bubblewrap", paths, environ, project).sandbox()
-    launch = await sandbox.confine_helper([str(program)], folder=project, environ=environ)
+    launch = await sandbox.confine_helper(Program([str(program)], project, environ))
     assert launch is not None
     from opencode_tui.engine.sandbox.piped import start_piped
 

@@ -107,7 +107,7 @@ async def test_while_an_agent_works_its_caller_shows_where_and_with_which_tools(
             running = asyncio.create_task(prompt(client, "go"))
             async for envelope in events:
                 event = envelope.event
-                part: Any = event.live.record() if isinstance(event, PartProgress) else None
+                part: Any = event.record() if isinstance(event, PartProgress) else None
                 if part is not None and part.tool == "task":
                     shown.append(part.state.metadata)
                 if shown and shown[-1].get("tools"):

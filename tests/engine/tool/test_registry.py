@@ -15,19 +15,15 @@ from opencode_tui.engine.tool.builtin.webfetch import WebfetchTool
 from opencode_tui.engine.tool.builtin.write import WriteTool
 from opencode_tui.engine.tool.registry import AnyTool, ToolRegistry
 from opencode_tui.engine.tool.search.search import FileSearch
-from opencode_tui.schema.session.session import Todo
+from opencode_tui.engine.tool.todo_store import SessionTodos
+from opencode_tui.storage.locks import Locks
+from opencode_tui.storage.paths import Paths
+from opencode_tui.storage.storage import Storage
 from tests.support.world.tools import Workbench
 
 
-class NoTodos:
-    async def read(self, session_id: str) -> list[Todo]:
-        return []
-
-    async def write(self, session_id: str, todos: list[Todo]) -> None:
-        return
-
-
-def file_tools(bench: Workbench) -> list[AnyTool]:
+def file_tools(bench: Workbench, paths: Paths) -> list[AnyTool]:
+    todos = SessionTodos(storage=Storage(paths), locks=Locks(paths), publish=lambda _event: None)
     search = FileSearch(bench.folder, {})
     return [
         bench.reader,
@@ -38,15 +34,15 @@ def file_tools(bench: Workbench) -> list[AnyTool]:
         MultieditTool(editor=bench.editor),
         WriteTool(editor=bench.editor),
         ApplyPatchTool(files=bench.files, stamps=bench.stamps, permission=bench.permission),
-        TodowriteTool(store=NoTodos()),
-        TodoreadTool(store=NoTodos()),
+        TodowriteTool(store=todos),
+        TodoreadTool(store=todos),
         WebfetchTool(),
     ]
 
 
 @pytest.fixture
-def registry(bench: Workbench) -> ToolRegistry:
-    return ToolRegistry(file_tools(bench))
+def registry(bench: Workbench, paths: Paths) -> ToolRegistry:
+    return ToolRegistry(file_tools(bench, paths))
 
 
 def everything(name: str) -> bool:

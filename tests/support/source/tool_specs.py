@@ -33,7 +33,7 @@ def derive() -> dict[str, tuple[str, JsonObject]]:
         readable=nothing,
         instructions=nothing,
         skills=nothing,
-        outputs=nothing,
+        read_outputs=nothing,
         secrets=Lazy(lambda: NO_SECRETS),
         sandbox=Lazy(lambda: nothing),
         background=nothing,

@@ -79,7 +79,7 @@ class Stream:
 
     def grow(self, transcript: Transcript, delta: str) -> None:
         self.text += delta
-        transcript.apply(PartGrowth(SESSION, self.part.message_id, self.part.id, delta, self))
+        transcript.apply(PartGrowth(SESSION, self.part.message_id, self.part.id, delta, self.record))
 
     def record(self) -> TextPart:
         assert isinstance(self.part, TextPart)

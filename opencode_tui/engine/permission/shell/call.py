@@ -1,6 +1,6 @@
 """One simple command as the analyzers see it, and the scan as they use it."""
 
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -10,9 +10,12 @@ from opencode_tui.engine.permission.shell.needs import NETWORK_KINDS, Kind, find
 from opencode_tui.engine.permission.shell.state import State, moved
 from opencode_tui.engine.permission.shell.words import Word, literal
 
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
 
 class Runner(Protocol):
-    """The scan as the analyzer of a single command sees it."""
+    """The scan as the analyzers of a single command and of its words see it."""
 
     findings: Findings
 
@@ -22,6 +25,14 @@ class Runner(Protocol):
 
     def run_text(self, text: str, state: State) -> None:
         """Analyze a script that a command starts."""
+        ...
+
+    def substitute(self, node: "Node", state: State) -> None:
+        """Analyze every command inside a node."""
+        ...
+
+    def calculate(self, node: "Node", state: State) -> None:
+        """Analyze an arithmetic expression, which bash evaluates through the values of its variables."""
         ...
 
     def assign(self, name: str, value: str, state: State) -> None:

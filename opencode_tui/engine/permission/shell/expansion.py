@@ -3,10 +3,11 @@
 import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
+from opencode_tui.engine.permission.shell.call import Runner
 from opencode_tui.engine.permission.shell.findings import Mode
 from opencode_tui.engine.permission.shell.state import WORD_LIMIT, State
 from opencode_tui.engine.permission.shell.syntax import (
@@ -56,30 +57,6 @@ _COUNTS = re.compile(r"\$\((?:seq [\d -]+|nproc|id -[ug]|date \+%s)\)")
 _FIXED_WORDS = frozenset(
     {"word", "number", "variable_name", "test_operator", "extglob_pattern", "regex", "heredoc_start"}
 )
-
-
-class Substitutions(Protocol):
-    """Analyzes the commands inside words."""
-
-    def substitute(self, node: "Node", state: State) -> None:
-        """Analyze every command inside a node."""
-        ...
-
-    def calculate(self, node: "Node", state: State) -> None:
-        """Analyze an arithmetic expression, which bash evaluates through the values of its variables."""
-        ...
-
-    def assign(self, name: str, value: str, state: State) -> None:
-        """Set a variable of the shell; one that changes the meaning of commands makes the script unknown."""
-        ...
-
-    def mark_opaque(self) -> None:
-        """Record that the current command is not fully known."""
-        ...
-
-    def mark_steered(self) -> None:
-        """Record that a word of the current command can make it another command than its name says."""
-        ...
 
 
 def node_text(node: "Node") -> str:
@@ -168,10 +145,10 @@ def is_plain_name(name: str) -> bool:
 
 
 class Expander:
-    """Turns the nodes of one script into words and commands; commands inside words go to `substitutions`."""
+    """Turns the nodes of one script into words and commands; commands inside words go to `runner`."""
 
-    def __init__(self, substitutions: Substitutions, script: Script | None) -> None:
-        self._substitutions = substitutions
+    def __init__(self, runner: Runner, script: Script | None) -> None:
+        self._runner = runner
         self._source = script.source if script else b""
         self._read_write = script.read_write if script else frozenset[int]()
         self._expanded = 0
@@ -199,7 +176,7 @@ class Expander:
         named = node.named_children
         target = named[0]
         if target.type == "subscript":
-            self._substitutions.substitute(node, state)
+            self._runner.substitute(node, state)
             return node_text(target).partition("[")[0], UNKNOWN
         value = self.value(named[1], state) if len(named) > 1 else ""
         name = node_text(target)
@@ -232,16 +209,16 @@ class Expander:
             case "expansion":
                 return self._encode_expansion(node, state, quoted=quoted)
             case "arithmetic_expansion":
-                self._substitutions.calculate(node, state)
+                self._runner.calculate(node, state)
                 return "0"
             case "process_substitution":
-                self._substitutions.substitute(node, state)
+                self._runner.substitute(node, state)
                 return quote("/dev/fd/63")
             case "command_substitution":
-                self._substitutions.substitute(node, state)
+                self._runner.substitute(node, state)
                 return self._output(node_text(node), state)
             case _:
-                self._substitutions.substitute(node, state)
+                self._runner.substitute(node, state)
                 return UNKNOWN
 
     def _output(self, text: str, state: State) -> str:
@@ -279,7 +256,7 @@ class Expander:
 
     def _variable(self, name: str, state: State, *, quoted: bool) -> str:
         if name == "IFS" and not quoted:
-            self._substitutions.mark_opaque()
+            self._runner.mark_opaque()
             return variable_text(" ", quoted=False)
         return variable_text(state.variable(name), quoted=quoted)
 
@@ -287,23 +264,23 @@ class Expander:
         text = node_text(node)
         if found := _PLAIN_EXPANSION.fullmatch(text):
             return self._variable(found.group(1), state, quoted=quoted)
-        self._substitutions.substitute(node, state)
+        self._runner.substitute(node, state)
         for inner in _inner_expansions(node):
             self._encode(inner, state)
         if _LENGTH.fullmatch(text):
             return "0"
         if _EVALUATED_INSIDE.search(_NAMED.sub("", text[2:])):
-            self._substitutions.mark_steered()
+            self._runner.mark_steered()
         found = _DEFAULT.fullmatch(text)
         if found is None:
             if not _HARMLESS_EXPANSION.fullmatch(text):
-                self._substitutions.mark_steered()
+                self._runner.mark_steered()
             return UNKNOWN
         if "=" in found.group(2) and not state.is_set(found.group(1)):
-            self._substitutions.assign(found.group(1), UNKNOWN, state)
+            self._runner.assign(found.group(1), UNKNOWN, state)
         if state.is_set(found.group(1)):
             return variable_text(state.variable(found.group(1)), quoted=quoted)
-        self._substitutions.mark_opaque()
+        self._runner.mark_opaque()
         default = found.group(3)
         return variable_text(default, quoted=quoted) if not re.search(r"[$`'\"\\]", default) else UNKNOWN
 
@@ -394,7 +371,7 @@ class Expander:
             elif kind in ("subshell", "compound_statement"):
                 command.blocks.append(child)
             elif kind == "concatenation" and self._is_descriptor(child):
-                self._substitutions.assign(node_text(child)[1:-1], UNKNOWN, state)
+                self._runner.assign(node_text(child)[1:-1], UNKNOWN, state)
             elif kind not in _SKIPPED:
                 command.words.extend(self.words(child, state))
                 if len(command.words) > WORD_LIMIT:

@@ -52,7 +52,7 @@ _INTERESTING = re.compile(rb"[A-Za-z_$`]")
 
 
 class Walker:
-    """One scan. Implements `Runner` for analyzers of commands that start commands, and `Substitutions` for words.
+    """One scan. Implements `Runner` for the analyzers of commands and of words.
 
     `_upstream` is the text that the current command reads, None if unknown; `_redirects` are redirections that the grammar
     attaches to a chain or a pipeline, by the node of the last command, with the statement of this command only.

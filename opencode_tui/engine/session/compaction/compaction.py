@@ -35,7 +35,7 @@ from opencode_tui.engine.session.request.reminder import as_reminder
 from opencode_tui.engine.session.runs import Cleanup, Run
 from opencode_tui.engine.session.step.part_machine import PartMachine
 from opencode_tui.engine.session.step.processor import StepProcessor, StepServices
-from opencode_tui.engine.session.todo_store import SessionTodos
+from opencode_tui.engine.tool.todo_store import SessionTodos
 from opencode_tui.schema.error import ContextOverflowError, ProviderError, SessionError
 from opencode_tui.schema.event.event import Event, SessionCompacted
 from opencode_tui.schema.model import Model, ModelRef

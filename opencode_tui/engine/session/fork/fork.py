@@ -21,7 +21,7 @@ from opencode_tui.engine.session.records.fork_copy import ForkQueue
 from opencode_tui.engine.session.records.store import SessionStore
 from opencode_tui.engine.session.request.prefix_breaks import without_last
 from opencode_tui.engine.session.sessions import Sessions, new_slug
-from opencode_tui.engine.session.todo_store import SessionTodos
+from opencode_tui.engine.tool.todo_store import SessionTodos
 from opencode_tui.schema.api.request import ForkSession
 from opencode_tui.schema.ids import Clock, Identifier
 from opencode_tui.schema.session.session import (

@@ -442,7 +442,7 @@ class SessionStore:
         if (records := self._open.get(session_id)) is not None:
             records.growing[live.id] = live
         self._storage.write_behind(("part", message_id, live.id), lambda: live.record().to_json())
-        self._publisher.publish(PartGrowth(session_id, message_id, live.id, delta, live.publish(delta)))
+        self._publisher.publish(PartGrowth(session_id, message_id, live.id, delta, live.publish(delta).record))
 
     def progress_part(self, live: LiveTool) -> None:
         """Publish a running tool's progress and write its part later."""
@@ -450,7 +450,7 @@ class SessionStore:
         if (records := self._open.get(part.session_id)) is not None:
             records.put_part(part)
         self._storage.write_behind(("part", part.message_id, part.id), lambda: live.part.to_json())
-        self._publisher.publish(PartProgress(part.session_id, part.message_id, part.id, live))
+        self._publisher.publish(PartProgress(part.session_id, part.message_id, part.id, live.record))
 
     async def remove_part(self, session_id: str, message_id: str, part_id: str) -> None:
         """Delete a part and publish that."""

@@ -10,7 +10,7 @@ import mimetypes
 import os
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, unquote, unquote_to_bytes, urlsplit, urlunsplit
 
 from msgspec import Struct
@@ -48,14 +48,6 @@ def file_input(path: Path) -> FileInput:
     return FileInput(mime=mime, filename=path.name, url=path.absolute().as_uri())
 
 
-class FindSymbol(Protocol):
-    """Finds the place of a symbol in a file."""
-
-    async def __call__(self, path: Path, *, name: str, line: int | None) -> "FoundSymbol | None":
-        """Return the symbol that begins at this line, from 1, or has this name; None without one. Never raises."""
-        ...
-
-
 class Attachments(Struct, frozen=True):
     """Expands the files of prompts for the instance of one folder."""
 
@@ -64,8 +56,11 @@ class Attachments(Struct, frozen=True):
     directory: Path
     worktree: Path
     read_resource: "Callable[[str, str], Awaitable[Content]]"
-    find_symbol: "FindSymbol | None" = None
-    """Finds the place of a symbol; without it, or where it finds none, the attachment has the lines of its address."""
+    find_symbol: "Callable[[Path, str, int | None], Awaitable[FoundSymbol | None]] | None" = None
+    """Returns the symbol of a file that has a name, or begins at a line, from 1, if it is known; never raises.
+
+    Without a symbol the attachment has the lines of its address.
+    """
 
     async def expand(self, given: FileInput, message: UserMessage) -> list[AnyPart]:
         """Return the parts for one attachment, in order; stores nothing."""
@@ -134,7 +129,7 @@ class Attachments(Struct, frozen=True):
         start, end = _written_lines(given)
         if start is not None and start != end:
             return given
-        found = None if self.find_symbol is None else await self.find_symbol(path, name=source.name or "", line=start)
+        found = None if self.find_symbol is None else await self.find_symbol(path, source.name or "", start)
         if found is not None:
             start, end = found.lines
             kind = {"kind": found.kind} if found.kind else {}

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Literal, cast
+from typing import TYPE_CHECKING, Literal, cast
 
 from msgspec import Struct
 
@@ -45,6 +45,9 @@ from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.message import UserMessage
 from opencode_tui.schema.session.prefix import FrozenLayer
 from opencode_tui.schema.session.session import SessionInfo
+
+if TYPE_CHECKING:
+    from opencode_tui.engine.mcp.turns import McpTurns
 
 LayerKind = Literal["provider", "family", "agent", "environment", "instruction", "message", "form", "plugin"]
 """The source of a layer: the provider or the model's family, the agent, the folder, an instruction file, the request, the form of
@@ -167,6 +170,7 @@ class RequestBuilder(Struct, frozen=True):
     """Builds requests."""
 
     tools: ToolRegistry
+    find_mcp_turns: "Callable[[], McpTurns | None]"
     system: SystemPrompts
     subagents: SubagentServices
     prefixes: SessionPrefixes
@@ -290,8 +294,8 @@ class RequestBuilder(Struct, frozen=True):
         if not task.model.tool_call:
             return Start(layers, ())
         await asyncio.to_thread(self.tools.hide_useless)
-        source = self.tools.late()
-        late = None if source is None else await source.of_turn(user.session_id, user.id, task.model)
+        turns = self.find_mcp_turns()
+        late = None if turns is None else await turns.of_turn(user.session_id, user.id, task.model)
         names = (*self.tools.names, *(() if late is None else late.names))
         hidden = {name for name, is_on in (user.tools or {}).items() if not is_on} | self._denied(names, task)
 

@@ -351,23 +351,17 @@ def _note(watch: FileChangeRecorder | None) -> dict[str, Any]:
     return {} if watch is None or watch.unprotected is None else {"unprotected": watch.unprotected}
 
 
-class SessionOutputs:
-    """Reads the completed calls from the store."""
-
-    def __init__(self, *, store: SessionStore) -> None:
-        self._store = store
-
-    async def all(self, session_id: str) -> Sequence[StoredOutput]:
-        """Return a session's completed calls, oldest first."""
-        return [
-            StoredOutput(
-                call_id=part.call_id,
-                tool=part.tool,
-                title=part.state.title,
-                output=part.state.output,
-                is_cleared=part.state.time.compacted is not None,
-            )
-            for message in await self._store.messages(session_id)
-            for part in message.parts
-            if isinstance(part, ToolPart) and isinstance(part.state, ToolStateCompleted)
-        ]
+async def read_outputs(store: SessionStore, session_id: str) -> Sequence[StoredOutput]:
+    """Return a session's completed calls, oldest first."""
+    return [
+        StoredOutput(
+            call_id=part.call_id,
+            tool=part.tool,
+            title=part.state.title,
+            output=part.state.output,
+            is_cleared=part.state.time.compacted is not None,
+        )
+        for message in await store.messages(session_id)
+        for part in message.parts
+        if isinstance(part, ToolPart) and isinstance(part.state, ToolStateCompleted)
+    ]

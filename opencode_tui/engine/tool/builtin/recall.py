@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from pydantic import Field
 
-from opencode_tui.engine.tool.kit import StoredOutput, StoredOutputs, ToolKit
+from opencode_tui.engine.tool.kit import ReadOutputs, StoredOutput, ToolKit
 from opencode_tui.engine.tool.tool import Parameters, ToolContext, ToolResult, read_description
 from opencode_tui.schema.error import ToolError
 
@@ -32,13 +32,13 @@ class RecallTool:
     name = "recall"
     parameters = RecallParameters
 
-    def __init__(self, *, outputs: StoredOutputs) -> None:
+    def __init__(self, *, read_outputs: ReadOutputs) -> None:
         self.description = read_description(self.name)
-        self._outputs = outputs
+        self._read_outputs = read_outputs
 
     async def run(self, arguments: RecallParameters, context: ToolContext) -> ToolResult:
         """Return the output of the call."""
-        stored = await self._outputs.all(context.session_id)
+        stored = await self._read_outputs(context.session_id)
         if not arguments.call_id:
             return ToolResult(title="cleared calls", output=_list_cleared(stored), metadata={"truncated": False})
         wanted = _plain(arguments.call_id)
@@ -68,4 +68,4 @@ def _list_cleared(stored: Sequence[StoredOutput]) -> str:
 
 def make(kit: ToolKit) -> RecallTool:
     """Return the tool."""
-    return RecallTool(outputs=kit.given.outputs)
+    return RecallTool(read_outputs=kit.given.read_outputs)

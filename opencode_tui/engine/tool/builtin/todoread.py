@@ -1,7 +1,8 @@
 """The todoread tool: the model reads a session's plan. Source: reference, section 28 (todoread)."""
 
 from opencode_tui.engine.tool.builtin.todowrite import present_todos
-from opencode_tui.engine.tool.kit import TodoStore, ToolKit
+from opencode_tui.engine.tool.kit import ToolKit
+from opencode_tui.engine.tool.todo_store import SessionTodos
 from opencode_tui.engine.tool.tool import Parameters, ToolContext, ToolResult, read_description
 
 
@@ -15,7 +16,7 @@ class TodoreadTool:
     name = "todoread"
     parameters = TodoreadParameters
 
-    def __init__(self, *, store: TodoStore) -> None:
+    def __init__(self, *, store: SessionTodos) -> None:
         self.description = read_description(self.name)
         self._store = store
 

@@ -5,7 +5,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from opencode_tui.engine.tool.kit import TodoStore, ToolKit
+from opencode_tui.engine.tool.kit import ToolKit
+from opencode_tui.engine.tool.todo_store import SessionTodos
 from opencode_tui.engine.tool.tool import Parameters, ToolContext, ToolResult, read_description
 from opencode_tui.schema.session.session import Todo
 
@@ -31,7 +32,7 @@ class TodowriteTool:
     name = "todowrite"
     parameters = TodowriteParameters
 
-    def __init__(self, *, store: TodoStore) -> None:
+    def __init__(self, *, store: SessionTodos) -> None:
         self.description = read_description(self.name)
         self._store = store
 

@@ -7,7 +7,10 @@ loads it when it is used, and owns the type: the extra annotates the value with 
 from importlib import import_module
 
 # Name of the entry point: the module of the extra and the value in it.
-TABLE: dict[str, tuple[str, str]] = {}
+TABLE: dict[str, tuple[str, str]] = {
+    "share_serve": ("opencode_tui.extras.share_server.command", "share_serve"),
+    "vim": ("opencode_tui.extras.vim", "make_vim"),
+}
 
 
 def load(name: str) -> object:

@@ -25,6 +25,7 @@ READERS_OF_STRANGERS = (
     "engine/plugin",
     "engine/provider",
     "engine/share",
+    "extras",
     "tui/theme",
 )
 
@@ -40,7 +41,7 @@ OWN_DATA = {
     "engine/provider/model_table.py": "litellm's own table, and a copy of it",
     "engine/provider/recent.py": "a file of our state",
     "engine/provider/request_preview.py": "a request of ours",
-    "server/share/store.py": "files that the share server wrote",
+    "extras/share_server/store.py": "files that the share server wrote",
 }
 
 DECODERS = {

@@ -14,7 +14,8 @@ from opencode_tui.schema.session.stored_error import (
     output_remedy,
 )
 from opencode_tui.text.cells import breaks, width
-from opencode_tui.text.quantity import clock, plan_words
+from opencode_tui.text.cost import plan_words
+from opencode_tui.text.quantity import clock
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.tui.conversation.line import BODY, GUTTER, TEXT, Line, LineBuilder, RenderContext, joints, slice_spans
 from opencode_tui.tui.conversation.view_state import ViewState

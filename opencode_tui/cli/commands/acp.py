@@ -23,7 +23,7 @@ An editor starts this command; docs/editors.md has settings for Zed, JetBrains a
     "--cwd",
     metavar="DIR",
     type=click.Path(exists=True, file_okay=False),
-    help="Folder to start in. Default: the current one; sessions name their own.",
+    help="Default folder; sessions may set their own.",
 )
 @click.pass_obj
 def acp(global_options: GlobalOptions, /, cwd: str | None) -> int:

@@ -17,7 +17,7 @@ def worker(scheduler: str, jobs: int | None, tls_ca: Path | None, tls_cert: Path
     SCHEDULER is tls://HOST:PORT, or tcp://127.0.0.1:PORT on this machine: who can connect to a scheduler or a worker can run
     any code on it (its protocol is pickle), so without TLS it must not be reachable from elsewhere. A scheduler on this machine is
     started with `dask scheduler --host 127.0.0.1 --dashboard-address 127.0.0.1:8787`; its dashboard has no password. For one with
-    TLS see the README, "Tasks on many machines".
+    TLS see docs/cluster.md.
 
     Tasks run with the settings, the keys, the trust and the sandbox of this machine. A repository that is at the same path here is
     used, else its commit comes as a git bundle.

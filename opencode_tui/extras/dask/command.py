@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from opencode_tui.cli.commands.batch.cluster import read_tls, requires_cluster, tls_options
+from opencode_tui.cli.commands.batch.cluster import read_tls, tls_options
 
 
 @click.command()
@@ -25,12 +25,13 @@ def worker(scheduler: str, jobs: int | None, tls_ca: Path | None, tls_cert: Path
     import asyncio  # all of it not for the help
     import os
 
-    from opencode_tui.batch.address import check_address
     from opencode_tui.batch.pool_local import LocalWorkers
     from opencode_tui.cli.engine_access import run_main
     from opencode_tui.cli.environment import read_environment
     from opencode_tui.cli.terminal import say
     from opencode_tui.client.task_repository import remove_leftovers
+    from opencode_tui.extras.dask.address import check_address
+    from opencode_tui.extras.dask.cluster import requires_cluster
 
     tls = read_tls(tls_ca, tls_cert, tls_key)
     check_address(scheduler, tls)
@@ -38,7 +39,7 @@ def worker(scheduler: str, jobs: int | None, tls_ca: Path | None, tls_cert: Path
 
     async def main() -> None:
         with requires_cluster():
-            from opencode_tui.batch.pool_dask import serve_worker
+            from opencode_tui.extras.dask.pool import serve_worker
         await remove_leftovers(os.environ)
         await serve_worker(
             scheduler,

@@ -18,7 +18,7 @@ def test_each_provider_of_a_row_has_an_error_with_its_words() -> None:
         reason = str(error_of(line)).partition(": ")[2].partition(" (HTTP ")[0]
         said = f"{reason}\n{line['body']}\n{line.get('headers', {})}".lower()
         bodies.setdefault(line["provider"], []).append(said)
-    shared = dict(split_columns(row, 2) for row in SECTIONS[0].rows)
+    shared = {name: part for name, part in (split_columns(row, 2) for row in SECTIONS[0].rows)}
     wrong: list[str] = []
     for row in (row for section in SECTIONS[1:] for row in section.rows):
         _field, providers, pattern = split_columns(row, 3)

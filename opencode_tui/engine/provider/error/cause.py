@@ -38,13 +38,13 @@ class Row(Struct, frozen=True):
 
 def _read_table() -> tuple[Row, ...]:
     patterns, *causes = read_sections(Path(__file__).with_name("causes.txt"))
-    shared = dict(split_columns(row, 2) for row in patterns.rows)
+    shared = {name: part for name, part in (split_columns(row, 2) for row in patterns.rows)}
     return tuple(_read_row(section, shared) for section in causes)
 
 
 def _read_row(section: Section, shared: Mapping[str, str]) -> Row:
     """Return the cause that a section describes. Its patterns are compiled for the first failure that they are searched in."""
-    words = dict(word.partition("=")[::2] for word in section.words.split())
+    words = {name: value for name, _, value in (word.partition("=") for word in section.words.split())}
     found: dict[str, list[str]] = {"code": [], "text": []}
     for row in section.rows:
         field, _providers, pattern = split_columns(row, 3)

@@ -18,13 +18,13 @@ def read(tmp_path: Path, row: str) -> KnownServer:
 
 
 def test_marks_are_fields_and_lists_have_names(tmp_path: Path) -> None:
-    row = 'x | @all .s | x --stdio | go.mod | least_version=7 navigates=false needs_marker initialization={"a":[1]} | brew install x'
+    row = 'x | @all .s | x --stdio | go.mod | least_version=7 navigates=false needs_marker initialization={"a":[1]} | get x'
     assert read(tmp_path, row) == KnownServer(
         "x",
         (".c", ".h", ".go", ".s"),
         ("x", "--stdio"),
         ("go.mod",),
-        "brew install x",
+        "get x",
         least_version=7,
         navigates=False,
         needs_marker=True,

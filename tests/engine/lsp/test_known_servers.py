@@ -101,4 +101,4 @@ def test_the_servers_that_fit_a_project_are_known_by_its_files(
         ),
     )
     assert [one.id for one in table.fitting()] == fitting
-    assert all(one.install in str(table.find(one)) and one.install for one in table.fitting())
+    assert all(one.advice in str(table.find(one)) and one.advice for one in table.fitting())

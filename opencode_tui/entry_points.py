@@ -7,7 +7,12 @@ loads it when it is used, and owns the type: the extra annotates the value with 
 from importlib import import_module
 
 # Name of the entry point: the module of the extra and the value in it.
-TABLE: dict[str, tuple[str, str]] = {}
+TABLE: dict[str, tuple[str, str]] = {
+    "importing.claude": ("opencode_tui.extras.importing.claude", "open_store"),
+    "importing.codex": ("opencode_tui.extras.importing.codex", "open_store"),
+    "share_serve": ("opencode_tui.extras.share_server.command", "share_serve"),
+    "vim": ("opencode_tui.extras.vim", "make_vim"),
+}
 
 
 def load(name: str) -> object:

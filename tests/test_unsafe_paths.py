@@ -287,7 +287,7 @@ EXCEPTIONS: dict[str, dict[str, str]] = {
     "engine/tool/process/limit_watch.py": {"LimitWatch._lower_priority": KERNEL},
     "engine/tool/process/running_command.py": {"CommandOutput._open": OWN},
     "engine/tool/truncate.py": {"Truncator._save": OWN, "remove_old_outputs": OWN},
-    "server/share/store.py": {"*": SERVER},
+    "extras/share_server/store.py": {"*": SERVER},
     "storage/cost_index.py": {"*": OWN},
     "storage/doctor.py": {"*": OWN},
     "storage/engine_claim.py": {"*": OWN},

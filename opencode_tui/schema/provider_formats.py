@@ -21,14 +21,12 @@ Efforts = Literal["names", "summaries", "thinking", "levels"]
 class FormatRow(Struct, frozen=True, kw_only=True):
     """A format as all layers know it.
 
-    `package` is the one of OpenCode that has it, `home` the provider to whose address that package goes when the settings name
-    none; a package without a home has none. `searches` is whether all its models search the web at the provider (others only as
-    `model_facts.json` says), `no_search_with` the effort with which none does. `pictures` is how they are counted as tokens.
+    `package` is the one of OpenCode that has it. `searches` is whether all its models search the web at the provider (others only
+    as `model_facts.json` says), `no_search_with` the effort with which none does. `pictures` is how they are counted as tokens.
     """
 
     name: FormatName
     package: str
-    home: str = ""
     efforts: Efforts = "names"
     searches: bool = False
     no_search_with: str = ""
@@ -40,7 +38,6 @@ FORMATS = (
     FormatRow(
         name="responses",
         package="@ai-sdk/openai",
-        home="openai",
         efforts="summaries",
         # Source: https://platform.openai.com/docs/guides/tools-web-search, limitations
         no_search_with="minimal",
@@ -48,12 +45,11 @@ FORMATS = (
     FormatRow(
         name="anthropic",
         package="@ai-sdk/anthropic",
-        home="anthropic",
         efforts="thinking",
         searches=True,
         pictures="area",
     ),
-    FormatRow(name="gemini", package="@ai-sdk/google", home="google", efforts="levels"),
+    FormatRow(name="gemini", package="@ai-sdk/google", efforts="levels"),
 )
 
 _BY_NAME: dict[str, FormatRow] = {row.name: row for row in FORMATS}

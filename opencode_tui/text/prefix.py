@@ -1,9 +1,8 @@
-"""What all requests of a session start with, what broke that, and the budgets, as text."""
+"""What all requests of a session start with, and what broke that, as text."""
 
-from collections.abc import Sequence
 from datetime import datetime
 
-from opencode_tui.schema.api.context import BudgetUse, PrefixView
+from opencode_tui.schema.api.context import PrefixView
 from opencode_tui.text.quantity import amount, money, plural
 from opencode_tui.text.safe_text import screen_line
 
@@ -39,14 +38,6 @@ def prefix_text(view: PrefixView) -> str:
             f"{amount(one.tokens)} tokens sent anew ({cost} more than cached)"
         )
     return "\n".join(lines)
-
-
-def budget_text(budgets: Sequence[BudgetUse]) -> str:
-    """Return a line for each budget."""
-    return "\n".join(
-        f"Budget of {'this session' if one.scope == 'session' else 'today'}: {money(one.spent)} of {money(one.limit)}"
-        for one in budgets
-    )
 
 
 def _moment(time: int) -> str:

@@ -58,22 +58,6 @@ def money(usd: Decimal | float) -> str:
     return f"${value:.2f}" if value >= Decimal("0.01") else f"${value:.4f}"
 
 
-def cost_words(spent: Decimal | float, budget: float, provider_id: str = "", *, is_reached: bool = False) -> str:
-    """Return what a session costs, with its budget in USD if that is not 0, and the plan that pays for the model; empty without.
-
-    With `is_reached` the limit of the plan is reached.
-    """
-    cost = f"{money(spent)} of {money(budget)}" if budget else money(spent) if spent else ""
-    plan = plan_words(provider_id)
-    reached = ": limit reached" if plan and is_reached else ""
-    return " + ".join(word for word in (cost, f"{plan}{reached}") if word)
-
-
-def plan_words(provider_id: str) -> str:
-    """Return the plan into which the usage of a provider counts, in the place of money; empty for one that is paid by use."""
-    return "your ChatGPT plan" if provider_id == "chatgpt" else ""
-
-
 def brief_duration(seconds: float) -> str:
     """Return a time as `1.4 s` below ten seconds, as `duration` does above."""
     return f"{seconds:.1f}".removesuffix(".0") + " s" if seconds < 9.95 else duration(seconds)

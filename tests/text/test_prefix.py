@@ -1,7 +1,6 @@
-from opencode_tui.schema.api.context import BudgetUse, PrefixChange, PrefixView
+from opencode_tui.schema.api.context import PrefixChange, PrefixView
 from opencode_tui.schema.session.prefix import PrefixBreak
-from opencode_tui.text.prefix import budget_text, prefix_line, prefix_text
-from opencode_tui.text.quantity import cost_words
+from opencode_tui.text.prefix import prefix_line, prefix_text
 
 LOST = PrefixBreak(
     message_id="m", time=0, model="p/m", cause="an output was\x1b[2J pruned", place="message 3 (result)", kept=9, lost=8_000,
@@ -25,15 +24,3 @@ def test_each_break_has_its_cause_place_and_cost() -> None:
     first, second = text.splitlines()[1:]
     assert "pruned, at message 3 (result): " in first and "($0.01 more than cached)" in first
     assert "\x1b" not in text and "price unknown" in second
-
-
-def test_budgets_are_said_with_what_is_spent() -> None:
-    uses = [BudgetUse(scope="session", limit=5, spent=0.5), BudgetUse(scope="day", limit=20, spent=0.004)]
-    assert budget_text(uses) == "Budget of this session: $0.50 of $5.00\nBudget of today: $0.0040 of $20.00"
-    plan = "your ChatGPT plan"
-    assert (cost_words(0, 0, "chatgpt"), cost_words(1, 0, "chatgpt")) == (plan, f"$1.00 + {plan}")
-    assert cost_words(0, 0, "chatgpt", is_reached=True) == f"{plan}: limit reached"
-    assert cost_words(0, 0, "openai", is_reached=True) == ""
-    assert (cost_words(0.5, 5), cost_words(0, 5), cost_words(0.5, 0), cost_words(0, 0)) == (
-        "$0.50 of $5.00", "$0 of $5.00", "$0.50", "",
-    )  # fmt: skip

@@ -19,7 +19,7 @@ class _Share(LazyGroup):
     sections: ClassVar[Mapping[str, Mapping[str, Entry]]] = {
         "Commands": {
             _DEFAULT: Entry("opencode_tui.cli.commands.share:share_session", "Share a session (the default)."),
-            "serve": Entry("opencode_tui.cli.commands.share_serve:share_serve", "Run a share server."),
+            "serve": Entry("share_serve", "Run a share server."),
         }
     }
 

@@ -19,7 +19,8 @@ from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.message import AssistantMessage
 from opencode_tui.schema.session.part import ToolPart
 from opencode_tui.schema.session.session import fork_origin, hidden_cost
-from opencode_tui.text.quantity import amount, money, plan_words, plural
+from opencode_tui.text.cost import plan_words
+from opencode_tui.text.quantity import amount, money, plural
 
 
 @click.command()

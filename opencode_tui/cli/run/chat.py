@@ -30,7 +30,7 @@ from opencode_tui.schema.session.part import ToolPart
 from opencode_tui.schema.session.session import SessionInfo
 from opencode_tui.schema.session.tool_state import ToolStateCompleted, ToolStateError
 from opencode_tui.schema.session.undo import UndoOnly
-from opencode_tui.text.plan import plan_text
+from opencode_tui.text.cost import plan_text
 from opencode_tui.text.quantity import age, amount, money, plural
 from opencode_tui.text.safe_text import make_safe
 

@@ -2,7 +2,7 @@
 
 The facts are `model_facts.json`: rules in order, of which all that match apply, later ones over earlier ones. A rule has patterns
 (`model_pattern`), the adapters for which it counts (all without any), what it sets, and the source. `reasoning:true` matches a
-model that the settings declare as reasoning.
+model that the settings declare as reasoning. A group has the patterns of models for which code does something else.
 
 The options of a variant have OpenCode's names, so that its settings work; encoders translate them.
 """
@@ -15,7 +15,7 @@ from typing import Any, Literal
 from msgspec import UNSET, Struct, UnsetType, field, to_builtins
 from msgspec.json import decode
 
-from opencode_tui.engine.provider.model_pattern import name_of
+from opencode_tui.engine.provider.model_pattern import matches_name, name_of, short_name
 from opencode_tui.schema.model import Model, Parameters
 from opencode_tui.schema.provider_formats import COMPATIBLE, row_of
 from opencode_tui.schema.record import JsonObject
@@ -61,8 +61,14 @@ class _Rule(Struct, frozen=True, forbid_unknown_fields=True):
     adapters: tuple[str, ...] = ()
 
 
+class _Group(Struct, frozen=True, forbid_unknown_fields=True):
+    match: tuple[str, ...]
+    source: str
+
+
 class _Table(Struct, frozen=True, forbid_unknown_fields=True):
     rules: tuple[_Rule, ...]
+    groups: dict[str, _Group]
     small: tuple[str, ...]
     small_source: str
     default: tuple[str, ...]
@@ -82,6 +88,12 @@ def small_models() -> tuple[str, ...]:
 def default_models() -> tuple[str, ...]:
     """Return patterns of the short names of models for coding, best first; the highest version of a pattern counts."""
     return _table().default
+
+
+def is_of_group(model_id: str, group: str) -> bool:
+    """Return whether a model's short name has one of the patterns of a group, by which request encoders and adapters differ."""
+    name = short_name(model_id)
+    return any(matches_name(name, pattern) for pattern in _table().groups[group].match)
 
 
 class _Reasoning(Struct, frozen=True):

@@ -10,12 +10,12 @@ from msgspec import Struct, field
 
 from opencode_tui.engine.provider.decode.response import as_list, as_object, as_text
 from opencode_tui.engine.provider.error.plain import missing_address, missing_key
-from opencode_tui.engine.provider.known_provider import KnownProvider, find_known
-from opencode_tui.engine.provider.model_facts import default_models, with_facts
+from opencode_tui.engine.provider.known_provider import KnownProvider, find_package
+from opencode_tui.engine.provider.model_facts import default_models, is_of_group, with_facts
 from opencode_tui.engine.provider.model_pattern import short_name
 from opencode_tui.engine.provider.model_table import ListedModel, ModelTable
 from opencode_tui.schema.model import Adapter, Cost, LargePrices, Limit, Model
-from opencode_tui.schema.provider_formats import COMPATIBLE, FORMATS, FormatRow, row_of
+from opencode_tui.schema.provider_formats import COMPATIBLE, row_of
 from opencode_tui.schema.record import JsonObject
 
 if TYPE_CHECKING:
@@ -47,9 +47,6 @@ class Endpoint(Struct, frozen=True):
         return f"Endpoint({self.provider_id!r}, {self.base_url!r})"  # without secrets
 
 
-_PACKAGES: Mapping[str, FormatRow] = {row.package: row for row in FORMATS if row.home}
-"""The formats by the packages of OpenCode that have a provider of their own, without a version."""
-
 _FOREIGN_PACKAGES = ("google", "bedrock", "azure", "vertex", "cohere")
 """Substrings of package names whose format only litellm supports."""
 
@@ -62,8 +59,6 @@ _BETA = "anthropic-beta"
 _NEVER = 2**31 - 1
 _LARGE = 200_000
 """Tokens of a request above which the prices of the setting `context_over_200k` apply."""
-_CHAT_ONLY = ("audio", "search-preview", "search-api")
-"""Substrings of names of OpenAI models that only chat completions have. Source: `supported_endpoints` of litellm's table."""
 
 
 class Provider:
@@ -202,7 +197,7 @@ class Provider:
     @property
     def base_url(self) -> str | None:
         """The URL of the settings, else the built-in one of the provider or of its package."""
-        known = self._known or _home_of(as_text(self._given.get("npm")))
+        known = self._known or _only_provider(as_text(self._given.get("npm")))
         found = self._server.base_url if self._server else None
         return self._own_address() or found or (known.base_url if known else None)
 
@@ -329,8 +324,10 @@ class Provider:
         if asked == "litellm":
             return "litellm"
         package = as_text(own.get("npm")) or as_text(self._given.get("npm"))
-        if row := row_of(asked) or _PACKAGES.get(_without_version(package)):
+        if row := row_of(asked):
             return row.name
+        if only := _only_provider(package):
+            return only.adapter
         is_foreign = any(part in package for part in _FOREIGN_PACKAGES)
         if asked == "direct" or (self._own_address() and not is_foreign):
             return self._direct_adapter(package, listed)
@@ -338,7 +335,7 @@ class Provider:
             return "litellm"
         if package and not is_foreign and self.base_url is not None:
             return COMPATIBLE
-        if self.id == "openai" and any(part in api_id for part in _CHAT_ONLY):
+        if self.id == "openai" and is_of_group(api_id, "chat completions only"):
             return COMPATIBLE
         return self._known.adapter if self._known and not package else "litellm"
 
@@ -367,10 +364,8 @@ class Provider:
         """Return litellm's provider prefix for the model; empty for the direct formats."""
         if adapter != "litellm":
             return ""
-        if self._known is not None:
-            return f"{self._known.litellm}/"
-        if home := _home_of(as_text(self._given.get("npm"))):
-            return f"{home.litellm}/"
+        if known := self._known or _only_provider(as_text(self._given.get("npm"))):
+            return f"{known.litellm}/"
         return "openai/" if self.base_url else f"{self.id}/"
 
     def _with_settings(self, model: Model, own: JsonObject) -> Model:
@@ -417,10 +412,9 @@ def _has_responses(address: SplitResult) -> bool:
     return is_mantle or is_azure
 
 
-def _home_of(package: str) -> KnownProvider | None:
-    """Return the provider to whose address a package goes when the settings name none; None for other packages."""
-    row = _PACKAGES.get(_without_version(package))
-    return find_known(row.home) if row else None
+def _only_provider(package: str) -> KnownProvider | None:
+    """Return the provider that a package of the settings only speaks to, in its format and, without an address, at its address."""
+    return find_package(_without_version(package))
 
 
 def _without_version(package: str) -> str:

@@ -14,10 +14,10 @@ from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.message import AssistantMessage
 from opencode_tui.schema.totals import SessionTotals
 from opencode_tui.text.cells import pad
+from opencode_tui.text.cost import budget_text, plan_text, plan_words
 from opencode_tui.text.permission import short_source
-from opencode_tui.text.plan import plan_text
-from opencode_tui.text.prefix import budget_text, prefix_text
-from opencode_tui.text.quantity import amount, money, plan_words, plural
+from opencode_tui.text.prefix import prefix_text
+from opencode_tui.text.quantity import amount, money, plural
 from opencode_tui.tui.actions.registry import action
 from opencode_tui.tui.chat.chat import Chat
 from opencode_tui.tui.conversation.tools.tool import FullText

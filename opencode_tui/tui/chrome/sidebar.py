@@ -14,8 +14,9 @@ from opencode_tui.schema.api.language import LanguageServerState, ServerStatus
 from opencode_tui.schema.session.diff import FileDiff
 from opencode_tui.schema.session.session import Todo
 from opencode_tui.text.cells import clip_front
+from opencode_tui.text.cost import cost_words, plan_words
 from opencode_tui.text.language import SERVER_WORDS
-from opencode_tui.text.quantity import age, amount, byte_words, cost_words, plan_words, short_path
+from opencode_tui.text.quantity import age, amount, byte_words, short_path
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.tui.chrome.status_line import Pressed, pressed, pressing
 from opencode_tui.tui.session_tree import HUES, SessionRow, session_rows, sign_of

@@ -14,7 +14,7 @@ from opencode_tui.schema.session.stored_error import (
     output_remedy,
 )
 from opencode_tui.text.cells import breaks, width
-from opencode_tui.text.quantity import plan_words
+from opencode_tui.text.cost import plan_words
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.tui.conversation.render import (
     BODY,

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Mapping, Sequence, Set
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from textual.app import ComposeResult
 from textual.containers import Horizontal
@@ -19,7 +19,7 @@ from opencode_tui.tui.widgets.row import Rows, strip
 if TYPE_CHECKING:
     from opencode_tui.client.client import Client
     from opencode_tui.tui.prompt.completion import Completer, Completions, Trigger
-    from opencode_tui.tui.prompt.vim import Vim
+    from opencode_tui.tui.prompt.vim_keys import VimKeys, VimMaker
 
 BELOW = 3
 """Rows between the list of completions and the end of the screen, next to the prompt's own."""
@@ -57,7 +57,7 @@ class PromptBox(ErrorBoundary, Horizontal):
         self.stash: list[Draft] = []
         self.has_examples = False
         """Whether `up` shows examples: the history is empty."""
-        self.vim: Vim | None = None
+        self.vim: VimKeys | None = None
         self._shown = Selection()
         """What vim selected last; the mouse may have selected something else."""
         self.completions: Completions | None = None
@@ -253,9 +253,9 @@ class PromptBox(ErrorBoundary, Horizontal):
 
     def use_vim(self, *, is_on: bool) -> None:
         """Edit with the keys of vim, in insert mode first, or without them."""
-        from opencode_tui.tui.prompt.vim import Vim  # not for the first frame
+        from opencode_tui.entry_points import load  # not for the first frame
 
-        self.vim = Vim(MARKER) if is_on else None
+        self.vim = cast("VimMaker", load("vim"))(MARKER) if is_on else None
 
     @property
     def vim_mode(self) -> str:

@@ -242,8 +242,8 @@ def files_naming_tool(root: Path, tool: str) -> list[str]:
 FORMAT_FILES = 3
 """The files of a provider's format: its row, the encoder of requests and the decoder of streams."""
 
-LISTS_OF_PROVIDERS = ("engine/provider/known_provider.py", "engine/provider/model_table.py")
-"""Files that list providers with their formats, or the names that litellm's table has for both."""
+LISTS_OF_PROVIDERS = ("engine/provider/model_table.py",)
+"""Files that list providers, by names that formats have too."""
 
 _FORMATS = frozenset({"openai", "responses", "anthropic", "gemini"})
 

@@ -16,7 +16,6 @@ for that case. The conversation is the last field of the body, so that a request
 """
 
 import json
-import re
 from collections.abc import Mapping
 from typing import Any, assert_never
 from urllib.parse import quote
@@ -40,6 +39,7 @@ from opencode_tui.engine.provider.llm import (
     UserEntry,
     provider_searches,
 )
+from opencode_tui.engine.provider.model_facts import is_of_group
 from opencode_tui.schema.model import Model
 from opencode_tui.schema.record import JsonObject
 
@@ -68,7 +68,6 @@ _NOT_SENT = frozenset(
 )
 """Options that are ours, or of other formats: the API rejects names that it does not know."""
 
-_OLD_MODEL = re.compile(r"(?:^|/)gemini-(?:[12]\b|pro(?:-vision)?$|robotics-er-1\b)")
 _MAX_NAME = 64
 _MEDIA = ("image/", "audio/", "video/", "application/pdf")
 
@@ -155,7 +154,7 @@ def _name(model: Model) -> str:
 def _is_new(model: Model) -> bool:
     """Return whether a model has the rules of Gemini 3; those of names that nobody knows yet have."""
     name = _name(model)
-    return "gemini" in name and not _OLD_MODEL.search(name)
+    return "gemini" in name and not is_of_group(name, "before gemini 3")
 
 
 def _generation(request: LlmRequest) -> JsonObject:

@@ -4,8 +4,8 @@ import re
 
 import pytest
 
+from opencode_tui.extras.vim.vim import Vim
 from opencode_tui.tui.prompt.editor import MARKER
-from opencode_tui.tui.prompt.vim import Vim
 
 CASES = (
     ("|one two-three  four\nfive six", "w", "one |two-three  four\nfive six"),

@@ -7,11 +7,11 @@ from contextlib import suppress
 from msgspec import Struct
 from pydantic import ValidationError
 
+from opencode_tui.extras.share_server.store import Item
 from opencode_tui.schema.session.history import MessageWithParts, with_parts
 from opencode_tui.schema.session.message import MESSAGE
 from opencode_tui.schema.session.part import AnyPart, parse_part
 from opencode_tui.schema.session.session import SessionInfo, SessionTime
-from opencode_tui.server.share.store import Item
 from opencode_tui.text.export.html import Live, head_html, message_html, session_page
 
 _UNKNOWN = SessionInfo(

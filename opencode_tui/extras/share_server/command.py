@@ -11,8 +11,8 @@ import click
 from opencode_tui.cli.errors import DONE, INTERRUPTED
 
 if TYPE_CHECKING:
+    from opencode_tui.extras.share_server.store import ShareStore
     from opencode_tui.server.address import Listening
-    from opencode_tui.server.share.store import ShareStore
 
 PORT = 4097
 _DAY_S = 86_400
@@ -44,8 +44,8 @@ def share_serve(hostname: str, port: int, data: str | None, ttl: float, size: in
     with TLS, and restrict who may send POST to /api/share. Nothing lists the shares.
     """
     from opencode_tui.cli.environment import read_environment  # not for the help
+    from opencode_tui.extras.share_server.store import Limits, ShareStore
     from opencode_tui.server.address import Listening
-    from opencode_tui.server.share.store import Limits, ShareStore
 
     folder = Path(data).expanduser() if data else read_environment().paths.data / "shares"
     limits = Limits(ttl_s=round(ttl * _DAY_S), share=size * 1_000_000, total=total * 1_000_000)
@@ -55,8 +55,8 @@ def share_serve(hostname: str, port: int, data: str | None, ttl: float, size: in
 
 async def _serve(store: "ShareStore", listening: "Listening", base: str | None) -> int:
     from opencode_tui.cli.terminal import print_result
+    from opencode_tui.extras.share_server.app import serving_shares
     from opencode_tui.server.serving import open_socket
-    from opencode_tui.server.share.app import serving_shares
 
     loop = asyncio.get_running_loop()
     ended: asyncio.Future[int] = loop.create_future()

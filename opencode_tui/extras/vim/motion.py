@@ -3,7 +3,7 @@
 import re
 from typing import Literal, NamedTuple
 
-Mode = Literal["insert", "normal", "visual", "visual line"]
+from opencode_tui.tui.prompt.vim_keys import Mode
 
 _PAIRS = {"b": "()", "B": "{}", **{one: pair for pair in ("()", "{}", "[]") for one in pair}}
 

@@ -27,11 +27,11 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 
+from opencode_tui.extras.share_server.store import REMOVED, Change, Share, ShareRefused, ShareStore, read_changes
+from opencode_tui.extras.share_server.view import changed_since, render_head, render_page, render_updates
 from opencode_tui.schema.json_text import JsonError, decode_json
 from opencode_tui.server.address import Address, Listening
 from opencode_tui.server.serving import make_server
-from opencode_tui.server.share.store import REMOVED, Change, Share, ShareRefused, ShareStore, read_changes
-from opencode_tui.server.share.view import changed_since, render_head, render_page, render_updates
 from opencode_tui.text.export.html import Live
 from opencode_tui.text.export.markup import escape
 

@@ -12,11 +12,11 @@ from typing import Any
 import httpx
 import pytest
 
+from opencode_tui.extras.share_server import app as share_app
+from opencode_tui.extras.share_server.app import serving_shares
+from opencode_tui.extras.share_server.store import Limits, ShareStore, read_changes
 from opencode_tui.server.address import Listening
 from opencode_tui.server.serving import open_socket
-from opencode_tui.server.share import app as share_app
-from opencode_tui.server.share.app import serving_shares
-from opencode_tui.server.share.store import Limits, ShareStore, read_changes
 from tests.support.browser.chromium import ABSENT, PROGRAM, Chromium
 from tests.support.hostile.markup import hostile_markup
 from tests.support.sessions.records import assistant, call, session_info, text, user

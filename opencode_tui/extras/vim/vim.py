@@ -3,7 +3,8 @@
 import re
 from typing import NamedTuple
 
-from opencode_tui.tui.prompt.vim_motion import Mode, Motions, Range
+from opencode_tui.extras.vim.motion import Motions, Range
+from opencode_tui.tui.prompt.vim_keys import Mode
 
 _MOTION = r"[hjkl wWbBeE0^$G;,{}%]|gg|[fFtT]."
 _OBJECT = r"[ia][wW\"'`()b{}B\[\]]"
@@ -39,6 +40,8 @@ class _Change(NamedTuple):
 
 class Vim(Motions):
     """A text that keys change as in vim; a match of `units` is deleted completely or not at all."""
+
+    mode: Mode
 
     def __init__(self, units: re.Pattern[str] | None = None) -> None:
         super().__init__()

@@ -39,7 +39,7 @@ _EPHEMERAL = {"type": "ephemeral"}
 _MAX_CACHE_MARKS = 4
 _MIN_THINKING_TOKENS = 1024
 _ANSWER_SHARE = 4
-"""The part of `max_tokens`, one in so many, that reasoning leaves to the answer."""
+"""Share of `max_tokens` that reasoning leaves for the answer (1/N)."""
 
 _OPTIONS_OF_OPENAI = frozenset(
     {"reasoning_effort", "reasoning_summary", "include", "text_verbosity", "prompt_cache_key", "store"}

@@ -105,7 +105,7 @@ def test_settings_without_markdown_load_no_yaml(tmp_path: Path, environ: dict[st
 def test_settings_load_no_records_of_sessions_and_permissions(tmp_path: Path, environ: dict[str, str]) -> None:
     code = "import sys, opencode_tui.config.load\nprint(sorted(n for n in sys.modules if n.startswith('opencode_tui.schema.')))"
     assert loaded_after(code, tmp_path, environ)[2].strip() == str(
-        [f"opencode_tui.schema.{name}" for name in ("error", "ids", "record", "suggest", "tools")]
+        [f"opencode_tui.schema.{name}" for name in ("error", "ids", "provider_formats", "record", "suggest", "tools")]
     )
 
 

@@ -26,7 +26,7 @@ from tests.support.source.structure import (
     protocols,
     touched,
 )
-from tests.support.source.tree import SourceTree, banned_definitions, read_source_tree
+from tests.support.source.tree import FORMAT_FILES, TOOL_FILES, SourceTree, banned_definitions, read_source_tree
 
 ROOT = Path(__file__).parents[2]
 FOLDER_LIMIT = 25
@@ -35,7 +35,7 @@ FRAGMENT_LINES = 60
 FOLDERS_GOAL = 1
 HANDLERS_GOAL = 2
 PROTOCOLS_GOAL = 35
-TOUCHED_GOALS = {"tool": 3, "setting": 2, "action": 3}
+TOUCHED_GOALS = {"tool": TOOL_FILES, "setting": 2, "action": 3, "format": FORMAT_FILES}
 """Most files of the product that one of each kind touches."""
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.support.source.tree import PACKAGE, Module, SourceTree, files_naming_tool
+from tests.support.source.tree import PACKAGE, Module, SourceTree, files_naming_tool, files_of_new_format
 
 EXTRAS = "extras"
 FIELD_LIMIT = 12
@@ -70,11 +70,12 @@ def files_naming(root: Path, word: str) -> list[str]:
 
 
 def touched(root: Path) -> Mapping[str, list[str]]:
-    """Return the files that a tool, a setting and an action touch, for each of the examples."""
+    """Return the files that a tool, a setting, an action and a format of providers touch, for each of the examples."""
     return {
         **{f"the tool {name}": files_naming_tool(root, name) for name in TOOLS},
         **{f"the setting {name}": files_naming(root, name) for name in SETTINGS},
         **{f"the action {name}": files_naming(root, name) for name in ACTIONS},
+        "the format NAME": files_of_new_format(root),
     }
 
 

@@ -1,6 +1,6 @@
 """The snapshot service of one worktree: record the files, list a step's changes, revert them, and restore what was reverted.
 
-    snapshots = Snapshots(worktree=…, project_id=…, paths=…, locks=…, clock=…)
+    snapshots = Snapshots(WorktreeLock(worktree=…, project_id=…, paths=…, locks=…, clock=…))
     before = await snapshots.track()                       # directly before a step's first writing tool
     patch = await snapshots.patch(before.id)
     report = await snapshots.revert([patch])               # oldest first; the report of an active revert's `as_patch()` comes last
@@ -102,16 +102,17 @@ class WorktreeLock:
         paths: Paths,
         locks: Locks,
         clock: Clock,
-        settings: SnapshotSettings,
-        disk: Disk | None,
+        settings: SnapshotSettings | None = None,
+        disk: Disk | None = None,
     ) -> None:
-        self.unavailable = why_unavailable(worktree, paths, is_on=settings.is_on)
-        self._root = worktree
+        """`disk` are the calls on the worktree's files."""
+        self.settings = settings or SnapshotSettings()
+        self.unavailable = why_unavailable(worktree, paths, is_on=self.settings.is_on)
+        self.root = worktree
         self.project_id = project_id
         self.paths = paths
         self._locks = locks
         self.clock = clock
-        self._settings = settings
         self._disk = disk
         self._opened: LockedWorktree | None = None
 
@@ -139,13 +140,13 @@ class WorktreeLock:
         return await asyncio.to_thread(work, self._opened.change_log)
 
     def _open(self) -> LockedWorktree:
-        paths = find_store(self.paths, project_id=self.project_id, worktree=self._root)
+        paths = find_store(self.paths, project_id=self.project_id, worktree=self.root)
         ensure(paths.folder)
         worktree = Worktree(
-            str(self._root),
+            str(self.root),
             paths=paths,
-            own_folders=own_folders(self._root, self.paths),
-            quota_bytes=self._settings.bytes,
+            own_folders=own_folders(self.root, self.paths),
+            quota_bytes=self.settings.bytes,
             disk=self._disk,
         )
         return LockedWorktree(paths, worktree, ChangeLog(paths.change_log), SnapshotLog(paths.log), self.clock)
@@ -165,29 +166,13 @@ _TEMPORARY = ".opencode-tui-unpack.tmp"
 class Snapshots:
     """The snapshots of one worktree. Where `unavailable` gives a reason, every method raises SnapshotError with it."""
 
-    def __init__(
-        self,
-        *,
-        worktree: Path,
-        project_id: str,
-        paths: Paths,
-        locks: Locks,
-        clock: Clock,
-        settings: SnapshotSettings | None = None,
-        disk: Disk | None = None,
-    ) -> None:
-        self.worktree = worktree
-        self._clock = clock
-        self._settings = settings or SnapshotSettings()
-        self.lock = WorktreeLock(
-            worktree=worktree,
-            project_id=project_id,
-            paths=paths,
-            locks=locks,
-            clock=clock,
-            settings=self._settings,
-            disk=disk,
-        )
+    def __init__(self, lock: WorktreeLock) -> None:
+        self.lock = lock
+
+    @property
+    def worktree(self) -> Path:
+        """Return the folder whose files are recorded."""
+        return self.lock.root
 
     @property
     def unavailable(self) -> str | None:
@@ -204,7 +189,7 @@ class Snapshots:
         def work(opened: LockedWorktree, stop: threading.Event) -> Patch:
             view = open_view(opened.worktree.store, before)
             after, found = opened.worktree.changes(view, stop=stop)
-            opened.snapshot_log.add(after.id, self._clock())
+            opened.snapshot_log.add(after.id, opened.clock())
             files = [opened.worktree.absolute(path) for path, change in found.items() if is_certain(change)]
             return Patch(hash=before, after=after.id, files=files)
 
@@ -239,7 +224,7 @@ class Snapshots:
 
         def work(opened: LockedWorktree, stop: threading.Event) -> bool:
             store = opened.worktree.store
-            writer = ObjectWriter(store, limit=max(0, self._settings.bytes - store.size()))
+            writer = ObjectWriter(store, limit=max(0, self.lock.settings.bytes - store.size()))
             try:
                 for kind, data in objects:
                     writer.add(kind, data)
@@ -248,7 +233,7 @@ class Snapshots:
                 return False
             writer.flush()
             for name in states:
-                opened.snapshot_log.add(name, self._clock())
+                opened.snapshot_log.add(name, opened.clock())
             return True
 
         return await self.lock.run(work)
@@ -281,7 +266,7 @@ class Snapshots:
                 report = report_of(tree, reverted, unrecorded_paths(tree, all_patches))
                 report = report if active is None else combine(tree, active, report)
                 for name in {report.before, reverted.before.id, report.after}:
-                    opened.snapshot_log.add(name, self._clock())
+                    opened.snapshot_log.add(name, opened.clock())
                 return report
 
             return tree.revert(
@@ -346,11 +331,13 @@ class Snapshots:
 
     async def size(self) -> Usage:
         """Return the disk usage of the store."""
-        return await self.lock.run(lambda opened, stop: usage_of(opened.worktree.store, opened.paths, self._settings))
+        return await self.lock.run(
+            lambda opened, stop: usage_of(opened.worktree.store, opened.paths, self.lock.settings)
+        )
 
     def has_outdated(self, usage: Usage) -> bool:
         """Return whether a store contains a snapshot that `clean` may delete."""
-        return usage.oldest is not None and usage.oldest < self._clock() - self._settings.age_ms
+        return usage.oldest is not None and usage.oldest < self.lock.clock() - self.lock.settings.age_ms
 
     async def clean(self, *, keep: Iterable[str] = (), is_dry_run: bool = False) -> Usage:
         """Delete snapshots older than the age of the settings, except those in `keep`, and return the usage afterwards.
@@ -360,12 +347,12 @@ class Snapshots:
         kept = list(keep)
 
         def work(opened: LockedWorktree, stop: threading.Event) -> Usage:
-            store, before = opened.worktree.store, self._clock() - self._settings.age_ms
+            store, before = opened.worktree.store, self.lock.clock() - self.lock.settings.age_ms
             if is_dry_run:
-                return left_by_clean(store, opened.paths, self._settings, before=before, keep=kept)
+                return left_by_clean(store, opened.paths, self.lock.settings, before=before, keep=kept)
             clean(store, opened.paths, before=before, keep=kept)
             opened.change_log.expire(before=before, kept=opened.snapshot_log.read())
-            return usage_of(store, opened.paths, self._settings)
+            return usage_of(store, opened.paths, self.lock.settings)
 
         return await self.lock.run(work)
 

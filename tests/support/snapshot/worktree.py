@@ -8,7 +8,7 @@ from pathlib import Path
 from opencode_tui.engine.snapshot.objects.quota import SnapshotSettings
 from opencode_tui.engine.snapshot.record.recording import CommandWindow, StepRecording, Write
 from opencode_tui.engine.snapshot.report import Patch
-from opencode_tui.engine.snapshot.snapshot import Snapshots
+from opencode_tui.engine.snapshot.snapshot import Snapshots, WorktreeLock
 from opencode_tui.storage.locks import Locks
 from opencode_tui.storage.paths import Paths
 from opencode_tui.storage.safe_folder import Disk, OpenFolder
@@ -47,13 +47,15 @@ class World:
 
     def service(self, disk: Disk | None = None) -> Snapshots:
         return Snapshots(
-            disk=disk,
-            worktree=Path(os.path.realpath(self.root)),
-            project_id="global",
-            paths=self.paths,
-            locks=Locks(self.paths),
-            clock=self.clock,
-            settings=self.settings,
+            WorktreeLock(
+                disk=disk,
+                worktree=Path(os.path.realpath(self.root)),
+                project_id="global",
+                paths=self.paths,
+                locks=Locks(self.paths),
+                clock=self.clock,
+                settings=self.settings,
+            )
         )
 
     def write(self, name: str, content: str | bytes = "x\n", *, mode: int | None = None) -> Path:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from opencode_tui.engine.project.discover import discover
 from opencode_tui.engine.snapshot.report import Patch, Report
-from opencode_tui.engine.snapshot.snapshot import Snapshots
+from opencode_tui.engine.snapshot.snapshot import Snapshots, WorktreeLock
 from opencode_tui.schema.ids import Clock, system_clock
 from opencode_tui.schema.session.part import AnyPart, PatchPart
 from opencode_tui.storage.locks import Locks
@@ -26,7 +26,9 @@ def open_snapshots(environ: Mapping[str, str], folder: Path, *, clock: Clock = s
     """Return the snapshots of a folder as another process has them."""
     paths = find_paths(environ)
     project = discover(Path(os.path.realpath(folder)), paths=paths, environ=environ)
-    return Snapshots(worktree=project.worktree, project_id=project.id, paths=paths, locks=Locks(paths), clock=clock)
+    return Snapshots(
+        WorktreeLock(worktree=project.worktree, project_id=project.id, paths=paths, locks=Locks(paths), clock=clock)
+    )
 
 
 async def undo(environ: Mapping[str, str], folder: Path, parts: Sequence[AnyPart]) -> Report:

@@ -49,7 +49,7 @@ async def test_the_users_change_between_two_writes_of_a_step_is_a_conflict(world
     world.write("a", "the user's")
     await world.tool_write(recording, "a", "3")
     report = await undo(world, recording)
-    assert (world.inside([one.path for one in report.conflicts]), (world.root / "a").read_text()) == (["a"], "3")
+    assert (world.inside([one.path for one in report.kept]), (world.root / "a").read_text()) == (["a"], "3")
 
 
 async def test_a_write_in_progress_is_left_out_of_other_steps(world):
@@ -118,7 +118,7 @@ async def test_agents_of_one_request_share_one_command_window(world):
     await two.end_command()
     assert [world.inside(each.result.files) for each in (one, two) if each.result] == [["a", "b"], ["a"]]
     report = await undo(world, one, two)
-    assert (world.facts(), report.conflicts) == (before, [])
+    assert (world.facts(), report.kept) == (before, [])
 
 
 async def test_without_room_a_command_is_refused_a_record_and_a_write_is_not(tmp_path, paths):
@@ -148,7 +148,7 @@ async def test_a_folder_that_a_write_made_and_a_command_changed_goes_with_the_st
     await recording.after_write(number)
     await run(recording, lambda: (world.root / "d").chmod(0o700))
     report = await undo(world, recording)
-    assert (world.facts(), report.conflicts, report.failed) == (before, [], [])
+    assert (world.facts(), report.kept, report.failed) == (before, [], [])
 
 
 async def test_what_is_not_recorded_is_named_even_when_nothing_else_was_done(world):
@@ -170,7 +170,7 @@ async def test_a_command_that_changes_only_an_ignored_file_names_it_alone(world)
     await run(recording, lambda: (world.root / "old.log").chmod(0o600))
     report = await undo(world, recording)
     assert [world.inside([one.path]) for one in report.unprotected] == [["old.log"]]
-    assert report.conflicts == report.restored == report.deleted == []
+    assert report.kept == report.restored == report.deleted == []
 
 
 async def test_a_command_that_changes_nothing_leaves_no_record(world):

@@ -2,6 +2,7 @@
 
 import os
 import stat
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from opencode_tui.engine.snapshot.objects.quota import SnapshotSettings
 from opencode_tui.engine.snapshot.record.recording import CommandWindow, StepRecording, Write
 from opencode_tui.engine.snapshot.report import Patch
 from opencode_tui.engine.snapshot.snapshot import Snapshots, WorktreeLock
+from opencode_tui.schema.session.undo import UndoFile
 from opencode_tui.storage.locks import Locks
 from opencode_tui.storage.paths import Paths
 from opencode_tui.storage.safe_folder import Disk, OpenFolder
@@ -67,9 +69,10 @@ class World:
             path.chmod(mode)
         return path
 
-    def inside(self, files: list[str]) -> list[str]:
-        """Return absolute paths relative to the worktree, in order."""
-        return sorted(os.path.relpath(file, os.path.realpath(self.root)) for file in files)
+    def inside(self, files: Sequence[str | UndoFile]) -> list[str]:
+        """Return files, by their absolute paths, relative to the worktree, in order."""
+        paths = [file if isinstance(file, str) else file.path for file in files]
+        return sorted(os.path.relpath(path, os.path.realpath(self.root)) for path in paths)
 
     async def step(self, *acts: object) -> Patch:
         """Return the patch of what happens between: call the acts (functions without arguments)."""

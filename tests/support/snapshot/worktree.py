@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from opencode_tui.engine.snapshot.objects.quota import SnapshotSettings
-from opencode_tui.engine.snapshot.record.recording import CommandWindow, StepRecording, Write
+from opencode_tui.engine.snapshot.record.call import FileWrite
+from opencode_tui.engine.snapshot.record.recording import CommandWindow, StepRecording
 from opencode_tui.engine.snapshot.report import Patch
 from opencode_tui.engine.snapshot.snapshot import Snapshots, WorktreeLock
 from opencode_tui.schema.session.undo import UndoFile
@@ -92,7 +93,7 @@ class World:
     async def tool_write(self, recording: StepRecording, name: str, content: str | bytes, *, mode: int = 0o644) -> None:
         """Write a file as a file tool does."""
         data = content.encode() if isinstance(content, str) else content
-        number, _ = await recording.before_write([Write(self.root / name, data, mode)], [])
+        number, _ = await recording.before_write([FileWrite(self.root / name, data, mode)], [])
         self.write(name, data, mode=mode)
         await recording.after_write(number)
 

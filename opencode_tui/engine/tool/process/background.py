@@ -11,8 +11,9 @@ import asyncio
 import logging
 import threading
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Iterator, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from msgspec.structs import replace
 
 from opencode_tui.cancellation import run_to_completion
 from opencode_tui.engine.sandbox.environment import StreamRedactor
+from opencode_tui.engine.snapshot.record.call import BackgroundProgram, CallChanges
 from opencode_tui.engine.tool.process.process import Command, Ended
 from opencode_tui.engine.tool.process.running_command import (
     CommandOutput,
@@ -28,7 +30,7 @@ from opencode_tui.engine.tool.process.running_command import (
     continuation_bytes,
     unfinished_bytes,
 )
-from opencode_tui.engine.tool.tool import BackgroundProgram, FileWatch, FileWrite, ToolContext, ToolResult
+from opencode_tui.engine.tool.tool import ToolContext, ToolResult
 from opencode_tui.engine.tool.truncate import MAX_BYTES
 from opencode_tui.schema.api.background import BackgroundCommand, BackgroundState, BackgroundText
 from opencode_tui.schema.error import BusyError, NotFoundError, OpencodeError, ToolError
@@ -185,6 +187,16 @@ class BackgroundJob:
         """Record and show protected files whose changes were undone because nobody decided about them."""
         self.info = self.info.changed(undone=list(files))
         self.owner.warn(self.info.format_undone())
+
+    @asynccontextmanager
+    async def record_changes(self, changes: CallChanges | None) -> AsyncGenerator[None]:
+        """Record the changes in the context as those of a command in the background, for the call that started it."""
+        program = BackgroundProgram(f"{self.info.id} ({_short(self.info.command)})", self.open_files)
+        try:
+            async with nullcontext() if changes is None else changes.background(program):
+                yield
+        finally:
+            self.recorded.set()
 
     def open_files(self) -> Collection[tuple[int, int]]:
         """Return device and inode of the files that it has open for writing; blocks, for any thread."""
@@ -350,11 +362,11 @@ class BackgroundCommands:
         await self.end()
 
     async def _run(self, job: BackgroundJob, context: ToolContext, work: BackgroundWork) -> None:
-        watch = _BackgroundWatch(context.watch, job)
         try:
             job.info = job.info.changed(session_id=await self._root_of(job.session_id))
             # The call is over, so nothing is shown there.
-            job.messages += await work(job, replace(context, watch=watch, progress=_show_nothing))
+            around = partial(job.record_changes, context.watch)
+            job.messages += await work(job, replace(context, around_commands=around, progress=_show_nothing))
         except asyncio.CancelledError:
             raise
         except OpencodeError as error:
@@ -471,38 +483,6 @@ class BackgroundCommands:
 
     def _shown(self, job: BackgroundJob) -> BackgroundCommand:
         return job.info.changed(line=job.output.last_line)
-
-
-class _BackgroundWatch:
-    """Records the changes of a command as those of one in the background."""
-
-    def __init__(self, watch: FileWatch | None, job: BackgroundJob) -> None:
-        self._watch = watch
-        self._job = job
-
-    async def before_write(self, writes: Sequence[FileWrite], made: Sequence[Path]) -> None:
-        """Commands write nothing themselves."""
-
-    async def after_write(self, *, done: bool) -> None:
-        """As above."""
-
-    def background(self, program: BackgroundProgram) -> AbstractAsyncContextManager[None]:
-        """Return the context of the command."""
-        return self.commands()
-
-    def commands(self) -> AbstractAsyncContextManager[None]:
-        """Return the context of the command."""
-        return self._commands()
-
-    @asynccontextmanager
-    async def _commands(self) -> AsyncGenerator[None]:
-        job = self._job
-        program = BackgroundProgram(f"{job.info.id} ({_short(job.info.command)})", job.open_files)
-        try:
-            async with nullcontext() if self._watch is None else self._watch.background(program):
-                yield
-        finally:
-            job.recorded.set()
 
 
 def _show_nothing(_title: str | None, _metadata: dict[str, Any]) -> None:

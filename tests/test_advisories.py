@@ -248,6 +248,7 @@ def test_the_floors_of_dependencies_are_above_their_known_holes() -> None:
 
 def test_the_server_decides_by_the_path_that_was_asked_for() -> None:
     """`request.url` is built with the Host header, which a client chooses."""
-    modules = list((ROOT / "opencode_tui" / "server").rglob("*.py"))
+    package = ROOT / "opencode_tui"
+    modules = [path for name in ("server", "extras") for path in (package / name).rglob("*.py")]
     assert len(modules) > 30
     assert [str(path) for path in modules if "url.path" in path.read_text("utf-8")] == []

@@ -11,7 +11,10 @@ from opencode_tui.schema.suggest import suggest
 
 
 class Entry(NamedTuple):
-    """Where a command is defined (`package.module:attribute`), and its `short_help`, under 45 characters."""
+    """Where a command is defined, and its `short_help`, under 45 characters.
+
+    `target` is `package.module:attribute`, or the name of an entry point of an extra.
+    """
 
     target: str
     summary: str
@@ -57,7 +60,12 @@ class LazyGroup(click.Group):
 
 def _load(entry: Entry) -> click.Command:
     module, _, attribute = entry.target.partition(":")
-    command = getattr(importlib.import_module(module), attribute)
+    if attribute:
+        command: object = getattr(importlib.import_module(module), attribute)
+    else:
+        from opencode_tui.entry_points import load  # few commands are extras
+
+        command = load(entry.target)
     if not isinstance(command, click.Command):
         raise TypeError(f"{entry.target} is not a command")
     command.short_help = entry.summary

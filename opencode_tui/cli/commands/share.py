@@ -19,7 +19,7 @@ class _Share(LazyGroup):
     sections: ClassVar[Mapping[str, Mapping[str, Entry]]] = {
         "Commands": {
             _DEFAULT: Entry("opencode_tui.cli.commands.share:share_session", "Share a session (the default)."),
-            "serve": Entry("opencode_tui.cli.commands.share_serve:share_serve", "Run a share server."),
+            "serve": Entry("share_serve", "Run a share server."),
         }
     }
 
@@ -36,7 +36,7 @@ class _Share(LazyGroup):
 def share() -> None:
     """Share a session by a link: `opencode-tui share [ID]`, or run a server for shared sessions: `share serve`.
 
-    Sessions go to the server of the setting enterprise.url, without recognized secrets, and are kept up to date until
+    Sessions go to the server of the setting enterprise.url, without recognized secrets, and are updated until
     `opencode-tui unshare`. With the setting share: "auto" every new session is shared.
     """
 

@@ -14,7 +14,7 @@ from opencode_tui.config.auth import CHATGPT
 from opencode_tui.engine.lazy import Lazy
 from opencode_tui.engine.provider.decode.response import as_object, as_text
 from opencode_tui.engine.provider.demo import DEMO_MODEL
-from opencode_tui.engine.provider.known_provider import KNOWN, find_known, through_litellm
+from opencode_tui.engine.provider.known_provider import KNOWN, find_known, is_local, through_litellm
 from opencode_tui.engine.provider.model_facts import small_models
 from opencode_tui.engine.provider.model_pattern import name_prefix
 from opencode_tui.engine.provider.model_table import ModelTable
@@ -31,14 +31,6 @@ if TYPE_CHECKING:
 
 DEMO = ModelRef(provider_id="demo", model_id="tour")
 _SUGGESTIONS = 3
-_OWN_NAMES = ("azure",)
-"""Providers whose models have the names that a customer gave them, so that no other is known."""
-
-_LOCAL = ("ollama", "lmstudio", "llamacpp", "vllm")
-"""Providers whose server on this machine may be found without a setting."""
-
-_REGIONAL = ("amazon-bedrock", "bedrock", "google-vertex", "vertex_ai")
-"""Providers where a model of another region or maker may not be reachable."""
 
 
 class CatalogSettings(Struct, frozen=True):
@@ -102,7 +94,7 @@ class Catalog(Struct, frozen=True):
     async def look_at_local(self, ref: ModelRef) -> None:
         """Ask a server of models on this machine what its models are, before one of them is used, until its context is certain."""
         if (
-            ref.provider_id in _LOCAL
+            is_local(ref.provider_id)
             and self.local is not None
             and ref.provider_id not in self.settings.disabled_providers
         ):
@@ -110,7 +102,7 @@ class Catalog(Struct, frozen=True):
 
     def describe_small_context(self, ref: ModelRef) -> str:
         """Return that the server of a model on this machine gives it a small context, and how to raise it; empty if it does not."""
-        if ref.provider_id not in _LOCAL or self.local is None:
+        if not is_local(ref.provider_id) or self.local is None:
             return ""
         return self.local.get().advice(ref.provider_id, self._sent_name(ref))
 
@@ -225,11 +217,12 @@ class Catalog(Struct, frozen=True):
         if self.settings.small_model:
             return self._named(self.settings.small_model)
         provider = self._provider(ref.provider_id)
-        if provider is None or ref.provider_id in _OWN_NAMES:
+        known = find_known(ref.provider_id)
+        if provider is None or (known is not None and known.is_named_by_customer):
             return ref
         listed = provider.model_ids()
         near = [model_id for model_id in listed if name_prefix(model_id) == name_prefix(ref.model_id)]
-        for names in (near, [] if ref.provider_id in _REGIONAL else listed):
+        for names in (near, [] if known is not None and known.is_regional else listed):
             for part in small_models():
                 found = next((model_id for model_id in names if part in model_id), None)
                 if found is not None:

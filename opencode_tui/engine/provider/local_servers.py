@@ -17,6 +17,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from opencode_tui.engine.provider.decode.response import as_index, as_list, as_object, as_text
+from opencode_tui.engine.provider.known_provider import KNOWN
 from opencode_tui.schema.json_text import load_json
 from opencode_tui.schema.model import Limit, Model
 from opencode_tui.schema.record import JsonObject
@@ -24,16 +25,9 @@ from opencode_tui.schema.record import JsonObject
 if TYPE_CHECKING:
     import httpx
 
-PORTS = {"ollama": 11434, "lmstudio": 1234, "llamacpp": 8080, "vllm": 8000}
+_PROGRAMS = {known.id: known.local for known in KNOWN if known.local is not None}
+PORTS = {known.id: urlsplit(known.base_url or "").port or 0 for known in KNOWN if known.local is not None}
 """The servers that are looked for, and the ports of their documentation."""
-
-NAMES = {"ollama": "Ollama", "lmstudio": "LM Studio", "llamacpp": "llama.cpp", "vllm": "vLLM"}
-_REMEDIES = {
-    "ollama": "raise it with OLLAMA_CONTEXT_LENGTH=64000 for `ollama serve`, or `PARAMETER num_ctx 64000` in a Modelfile",
-    "lmstudio": "load the model in LM Studio with a longer context",
-    "llamacpp": "start llama-server with `-c 64000`",
-    "vllm": "start vLLM with a larger `--max-model-len`",
-}
 
 SMALL_CONTEXT = 16_384
 """Tokens of a context below which a request with tools leaves hardly any room for a conversation."""
@@ -82,7 +76,7 @@ class LocalServer(Struct, frozen=True):
     def words(self) -> str:
         """One line about it."""
         count = len(self.models)
-        return f"{NAMES[self.id]} is running: {count} model{'' if count == 1 else 's'}"
+        return f"{_PROGRAMS[self.id].name} is running: {count} model{'' if count == 1 else 's'}"
 
 
 class LocalServers:
@@ -116,12 +110,13 @@ class LocalServers:
         server = self._found.get(provider_id)
         model = server.models.get(model_id) if server else None
         if provider_id == "ollama" and model is not None and not model.context:
-            return _OLLAMA_LEAST.format(model_id, _REMEDIES[provider_id])
+            return _OLLAMA_LEAST.format(model_id, _PROGRAMS[provider_id].advice)
         if model is None or not 0 < model.context < SMALL_CONTEXT:
             return ""
+        program = _PROGRAMS[provider_id]
         return (
-            f"{NAMES[provider_id]} gives {model_id} a context of {model.context} tokens, which an agent's first requests fill; "
-            f"{_REMEDIES[provider_id]}"
+            f"{program.name} gives {model_id} a context of {model.context} tokens, which an agent's first requests fill; "
+            f"{program.advice}"
         )
 
     def describe_too_large(self, provider_id: str, model_id: str, size: int) -> str:
@@ -130,9 +125,10 @@ class LocalServers:
         model = server.models.get(model_id) if server else None
         if model is None or model.context <= 0:
             return ""
+        program = _PROGRAMS[provider_id]
         return (
-            f"{NAMES[provider_id]} gives {model_id} a context of {model.context} tokens, too few for this request of about"
-            f" {size} and its answer; {_REMEDIES[provider_id]}"
+            f"{program.name} gives {model_id} a context of {model.context} tokens, too few for this request of about"
+            f" {size} and its answer; {program.advice}"
         )
 
     async def _look(self, provider_id: str) -> None:

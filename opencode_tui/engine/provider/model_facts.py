@@ -2,7 +2,7 @@
 
 The facts are `model_facts.json`: rules in order, of which all that match apply, later ones over earlier ones. A rule has patterns
 (`model_pattern`), the adapters for which it counts (all without any), what it sets, and the source. `reasoning:true` matches a
-model that the settings declare as reasoning.
+model that the settings declare as reasoning. A group has the patterns of models for which code does something else.
 
 The options of a variant have OpenCode's names, so that its settings work; encoders translate them.
 """
@@ -15,8 +15,9 @@ from typing import Any, Literal
 from msgspec import UNSET, Struct, UnsetType, field, to_builtins
 from msgspec.json import decode
 
-from opencode_tui.engine.provider.model_pattern import name_of
+from opencode_tui.engine.provider.model_pattern import matches_name, name_of, short_name
 from opencode_tui.schema.model import Model, Parameters
+from opencode_tui.schema.provider_formats import COMPATIBLE, row_of
 from opencode_tui.schema.record import JsonObject
 
 _DECLARED = "reasoning:true"
@@ -60,8 +61,14 @@ class _Rule(Struct, frozen=True, forbid_unknown_fields=True):
     adapters: tuple[str, ...] = ()
 
 
+class _Group(Struct, frozen=True, forbid_unknown_fields=True):
+    match: tuple[str, ...]
+    source: str
+
+
 class _Table(Struct, frozen=True, forbid_unknown_fields=True):
     rules: tuple[_Rule, ...]
+    groups: dict[str, _Group]
     small: tuple[str, ...]
     small_source: str
     default: tuple[str, ...]
@@ -81,6 +88,12 @@ def small_models() -> tuple[str, ...]:
 def default_models() -> tuple[str, ...]:
     """Return patterns of the short names of models for coding, best first; the highest version of a pattern counts."""
     return _table().default
+
+
+def is_of_group(model_id: str, group: str) -> bool:
+    """Return whether a model's short name has one of the patterns of a group, by which request encoders and adapters differ."""
+    name = short_name(model_id)
+    return any(matches_name(name, pattern) for pattern in _table().groups[group].match)
 
 
 class _Reasoning(Struct, frozen=True):
@@ -144,22 +157,23 @@ def _rules(model: Model, *, is_declared: bool) -> Iterator[_Rule]:
 
 def _variants(reasoning: _Reasoning, provider_id: str, adapter: str) -> dict[str, JsonObject]:
     """Return the variants in the options of an adapter."""
-    if provider_id == "openrouter" and adapter == "openai":
+    if provider_id == "openrouter" and adapter == COMPATIBLE:
         names = [*reasoning.variants, *reasoning.efforts] if not _needs_translation(reasoning) else _GENERIC_EFFORTS
         return {name: {"reasoning": {"effort": name}} for name in names if name != "thinking"}
-    match adapter:
-        case "anthropic":
-            return {**reasoning.variants, **_anthropic(reasoning)}
-        case "litellm":
-            return {**reasoning.variants, **_litellm(reasoning)}
-        case "openai":
+    if adapter == "litellm":
+        return {**reasoning.variants, **_litellm(reasoning)}
+    row = row_of(adapter)
+    match row.efforts if row else None:
+        case "names":
             names = _GENERIC_EFFORTS if _needs_translation(reasoning) else reasoning.efforts
             return {**reasoning.variants, **{name: {"reasoningEffort": name} for name in names}}
-        case "responses":
+        case "summaries":
             return {name: _with_summary(name) for name in reasoning.efforts}
-        case "gemini":
-            return _gemini(reasoning)
-        case _:
+        case "thinking":
+            return {**reasoning.variants, **_thinking(reasoning)}
+        case "levels":
+            return _levels(reasoning)
+        case None:
             return {}
 
 
@@ -173,7 +187,7 @@ def _needs_translation(reasoning: _Reasoning) -> bool:
     return bool(reasoning.budgets or reasoning.adaptive or reasoning.effort_budget or reasoning.levels)
 
 
-def _anthropic(reasoning: _Reasoning) -> dict[str, JsonObject]:
+def _thinking(reasoning: _Reasoning) -> dict[str, JsonObject]:
     if reasoning.budgets:
         return {name: {"thinking": _enabled(tokens)} for name, tokens in reasoning.budgets.items()}
     thinking: JsonObject | None = None
@@ -196,7 +210,7 @@ def _litellm(reasoning: _Reasoning) -> dict[str, JsonObject]:
     return {name: {"reasoningEffort": name} for name in reasoning.efforts}
 
 
-def _gemini(reasoning: _Reasoning) -> dict[str, JsonObject]:
+def _levels(reasoning: _Reasoning) -> dict[str, JsonObject]:
     budgets: dict[str, Any] = {name: {"thinkingBudget": tokens} for name, tokens in reasoning.budgets.items()}
     levels = {name: {"thinkingLevel": name} for name in reasoning.efforts} if reasoning.levels else {}
     chosen = budgets or levels

@@ -35,6 +35,11 @@ def name_prefix(model_id: str) -> str:
     return name[: len(name) - len(short_name(model_id))]
 
 
+def matches_name(name: str, pattern: str) -> bool:
+    """Return whether a pattern without a slash applies to a short name."""
+    return _parse(pattern).matches(name)
+
+
 class ModelName(Struct, frozen=True):
     """The names of a model in lower case: `provider/model`, the same with the name that the provider gets, its short name."""
 

@@ -10,11 +10,12 @@ from msgspec import Struct, field
 
 from opencode_tui.engine.provider.decode.response import as_list, as_object, as_text
 from opencode_tui.engine.provider.error.plain import missing_address, missing_key
-from opencode_tui.engine.provider.known_provider import KnownProvider, find_known
-from opencode_tui.engine.provider.model_facts import default_models, with_facts
+from opencode_tui.engine.provider.known_provider import KnownProvider, find_package
+from opencode_tui.engine.provider.model_facts import default_models, is_of_group, with_facts
 from opencode_tui.engine.provider.model_pattern import short_name
 from opencode_tui.engine.provider.model_table import ListedModel, ModelTable
 from opencode_tui.schema.model import Adapter, Cost, LargePrices, Limit, Model
+from opencode_tui.schema.provider_formats import COMPATIBLE, row_of
 from opencode_tui.schema.record import JsonObject
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ DEFAULT_CHUNK_TIMEOUT_MS = 300_000
 class Endpoint(Struct, frozen=True):
     """A provider's address and credentials; times are milliseconds, `timeout_ms` None means no limit for the whole request.
 
-    `base_url` includes the version (`https://host/v1`); requests go to `base_url` and the path of the wire format.
+    `base_url` includes the version (`https://host/v1`); requests go to `base_url` and the path of the format.
     """
 
     provider_id: str
@@ -46,19 +47,8 @@ class Endpoint(Struct, frozen=True):
         return f"Endpoint({self.provider_id!r}, {self.base_url!r})"  # without secrets
 
 
-_PACKAGE_ADAPTERS: Mapping[str, Adapter] = {
-    "@ai-sdk/anthropic": "anthropic",
-    "@ai-sdk/openai": "responses",
-    "@ai-sdk/google": "gemini",
-}
-"""Packages of OpenCode with a wire format of their own that we have, by their names without a version."""
-
-_PACKAGE_PROVIDERS = {"@ai-sdk/anthropic": "anthropic", "@ai-sdk/openai": "openai", "@ai-sdk/google": "google"}
-"""The providers to whose address a package goes when the settings name none."""
-
-_LITELLM_PREFIXES = {"@ai-sdk/anthropic": "anthropic/", "@ai-sdk/google": "gemini/"}
 _FOREIGN_PACKAGES = ("google", "bedrock", "azure", "vertex", "cohere")
-"""Substrings of package names whose wire format only litellm supports."""
+"""Substrings of package names whose format only litellm supports."""
 
 _OF_SETTINGS = "settings:"
 """Before the names in the table of providers that only the settings know."""
@@ -69,8 +59,6 @@ _BETA = "anthropic-beta"
 _NEVER = 2**31 - 1
 _LARGE = 200_000
 """Tokens of a request above which the prices of the setting `context_over_200k` apply."""
-_CHAT_ONLY = ("audio", "search-preview", "search-api")
-"""Substrings of names of OpenAI models that only chat completions have. Source: `supported_endpoints` of litellm's table."""
 
 
 class Provider:
@@ -209,18 +197,18 @@ class Provider:
     @property
     def base_url(self) -> str | None:
         """The URL of the settings, else the built-in one of the provider or of its package."""
-        known = self._known or find_known(_PACKAGE_PROVIDERS.get(_without_version(as_text(self._given.get("npm"))), ""))
+        known = self._known or _only_provider(as_text(self._given.get("npm")))
         found = self._server.base_url if self._server else None
         return self._own_address() or found or (known.base_url if known else None)
 
     @property
     def has_address(self) -> bool:
         """Whether requests can reach it. Without a package in the settings litellm may know it, by variables of its own."""
-        package = _without_version(as_text(self._given.get("npm")))
+        package = as_text(self._given.get("npm"))
         if self._known is not None or self.base_url is not None or self._options.get("adapter") == "litellm":
             return True
         is_foreign = any(part in package for part in _FOREIGN_PACKAGES)
-        return not package or is_foreign or package in _LITELLM_PREFIXES or self.id in self._table.provider_ids()
+        return not package or is_foreign or self.id in self._table.provider_ids()
 
     def _is_at(self, server: "LocalServer") -> bool:
         """Return whether a server that was found is the one of the settings, if they name one."""
@@ -332,41 +320,43 @@ class Provider:
         return model.changed(headers={**model.headers, _BETA: f"{given},{needed}"}) if needed and given else model
 
     def _adapter(self, api_id: str, listed: ListedModel | None, own: JsonObject) -> Adapter:
-        asked = self._options.get("adapter")
-        if asked in ("openai", "responses", "anthropic", "gemini", "litellm"):
-            return asked
+        asked = as_text(self._options.get("adapter"))
+        if asked == "litellm":
+            return "litellm"
         package = as_text(own.get("npm")) or as_text(self._given.get("npm"))
-        if format_ := _PACKAGE_ADAPTERS.get(_without_version(package)):
-            return format_
+        if row := row_of(asked):
+            return row.name
+        if only := _only_provider(package):
+            return only.adapter
         is_foreign = any(part in package for part in _FOREIGN_PACKAGES)
         if asked == "direct" or (self._own_address() and not is_foreign):
             return self._direct_adapter(package, listed)
         if listed is not None and listed.needs_responses and self.id != "openai":
             return "litellm"
         if package and not is_foreign and self.base_url is not None:
-            return "openai"
-        if self.id == "openai" and any(part in api_id for part in _CHAT_ONLY):
-            return "openai"
+            return COMPATIBLE
+        if self.id == "openai" and is_of_group(api_id, "chat completions only"):
+            return COMPATIBLE
         return self._known.adapter if self._known and not package else "litellm"
 
     def _direct_adapter(self, package: str, listed: ListedModel | None) -> Adapter:
         """Return the adapter for an address of the settings, or for a provider that is not to go through litellm."""
-        format_ = self._known.adapter if self._known and not package else "openai"
+        format_ = self._known.adapter if self._known and not package else COMPATIBLE
         own = urlsplit(self._own_address())
         match format_:
             case "responses" if own.netloc and not (own.hostname or "").endswith("openai.com"):
                 # Gateways have chat completions, few of them Responses too.
-                return "responses" if listed is not None and listed.needs_responses else "openai"
+                return "responses" if listed is not None and listed.needs_responses else COMPATIBLE
             case "gemini" if "/openai" in own.path:
-                return "openai"  # Google's own translation of chat completions
+                return COMPATIBLE  # Google's own translation of chat completions
             case "litellm" if self._known is not None and self._known.id in _CLOUDS:
                 if _has_responses(own):
                     return "responses"
                 # Bedrock's own format, but for the chat completions that it has too, at the path openai/v1.
                 is_chat = self._known.id == "azure" or own.path.rstrip("/").endswith("/openai/v1")
-                return "openai" if is_chat or self._options.get("adapter") == "direct" else "litellm"
+                return COMPATIBLE if is_chat or self._options.get("adapter") == "direct" else "litellm"
             case "litellm":
-                return "openai"
+                return COMPATIBLE
             case _:
                 return format_
 
@@ -374,10 +364,8 @@ class Provider:
         """Return litellm's provider prefix for the model; empty for the direct formats."""
         if adapter != "litellm":
             return ""
-        if self._known is not None:
-            return f"{self._known.litellm}/"
-        if model_of := _LITELLM_PREFIXES.get(_without_version(as_text(self._given.get("npm")))):
-            return model_of
+        if known := self._known or _only_provider(as_text(self._given.get("npm"))):
+            return f"{known.litellm}/"
         return "openai/" if self.base_url else f"{self.id}/"
 
     def _with_settings(self, model: Model, own: JsonObject) -> Model:
@@ -422,6 +410,11 @@ def _has_responses(address: SplitResult) -> bool:
         "/openai/v1"
     )
     return is_mantle or is_azure
+
+
+def _only_provider(package: str) -> KnownProvider | None:
+    """Return the provider that a package of the settings only speaks to, in its format and, without an address, at its address."""
+    return find_package(_without_version(package))
 
 
 def _without_version(package: str) -> str:

@@ -16,10 +16,10 @@ from typing import Any
 
 import httpx
 
+from opencode_tui.extras.share_server.app import serving_shares
+from opencode_tui.extras.share_server.store import Limits, ShareStore
 from opencode_tui.server.address import Listening
 from opencode_tui.server.serving import open_socket
-from opencode_tui.server.share.app import serving_shares
-from opencode_tui.server.share.store import Limits, ShareStore
 
 
 @dataclass

@@ -16,15 +16,15 @@ for that case. The conversation is the last field of the body, so that a request
 """
 
 import json
-import re
 from collections.abc import Mapping
 from typing import Any, assert_never
 from urllib.parse import quote
 
 from opencode_tui.engine.provider.decode.gemini_schema import UnsupportedSchemaError, to_gemini_schema
-from opencode_tui.engine.provider.decode.gemini_stream import SEARCH
+from opencode_tui.engine.provider.decode.gemini_stream import SEARCH, GeminiDecoder
 from opencode_tui.engine.provider.decode.request_option import given_options, without_nulls
 from opencode_tui.engine.provider.decode.response import as_list, as_object
+from opencode_tui.engine.provider.formats import ProviderFormat
 from opencode_tui.engine.provider.llm import (
     WEB_SEARCH,
     AssistantEntry,
@@ -39,6 +39,7 @@ from opencode_tui.engine.provider.llm import (
     UserEntry,
     provider_searches,
 )
+from opencode_tui.engine.provider.model_facts import is_of_group
 from opencode_tui.schema.model import Model
 from opencode_tui.schema.record import JsonObject
 
@@ -67,7 +68,6 @@ _NOT_SENT = frozenset(
 )
 """Options that are ours, or of other formats: the API rejects names that it does not know."""
 
-_OLD_MODEL = re.compile(r"(?:^|/)gemini-(?:[12]\b|pro(?:-vision)?$|robotics-er-1\b)")
 _MAX_NAME = 64
 _MEDIA = ("image/", "audio/", "video/", "application/pdf")
 
@@ -154,7 +154,7 @@ def _name(model: Model) -> str:
 def _is_new(model: Model) -> bool:
     """Return whether a model has the rules of Gemini 3; those of names that nobody knows yet have."""
     name = _name(model)
-    return "gemini" in name and not _OLD_MODEL.search(name)
+    return "gemini" in name and not is_of_group(name, "before gemini 3")
 
 
 def _generation(request: LlmRequest) -> JsonObject:
@@ -233,3 +233,17 @@ def _results(results: tuple[ResultBlock, ...], *, is_new: bool) -> list[JsonObje
             media += [{"text": f"Attached by {result.tool}:"}, *shown]
         parts.append({"functionResponse": answered})
     return [*parts, *media]
+
+
+def _credentials(key: str | None) -> dict[str, str]:
+    return {"x-goog-api-key": key} if key else {}
+
+
+FORMAT = ProviderFormat(
+    metadata_key=METADATA_KEY,
+    path=path,
+    encode=encode,
+    decoder=GeminiDecoder,
+    credentials=_credentials,
+    list_path="/models?pageSize=1000",
+)

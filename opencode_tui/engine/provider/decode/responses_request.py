@@ -20,7 +20,8 @@ from typing import Any, assert_never
 
 from opencode_tui.engine.provider.decode.request_option import wire_options, without_nulls
 from opencode_tui.engine.provider.decode.response import as_list, as_object
-from opencode_tui.engine.provider.decode.responses_stream import SEARCH
+from opencode_tui.engine.provider.decode.responses_stream import SEARCH, ResponsesDecoder
+from opencode_tui.engine.provider.formats import ProviderFormat
 from opencode_tui.engine.provider.llm import (
     WEB_SEARCH,
     AssistantEntry,
@@ -36,6 +37,7 @@ from opencode_tui.engine.provider.llm import (
     UserEntry,
     provider_searches,
 )
+from opencode_tui.engine.provider.model_facts import is_of_group
 from opencode_tui.schema.model import Model
 from opencode_tui.schema.record import JsonObject
 
@@ -44,9 +46,6 @@ ENCRYPTED = "reasoning.encrypted_content"
 SOURCES = "web_search_call.action.sources"
 _LEAST_OUTPUT = 16
 """The API rejects a smaller limit."""
-
-_REASONING_MODELS = ("o1", "o3", "o4", "gpt-5", "gpt-6", "codex")
-"""Prefixes of names of OpenAI models that reason; others reject a request for encrypted reasoning."""
 
 _NESTED = {
     "reasoning_effort": ("reasoning", "effort"),
@@ -103,7 +102,7 @@ def _tool(tool: ToolSpec, *, searches: bool) -> JsonObject:
 
 
 def _reasons(model: Model) -> bool:
-    return model.reasoning or (model.api_id or model.model_id).rpartition("/")[2].startswith(_REASONING_MODELS)
+    return model.reasoning or is_of_group(model.api_id or model.model_id, "encrypted reasoning")
 
 
 def _with_options(body: JsonObject, request: LlmRequest) -> JsonObject:
@@ -240,3 +239,6 @@ def _output(result: ResultBlock) -> JsonObject:
         text = [TextBlock(result.text)] if result.text.strip() else []
         item["output"] = [_input_part(block) for block in (*text, *result.media)]
     return item
+
+
+FORMAT = ProviderFormat(metadata_key=METADATA_KEY, path=lambda _: "/responses", encode=encode, decoder=ResponsesDecoder)

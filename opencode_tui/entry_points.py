@@ -8,7 +8,9 @@ from importlib import import_module
 
 # Name of the entry point: the module of the extra and the value in it.
 TABLE: dict[str, tuple[str, str]] = {
+    "pty_routes": ("opencode_tui.extras.pty.routes", "router"),
     "share_serve": ("opencode_tui.extras.share_server.command", "share_serve"),
+    "terminals": ("opencode_tui.extras.pty.terminals", "make_terminals"),
     "vim": ("opencode_tui.extras.vim", "make_vim"),
 }
 

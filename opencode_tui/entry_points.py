@@ -8,6 +8,8 @@ from importlib import import_module
 
 # Name of the entry point: the module of the extra and the value in it.
 TABLE: dict[str, tuple[str, str]] = {
+    "importing.claude": ("opencode_tui.extras.importing.claude", "open_store"),
+    "importing.codex": ("opencode_tui.extras.importing.codex", "open_store"),
     "pty_routes": ("opencode_tui.extras.pty.routes", "router"),
     "share_serve": ("opencode_tui.extras.share_server.command", "share_serve"),
     "terminals": ("opencode_tui.extras.pty.terminals", "make_terminals"),

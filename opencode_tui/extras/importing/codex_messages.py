@@ -4,7 +4,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from opencode_tui.engine.importing.codex_calls import (
+from opencode_tui.engine.importing.source import Problem
+from opencode_tui.engine.session.shell import REQUEST_TEXT
+from opencode_tui.extras.importing.codex_calls import (
     call_of,
     media_of,
     outcome_of,
@@ -12,8 +14,8 @@ from opencode_tui.engine.importing.codex_calls import (
     reported_changes,
     todos_of,
 )
-from opencode_tui.engine.importing.codex_items import Item, Items, Thread, is_synthetic
-from opencode_tui.engine.importing.conversation import (
+from opencode_tui.extras.importing.codex_items import Item, Items, Thread, is_synthetic
+from opencode_tui.extras.importing.conversation import (
     UNKNOWN_BEGINNING,
     Author,
     Child,
@@ -28,9 +30,8 @@ from opencode_tui.engine.importing.conversation import (
     text_fields,
     thought_fields,
 )
-from opencode_tui.engine.importing.json_lines import as_count, as_object, as_objects, as_text, decode_object
-from opencode_tui.engine.importing.source import Problem, map_tool
-from opencode_tui.engine.session.shell import REQUEST_TEXT
+from opencode_tui.extras.importing.json_lines import as_count, as_object, as_objects, as_text, decode_object
+from opencode_tui.extras.importing.tool_names import map_tool
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.session.history import MessageWithParts
 

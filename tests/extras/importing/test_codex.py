@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from opencode_tui.engine.importing.codex import CodexSource
 from opencode_tui.engine.importing.source import FoundSession, ImportedSession
+from opencode_tui.extras.importing.codex import CodexSource
 from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.message import AssistantMessage
 from opencode_tui.schema.session.part import CompactionPart, FilePart, TextPart, ToolPart
 from opencode_tui.schema.session.tool_state import ToolStateCompleted, ToolStateError
-from tests.engine.importing.conftest import Desk
 from tests.support.importing.agent_sessions import unpack_sessions
+from tests.support.importing.desk import Desk
 
 STEPS = "01a1fbb5-d3f2-7371-8c0a-97818ddd89a4"
 CALLS = ("function_call", "custom_tool_call", "web_search_call")

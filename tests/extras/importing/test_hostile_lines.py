@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from opencode_tui.engine.importing.claude import ClaudeSource
-from opencode_tui.engine.importing.codex import CodexSource
-from opencode_tui.engine.importing.json_lines import LINE_LIMIT_BYTES
 from opencode_tui.engine.importing.source import SessionSource
+from opencode_tui.extras.importing.claude import ClaudeSource
+from opencode_tui.extras.importing.codex import CodexSource
+from opencode_tui.extras.importing.json_lines import LINE_LIMIT_BYTES
 from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.part import ToolPart
-from tests.engine.importing.conftest import Desk
 from tests.support.importing.agent_sessions import unpack_sessions
+from tests.support.importing.desk import Desk
 
 VALUES: tuple[Any, ...] = (
     None, True, -1, 0.5, 10**30, 1e308, "", "\x00", "../../etc/passwd", "x" * 5_000, [], [[]], {}, {"a": {"b": []}},

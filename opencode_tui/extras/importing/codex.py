@@ -8,11 +8,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
-from opencode_tui.engine.importing.codex_items import Items, Thread, read_items, read_whole, threads_of
-from opencode_tui.engine.importing.codex_messages import CodexMessages, newest_todos
-from opencode_tui.engine.importing.conversation import Child, Conversation, short_title
-from opencode_tui.engine.importing.json_lines import JsonLines, as_folder, as_object, as_text, decode_object
-from opencode_tui.engine.importing.source import FoundSession, ImportedSession, Problem, Problems, derive_session_id
+from opencode_tui.engine.importing.source import FoundSession, ImportedSession, OpenStore, Problem, Problems
+from opencode_tui.extras.importing.codex_items import Items, Thread, read_items, read_whole, threads_of
+from opencode_tui.extras.importing.codex_messages import CodexMessages, newest_todos
+from opencode_tui.extras.importing.conversation import Child, Conversation, short_title
+from opencode_tui.extras.importing.ids import derive_session_id
+from opencode_tui.extras.importing.json_lines import JsonLines, as_folder, as_object, as_text, decode_object
 from opencode_tui.schema.error import StorageError
 from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.session import SessionInfo, SessionTime, Todo
@@ -244,3 +245,6 @@ def _indexed_titles(path: Path) -> dict[str, str]:
             for line in file.lines():
                 titles[as_text(line.value.get("id"))] = as_text(line.value.get("thread_name"))
     return titles
+
+
+open_store: OpenStore = CodexSource

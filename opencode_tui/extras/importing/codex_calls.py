@@ -3,7 +3,9 @@
 import re
 from collections.abc import Sequence
 
-from opencode_tui.engine.importing.conversation import (
+from opencode_tui.engine.tool.edit.diff import TextDiff
+from opencode_tui.engine.tool.edit.patch import AddFile, DeleteFile, parse_patch
+from opencode_tui.extras.importing.conversation import (
     Outcome,
     file_fields,
     headed,
@@ -12,10 +14,8 @@ from opencode_tui.engine.importing.conversation import (
     relative,
     whole_file,
 )
-from opencode_tui.engine.importing.json_lines import as_object, as_objects, as_text, decode_object
-from opencode_tui.engine.importing.source import map_arguments, map_tool
-from opencode_tui.engine.tool.edit.diff import TextDiff
-from opencode_tui.engine.tool.edit.patch import AddFile, DeleteFile, parse_patch
+from opencode_tui.extras.importing.json_lines import as_object, as_objects, as_text, decode_object
+from opencode_tui.extras.importing.tool_names import map_arguments, map_tool
 from opencode_tui.schema.error import ToolError
 from opencode_tui.schema.record import JsonObject
 

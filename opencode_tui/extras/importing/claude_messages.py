@@ -8,7 +8,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from opencode_tui.engine.importing.claude_calls import (
+from opencode_tui.engine.session.shell import REQUEST_TEXT
+from opencode_tui.extras.importing.claude_calls import (
     TASK_TOOLS,
     agent_of,
     apply_task,
@@ -17,9 +18,9 @@ from opencode_tui.engine.importing.claude_calls import (
     outcome_of,
     todo_items,
 )
-from opencode_tui.engine.importing.claude_rows import Conversation as Path
-from opencode_tui.engine.importing.claude_rows import Row, Tree
-from opencode_tui.engine.importing.conversation import (
+from opencode_tui.extras.importing.claude_rows import Conversation as Path
+from opencode_tui.extras.importing.claude_rows import Row, Tree
+from opencode_tui.extras.importing.conversation import (
     UNKNOWN_BEGINNING,
     Author,
     Child,
@@ -34,9 +35,8 @@ from opencode_tui.engine.importing.conversation import (
     text_fields,
     thought_fields,
 )
-from opencode_tui.engine.importing.json_lines import JsonLines, as_count, as_object, as_objects, as_text
-from opencode_tui.engine.importing.source import map_arguments, map_tool
-from opencode_tui.engine.session.shell import REQUEST_TEXT
+from opencode_tui.extras.importing.json_lines import JsonLines, as_count, as_object, as_objects, as_text
+from opencode_tui.extras.importing.tool_names import map_arguments, map_tool
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.tool_state import ABORTED_TOOL

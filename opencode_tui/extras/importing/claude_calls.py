@@ -3,7 +3,8 @@
 import re
 from collections.abc import Mapping
 
-from opencode_tui.engine.importing.conversation import (
+from opencode_tui.engine.tool.edit.diff import TextDiff
+from opencode_tui.extras.importing.conversation import (
     Outcome,
     edit_metadata,
     file_fields,
@@ -12,8 +13,7 @@ from opencode_tui.engine.importing.conversation import (
     relative,
     whole_file,
 )
-from opencode_tui.engine.importing.json_lines import as_count, as_object, as_objects, as_text
-from opencode_tui.engine.tool.edit.diff import TextDiff
+from opencode_tui.extras.importing.json_lines import as_count, as_object, as_objects, as_text
 from opencode_tui.schema.record import JsonObject
 
 _EXIT = re.compile(r"(?:Error: )?Exit code (\d{1,3})\n?")

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from opencode_tui.engine.importing.claude import ClaudeSource
 from opencode_tui.engine.importing.source import FoundSession, ImportedSession
+from opencode_tui.extras.importing.claude import ClaudeSource
 from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.message import AssistantMessage
 from opencode_tui.schema.session.part import CompactionPart, ReasoningPart, TextPart, ToolPart
 from opencode_tui.schema.session.tool_state import ToolStateCompleted, ToolStateError
-from tests.engine.importing.conftest import Desk
 from tests.support.importing.agent_sessions import unpack_sessions
+from tests.support.importing.desk import Desk
 
 STEPS = "11111111-2222-4333-8444-555555555555"
 SCREEN = "85c71560-c552-49e1-8dea-1f7e467c01bc"

@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from opencode_tui.engine.importing.json_lines import (
+from opencode_tui.extras.importing.json_lines import (
     JsonLines,
     Line,
     as_count,

@@ -13,6 +13,7 @@ TABLE: dict[str, tuple[str, str]] = {
     "pty_routes": ("opencode_tui.extras.pty.routes", "router"),
     "share_serve": ("opencode_tui.extras.share_server.command", "share_serve"),
     "terminals": ("opencode_tui.extras.pty.terminals", "make_terminals"),
+    "themes": ("opencode_tui.extras.themes.schemes", "schemes"),
     "vim": ("opencode_tui.extras.vim", "make_vim"),
 }
 

@@ -1,5 +1,6 @@
 """Numbers and paths as people read them. Source: design, visual, section 8."""
 
+from datetime import datetime
 from decimal import Decimal
 
 
@@ -20,6 +21,14 @@ def age(then: int, now: int) -> str:
         if seconds >= size:
             return f"{seconds // size} {unit}"
     return f"{seconds} s"
+
+
+def clock(moment: int) -> str:
+    """Return the time of day of a moment in ms since 1970, as `12:04`; `?` beyond the calendar."""
+    try:
+        return f"{datetime.fromtimestamp(moment / 1000):%H:%M}"
+    except (OverflowError, ValueError, OSError):  # a foreign or damaged record
+        return "?"
 
 
 def amount(number: int) -> str:

@@ -110,7 +110,7 @@ class OpenCodeApp(BaseApp, inherit_bindings=False):
                 return overlay is not None and overlay.handle_now(event)
             screen.begin_key(event)  # again: a question may have appeared while the editor was written
             screen.on_any_key(event.key, is_printable=event.is_printable)
-            is_priority = not self.router.is_led and screen.handle_priority_key(event.key, event.character)
+            is_priority = not self.router.is_in_sequence and screen.handle_priority_key(event.key, event.character)
             return is_priority or self.router.handle(event, screen) or await screen.type_behind_question(event)
         except Exception as error:
             if self.is_headless:

@@ -28,7 +28,7 @@ def warm() -> None:
     """
     from opencode_tui.text.cells import join_lines, wrap
     from opencode_tui.tui.conversation.code import color_lines  # not before the first frame
-    from opencode_tui.tui.conversation.render import parse_inline
+    from opencode_tui.tui.conversation.inline import parse_inline
 
     parse_inline("*a* `b`")
     join_lines(*wrap("字 字", 2))  # compiles the patterns of both

@@ -58,7 +58,7 @@ class ChatScreen(ErrorBoundary, LineScreen[None], inherit_bindings=False):
         self._frame = Frame()
         self.prompt = self._frame.prompt
         self._is_submitted = False
-        self._is_deaf = False
+        self._is_key_for_prompt = False
         """Whether the key that is being handled comes before a question accepts keys."""
         self._early_actions: list[str] = []
         """Actions of keys that were pressed before the engine was open."""
@@ -145,24 +145,24 @@ class ChatScreen(ErrorBoundary, LineScreen[None], inherit_bindings=False):
     @property
     def typed_editor(self) -> Editor | None:
         """The editor that typed keys are for: the focused one, or the prompt's while a question accepts no key yet."""
-        if self._is_deaf:
+        if self._is_key_for_prompt:
             return self.prompt.editor
         return self.focused if isinstance(self.focused, Editor) else None
 
     async def type_behind_question(self, event: events.Key) -> bool:
         """Put a character that was typed before the question could be read into the prompt; return whether to drop the key."""
-        if self._is_deaf and event.is_printable and event.character:
+        if self._is_key_for_prompt and event.is_printable and event.character:
             await self.prompt.editor.written()  # in order
             self.prompt.editor.put_in(event.character)
-        return self._is_deaf
+        return self._is_key_for_prompt
 
     def begin_key(self, event: events.Key) -> None:
         """Decide whether a key is for the question that is shown, or was typed before it could be read."""
-        self._is_deaf = self.chat is not None and self.chat.panels.is_for_prompt(event, self.focused)
+        self._is_key_for_prompt = self.chat is not None and self.chat.panels.is_for_prompt(event, self.focused)
 
     def end_key(self) -> None:
         """End what `begin_key` decided: a click has no such doubt."""
-        self._is_deaf = False
+        self._is_key_for_prompt = False
 
     def on_any_key(self, key: str, *, is_printable: bool) -> None:
         """End what lasts until another key: an armed first press, and an error once the next prompt is begun."""
@@ -212,7 +212,7 @@ class ChatScreen(ErrorBoundary, LineScreen[None], inherit_bindings=False):
         for editor in self.query(Editor):
             editor.restyle()
         if self.chat is not None:
-            self.chat.view.wake()
+            self.chat.view.request_frame()
         self.refresh_all()
 
     def refresh_all(self) -> None:
@@ -294,8 +294,8 @@ class ChatScreen(ErrorBoundary, LineScreen[None], inherit_bindings=False):
 
     def show_leader(self, is_pending: bool) -> None:
         """Show or hide that the second key of a sequence is expected; after a moment list the keys."""
-        aside = Activity(key=self._app.keymap.leader, act="…", action_id="") if is_pending else Activity()
-        self._frame.activity.show_aside(aside)
+        at_right = Activity(key=self._app.keymap.leader, act="…", action_id="") if is_pending else Activity()
+        self._frame.activity.show_at_right(at_right)
         if self._leader_timer is not None:
             self._leader_timer.stop()
             self._leader_timer = None
@@ -305,8 +305,8 @@ class ChatScreen(ErrorBoundary, LineScreen[None], inherit_bindings=False):
             self.chat.leader_keys.show(())
 
     def _list_leader_keys(self, chat: "Chat") -> None:
-        led = self._app.keymap.led(self.scopes)
-        chat.leader_keys.show([(key, action.name, action.id) for key, action in led if self.can(action)])
+        keys = self._app.keymap.leader_keys(self.scopes)
+        chat.leader_keys.show([(key, action.name, action.id) for key, action in keys if self.can(action)])
 
     # Requests of the conversation, the sidebar and the prompt, which are there once the engine is open.
 
@@ -314,10 +314,10 @@ class ChatScreen(ErrorBoundary, LineScreen[None], inherit_bindings=False):
         """Show or hide how many new lines are under the visible ones."""
         chat = self.opened
         key = min(chat.keymap.keys("messages_last"), key=len, default="")
-        aside = Activity(
+        at_right = Activity(
             word=f"{chat.header.look.glyphs.down} {event.new_lines} new", key=key, action_id="messages_last"
         )
-        chat.show_aside(Activity() if event.is_following or not event.new_lines else aside)
+        chat.show_at_right(Activity() if event.is_following or not event.new_lines else at_right)
 
     def on_session_requested(self, event: "requests.SessionRequested") -> None:
         """Open a subagent session."""

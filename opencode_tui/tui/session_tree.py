@@ -12,7 +12,7 @@ from opencode_tui.text.quantity import short_path
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.text.session_tree import origin_of
 from opencode_tui.tui.state.controller import SessionController
-from opencode_tui.tui.state.facts import FolderState
+from opencode_tui.tui.state.folder import FolderState
 from opencode_tui.tui.theme.glyphs import Glyphs
 from opencode_tui.tui.widgets.fuzzy import ranked
 

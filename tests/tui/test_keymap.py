@@ -6,8 +6,8 @@ from opencode_tui.schema.api.keybinds import ACTIONS, MAIN_SCOPES
 from opencode_tui.tui.keys.keymap import Keymap, normal, parse_key
 
 
-def ids(keymap: Keymap, key: str, *, led: bool = False) -> list[str]:
-    return [action.id for action in keymap.actions(key, sorted(MAIN_SCOPES), led=led)]
+def ids(keymap: Keymap, key: str, *, after_leader: bool = False) -> list[str]:
+    return [action.id for action in keymap.actions(key, sorted(MAIN_SCOPES), after_leader=after_leader)]
 
 
 def test_ids_are_told_once() -> None:
@@ -18,7 +18,7 @@ def test_ids_are_told_once() -> None:
 def test_the_defaults_are_those_that_people_know() -> None:
     keymap = Keymap()
     assert "command_list" in ids(keymap, "ctrl+p")
-    assert ids(keymap, "u", led=True) == ["messages_undo"]
+    assert ids(keymap, "u", after_leader=True) == ["messages_undo"]
     assert "input_submit" in ids(keymap, "enter")
     assert "session_interrupt" in ids(keymap, "escape")
     assert keymap.first("session_compact") == "ctrl+x c"
@@ -28,7 +28,7 @@ def test_a_key_of_the_settings_takes_the_place_of_the_default() -> None:
     keymap = Keymap({"command_list": "ctrl+o,<leader>h"})
     assert "command_list" not in ids(keymap, "ctrl+p")
     assert "command_list" in ids(keymap, "ctrl+o")
-    assert ids(keymap, "h", led=True) == ["command_list"]
+    assert ids(keymap, "h", after_leader=True) == ["command_list"]
     assert keymap.keys("command_list") == ["ctrl+o", "ctrl+x h"]
 
 

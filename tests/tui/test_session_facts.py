@@ -3,7 +3,7 @@
 from opencode_tui.schema.event.event import MessageUpdated
 from opencode_tui.schema.session.message import CacheTokens, Tokens
 from opencode_tui.schema.session.session import SessionInfo
-from opencode_tui.tui.state.facts import SessionFacts
+from opencode_tui.tui.state.session_facts import SessionFacts
 from tests.support.sessions.records import assistant, user
 from tests.support.terminal.conversation import NOON, Story, read
 

@@ -119,7 +119,7 @@ def suspend(chat: Chat) -> None:
 def disarm(chat: Chat) -> None:
     """Drop a first press."""
     chat.first_press = FirstPress()
-    chat.show_aside(Activity())
+    chat.show_at_right(Activity())
 
 
 def disarm_other(chat: Chat, key: str) -> None:
@@ -141,5 +141,5 @@ def _is_second(chat: Chat, what: str) -> bool:
 def _arm(chat: Chat, what: str, hint: Activity) -> None:
     """Record a first press and show what a second one does, until its time is over or another first press follows."""
     first = chat.first_press = FirstPress(what, chat.app.last_key, chat.control.now() + ARMED_MS)
-    chat.show_aside(hint)
+    chat.show_at_right(hint)
     chat.screen.set_timer(ARMED_MS / 1000, lambda: disarm(chat) if chat.first_press is first else None)

@@ -14,12 +14,13 @@ from opencode_tui.text.safe_text import screen_line
 from opencode_tui.tui.chat.parts import ChatParts
 from opencode_tui.tui.chat.refresh import ChromeRefresh
 from opencode_tui.tui.dialogs.panel import Panel
-from opencode_tui.tui.dialogs.permission import PermissionPanel, load_case
+from opencode_tui.tui.dialogs.permission import PermissionPanel
+from opencode_tui.tui.dialogs.permission_case import load_case
 from opencode_tui.tui.dialogs.plan import PlanPanel, load_plan
 from opencode_tui.tui.dialogs.question import QuestionPanel
 from opencode_tui.tui.dialogs.text_panel import TextAsk, TextPanel
 from opencode_tui.tui.prompt.editor import Editor
-from opencode_tui.tui.state.facts import Asking
+from opencode_tui.tui.state.folder import Asking
 
 BUILDER = "build"
 """The agent that carries out a plan."""
@@ -48,7 +49,7 @@ class PanelHost:
         """Return whether a key is for the prompt although it has no focus: a question accepts no key yet, or has just ended."""
         shown = self._shown
         if isinstance(shown, Panel):
-            return focused in (shown, None) and not shown.hears_key(event)
+            return focused in (shown, None) and not shown.accepts_key(event)
         if shown is not None or focused is None:
             return shown is None
         parents = focused.ancestors_with_self

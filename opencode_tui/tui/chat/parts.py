@@ -17,7 +17,7 @@ from opencode_tui.tui.conversation.tools.tool import FullText
 from opencode_tui.tui.conversation.view import ConversationView
 from opencode_tui.tui.external_editor import edit_file
 from opencode_tui.tui.keys.keymap import Keymap
-from opencode_tui.tui.prompt.completion import Completions
+from opencode_tui.tui.prompt.completion_list import Completions
 from opencode_tui.tui.sessions.browser import SessionBrowser
 from opencode_tui.tui.state.controller import SessionController
 
@@ -95,9 +95,9 @@ class ChatParts:
             _log.exception("an action of the screen failed")
             self._report(f"{type(error).__name__}: {error}; the log has the details")
 
-    def show_aside(self, aside: Activity) -> None:
+    def show_at_right(self, at_right: Activity) -> None:
         """Show something at the right end of the activity line; an empty activity removes it."""
-        self.activity.show_aside(aside)
+        self.activity.show_at_right(at_right)
 
     def open_page(self, page: Screen[None] | Screen[str | None]) -> None:
         """Open a full page over the chat."""

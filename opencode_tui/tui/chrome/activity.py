@@ -37,7 +37,7 @@ class ActivityLine(Rows):
     """One row above the prompt, with a spinner while `kind` is busy."""
 
     activity = Activity()
-    aside = Activity()
+    at_right = Activity()
     """Content of the right end that replaces the key, such as `↓ 14 new   end`."""
 
     _frame = 0
@@ -51,10 +51,10 @@ class ActivityLine(Rows):
         self._turn(activity.kind == "busy" and not self.look.is_still)
         self.redraw()
 
-    def show_aside(self, aside: Activity) -> None:
+    def show_at_right(self, at_right: Activity) -> None:
         """Show something else at the right end; an empty activity removes it."""
-        if aside != self.aside:
-            self.aside = aside
+        if at_right != self.at_right:
+            self.at_right = at_right
             self.redraw()
 
     def _turn(self, wanted: bool) -> None:
@@ -94,9 +94,9 @@ class ActivityLine(Rows):
             self.post_message(Pressed(act))
 
     def _end(self) -> list[Piece]:
-        shown = self.aside if self.aside.word or self.aside.key else self.activity
+        shown = self.at_right if self.at_right.word or self.at_right.key else self.activity
         palette = self.look.palette
-        word = f"{shown.word}   " if shown is self.aside and shown.word else ""
+        word = f"{shown.word}   " if shown is self.at_right and shown.word else ""
         if not (shown.key or word):
             return []
         act = f" {shown.act}" if shown.act else ""

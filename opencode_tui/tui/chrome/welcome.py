@@ -144,8 +144,8 @@ class Welcome(Rows):
                 lines += [[], *self._recent_lines(note, entries, block)]
                 continue
             lines += [[], self._entry(head, note, muted, muted, block)]
-            for words, aside in entries:
-                lines += [self._entry(words, aside, text, muted, block)] if aside else self._wrapped(words, text, block)
+            for words, fact in entries:
+                lines += [self._entry(words, fact, text, muted, block)] if fact else self._wrapped(words, text, block)
         return lines
 
     def _recent_lines(self, note: str, entries: Sequence[tuple[str, str]], block: int) -> Iterator[Sequence[Piece]]:
@@ -153,11 +153,11 @@ class Welcome(Rows):
         style = self.look.palette.style
         note = "enter opens it, esc leaves the list" if self._chosen else note
         yield self._entry(RECENT, note, style("muted"), style("muted"), block)
-        for number, (words, aside) in enumerate(entries):
+        for number, (words, fact) in enumerate(entries):
             area = "selection" if self._recent_ids[number] == self._chosen else "background"
             meta = Style(meta={"session": self._recent_ids[number]})
             text, muted = style("text", area, bold=area == "selection") + meta, style("muted", area) + meta
-            pieces = self._entry(words, aside, text, muted, block)
+            pieces = self._entry(words, fact, text, muted, block)
             yield [*pieces, (" " * max(0, block - measure(pieces)), muted)] if area == "selection" else pieces
 
     def _wrapped(self, words: str, style: Style, block: int) -> list[Sequence[Piece]]:

@@ -19,8 +19,8 @@ from opencode_tui.tui.chrome.status_facts import OutsideFacts
 from opencode_tui.tui.chrome.status_line import Status
 from opencode_tui.tui.prompt.editor import HINTS
 from opencode_tui.tui.state.controller import SessionController
-from opencode_tui.tui.state.facts import SessionFacts
 from opencode_tui.tui.state.items import RetryItem, ToolItem
+from opencode_tui.tui.state.session_facts import SessionFacts
 
 Mode = Literal["", "asking", "reading", "shell"]
 """What the keys are for: the prompt, a panel, the focused conversation, or a command in the prompt."""

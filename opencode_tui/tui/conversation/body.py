@@ -6,7 +6,7 @@ from opencode_tui.text.cells import breaks, clip, width
 from opencode_tui.text.quantity import plural
 from opencode_tui.text.safe_text import output_line
 from opencode_tui.text.tool import count_lines
-from opencode_tui.tui.conversation.render import BODY, SIGN, Line, LineBuilder, RenderContext, Span
+from opencode_tui.tui.conversation.line import BODY, SIGN, Line, LineBuilder, RenderContext, Span
 
 TAIL_LINES = 3
 ERROR_LINES = 6

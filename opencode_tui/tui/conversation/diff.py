@@ -6,7 +6,7 @@ from opencode_tui.text.diff_rows import DiffRow
 from opencode_tui.text.quantity import plural
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.tui.conversation.code import CodeLine, color_file
-from opencode_tui.tui.conversation.render import BODY, SIGN, Line, LineBuilder, RenderContext, Span, clip_spans
+from opencode_tui.tui.conversation.line import BODY, SIGN, Line, LineBuilder, RenderContext, Span, clip_spans
 
 MAX_LINE = 2_000
 """Characters of a line that are read; it is cut to the page's width anyway."""

@@ -7,17 +7,18 @@ from dataclasses import replace
 from typing import assert_never
 
 from opencode_tui.text.cells import clip, pad, width, wrap
-from opencode_tui.text.quantity import amount, duration, plural
+from opencode_tui.text.quantity import amount, clock, duration, plural
 from opencode_tui.text.retry import past_reason
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.text.undo import UndoneFile
 from opencode_tui.tui.conversation.entry import Entry, Leaf
 from opencode_tui.tui.conversation.failure import draw_failure
+from opencode_tui.tui.conversation.line import GUTTER, TEXT, Line, LineBuilder, RenderContext, Span
+from opencode_tui.tui.conversation.links import UNFOLDS
 from opencode_tui.tui.conversation.markdown import Markdown
 from opencode_tui.tui.conversation.prose import add_caret, draw_block
-from opencode_tui.tui.conversation.render import GUTTER, TEXT, UNFOLDS, Line, LineBuilder, RenderContext, Span
 from opencode_tui.tui.conversation.tool_view import draw_tool
-from opencode_tui.tui.conversation.user import clock, draw_user
+from opencode_tui.tui.conversation.user import draw_user
 from opencode_tui.tui.conversation.view_state import ViewState
 from opencode_tui.tui.state.items import (
     AnyItem,

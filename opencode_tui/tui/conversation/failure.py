@@ -15,18 +15,9 @@ from opencode_tui.schema.session.stored_error import (
 )
 from opencode_tui.text.cells import breaks, width
 from opencode_tui.text.cost import plan_words
+from opencode_tui.text.quantity import clock
 from opencode_tui.text.safe_text import screen_line
-from opencode_tui.tui.conversation.render import (
-    BODY,
-    GUTTER,
-    TEXT,
-    Line,
-    LineBuilder,
-    RenderContext,
-    joints,
-    slice_spans,
-)
-from opencode_tui.tui.conversation.user import clock
+from opencode_tui.tui.conversation.line import BODY, GUTTER, TEXT, Line, LineBuilder, RenderContext, joints, slice_spans
 from opencode_tui.tui.conversation.view_state import ViewState
 from opencode_tui.tui.state.items import ErrorItem
 

@@ -1,163 +1,27 @@
 """The vertical layout of all items. Heights are estimates until an item is drawn."""
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 
-from opencode_tui.schema.session.tool_state import ToolStateCompleted, ToolStateError
-from opencode_tui.schema.tools import row_of
-from opencode_tui.text.tool import changed_lines
-from opencode_tui.tui.conversation.body import TAIL_LINES
-from opencode_tui.tui.conversation.drawing import LISTED, RenderCache
+from opencode_tui.tui.conversation.drawing import RenderCache
 from opencode_tui.tui.conversation.entry import Entry, Flow, Leaf
-from opencode_tui.tui.conversation.render import Line, RenderContext
-from opencode_tui.tui.conversation.tool_view import opened_of
-from opencode_tui.tui.conversation.tools.edit import SHOWN
+from opencode_tui.tui.conversation.fenwick import Fenwick
+from opencode_tui.tui.conversation.heights import estimate_item, gap_between
+from opencode_tui.tui.conversation.line import Line, RenderContext
 from opencode_tui.tui.conversation.view_state import ViewState
-from opencode_tui.tui.state.items import (
-    AnyItem,
-    Changes,
-    CompactionItem,
-    ErrorItem,
-    GrowingItem,
-    Item,
-    TextItem,
-    ThoughtItem,
-    ToolItem,
-    UndoItem,
-    UserItem,
-)
-
-# Empty rows between items, and the estimated height of an item. Source: design, visual, section 2.
-
-_LINES = frozenset({"tool", "thought", "retry", "stop"})
-
-
-def gap_between(before: AnyItem | None, item: AnyItem) -> int:
-    """Return the empty rows above an item."""
-    if before is None or item.is_hidden:
-        return 0
-    if isinstance(before, UndoItem) and before.is_preview:
-        return 0
-    if before.kind in _LINES and item.kind in _LINES:
-        return int(_is_running(item) and not _is_running(before))
-    return 1
-
-
-def estimate_item(item: AnyItem, page: RenderContext, scene: ViewState) -> int:
-    """Return the estimated height of an item in rows, without the gap; cheap for any size."""
-    if item.is_hidden:
-        return 0
-    match item:
-        case ThoughtItem():
-            return 1 if not scene.is_open(item) else 2 + _text_rows(item, page)
-        case GrowingItem():
-            return _text_rows(item, page)
-        case UserItem():
-            return 1 + len(item.text) // page.prose + item.text.count("\n")
-        case ToolItem():
-            return _tool_rows(item, scene)
-        case ErrorItem():
-            return 4
-        case CompactionItem():
-            return 1 if not scene.is_open(item) else 2 + len(item.summary) // page.prose
-        case UndoItem():
-            listed = len(item.files) if scene.is_open(item) else min(LISTED + 1, len(item.files))
-            return 1 if item.is_preview else 3 + listed
-        case _:
-            return 1
-
-
-def _text_rows(item: GrowingItem, page: RenderContext) -> int:
-    room = page.prose
-    return 1 + sum(len(piece) // room + piece.count("\n") for piece in item.pieces[:50]) + len(item.pieces[50:]) // 8
-
-
-def _tool_rows(item: ToolItem, scene: ViewState) -> int:
-    state, result = item.part.state, row_of(item.part.tool).result
-    if _is_running(item):
-        return 1 + (TAIL_LINES if result in ("command", "agent") else 0)
-    if (
-        isinstance(state, ToolStateCompleted)
-        and result in ("diff", "patch")
-        and item.id not in scene.opened
-        and not scene.detailed
-    ):
-        changed = changed_lines(item.part.tool, state.metadata)
-        return 1 + min(SHOWN, sum(changed) + 4 if changed else 0)
-    if isinstance(state, ToolStateError) or item.is_last or item.id in scene.opened or item.kind in scene.detailed:
-        return 1 if opened_of(item, scene) == "folded" else 3
-    return 1
-
-
-def _is_running(item: AnyItem) -> bool:
-    return isinstance(item, ToolItem) and item.part.state.status == "running" and not item.wait
-
-
-class Fenwick:
-    """A list of numbers with prefix sums: append, change, truncate, sum, and search by sum."""
-
-    def __init__(self, values: Iterable[int] = ()) -> None:
-        self._tree: list[int] = [0]
-        self.replace(0, values)
-
-    def __len__(self) -> int:
-        return len(self._tree) - 1
-
-    def replace(self, start: int, values: Iterable[int]) -> None:
-        """Replace all numbers from `start` on."""
-        base = self.sum(start)
-        sums = [0] * start + [base + partial for partial in accumulate(values, initial=0)]
-        tree = self._tree
-        del tree[start + 1 :]
-        for index in range(start + 1, len(sums)):
-            low = index & -index
-            below = index - low
-            tree.append(sums[index] - (sums[below] if below >= start else self.sum(below)))
-
-    def add(self, index: int, delta: int) -> None:
-        """Change one number."""
-        tree, size = self._tree, len(self._tree)
-        index += 1
-        while index < size:
-            tree[index] += delta
-            index += index & -index
-
-    def sum(self, count: int) -> int:
-        """Return the sum of the first `count` numbers."""
-        tree, total = self._tree, 0
-        while count > 0:
-            total += tree[count]
-            count &= count - 1
-        return total
-
-    @property
-    def total(self) -> int:
-        """The sum of all."""
-        return self.sum(len(self._tree) - 1)
-
-    def find(self, value: int) -> int:
-        """Return how many numbers from the first on have a sum of at most `value`; numbers are not negative."""
-        tree, size = self._tree, len(self._tree)
-        index, step = 0, 1 << max(0, size.bit_length() - 1)
-        while step:
-            after = index + step
-            if after < size and tree[after] <= value:
-                index = after
-                value -= tree[after]
-            step >>= 1
-        return index
-
-
-# Positions by entry, leaf and line, so that a corrected height above does not move the visible lines.
+from opencode_tui.tui.state.items import AnyItem, GrowingItem, Item, TextItem, ThoughtItem
+from opencode_tui.tui.state.shown_items import Changes
 
 _LINE_BITS, _ENTRY_BITS = 20, 44
 
 
 @dataclass(slots=True)
-class Spot:
-    """A line: of an entry its leaf, of the leaf its line; the gap above an entry belongs to its first leaf."""
+class LinePosition:
+    """The position of a line: its entry, the leaf of the entry, the line of the leaf; the gap above an entry is in its first leaf.
+
+    It stays when the heights above are corrected, so that the visible lines do not move.
+    """
 
     entry: Entry
     leaf: int = 0
@@ -165,7 +29,7 @@ class Spot:
 
 
 @dataclass(slots=True)
-class Placed:
+class PlacedLine:
     """A visible line and its origin."""
 
     line: Line
@@ -281,17 +145,17 @@ class Layout:
         while entry.flow is not None and entry.flow.rest:
             self.renew(entry)
 
-    def window(self, spot: Spot, count: int) -> list[Placed]:
-        """Return at most `count` lines from a spot on, drawing them if necessary."""
-        placed: list[Placed] = []
-        entry, leaf, skip = spot.entry, spot.leaf, spot.line
+    def window(self, position: LinePosition, count: int) -> list[PlacedLine]:
+        """Return at most `count` lines from a position on, drawing them if necessary."""
+        placed: list[PlacedLine] = []
+        entry, leaf, skip = position.entry, position.leaf, position.line
         for at in range(entry.at, len(self.entries)):
             entry = self.entries[at]
-            number = leaf if at == spot.entry.at else 0
+            number = leaf if at == position.entry.at else 0
             while number < self._leaf_count(entry):
                 lines = self._lines(entry, number)
                 for index in range(skip, min(len(lines), skip + count - len(placed))):
-                    placed.append(Placed(lines[index], entry, number, index))
+                    placed.append(PlacedLine(lines[index], entry, number, index))
                 skip = 0
                 number += 1
                 if len(placed) >= count:
@@ -301,16 +165,20 @@ class Layout:
         self._drawings.trim()
         return placed
 
-    def end_spot(self, count: int) -> Spot:
+    def end_position(self, count: int) -> LinePosition:
         """Return the start of a window of `count` lines that ends with the last line."""
-        return self._up(Spot(self.entries[-1], self._leaf_count(self.entries[-1])), count)
+        return self._up(LinePosition(self.entries[-1], self._leaf_count(self.entries[-1])), count)
 
-    def moved(self, spot: Spot, delta: int) -> Spot:
-        """Return the spot a number of lines further down, or up if negative, within the conversation."""
-        return self._up(Spot(spot.entry, spot.leaf, spot.line), -delta) if delta < 0 else self._down(spot, delta)
+    def moved(self, position: LinePosition, delta: int) -> LinePosition:
+        """Return the position a number of lines further down, or up if negative, within the conversation."""
+        return (
+            self._up(LinePosition(position.entry, position.leaf, position.line), -delta)
+            if delta < 0
+            else self._down(position, delta)
+        )
 
-    def spot_at(self, line: int) -> Spot:
-        """Return the spot of a line counted from the top, as far as heights are known."""
+    def position_at(self, line: int) -> LinePosition:
+        """Return the position of a line counted from the top, as far as heights are known."""
         at = min(self._heights.find(max(0, line)), len(self.entries) - 1)
         entry = self.entries[at]
         rest = max(0, line - self._heights.sum(at))
@@ -323,51 +191,51 @@ class Layout:
                 break
             rest -= height
             number += 1
-        return self._down(Spot(entry, number), rest)
+        return self._down(LinePosition(entry, number), rest)
 
-    def line_of(self, spot: Spot) -> int:
-        """Return a spot's line counted from the top."""
-        entry = spot.entry
-        return self._heights.sum(entry.at) + entry.above(spot.leaf) + spot.line
+    def line_of(self, position: LinePosition) -> int:
+        """Return a position's line counted from the top."""
+        entry = position.entry
+        return self._heights.sum(entry.at) + entry.above(position.leaf) + position.line
 
     def top_of(self, entry: Entry) -> int:
         """Return the line at which an entry starts, its gap included."""
         return self._heights.sum(entry.at)
 
-    def lines_of(self, entry: Entry) -> list[Placed]:
+    def lines_of(self, entry: Entry) -> list[PlacedLine]:
         """Return all lines of an entry, drawn now."""
         return [
-            Placed(line, entry, leaf, number)
+            PlacedLine(line, entry, leaf, number)
             for leaf in range(self._leaf_count(entry))
             for number, line in enumerate(self._lines(entry, leaf))
         ]
 
-    def _up(self, spot: Spot, count: int) -> Spot:
+    def _up(self, position: LinePosition, count: int) -> LinePosition:
         while count > 0:
-            if spot.line >= count:
-                spot.line -= count
+            if position.line >= count:
+                position.line -= count
                 break
-            count -= spot.line
-            spot.line = 0
-            if spot.leaf > 0:
-                spot.leaf -= 1
-            elif spot.entry.at > 0:
-                spot.entry = self.entries[spot.entry.at - 1]
-                spot.leaf = self._leaf_count(spot.entry) - 1
-                if spot.leaf < 0:
-                    spot.leaf = 0
+            count -= position.line
+            position.line = 0
+            if position.leaf > 0:
+                position.leaf -= 1
+            elif position.entry.at > 0:
+                position.entry = self.entries[position.entry.at - 1]
+                position.leaf = self._leaf_count(position.entry) - 1
+                if position.leaf < 0:
+                    position.leaf = 0
                     continue
             else:
                 break
-            spot.line = len(self._lines(spot.entry, spot.leaf))
-        return spot
+            position.line = len(self._lines(position.entry, position.leaf))
+        return position
 
-    def _down(self, spot: Spot, count: int) -> Spot:
-        entry, leaf, line = spot.entry, spot.leaf, spot.line + count
+    def _down(self, position: LinePosition, count: int) -> LinePosition:
+        entry, leaf, line = position.entry, position.leaf, position.line + count
         while True:
             lines = len(self._lines(entry, leaf)) if leaf < self._leaf_count(entry) else 0
             if line < lines:
-                return Spot(entry, leaf, line)
+                return LinePosition(entry, leaf, line)
             if leaf + 1 < self._leaf_count(entry):
                 line -= lines
                 leaf += 1
@@ -375,7 +243,7 @@ class Layout:
                 line -= lines
                 entry, leaf = self.entries[entry.at + 1], 0
             else:
-                return Spot(entry, leaf, max(0, lines - 1))
+                return LinePosition(entry, leaf, max(0, lines - 1))
 
     def _replace(self, start: int, items: Sequence[AnyItem]) -> None:
         """Replace the entries from `start` on by those of the items."""

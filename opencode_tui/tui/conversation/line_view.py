@@ -15,8 +15,9 @@ from textual.widget import Widget
 
 from opencode_tui.tui.conversation import requests
 from opencode_tui.tui.conversation.find import Found, mark_found
-from opencode_tui.tui.conversation.layout import Layout, Placed, entry_of_key
-from opencode_tui.tui.conversation.render import Line, RenderContext, href_of, underline_link
+from opencode_tui.tui.conversation.layout import Layout, PlacedLine, entry_of_key
+from opencode_tui.tui.conversation.line import Line, RenderContext
+from opencode_tui.tui.conversation.links import href_of, underline_link
 from opencode_tui.tui.conversation.viewport import Viewport
 from opencode_tui.tui.screen_guards import ErrorBoundary
 from opencode_tui.tui.theme.look import look_of
@@ -26,7 +27,7 @@ MAX_LINES = 20_000
 """Maximum number of copied lines."""
 
 
-def highlight(placed: Placed, selection: Selection | None, page: RenderContext) -> Strip:
+def highlight(placed: PlacedLine, selection: Selection | None, page: RenderContext) -> Strip:
     """Return a line with its selected characters marked: those that would be copied."""
     strip = placed.line.strip
     span = selection.get_span(placed.key) if selection is not None else None
@@ -69,7 +70,7 @@ def copy_lines(lines: Iterable[Line], first: int, last: int | None) -> str:
     return "".join(texts)
 
 
-def place_letters(placed: Placed) -> Strip:
+def place_letters(placed: PlacedLine) -> Strip:
     """Return a line with the positions of its characters, for the mouse."""
     return placed.line.strip.apply_offsets(0, placed.key)
 
@@ -201,11 +202,11 @@ class LineView(ErrorBoundary, ScrollView):
             self._reported = position
             self.post_message(requests.FollowChanged(*position))
 
-    def _seen(self) -> tuple[int, bool, list[Placed]]:
+    def _seen(self) -> tuple[int, bool, list[PlacedLine]]:
         viewport = self.viewport
         return viewport.top, viewport.follow, viewport.lines
 
-    def _repaint(self, before: tuple[int, bool, list[Placed]]) -> None:
+    def _repaint(self, before: tuple[int, bool, list[PlacedLine]]) -> None:
         """Repaint the lines from the first to the last that differs; all of them when the thumb may have moved."""
         top, follow, lines = before
         viewport, height = self.viewport, self.size.height

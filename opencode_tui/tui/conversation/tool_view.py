@@ -22,14 +22,12 @@ from opencode_tui.text.tool import (
     time_facts,
 )
 from opencode_tui.tui.conversation.body import draw_error, draw_excerpt
-from opencode_tui.tui.conversation.render import BODY, GUTTER, TEXT, Line, LineBuilder, RenderContext, Span
+from opencode_tui.tui.conversation.line import BODY, GUTTER, TEXT, Line, LineBuilder, RenderContext, Span
 from opencode_tui.tui.conversation.tools.registry import renderer_of
 from opencode_tui.tui.conversation.tools.task import session_of
 from opencode_tui.tui.conversation.tools.tool import Opened
 from opencode_tui.tui.conversation.view_state import ViewState
 from opencode_tui.tui.state.items import AnyItem, ThoughtItem, ToolItem
-
-# A tool call in one line: state, name, argument, facts at the right edge. Source: design, visual, sections 2 and 6.
 
 _SEPARATOR = " · "
 _TOKENS = {"added": "diff_add", "removed": "diff_del"}

@@ -1,20 +1,9 @@
 """Draws what the user asked: a bar and a tone, when, how long the answer took, what it cost."""
 
-from datetime import datetime
-
 from opencode_tui.text.cells import breaks, width
-from opencode_tui.text.quantity import duration, money
+from opencode_tui.text.quantity import clock, duration, money
 from opencode_tui.text.safe_text import screen_lines
-from opencode_tui.tui.conversation.render import (
-    GUTTER,
-    PROSE_WIDTH,
-    TEXT,
-    Line,
-    LineBuilder,
-    RenderContext,
-    Span,
-    joints,
-)
+from opencode_tui.tui.conversation.line import GUTTER, PROSE_WIDTH, TEXT, Line, LineBuilder, RenderContext, Span, joints
 from opencode_tui.tui.conversation.view_state import ViewState
 from opencode_tui.tui.state.items import UserItem
 
@@ -46,11 +35,6 @@ def draw_user(item: UserItem, page: RenderContext, scene: ViewState) -> list[Lin
             pen.move(page.right + 1 - width(facts) - keys).put(facts, page.style("muted", tone)).put_all(hints)
         lines.append(pen.line(joint=joint))
     return lines
-
-
-def clock(ms: int) -> str:
-    """Return a moment's time of day, as `12:04`."""
-    return datetime.fromtimestamp(ms / 1000).strftime("%H:%M")
 
 
 def _facts(item: UserItem, page: RenderContext) -> str:

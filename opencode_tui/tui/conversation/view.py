@@ -17,9 +17,9 @@ from opencode_tui.text.code_blocks import code_blocks
 from opencode_tui.text.tool import argument_of, name_of
 from opencode_tui.tui.conversation import requests
 from opencode_tui.tui.conversation.find import Found, place_in_output
-from opencode_tui.tui.conversation.layout import Placed
+from opencode_tui.tui.conversation.layout import PlacedLine
 from opencode_tui.tui.conversation.line_view import LineView
-from opencode_tui.tui.conversation.render import href_of, unfolds
+from opencode_tui.tui.conversation.links import href_of, unfolds
 from opencode_tui.tui.conversation.tool_view import is_pruned, is_ticking, opened_of
 from opencode_tui.tui.conversation.tools.registry import renderer_of
 from opencode_tui.tui.conversation.tools.task import session_of
@@ -151,7 +151,7 @@ BEHIND_PER_SECOND = 30
 
 
 class ConversationView(LineView, can_focus=True):
-    """Draws a transcript. Its messages are in `requests`; call `wake` after changes that the transcript does not report."""
+    """Draws a transcript. Its messages are in `requests`; `request_frame` draws changes that it does not report."""
 
     def __init__(
         self,
@@ -204,11 +204,11 @@ class ConversationView(LineView, can_focus=True):
         self._acts = Acts(transcript, self._scene, self._root)
         self._made = None
         if self._frames is not None:
-            transcript.call_on_change(self.wake)
+            transcript.call_on_change(self.request_frame)
             self._frame()
             self.refresh()  # also rows of the previous transcript under the end of a shorter one
 
-    def wake(self) -> None:
+    def request_frame(self) -> None:
         """Draw changes with the next frame; cheap, may be called for each token."""
         if self._frames is not None:
             self._frames.resume()
@@ -217,7 +217,7 @@ class ConversationView(LineView, can_focus=True):
         """Create the timers; they are paused while nothing changes."""
         self._frames = self.set_interval(1 / BEHIND_PER_SECOND, self._timed_frame, pause=True)
         self._seconds = self.set_interval(1, self._tick, pause=True)
-        self._transcript.call_on_change(self.wake)
+        self._transcript.call_on_change(self.request_frame)
         self._frame()
 
     def on_unmount(self) -> None:
@@ -463,7 +463,7 @@ class ConversationView(LineView, can_focus=True):
 
         self._change(act)
 
-    def _hit(self, placed: Placed) -> None:
+    def _hit(self, placed: PlacedLine) -> None:
         item = placed.entry.item
         line = placed.number - (placed.entry.gap if placed.leaf == 0 else 0)
         is_last = placed.leaf == placed.entry.count - 1 and line == placed.entry.height - placed.entry.gap - 1

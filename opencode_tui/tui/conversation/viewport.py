@@ -4,8 +4,8 @@ import re
 from dataclasses import replace
 
 from opencode_tui.tui.conversation.entry import Entry
-from opencode_tui.tui.conversation.layout import Layout, Placed, Spot
-from opencode_tui.tui.conversation.render import RenderContext
+from opencode_tui.tui.conversation.layout import Layout, LinePosition, PlacedLine
+from opencode_tui.tui.conversation.line import RenderContext
 from opencode_tui.tui.conversation.view_state import ViewState
 from opencode_tui.tui.state.items import AnyItem, Item
 from opencode_tui.tui.state.transcript import Transcript
@@ -25,11 +25,11 @@ class Viewport:
         """Whether the window follows the end of the conversation."""
 
         self.top = 0
-        self.lines: list[Placed] = []
+        self.lines: list[PlacedLine] = []
         self.height = 0
         self.layout = Layout(RenderContext(MIN_WIDTH, look, root, focus_key=scene.focus_key), scene)
         self._transcript = transcript
-        self._spot: Spot | None = None
+        self._position: LinePosition | None = None
         self._mark: tuple[Entry, int] | None = None
         """The last entry when the window stopped following, and its height then: later lines are new."""
         self._is_filled = False
@@ -69,14 +69,14 @@ class Viewport:
     def apply_changes(self) -> None:
         """Apply the transcript's changes, and lay out more of long texts."""
         if self._transcript.has_changes or not self._is_filled:
-            spot = self._spot
+            position = self._position
             changes = self._transcript.pop_changes()
             changes.moved_from = changes.moved_from if self._is_filled else 0
             self._is_filled = True
             self.layout.sync(changes, self._transcript.items)
             self.layout.set_cut(self._transcript.cut_at)
-            if spot is not None:
-                self._find_again(spot)
+            if position is not None:
+                self._find_again(position)
             if self._mark is not None:
                 self._mark = self._mark_again(*self._mark)
         self.layout.read_on()
@@ -87,37 +87,37 @@ class Viewport:
         if not layout.entries:
             self.lines, self.top = [], 0
             return
-        if self.follow or self._spot is None:
-            self._spot = layout.end_spot(self.height)
-        self.lines = layout.window(self._spot, self.height)
+        if self.follow or self._position is None:
+            self._position = layout.end_position(self.height)
+        self.lines = layout.window(self._position, self.height)
         if len(self.lines) < self.height:
-            self._spot = layout.end_spot(self.height)
-            self.lines = layout.window(self._spot, self.height)
+            self._position = layout.end_position(self.height)
+            self.lines = layout.window(self._position, self.height)
         if empty := self._empty_at_top():
-            self._spot = layout.moved(self._spot, empty)
-            self.lines = layout.window(self._spot, self.height)
-        self.top = layout.line_of(self._spot)
+            self._position = layout.moved(self._position, empty)
+            self.lines = layout.window(self._position, self.height)
+        self.top = layout.line_of(self._position)
         if layout.height <= self.height or (follow_at_end and self.top + self.height >= layout.height):
             self.follow = True
 
     def scroll(self, delta: int) -> None:
         """Scroll down by a number of lines, up if negative."""
         layout = self.layout
-        if self._spot is None or not layout.entries or not delta:
+        if self._position is None or not layout.entries or not delta:
             return
         is_far = abs(delta) > FAR * max(1, self.height)
-        self._spot = layout.spot_at(self.top + delta) if is_far else layout.moved(self._spot, delta)
+        self._position = layout.position_at(self.top + delta) if is_far else layout.moved(self._position, delta)
         if delta < 0:
             self.stop_following()
-            while layout.line_of(self._spot) and self._is_empty(*layout.window(self._spot, 1)):
-                self._spot = layout.moved(self._spot, -1)  # `compose` would move down again
+            while layout.line_of(self._position) and self._is_empty(*layout.window(self._position, 1)):
+                self._position = layout.moved(self._position, -1)  # `compose` would move down again
         self.compose(follow_at_end=delta > 0)
 
     def _empty_at_top(self) -> int:
         """Return how many lines at the top are empty: the title has an empty row below it."""
         return next((number for number, placed in enumerate(self.lines) if not self._is_empty(placed)), 0)
 
-    def _is_empty(self, placed: Placed) -> bool:
+    def _is_empty(self, placed: PlacedLine) -> bool:
         """Return whether a line is an empty row between items or paragraphs; one that is not laid out yet is not."""
         return placed.line.strip is self.page.blank() and placed.entry.leaf(placed.leaf) is not None
 
@@ -131,7 +131,7 @@ class Viewport:
         entry = self.layout.entry_of(item)
         if entry is not None:
             self.stop_following()
-            self._spot = Spot(entry)
+            self._position = LinePosition(entry)
             self.compose(follow_at_end=True)
 
     def show_occurrence(
@@ -169,12 +169,12 @@ class Viewport:
         start = min(starts, key=lambda one: abs(one - line.copies_from - line.target), default=None)
         return None if start is None else (placed.key, start)
 
-    def _bring(self, placed: Placed) -> None:
+    def _bring(self, placed: PlacedLine) -> None:
         """Scroll to a drawn line unless it is visible."""
         if placed.key not in {one.key for one in self.lines}:
             self.stop_following()
-            spot = Spot(placed.entry, placed.leaf, placed.number)
-            self._spot = self.layout.moved(spot, -(self.height // 3))
+            position = LinePosition(placed.entry, placed.leaf, placed.number)
+            self._position = self.layout.moved(position, -(self.height // 3))
         self.compose()
 
     def reveal(self, item: Item) -> None:
@@ -219,10 +219,10 @@ class Viewport:
         found = self.layout.entry_of(item) if item is not None else None
         return self._mark_end() if found is None else (found, min(height, found.height))
 
-    def _find_again(self, spot: Spot) -> None:
+    def _find_again(self, position: LinePosition) -> None:
         """Find the items with the same IDs after a reload."""
-        if self.layout.entry_of(spot.entry.item) is spot.entry:
+        if self.layout.entry_of(position.entry.item) is position.entry:
             return
-        item = self._transcript.item(spot.entry.item.id)
+        item = self._transcript.item(position.entry.item.id)
         entry = self.layout.entry_of(item) if item is not None else None
-        self._spot = Spot(entry, spot.leaf, spot.line) if entry is not None else None
+        self._position = LinePosition(entry, position.leaf, position.line) if entry is not None else None

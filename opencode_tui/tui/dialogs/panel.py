@@ -13,10 +13,8 @@ from textual.strip import Strip
 from opencode_tui.tui.keys.router import KeyAction, Keyed, keymap_of
 from opencode_tui.tui.widgets.row import Piece, Rows, measure, row
 
-# Protection against keys typed before the question was visible.
-
-OPENING_MS = 400
-QUIET_MS = 150
+OPENING_MS, QUIET_MS = 400, 150
+"""Milliseconds after a question appeared, and those without a key, before it accepts one."""
 
 
 class Guard:
@@ -33,7 +31,7 @@ class Guard:
             return 0
         return max(0, self._opened + OPENING_MS - now, self._last + QUIET_MS - now)
 
-    def lets(self, now: int) -> bool:
+    def accepts(self, now: int) -> bool:
         """Return whether a key that came at `now` is accepted; an ignored one restarts the wait. In ms of a monotonic clock."""
         self._is_live = self._is_live or self.wait(now) <= 0
         self._last = max(self._last, now)
@@ -66,9 +64,9 @@ class Panel(Keyed, Rows, can_focus=True):
         self._guard = Guard(_now())
         self._top = 0
 
-    def hears_key(self, event: events.Key) -> bool:
+    def accepts_key(self, event: events.Key) -> bool:
         """Return whether a key is for the panel, by the time when it came, however late it is handled; else the wait restarts."""
-        return self._guard.lets(int(event.time * 1000))
+        return self._guard.accepts(int(event.time * 1000))
 
     @property
     def answers(self) -> Sequence[KeyAction]:
@@ -113,14 +111,14 @@ class Panel(Keyed, Rows, can_focus=True):
 
     def receive_key(self, event: events.Key) -> None:
         """Answer, or scroll; before keys are accepted, pass a character to the prompt."""
-        if self.hears_key(event):
+        if self.accepts_key(event):
             super().receive_key(event)
         elif event.is_printable and event.character:
             self.post_message(self.Typed(event.character))
 
     def on_click(self, event: events.Click) -> None:
         """Handle a click on a key's description like the key."""
-        if not self._guard.lets(_now()):
+        if not self._guard.accepts(_now()):
             return
         act = event.style.meta.get("panel_action") if event.style.meta else None
         found = next((one for one in self.answers if one.id == act), None)

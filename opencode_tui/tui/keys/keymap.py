@@ -67,24 +67,24 @@ class Keymap:
         for key in keys:
             self._actions.setdefault(scope, {}).setdefault(key, []).append(action)
 
-    def actions(self, key: str, scopes: Sequence[str], *, led: bool = False) -> list[Action]:
-        """Return the actions of a key in the order of the scopes and of the table; `led` for a key after the leader."""
-        name = f"{LEADER}{normal(key)}" if led else normal(key)
+    def actions(self, key: str, scopes: Sequence[str], *, after_leader: bool = False) -> list[Action]:
+        """Return the actions of a key, or of one after the leader key, in the order of the scopes and of the table."""
+        name = f"{LEADER}{normal(key)}" if after_leader else normal(key)
         return [action for scope in scopes for action in self._actions.get(scope, {}).get(name, ())]
 
     def is_leader(self, key: str, scopes: Sequence[str]) -> bool:
         """Return whether the key starts a sequence in one of the scopes."""
-        return normal(key) == self.leader and any(True for _ in self._led(scopes))
+        return normal(key) == self.leader and any(True for _ in self._after_leader(scopes))
 
-    def led(self, scopes: Sequence[str]) -> Sequence[tuple[str, Action]]:
+    def leader_keys(self, scopes: Sequence[str]) -> Sequence[tuple[str, Action]]:
         """Return the keys after the leader in readable form, each with its first action, by group."""
         first: dict[str, Action] = {}
         order = {action.id: at for at, action in enumerate(ACTIONS)}
-        for key, action in sorted(self._led(scopes), key=lambda one: order[one[1].id]):
+        for key, action in sorted(self._after_leader(scopes), key=lambda one: order[one[1].id]):
             first.setdefault(key, action)
         return [(shown(key.removeprefix(LEADER), self.leader), action) for key, action in first.items()]
 
-    def _led(self, scopes: Sequence[str]) -> Iterator[tuple[str, Action]]:
+    def _after_leader(self, scopes: Sequence[str]) -> Iterator[tuple[str, Action]]:
         for scope in scopes:
             for key, actions in self._actions.get(scope, {}).items():
                 if key.startswith(LEADER):
@@ -105,8 +105,8 @@ def _split(keys: str) -> list[str]:
     found: list[str] = []
     for key in map(str.strip, keys.split(",")):
         if key and key.lower() != NONE:
-            is_led = key.lower().startswith(LEADER)
-            found.append(f"{LEADER}{parse_key(key[len(LEADER) :])}" if is_led else parse_key(key))
+            is_after_leader = key.lower().startswith(LEADER)
+            found.append(f"{LEADER}{parse_key(key[len(LEADER) :])}" if is_after_leader else parse_key(key))
     return found
 
 

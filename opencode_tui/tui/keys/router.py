@@ -39,13 +39,13 @@ class KeyRouter:
         self.keymap = keymap
         self.last_key = ""
         """The key that is being handled, as the terminal reported it; empty during a click."""
-        self._led: KeyTarget | None = None
+        self._sequence_target: KeyTarget | None = None
         """The target that the second key of a sequence is for."""
 
     @property
-    def is_led(self) -> bool:
+    def is_in_sequence(self) -> bool:
         """Return whether the next key is the second of a sequence."""
-        return self._led is not None
+        return self._sequence_target is not None
 
     def handle(self, event: events.Key, target: KeyTarget) -> bool:
         """Run the action of a key; return whether it has one. Other keys go to the focused widget."""
@@ -55,31 +55,32 @@ class KeyRouter:
         finally:
             self.last_key = ""
 
-    def find(self, key: str, target: KeyTarget, *, led: bool = False) -> Action | None:
+    def find(self, key: str, target: KeyTarget, *, after_leader: bool = False) -> Action | None:
         """Return the action of a key that the target would run now."""
-        return next((action for action in self.keymap.actions(key, target.scopes, led=led) if target.can(action)), None)
+        found = self.keymap.actions(key, target.scopes, after_leader=after_leader)
+        return next((action for action in found if target.can(action)), None)
 
     def knows(self, key: str, scopes: Sequence[str]) -> bool:
         """Return whether a key may have an action while one types, so that pending text must be applied before it."""
-        return self.is_led or self.keymap.is_leader(key, scopes) or bool(self.keymap.actions(key, scopes))
+        return self.is_in_sequence or self.keymap.is_leader(key, scopes) or bool(self.keymap.actions(key, scopes))
 
     def _handle(self, event: events.Key, target: KeyTarget) -> bool:
-        led, self._led = self._led, None
-        if led is not None:
-            led.show_leader(False)
-        if led is target:
-            self._run(event.key, target, led=True)
+        waiting, self._sequence_target = self._sequence_target, None
+        if waiting is not None:
+            waiting.show_leader(False)
+        if waiting is target:
+            self._run(event.key, target, after_leader=True)
             return True
-        if self._run(event.key, target, led=False):
+        if self._run(event.key, target, after_leader=False):
             return True
         if self.keymap.is_leader(event.key, target.scopes):
-            self._led = target
+            self._sequence_target = target
             target.show_leader(True)
             return True
         return False
 
-    def _run(self, key: str, target: KeyTarget, *, led: bool) -> bool:
-        action = self.find(key, target, led=led)
+    def _run(self, key: str, target: KeyTarget, *, after_leader: bool) -> bool:
+        action = self.find(key, target, after_leader=after_leader)
         if action is not None:
             target.act(action.id)
         return action is not None

@@ -11,13 +11,12 @@ from opencode_tui.schema.api.context import CompactSession, ContextGroup, Contex
 from opencode_tui.schema.error import OpencodeError
 from opencode_tui.text.cells import clip, pad
 from opencode_tui.text.prefix import prefix_line
-from opencode_tui.text.quantity import amount, money, plural
+from opencode_tui.text.quantity import amount, clock, money, plural
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.text.tool import name_of
 from opencode_tui.tui.keys.router import KeyAction
 from opencode_tui.tui.pages.page import Entry, PageScreen
 from opencode_tui.tui.state.controller import SessionController
-from opencode_tui.tui.state.facts import clock
 from opencode_tui.tui.theme.derive import mix
 from opencode_tui.tui.theme.look import Look
 from opencode_tui.tui.widgets.row import Piece, measure

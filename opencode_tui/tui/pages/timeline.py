@@ -11,7 +11,7 @@ from opencode_tui.schema.error import OpencodeError
 from opencode_tui.schema.session.diff import FileDiff
 from opencode_tui.schema.session.undo import RevertPreview
 from opencode_tui.text.cells import clip, clip_front, pad, width, wrap
-from opencode_tui.text.quantity import amount, plural
+from opencode_tui.text.quantity import amount, clock, plural
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.text.undo import UndoneFile, beside_commands, unchanged_files, undone_files
 from opencode_tui.tui.diff.cells import CodeRow, change_columns, code_rows, one_column, unified
@@ -20,7 +20,6 @@ from opencode_tui.tui.pages.page import Entry, PageScreen
 from opencode_tui.tui.pages.timeline_moments import Moment, Step
 from opencode_tui.tui.session_tree import HUES, State, sign_of, state_of
 from opencode_tui.tui.state.controller import SessionController
-from opencode_tui.tui.state.facts import clock
 from opencode_tui.tui.state.items import CompactionItem
 from opencode_tui.tui.theme.look import Look
 from opencode_tui.tui.widgets.row import Piece, row

@@ -18,7 +18,8 @@ from opencode_tui.tui.widgets.row import Rows, strip
 
 if TYPE_CHECKING:
     from opencode_tui.client.client import Client
-    from opencode_tui.tui.prompt.completion import Completer, Completions, Trigger
+    from opencode_tui.tui.prompt.completion import Completer, Trigger
+    from opencode_tui.tui.prompt.completion_list import Completions
     from opencode_tui.tui.prompt.vim_keys import VimKeys, VimMaker
 
 BELOW = 3

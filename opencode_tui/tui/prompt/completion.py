@@ -1,21 +1,13 @@
 """Completion of commands, files, symbols, agents and resources in the prompt."""
 
-import asyncio
-import heapq
 import os
 import re
-import time
 from collections import Counter
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, cast
 from urllib.parse import unquote, urlsplit
-
-from textual import events
-from textual.geometry import Size
-from textual.message import Message
-from textual.strip import Strip
 
 from opencode_tui.client.client import Client
 from opencode_tui.schema.api.catalog import AgentSummary
@@ -25,18 +17,9 @@ from opencode_tui.schema.api.language import Symbol
 from opencode_tui.schema.api.mcp import McpResource
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.text.safe_text import screen_line
+from opencode_tui.tui.prompt.file_names import LIMIT, FileNames
 from opencode_tui.tui.prompt.slash import completion_names
 from opencode_tui.tui.widgets.fuzzy import ranked
-from opencode_tui.tui.widgets.row import Piece, Rows, row
-
-KEPT_S = 10
-"""Seconds for which the list counts as fresh."""
-
-EVERYTHING = 1_000_000
-SLICE = 1_000
-"""Names searched before other tasks run."""
-
-LIMIT = 50
 
 SYMBOL_LETTERS = 2
 """Letters from which symbols are looked for."""
@@ -45,75 +28,13 @@ MOST_SYMBOLS, BEFORE_SYMBOLS = 5, 3
 """Most symbols in a list, and the rows before them."""
 
 
-class FileNames:
-    """Finds files by parts of names: contiguous matches first, names before folders, short before long."""
-
-    def __init__(self, client: Client, clock: Callable[[], float] = time.monotonic) -> None:
-        self._client = client
-        self._clock = clock
-        self._names: Sequence[str] = ()
-        self._folded: Sequence[str] = ()
-        self._top: Sequence[str] = ()
-        self._listed: float | None = None
-        self._listing = asyncio.Lock()
-
-    async def find(self, query: str) -> Sequence[str]:
-        """Return at most fifty matching names, best first; without a query those at the top of the folder."""
-        await self._list()
-        wanted = query.casefold()
-        if not wanted:
-            return self._top
-        best = await self._best(lambda name: wanted in name, wanted)
-        if len(best) < LIMIT:  # only characters in their order: slower, and rarely what is meant
-            # without backtracking (atomic groups), so that no file name of a repository takes long
-            pattern = re.compile("".join(f"(?>.*?{re.escape(letter)})" for letter in wanted), re.DOTALL)
-            best = await self._best(lambda name: pattern.match(name) is not None, wanted)
-        return [self._names[at] for _, at in best]
-
-    async def _best(self, fits: Callable[[str], bool], wanted: str) -> list[tuple[tuple[int, int, int], int]]:
-        best: list[tuple[tuple[int, int, int], int]] = []
-        for start in range(0, len(self._folded), SLICE):
-            part = self._folded[start : start + SLICE]
-            scored = [(_rank(wanted, name), at) for at, name in enumerate(part, start) if fits(name)]
-            best = heapq.nsmallest(LIMIT, [*best, *scored])
-            await asyncio.sleep(0)
-        return best
-
-    async def _list(self) -> None:
-        async with self._listing:
-            if self._listed is None or self._clock() - self._listed > KEPT_S:
-                self._names = await self._client.files.find("", limit=EVERYTHING)
-                await asyncio.to_thread(self._prepare)
-                self._listed = self._clock()
-
-    def _prepare(self) -> None:
-        self._folded = [name.casefold() for name in self._names]
-        upper = [name for name in self._names if "/" not in name.rstrip("/")]
-        self._top = list(dict.fromkeys([*upper, *self._names[:LIMIT]]))[:LIMIT]
-
-
-def _rank(wanted: str, name: str) -> tuple[int, int, int]:
-    base = name.rstrip("/").rpartition("/")[2]
-    if base.startswith(wanted):
-        kind = 0
-    elif wanted in base:
-        kind = 1
-    elif wanted in name:
-        kind = 2
-    else:
-        kind = 3
-    return kind, name.count("/"), len(name)
-
-
-# Completion at the cursor: a slash command at the start, a file or an agent after `@`.
-
 _AT = re.compile(r"(?:^|\s)@(?P<query>[^\s@]*)$")
 _SLASH = re.compile(r"^/(?P<query>[^\s/]*)$")
 
 
 @dataclass(frozen=True, slots=True)
 class Trigger:
-    """The text to complete: `/com` or `@src/pa`; `length` counts its characters with the sign."""
+    """The text to complete at the cursor: `/com` or `@src/pa`; `length` counts its characters with the sign."""
 
     kind: Literal["command", "reference"]
     query: str
@@ -266,74 +187,3 @@ def _resource_completion(one: McpResource) -> Completion:
 
 _UNQUOTED = re.compile(r"""[\s`,;"'<>|]|[.:!?)\]}…]$""")
 """What ends a reference without quotation marks."""
-
-MOST = 8
-NOTE = 30
-
-
-class Completions(Rows):
-    """The list of completions: at most eight rows, the selected one visible."""
-
-    area = "surface"
-
-    class Chosen(Message):
-        """A row was clicked."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.found: Sequence[Completion] = ()
-        self._at = 0
-
-    @property
-    def chosen(self) -> Completion | None:
-        """The selected row."""
-        return self.found[self._at] if self.found else None
-
-    def place(self, *, above: int) -> None:
-        """Move the list above the given number of rows."""
-        self.styles.margin = (0, 1, above, 1)
-
-    def show(self, found: Sequence[Completion], *, is_longer: bool = False) -> None:
-        """Show these completions; without any, hide the list. With `is_longer` what is selected stays so."""
-        if found != self.found:
-            kept = self.chosen if is_longer else None
-            self.found = found
-            self._at = found.index(kept) if kept is not None and kept in found else 0
-            self.refresh(layout=True)
-            self.redraw()
-        self.display = bool(found)
-
-    def move(self, step: int) -> None:
-        """Select the row above or below; from an end the other one."""
-        if self.found:
-            self._at = (self._at + step) % len(self.found)
-            self.redraw()
-
-    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        """Return the text of the rows."""
-        return min(MOST, max(1, len(self.found)))
-
-    def on_click(self, event: events.Click) -> None:
-        """Select the clicked row."""
-        event.stop()
-        self._at = min(len(self.found) - 1, self._top(self.size.height) + event.y)
-        self.post_message(self.Chosen())
-
-    def _top(self, height: int) -> int:
-        return max(0, min(self._at - height // 2, len(self.found) - height))
-
-    def rows(self, width: int, height: int) -> Sequence[Strip]:
-        """Return the visible rows."""
-        top = self._top(height)
-        return [self._row(one, top + at == self._at, width) for at, one in enumerate(self.found[top : top + height])]
-
-    def _row(self, one: Completion, is_here: bool, width: int) -> Strip:
-        palette = self.look.palette
-        area = "selection" if is_here else self.area
-        fill = palette.area(area)
-        bar = (self.look.glyphs.user_bar, palette.style("accent", area)) if is_here else (" ", fill)
-        gap = " " * max(2, NOTE - len(one.shown))
-        left: list[Piece] = [bar, (" ", fill), (one.shown, palette.style("text", area, bold=is_here))]
-        if one.note:
-            left.append((f"{gap}{one.note}", palette.style("muted", area)))
-        return row(width, left, fill=fill, mark=self.look.glyphs.ellipsis)

@@ -13,10 +13,9 @@ from opencode_tui.schema.session.message import UserMessage
 from opencode_tui.schema.session.part import TextPart
 from opencode_tui.schema.session.session import Todo
 from opencode_tui.text.cells import breaks, clip, clip_front, pad
-from opencode_tui.text.quantity import byte_words, plural
+from opencode_tui.text.quantity import byte_words, clock, plural
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.tui.diff.cells import change_columns
-from opencode_tui.tui.state.facts import clock
 from opencode_tui.tui.theme.look import Look
 from opencode_tui.tui.widgets.row import Piece, measure, row
 

@@ -9,14 +9,7 @@ from pathlib import Path
 
 from opencode_tui.client.client import Client, EventReader
 from opencode_tui.schema.api.catalog import SandboxState
-from opencode_tui.schema.api.request import (
-    CommandInput,
-    CreateSession,
-    PromptInput,
-    PromptPart,
-    ShellInput,
-    TextInput,
-)
+from opencode_tui.schema.api.request import CommandInput, CreateSession, PromptInput, PromptPart, ShellInput, TextInput
 from opencode_tui.schema.error import BusyError, NotFoundError, OpencodeError
 from opencode_tui.schema.event.event import BusLagged, Event, PartGrowth, PartUpdated, SessionUpdated
 from opencode_tui.schema.event.screen_event import ScreenEvent
@@ -28,10 +21,12 @@ from opencode_tui.text.language import RUN
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.text.undo import stored_report, undone_files
 from opencode_tui.tui.options import StartOptions
-from opencode_tui.tui.state.facts import Asking, FolderState, SessionFacts, WaitingRequests, is_left_open
+from opencode_tui.tui.state.folder import Asking, FolderState
 from opencode_tui.tui.state.items import ToolItem
 from opencode_tui.tui.state.model_selection import ModelSelection
+from opencode_tui.tui.state.session_facts import SessionFacts, is_left_open
 from opencode_tui.tui.state.transcript import Transcript
+from opencode_tui.tui.state.waiting_requests import WaitingRequests
 from opencode_tui.tui.widgets.wheel import Wheel
 
 LOOK_S = 1.0
@@ -237,7 +232,7 @@ class SessionController:
             return False
         return True
 
-    async def look_again(self) -> None:
+    async def reload_if_changed(self) -> None:
         """Show what another process changed in the shown session; checks its lock first."""
         session_id = self.session_id
         if session_id is None or self.is_busy or self.is_elsewhere:
@@ -354,7 +349,7 @@ class SessionController:
 
         try:
             if self.is_alone and self._sends == 1:
-                await self.look_again()
+                await self.reload_if_changed()
             await self._send(text, attached, on_message_id)
         finally:
             turn.end()

@@ -16,8 +16,8 @@ from opencode_tui.tui.conversation.body import count_lines, output_tail
 from opencode_tui.tui.conversation.code import color_file, color_lines
 from opencode_tui.tui.conversation.drawing import draw_item
 from opencode_tui.tui.conversation.failure import words_of
-from opencode_tui.tui.conversation.layout import Fenwick
-from opencode_tui.tui.conversation.render import RenderContext, slice_spans
+from opencode_tui.tui.conversation.fenwick import Fenwick
+from opencode_tui.tui.conversation.line import RenderContext, slice_spans
 from opencode_tui.tui.conversation.view_state import ViewState
 from opencode_tui.tui.state.items import ToolItem
 from tests.support.terminal.conversation import NOON, ROOT, Story, edit, look, read, refused_key

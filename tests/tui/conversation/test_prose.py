@@ -4,9 +4,10 @@ from dataclasses import replace
 
 from rich.style import Style
 
+from opencode_tui.tui.conversation.line import Line, RenderContext
+from opencode_tui.tui.conversation.links import href_of
 from opencode_tui.tui.conversation.markdown import Markdown
 from opencode_tui.tui.conversation.prose import draw_block
-from opencode_tui.tui.conversation.render import Line, RenderContext, href_of
 from opencode_tui.tui.theme.glyphs import ASCII
 from tests.support.terminal.conversation import look
 

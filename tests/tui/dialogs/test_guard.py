@@ -5,25 +5,25 @@ from opencode_tui.tui.dialogs.panel import Guard
 
 def test_it_is_deaf_for_the_first_400_ms() -> None:
     guard = Guard(0)
-    assert not guard.lets(399)
+    assert not guard.accepts(399)
 
 
 def test_it_listens_after_400_ms_of_silence() -> None:
-    assert Guard(0).lets(400)
+    assert Guard(0).accepts(400)
 
 
 def test_a_key_shortly_before_makes_it_wait_for_150_ms_of_silence() -> None:
     guard = Guard(0)
-    assert not guard.lets(390)
-    assert not guard.lets(450)
-    assert not guard.lets(590)
-    assert guard.lets(740)
+    assert not guard.accepts(390)
+    assert not guard.accepts(450)
+    assert not guard.accepts(590)
+    assert guard.accepts(740)
 
 
 def test_once_it_listens_it_goes_on_listening() -> None:
     guard = Guard(0)
-    assert guard.lets(500)
-    assert guard.lets(501)
+    assert guard.accepts(500)
+    assert guard.accepts(501)
 
 
 def test_it_says_how_long_it_will_be_deaf() -> None:

@@ -7,7 +7,8 @@ import pytest
 
 from opencode_tui.client.client import Client
 from opencode_tui.schema.api.language import Symbol
-from opencode_tui.tui.prompt.completion import Completer, Completion, FileNames, Trigger, trigger, with_symbols
+from opencode_tui.tui.prompt.completion import Completer, Completion, Trigger, trigger, with_symbols
+from opencode_tui.tui.prompt.file_names import FileNames
 from tests.support.terminal.scripted_client import Script, ScriptedClient
 
 

@@ -10,7 +10,7 @@ from opencode_tui.text.quantity import plural
 from opencode_tui.text.tool import relative
 from opencode_tui.tui.conversation.body import guarded, plain_line
 from opencode_tui.tui.conversation.diff import draw_diff
-from opencode_tui.tui.conversation.render import Line, RenderContext
+from opencode_tui.tui.conversation.line import Line, RenderContext
 from opencode_tui.tui.conversation.tools.tool import FullText, Opened, ToolRenderer
 from opencode_tui.tui.state.items import ToolItem
 

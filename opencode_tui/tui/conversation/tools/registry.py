@@ -19,7 +19,7 @@ from opencode_tui.tui.conversation.body import (
     output_tail,
     plain_line,
 )
-from opencode_tui.tui.conversation.render import BODY, Line, RenderContext, Span
+from opencode_tui.tui.conversation.line import BODY, Line, RenderContext, Span
 from opencode_tui.tui.conversation.tools.edit import EditRenderer, PatchRenderer, WriteRenderer
 from opencode_tui.tui.conversation.tools.task import TaskRenderer
 from opencode_tui.tui.conversation.tools.tool import Opened, ToolRenderer, is_cut

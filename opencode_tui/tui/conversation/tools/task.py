@@ -7,7 +7,7 @@ from opencode_tui.schema.session.tool_state import ToolStateCompleted, ToolState
 from opencode_tui.schema.tools import row_of
 from opencode_tui.text.tool import name_of, tools_of
 from opencode_tui.tui.conversation.body import TAIL_LINES, draw_output
-from opencode_tui.tui.conversation.render import Line, RenderContext
+from opencode_tui.tui.conversation.line import Line, RenderContext
 from opencode_tui.tui.conversation.tools.tool import ToolRenderer
 
 

@@ -6,7 +6,7 @@ from typing import Literal
 from opencode_tui.schema.session.part import ToolPart
 from opencode_tui.schema.session.tool_state import ToolStateCompleted, ToolStateRunning
 from opencode_tui.tui.conversation.body import draw_open, is_capped
-from opencode_tui.tui.conversation.render import Line, RenderContext
+from opencode_tui.tui.conversation.line import Line, RenderContext
 from opencode_tui.tui.state.items import ToolItem
 
 Opened = Literal["folded", "short", "whole"]

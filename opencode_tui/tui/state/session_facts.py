@@ -1,167 +1,29 @@
 """State that follows the events of the folder, and facts of the shown session outside of its conversation."""
 
 from collections.abc import Sequence
-from datetime import datetime
-from typing import Literal
 
-from opencode_tui.client.client import Client
-from opencode_tui.schema.api.background import BackgroundCommand
-from opencode_tui.schema.api.language import LanguageServerState
-from opencode_tui.schema.api.question import QuestionRequest
 from opencode_tui.schema.event.event import (
-    BranchUpdated,
     Event,
-    MessageRemoved,
     MessageUpdated,
     PartGrowth,
     PartProgress,
     PartRemoved,
     PartUpdated,
-    PermissionAsked,
-    PermissionReplied,
-    QuestionAsked,
-    QuestionRejected,
-    QuestionReplied,
-    SessionCreated,
-    SessionDeleted,
     SessionDiff,
-    SessionFailed,
     SessionStatusChanged,
     SessionUpdated,
     TodoUpdated,
 )
-from opencode_tui.schema.event.folder_event import BackgroundUpdated, LspUpdated
-from opencode_tui.schema.permission import PermissionRequest
 from opencode_tui.schema.session.diff import FileDiff
 from opencode_tui.schema.session.history import MessageWithParts, session_cost
-from opencode_tui.schema.session.message import (
-    FINISH_CONTINUES,
-    AnyMessage,
-    AssistantMessage,
-    UserMessage,
-    is_waiting,
-)
+from opencode_tui.schema.session.message import FINISH_CONTINUES, AnyMessage, AssistantMessage, UserMessage
 from opencode_tui.schema.session.part import AnyPart, ReasoningPart, TextPart, ToolPart
-from opencode_tui.schema.session.session import AnyStatus, IdleStatus, SessionInfo, Todo, is_default_title
+from opencode_tui.schema.session.session import IdleStatus, SessionInfo, Todo, is_default_title
 from opencode_tui.schema.session.stored_error import has_reached_plan
 from opencode_tui.schema.session.tool_state import ToolStateCompleted, ToolStateError, ToolStateRunning
-from opencode_tui.text.quantity import plural
+from opencode_tui.text.quantity import clock, plural
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.text.tool import brief_activity
-from opencode_tui.tui.state.message import prompt_words
-
-Asking = PermissionRequest | QuestionRequest
-
-
-class FolderState:
-    """Kept current by `apply`; `load` reads everything again."""
-
-    def __init__(self) -> None:
-        self.sessions: dict[str, SessionInfo] = {}
-        self.statuses: dict[str, AnyStatus] = {}
-        self.busy_since: dict[str, int] = {}
-        """The time in ms since 1970 at which a session became busy."""
-        self.asking: dict[str, Asking] = {}
-        """Open questions by ID, oldest first."""
-        self.ended: dict[str, Literal["done", "failed"]] = {}
-        """The result of the last run of each session that ended while this screen was open."""
-        self.last_run: dict[str, tuple[int, int]] = {}
-        """The start and the end of that run, in ms since 1970."""
-        self.background: dict[str, BackgroundCommand] = {}
-        """The background commands of all sessions, by their ids."""
-        self.languages: Sequence[LanguageServerState] = ()
-        """The language servers that run or ran; read when one of them changes."""
-        self.is_languages_changed = False
-        self.branch: str | None = None
-
-    async def load(self, client: Client, now: int) -> None:
-        """Load the state; events that arrive meanwhile are applied afterwards."""
-        self.sessions = {info.id: info for info in await client.sessions.list()}
-        self.statuses = dict(await client.prompts.status())
-        self.busy_since = {session_id: self.busy_since.get(session_id, now) for session_id in self.statuses}
-        pending: Sequence[Asking] = [*await client.permissions.pending(), *await client.questions.pending()]
-        self.asking = {request.id: request for request in pending}
-        self.background = {one.id: one for one in await client.background.list()}
-        self.branch = await client.project.branch()
-
-    def apply(self, event: Event, now: int) -> bool:
-        """Apply an event; return whether it changed the state."""
-        match event:
-            case SessionCreated() | SessionUpdated():
-                self.sessions[event.info.id] = event.info
-            case SessionDeleted():
-                self._remove(event.info.id)
-            case SessionStatusChanged():
-                self._apply_status(event.session_id, event.status, now)
-            case SessionFailed() if event.session_id is not None:
-                is_stop = event.error.name == "MessageAbortedError"
-                self.ended[event.session_id] = "done" if is_stop else "failed"
-            case PermissionAsked():
-                self.asking[event.id] = event
-            case QuestionAsked():
-                self.asking[event.id] = QuestionRequest.model_validate(event.to_dict())
-            case PermissionReplied() | QuestionReplied() | QuestionRejected():
-                self.asking.pop(event.request_id, None)
-            case BackgroundUpdated():
-                self.background[event.info.id] = event.info
-            case LspUpdated():
-                self.is_languages_changed = True
-            case BranchUpdated():
-                self.branch = event.branch
-            case _:
-                return False
-        return True
-
-    def background_of(self, session_id: str | None) -> list[BackgroundCommand]:
-        """Return the background commands of a session's tree: those that run, then the newest that have ended."""
-        top = session_id or ""
-        while (info := self.sessions.get(top)) is not None and info.parent_id in self.sessions:
-            top = info.parent_id or ""
-        found = [one for one in self.background.values() if one.session_id == top]
-        return sorted(found, key=lambda one: (not one.is_running, -one.started))
-
-    def status(self, session_id: str) -> AnyStatus:
-        """Return the status of a session."""
-        return self.statuses.get(session_id, IdleStatus())
-
-    def is_busy(self, session_id: str) -> bool:
-        """Return whether the session is running or waiting to retry."""
-        return not isinstance(self.status(session_id), IdleStatus)
-
-    def waits(self, session_id: str) -> Asking | None:
-        """Return the oldest open question of a session."""
-        return next((request for request in self.asking.values() if request.session_id == session_id), None)
-
-    def family(self, session_id: str) -> set[str]:
-        """Return a session and all its subagent sessions."""
-        found = {session_id}
-        grown = True
-        while grown:
-            more = {one.id for one in self.sessions.values() if one.parent_id in found} - found
-            found |= more
-            grown = bool(more)
-        return found
-
-    def _apply_status(self, session_id: str, status: AnyStatus, now: int) -> None:
-        if isinstance(status, IdleStatus):
-            if self.statuses.pop(session_id, None) is not None:
-                self.ended.setdefault(session_id, "done")
-                self.last_run[session_id] = (self.busy_since.get(session_id, now), now)
-            self.busy_since.pop(session_id, None)
-        else:
-            self.statuses[session_id] = status
-            self.busy_since.setdefault(session_id, now)
-            self.ended.pop(session_id, None)
-
-    def _remove(self, session_id: str) -> None:
-        self.sessions.pop(session_id, None)
-        self.statuses.pop(session_id, None)
-        self.last_run.pop(session_id, None)
-        self.background = {key: one for key, one in self.background.items() if one.session_id != session_id}
-        self.asking = {key: one for key, one in self.asking.items() if one.session_id != session_id}
-
-
-# Whether a history looks unfinished although this engine does not run the session.
 
 OPEN_CALLS = ("pending", "running")
 
@@ -400,52 +262,3 @@ class SessionFacts:
                 self._phase = ""
             case _:
                 self._phase = f"Preparing {screen_line(part.tool)[:NAME_LENGTH]}"
-
-
-class WaitingRequests:
-    """The requests of the shown session that wait for the end of the turn, in their order, each with its text.
-
-    They are not part of the conversation yet.
-    """
-
-    def __init__(self) -> None:
-        self._parts: dict[str, dict[str, AnyPart]] = {}
-
-    @property
-    def ids(self) -> Sequence[str]:
-        """The IDs of the requests, the oldest first."""
-        return list(self._parts)
-
-    @property
-    def texts(self) -> Sequence[str]:
-        """The text of each request with the names of its attachments; not made safe."""
-        words = [prompt_words(parts.values()) for parts in self._parts.values()]
-        return [" ".join((text, *(f"[{name}]" for name in names))).strip() for text, names in words]
-
-    def load(self, messages: Sequence[MessageWithParts]) -> list[MessageWithParts]:
-        """Keep the requests that wait; return all other messages."""
-        self._parts = {one.info.id: {part.id: part for part in one.parts} for one in messages if is_waiting(one.info)}
-        return [one for one in messages if one.info.id not in self._parts]
-
-    def apply(self, event: Event, session_id: str) -> bool:
-        """Apply an event; return whether it was about a request that waits in this session."""
-        match event:
-            case MessageUpdated(info=info) if info.session_id == session_id and is_waiting(info):
-                self._parts.setdefault(info.id, {})
-            case PartUpdated(part=part) if part.message_id in self._parts:
-                self._parts[part.message_id][part.id] = part
-            case PartRemoved() if event.message_id in self._parts:
-                self._parts[event.message_id].pop(event.part_id, None)
-            case MessageRemoved() if event.message_id in self._parts:
-                del self._parts[event.message_id]
-            case _:
-                return False
-        return True
-
-
-def clock(moment: int) -> str:
-    """Return the time of day of a moment in ms since 1970."""
-    try:
-        return f"{datetime.fromtimestamp(moment / 1000):%H:%M}"
-    except (OverflowError, ValueError, OSError):  # a foreign record with a time beyond the calendar
-        return "?"

@@ -1,0 +1,82 @@
+"""The list of completions above the prompt."""
+
+from collections.abc import Sequence
+
+from textual import events
+from textual.geometry import Size
+from textual.message import Message
+from textual.strip import Strip
+
+from opencode_tui.tui.prompt.completion import Completion
+from opencode_tui.tui.widgets.row import Piece, Rows, row
+
+MOST = 8
+NOTE = 30
+
+
+class Completions(Rows):
+    """The list of completions: at most eight rows, the selected one visible."""
+
+    area = "surface"
+
+    class Chosen(Message):
+        """A row was clicked."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: Sequence[Completion] = ()
+        self._at = 0
+
+    @property
+    def chosen(self) -> Completion | None:
+        """The selected row."""
+        return self.found[self._at] if self.found else None
+
+    def place(self, *, above: int) -> None:
+        """Move the list above the given number of rows."""
+        self.styles.margin = (0, 1, above, 1)
+
+    def show(self, found: Sequence[Completion], *, is_longer: bool = False) -> None:
+        """Show these completions; without any, hide the list. With `is_longer` what is selected stays so."""
+        if found != self.found:
+            kept = self.chosen if is_longer else None
+            self.found = found
+            self._at = found.index(kept) if kept is not None and kept in found else 0
+            self.refresh(layout=True)
+            self.redraw()
+        self.display = bool(found)
+
+    def move(self, step: int) -> None:
+        """Select the row above or below; from an end the other one."""
+        if self.found:
+            self._at = (self._at + step) % len(self.found)
+            self.redraw()
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        """Return the text of the rows."""
+        return min(MOST, max(1, len(self.found)))
+
+    def on_click(self, event: events.Click) -> None:
+        """Select the clicked row."""
+        event.stop()
+        self._at = min(len(self.found) - 1, self._top(self.size.height) + event.y)
+        self.post_message(self.Chosen())
+
+    def _top(self, height: int) -> int:
+        return max(0, min(self._at - height // 2, len(self.found) - height))
+
+    def rows(self, width: int, height: int) -> Sequence[Strip]:
+        """Return the visible rows."""
+        top = self._top(height)
+        return [self._row(one, top + at == self._at, width) for at, one in enumerate(self.found[top : top + height])]
+
+    def _row(self, one: Completion, is_here: bool, width: int) -> Strip:
+        palette = self.look.palette
+        area = "selection" if is_here else self.area
+        fill = palette.area(area)
+        bar = (self.look.glyphs.user_bar, palette.style("accent", area)) if is_here else (" ", fill)
+        gap = " " * max(2, NOTE - len(one.shown))
+        left: list[Piece] = [bar, (" ", fill), (one.shown, palette.style("text", area, bold=is_here))]
+        if one.note:
+            left.append((f"{gap}{one.note}", palette.style("muted", area)))
+        return row(width, left, fill=fill, mark=self.look.glyphs.ellipsis)

@@ -15,7 +15,7 @@ from opencode_tui.server.screen_requests import ScreenRequests
 from opencode_tui.server.turns import Turns
 
 if TYPE_CHECKING:
-    from opencode_tui.server.pty import Terminals
+    from opencode_tui.server.terminals import Terminals
 
 
 class Services(Struct, frozen=True):

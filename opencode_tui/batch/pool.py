@@ -47,23 +47,21 @@ class TlsFiles(Struct, frozen=True):
     key: Path
 
 
-class OpenCluster(Protocol):
-    """Opens the workers of a scheduler on other machines; what an extra for such a scheduler provides."""
+class Cluster(Struct, frozen=True):
+    """Workers on other machines: the address of their scheduler, and how to reach it.
 
-    def __call__(
-        self,
-        address: str,
-        tls: TlsFiles | None,
-        directory: Path,
-        *,
-        environ: Mapping[str, str],
-        report: Callable[[str], None],
-    ) -> AbstractAsyncContextManager[Workers]:
-        """Return the workers, connected; sessions of tasks are stored by the engine of `directory`.
+    Sessions of tasks are stored by the engine of `directory`. `report` gets lines about the cluster.
+    """
 
-        `report` gets lines about the cluster. Raises ConfigError.
-        """
-        ...
+    address: str
+    tls: TlsFiles | None
+    directory: Path
+    environ: Mapping[str, str]
+    report: Callable[[str], None]
+
+
+OpenCluster = Callable[[Cluster], AbstractAsyncContextManager[Workers]]
+"""Returns the workers of a scheduler, connected: what an extra for such a scheduler provides. Raises ConfigError."""
 
 
 class BatchLimits(Struct, frozen=True):
@@ -81,20 +79,17 @@ class BatchEnd(Struct, frozen=True):
     stopped: str = ""
 
 
-class Progress(Protocol):
-    """Shows a batch; called on the event loop."""
+class Progress:
+    """Shows a batch; called on the event loop. This one shows nothing."""
 
     def started(self, order: TaskOrder) -> None:
         """A task starts."""
-        ...
 
     def cost(self, order: TaskOrder, usd: float) -> None:
         """A running task has cost so much so far."""
-        ...
 
     def ended(self, order: TaskOrder, result: TaskResult) -> None:
         """A task ended; its result is on the disk."""
-        ...
 
 
 async def run_batch(

@@ -20,8 +20,8 @@ from opencode_tui.cli.main import GlobalOptions
 from opencode_tui.config import own_process
 
 if TYPE_CHECKING:
-    from opencode_tui.client.client import Client, Clients
-    from opencode_tui.client.local import LocalClient, Policy
+    from opencode_tui.client.client import Client
+    from opencode_tui.client.local import LocalClient, LocalClients, Policy
     from opencode_tui.client.remote import RemoteClient
     from opencode_tui.client.snapshots import Snapshots
 
@@ -96,7 +96,9 @@ def open_here(directory: Path) -> "AbstractAsyncContextManager[Client]":
 
 
 @asynccontextmanager
-async def serve_terminals(clients: "Clients", opened: socket.socket, secret: str) -> AsyncGenerator[Callable[[], int]]:
+async def serve_terminals(
+    clients: "LocalClients", opened: socket.socket, secret: str
+) -> AsyncGenerator[Callable[[], int]]:
     """Serve other terminals on a Unix socket. The HTTP server is imported now: only when there are several terminals."""
     module = await asyncio.to_thread(importlib.import_module, "opencode_tui.server.serving")
     async with module.serving_terminals(clients, opened, secret) as count:

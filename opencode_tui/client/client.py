@@ -1,4 +1,4 @@
-"""The client of one folder, the clients of all folders of an engine, and the reader of events. The facets are in `facets/`."""
+"""The client of one folder, and the reader of events. The facets are in `facets/`."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -105,32 +105,4 @@ class Client(Protocol):
 
     async def reopen(self) -> None:
         """Open the folder again with its present settings, keys and trust. Raises BusyError while a session runs, ConfigError."""
-        ...
-
-
-class Clients(Protocol):
-    """The clients of all folders of one engine, for a program that serves several."""
-
-    async def at(self, directory: str | None = None) -> Client:
-        """Return the client of a folder, by default of the process's own; raises ConfigError when it cannot be opened."""
-        ...
-
-    async def dispose(self, directory: str | None = None) -> None:
-        """Close a folder; its next use opens it with its present settings. Raises BusyError while a session runs."""
-        ...
-
-    async def reload(self) -> None:
-        """Close every folder in which nothing runs, the others at their first use after that, so that new settings are read."""
-        ...
-
-    async def dispose_all(self) -> None:
-        """Close every folder in which nothing runs, then raise BusyError if there was another one."""
-        ...
-
-    def events(self) -> EventReader:
-        """Return a reader of the events of all folders from now on."""
-        ...
-
-    async def end_runs(self) -> None:
-        """Interrupt all runs; return when their records are finalized, or after a grace period."""
         ...

@@ -24,7 +24,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, cast
 
 from opencode_tui import __version__
-from opencode_tui.client.client import Client, Clients, EventReader
+from opencode_tui.client.client import Client, EventReader
 from opencode_tui.config.flags import SETTING_VARIABLES, read_flags
 from opencode_tui.schema.error import LinkLostError, OpencodeError, StorageError
 from opencode_tui.schema.event.event import BusLagged, Envelope, Event
@@ -34,12 +34,13 @@ from opencode_tui.storage.paths import Paths, find_paths
 from opencode_tui.storage.process_identity import current_process, is_suspended
 
 if TYPE_CHECKING:
+    from opencode_tui.client.local import LocalClients
     from opencode_tui.client.remote import RemoteClient
     from opencode_tui.client.thread import EngineThread
 
 logger = logging.getLogger(__name__)
 
-Serve = Callable[[Clients, socket.socket, str], AbstractAsyncContextManager[Callable[[], int]]]
+Serve = Callable[["LocalClients", socket.socket, str], AbstractAsyncContextManager[Callable[[], int]]]
 """Serves clients on a listening Unix socket that asks for a secret; yields a function that counts those that are connected."""
 
 PATIENCE_S = 8.0
@@ -308,7 +309,7 @@ class SharedClient:
             await asyncio.to_thread(self._claim.release)
 
     @asynccontextmanager
-    async def _share(self, claim: EngineClaim, clients: Clients) -> AsyncGenerator[None]:
+    async def _share(self, claim: EngineClaim, clients: "LocalClients") -> AsyncGenerator[None]:
         """Let other terminals use the engine, in whose loop this runs. What serves them is imported when the first one connects."""
         process, secret, opened = current_process(), secrets.token_urlsafe(32), None
         try:
@@ -331,7 +332,7 @@ class SharedClient:
             opened.close()
 
     async def _serve_when_called(
-        self, clients: Clients, opened: socket.socket, secret: str, leave: asyncio.Event
+        self, clients: "LocalClients", opened: socket.socket, secret: str, leave: asyncio.Event
     ) -> None:
         loop, called = asyncio.get_running_loop(), asyncio.Event()
         waits = {asyncio.create_task(called.wait()), asyncio.create_task(leave.wait())}

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 from opencode_tui.bus import Bus
-from opencode_tui.client.client import Clients
 from opencode_tui.client.local import LocalClient, LocalClients
 from opencode_tui.engine.engine import open_engine
 from opencode_tui.schema.error import OpencodeError
@@ -33,7 +32,7 @@ CLOSE_LIMIT_S = 5.0
 P = ParamSpec("P")
 R = TypeVar("R")
 
-Share = Callable[[Clients], AbstractAsyncContextManager[None]]
+Share = Callable[[LocalClients], AbstractAsyncContextManager[None]]
 """Lets other processes use the engine during its context."""
 
 

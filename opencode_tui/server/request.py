@@ -10,19 +10,20 @@ from urllib.parse import unquote
 from fastapi import Depends, Header, Path, Query, Request
 from msgspec import Struct
 
-from opencode_tui.client.client import Client, Clients
+from opencode_tui.client.client import Client
 from opencode_tui.server.event_hub import EventHub
 from opencode_tui.server.screen_requests import ScreenRequests
 from opencode_tui.server.turns import Turns
 
 if TYPE_CHECKING:
+    from opencode_tui.client.local import LocalClients
     from opencode_tui.server.terminals import Terminals
 
 
 class Services(Struct, frozen=True):
     """The services of one server, in `app.state.services`; `terminals` is None where they are off."""
 
-    clients: Clients
+    clients: "LocalClients"
     hub: EventHub
     turns: Turns
     screens: ScreenRequests

@@ -16,7 +16,6 @@ import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from opencode_tui.client.client import Clients
 from opencode_tui.schema.error import OpencodeError
 from opencode_tui.server.address import Address, Listening, origin_name
 from opencode_tui.server.app import build_app
@@ -29,6 +28,7 @@ from opencode_tui.server.throttle import Throttle
 from opencode_tui.server.turns import Turns
 
 if TYPE_CHECKING:
+    from opencode_tui.client.local import LocalClients
     from opencode_tui.server.terminals import Terminals
     from opencode_tui.server.web.pages import Pages, Web
 
@@ -79,7 +79,7 @@ def open_socket(listening: Listening) -> socket.socket:
 
 @asynccontextmanager
 async def serving(
-    clients: Clients,
+    clients: "LocalClients",
     opened: socket.socket,
     *,
     listening: Listening,
@@ -99,7 +99,7 @@ async def serving(
 
 @asynccontextmanager
 async def serving_terminals(
-    clients: Clients, opened: socket.socket, secret: str
+    clients: "LocalClients", opened: socket.socket, secret: str
 ) -> AsyncGenerator[Callable[[], int], None]:
     """Serve on a Unix socket during the context; yields a function that returns how many clients follow the events.
 
@@ -112,7 +112,7 @@ async def serving_terminals(
 
 @asynccontextmanager
 async def _serving(
-    clients: Clients,
+    clients: "LocalClients",
     opened: socket.socket,
     address: Address,
     credentials: Credentials,

@@ -16,12 +16,12 @@ Publish = Callable[[str, PtyCreated | PtyUpdated | PtyExited | PtyDeleted], None
 """Sends an event of a folder to the clients."""
 
 
-class Output(Protocol):
+class Output:
     """The output of a terminal for one reader."""
 
     async def read_bytes(self) -> bytes | None:
         """Wait for output and return it; None at the end."""
-        ...
+        raise NotImplementedError
 
 
 class Terminals(Protocol):
@@ -59,17 +59,13 @@ class Terminals(Protocol):
         ...
 
 
-class TerminalsMaker(Protocol):
-    """Makes the terminals of a server."""
-
-    def __call__(self, *, publish: Publish, environ: Mapping[str, str]) -> Terminals:
-        """Return the terminals, which start with the variables of `environ`; none runs yet."""
-        ...
+TerminalsMaker = Callable[[Publish, Mapping[str, str]], Terminals]
+"""Returns the terminals of a server, which start with these variables; none runs yet."""
 
 
 def make_terminals(*, publish: Publish, environ: Mapping[str, str]) -> Terminals:
     """Import the extra and return the terminals of a server, which start with the variables of `environ`."""
-    return cast("TerminalsMaker", load("terminals"))(publish=publish, environ=environ)
+    return cast("TerminalsMaker", load("terminals"))(publish, environ)
 
 
 class InputQueue:

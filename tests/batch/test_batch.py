@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from opencode_tui.batch.journal import open_journal
-from opencode_tui.batch.pool import BatchLimits, OnCost, run_batch
+from opencode_tui.batch.pool import BatchLimits, OnCost, Progress, run_batch
 from opencode_tui.batch.task import BatchTask, TaskOrder, TaskResult
 from opencode_tui.client.task_repository import remove_leftovers
 from opencode_tui.config.flags import read_flags
@@ -159,26 +159,18 @@ class CountingWorkers:
         return "nowhere"
 
 
-class Silent:
-    """Shows nothing."""
-
-    def started(self, order: TaskOrder) -> None: ...
-    def cost(self, order: TaskOrder, usd: float) -> None: ...
-    def ended(self, order: TaskOrder, result: TaskResult) -> None: ...
-
-
 async def test_a_batch_runs_so_many_at_once_and_stops_at_its_cost(tmp_path: Path) -> None:
     orders = [TaskOrder(task=BatchTask(id=f"t{number}", prompt="x"), directory="/", commit="0") for number in range(20)]
     workers = CountingWorkers()
     with open_journal(tmp_path / "out.jsonl", is_resumed=False) as journal:
-        end = await run_batch(orders, workers, journal, jobs=3, limits=BatchLimits(cost=5), progress=Silent())
+        end = await run_batch(orders, workers, journal, jobs=3, limits=BatchLimits(cost=5), progress=Progress())
         assert workers.most == 3
         assert "cost limit" in end.stopped
         assert 5 <= len(end.results) <= 7
         assert end.missing == 20 - len(journal.results) == 20 - len(end.results)
     with open_journal(tmp_path / "out.jsonl", is_resumed=True) as journal:
         rest = [order for order in orders if order.task.id not in journal.results]
-        end = await run_batch(rest, workers, journal, jobs=3, progress=Silent())
+        end = await run_batch(rest, workers, journal, jobs=3, progress=Progress())
         assert (end.stopped, end.missing, len(journal.results)) == ("", 0, 20)
 
 

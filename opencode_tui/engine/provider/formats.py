@@ -3,25 +3,12 @@
 from collections.abc import Callable
 from functools import cache
 from importlib import import_module
-from typing import Protocol
 
 from msgspec import Struct
 
-from opencode_tui.engine.provider.decode.delta import WireDelta
+from opencode_tui.engine.provider.decode.response import StreamDecoder
 from opencode_tui.engine.provider.llm import LlmRequest
 from opencode_tui.schema.model import Adapter
-
-
-class Decoder(Protocol):
-    """Decodes the bytes of one response to deltas; raises ProtocolError for bytes that are not a response."""
-
-    def feed(self, chunk: bytes) -> list[WireDelta]:
-        """Return the deltas that these bytes complete."""
-        ...
-
-    def end(self) -> list[WireDelta]:
-        """Return the deltas that the end of the body completes."""
-        ...
 
 
 def bearer(key: str | None) -> dict[str, str]:
@@ -39,7 +26,7 @@ class ProviderFormat(Struct, frozen=True, kw_only=True):
     metadata_key: str
     path: Callable[[LlmRequest], str]
     encode: Callable[[LlmRequest], bytes]
-    decoder: Callable[[], Decoder]
+    decoder: Callable[[], StreamDecoder]
     credentials: Callable[[str | None], dict[str, str]] = bearer
     list_path: str = "/models"
 

@@ -1,10 +1,9 @@
 """Opens the workers of a Dask scheduler for a batch. It works without Dask, which it requires when it is used."""
 
-from collections.abc import AsyncGenerator, Callable, Generator, Mapping
+from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager, contextmanager
-from pathlib import Path
 
-from opencode_tui.batch.pool import OpenCluster, TlsFiles, Workers
+from opencode_tui.batch.pool import Cluster, OpenCluster, Workers
 from opencode_tui.cli.log import adopt_log
 from opencode_tui.client.local import open_client
 from opencode_tui.extras.dask.address import check_address
@@ -27,20 +26,15 @@ def requires_cluster() -> Generator[None]:
 
 
 @asynccontextmanager
-async def _open(
-    address: str,
-    tls: TlsFiles | None,
-    directory: Path,
-    *,
-    environ: Mapping[str, str],
-    report: Callable[[str], None],
-) -> AsyncGenerator[Workers]:
-    check_address(address, tls)
+async def _open(cluster: Cluster) -> AsyncGenerator[Workers]:
+    check_address(cluster.address, cluster.tls)
     with requires_cluster():
         from opencode_tui.extras.dask.pool import DaskWorkers
-    async with open_client(environ, directory) as client:
+    async with open_client(cluster.environ, cluster.directory) as client:
         store = SessionImports(client).store
-        workers = DaskWorkers(address, tls=tls, environ=environ, store=store, report=report)
+        workers = DaskWorkers(
+            cluster.address, tls=cluster.tls, environ=cluster.environ, store=store, report=cluster.report
+        )
         try:
             await workers.connect()
             yield workers

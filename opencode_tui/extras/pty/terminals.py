@@ -22,7 +22,7 @@ from opencode_tui.schema.api.pty import Pty, PtyCreate, PtySize, PtyUpdate
 from opencode_tui.schema.error import ConfigError, NotFoundError
 from opencode_tui.schema.event.folder_event import PtyCreated, PtyDeleted, PtyExited, PtyUpdated
 from opencode_tui.schema.ids import Identifier, system_clock
-from opencode_tui.server.terminals import Publish, TerminalsMaker
+from opencode_tui.server.terminals import Output, Publish, TerminalsMaker
 
 RUNNING_LIMIT = 20
 """Most terminals that run at a time."""
@@ -49,7 +49,7 @@ _START = 'exec "$@" 0<>"$0" 1>&0 2>&0'
 """The first terminal that the leader of a session opens controls it."""
 
 
-class Connection:
+class Connection(Output):
     """The output for one client: the replayed one, then what follows.
 
     With `resume`, the client sets the pace: the terminal is not read while much output waits, and `resume` reads it again.
@@ -124,7 +124,7 @@ class _Terminal:
 class PtyTerminals:
     """The terminals of one server."""
 
-    def __init__(self, *, publish: Publish, environ: Mapping[str, str]) -> None:
+    def __init__(self, publish: Publish, environ: Mapping[str, str]) -> None:
         self._publish = publish
         self._environ = environ
         self._identifier = Identifier(system_clock)

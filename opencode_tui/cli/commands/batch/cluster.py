@@ -49,7 +49,7 @@ async def open_workers(
     """Return what runs the tasks, and how many to start at once; `report` gets lines about a cluster. Raises ConfigError."""
     import os  # all of it not for the help
 
-    from opencode_tui.batch.pool import TLS_OPTIONS
+    from opencode_tui.batch.pool import TLS_OPTIONS, Cluster
     from opencode_tui.batch.pool_local import LocalWorkers
     from opencode_tui.entry_points import load
     from opencode_tui.schema.error import ConfigError
@@ -64,5 +64,5 @@ async def open_workers(
         return
     open_cluster = cast("OpenCluster", load("batch.cluster"))
     directory = Path(orders[0].directory) if orders else Path.cwd()
-    async with open_cluster(address, tls, directory, environ=os.environ, report=report) as workers:
+    async with open_cluster(Cluster(address, tls, directory, os.environ, report)) as workers:
         yield workers, options["jobs"] or CLUSTER_JOBS

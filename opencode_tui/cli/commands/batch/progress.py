@@ -5,6 +5,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+from opencode_tui.batch.pool import Progress
 from opencode_tui.batch.task import TaskOrder, TaskResult
 from opencode_tui.cli.run.report import Activity
 from opencode_tui.cli.style import Style, Token, style_of
@@ -22,7 +23,7 @@ _SHOWN = 3
 _ERROR_CHARS = 300
 
 
-class TerminalProgress:
+class TerminalProgress(Progress):
     """Writes to standard error. `before` are the results of an earlier batch.
 
     With `is_queued` a task that starts waits for a worker, and runs when its cost is known.

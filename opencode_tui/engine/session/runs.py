@@ -12,13 +12,17 @@ import logging
 from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import contextmanager
 
+from msgspec import Struct, field
+
 from opencode_tui.engine.permission.policy import Policy
 from opencode_tui.engine.session.records.fork_copy import ForkQueue
+from opencode_tui.engine.session.records.repair import repair
 from opencode_tui.engine.session.records.store import Publisher, SessionStore
 from opencode_tui.schema.error import BusyError, OpencodeError, RunAborted
 from opencode_tui.schema.event.event import Event, SessionFailed, SessionIdle, SessionStatusChanged
+from opencode_tui.schema.ids import Clock
 from opencode_tui.schema.session.history import MessageWithParts
-from opencode_tui.schema.session.session import AnyStatus, BusyStatus, IdleStatus
+from opencode_tui.schema.session.session import UNDO_KEY, AnyStatus, BusyStatus, IdleStatus
 from opencode_tui.schema.session.stored_error import StoredError, aborted, to_stored
 from opencode_tui.storage.locks import Locks
 
@@ -308,6 +312,53 @@ class RunRegistry:
                 await work()
             except Exception:
                 logger.exception("session %s: the cleanup after its run failed", session_id)
+
+
+class SessionRuns(Struct, frozen=True):
+    """Starts the runs of one folder's sessions: each begins with a recovered session in which no undo is open.
+
+    All but `start` needs the session's run lock. `recover_files` records the changes of files by commands of a dead process, where
+    `has_open_steps`, which blocks for one small file, finds any; `end_changes` those of background commands. `finish_undo` makes an
+    active or started undo final. `summarize` sums up what the last turn and the session changed in files, after a run.
+    """
+
+    registry: RunRegistry
+    store: SessionStore
+    clock: Clock
+    has_open_steps: Callable[[], bool]
+    recover_files: Callable[[str], Awaitable[None]]
+    end_changes: Callable[[str], Awaitable[None]]
+    finish_undo: Callable[[str], Awaitable[object]]
+    summarize: Callable[[str], Awaitable[None]]
+    recovered: set[str] = field(default_factory=set[str])
+    """The sessions whose files this process has looked at."""
+
+    def start(self, session_id: str, body: Body, *, policy: Policy) -> Run:
+        """Start a run; there must be none. Its body fails as `finish_undo` does, before anything is added."""
+
+        async def prepare_and_run(run: Run) -> MessageWithParts:
+            await self.recover(session_id)
+            info = await self.store.get(session_id)
+            if info.revert is not None or UNDO_KEY in (info.metadata or {}):
+                await self.finish_undo(session_id)
+            return await body(run)
+
+        return self.registry.start(session_id, prepare_and_run, policy=policy)
+
+    async def recover(self, session_id: str) -> int:
+        """Close what a dead process left open, files included, and return the number of repaired messages.
+
+        Files are looked at once in this process, and when a message was unfinished, so that a process died. A failure is logged.
+        """
+        repaired = await repair(self.store, session_id, clock=self.clock)
+        if repaired or session_id not in self.recovered:
+            self.recovered.add(session_id)
+            try:
+                if await asyncio.to_thread(self.has_open_steps):
+                    await self.recover_files(session_id)
+            except OpencodeError as error:
+                logger.warning("session %s: what a killed command changed is not known: %s", session_id, error)
+        return repaired
 
 
 async def _as_coroutine(body: Body, run: Run) -> MessageWithParts:

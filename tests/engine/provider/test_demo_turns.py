@@ -5,7 +5,7 @@ import pytest
 from opencode_tui.engine.provider.demo.llm import INTRODUCTION
 from opencode_tui.engine.provider.demo.turn import split_reminders
 from opencode_tui.engine.provider.llm import TextBlock, UserEntry
-from opencode_tui.engine.session.compaction.summary_request import conversation_text
+from opencode_tui.engine.session.compaction.summary import conversation_text
 from tests.support.provider.scripted_tools import Answer, Conversation, Refused, numbered
 
 

@@ -6,7 +6,7 @@ from collections.abc import KeysView
 
 from msgspec import Struct
 
-from opencode_tui.engine.session.maintenance import is_unfinished, repair
+from opencode_tui.engine.session.records.repair import is_unfinished, repair
 from opencode_tui.engine.session.records.store import SessionStore
 from opencode_tui.engine.session.records.stored_history import copied_messages, open_history, ordered
 from opencode_tui.engine.session.runs import RunRegistry, SessionStatuses

@@ -6,10 +6,9 @@ from collections.abc import KeysView
 
 from msgspec import Struct
 
-from opencode_tui.engine.session.records.repair import is_unfinished, repair
 from opencode_tui.engine.session.records.store import SessionStore
 from opencode_tui.engine.session.records.stored_history import copied_messages, open_history, ordered
-from opencode_tui.engine.session.runs import RunRegistry, SessionStatuses
+from opencode_tui.engine.session.runs import RunRegistry, SessionStatuses, is_unfinished, repair
 from opencode_tui.schema.error import BusyError, NoSuchMessageError
 from opencode_tui.schema.ids import Clock, is_identifier
 from opencode_tui.schema.session.session import CopyRange, RevertState, SessionInfo

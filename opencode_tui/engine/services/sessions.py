@@ -397,8 +397,7 @@ class SessionServices:
     @service
     def forks(self):
         """Forks sessions."""
-        from opencode_tui.engine.session.fork.fork import SessionForks
-        from opencode_tui.engine.session.fork.source import ForkRange
+        from opencode_tui.engine.session.fork.fork import ForkRange, SessionForks
         from opencode_tui.engine.session.fork.worktree import ForkWorktrees
 
         core, folder = self._core, self.folder

@@ -17,7 +17,7 @@ def open_browser(chat: Chat) -> None:
 
 def act_in_browser(chat: Chat, what: str, session_id: str) -> None:
     """Run an action of the browser; `session_id` is empty when no session is selected."""
-    info = _find(chat, session_id)
+    info = chat.sessions.get(session_id)
     match what:
         case "new":
             chat.close_browser()
@@ -38,7 +38,7 @@ def _act_on(chat: Chat, what: str, info: SessionInfo) -> None:
     match what:
         case "open":
             open_listed(chat, info)
-        case "fork" if not _is_here(chat, info):
+        case "fork" if not chat.sessions.is_here(info):
             chat.show_note("note", "Open it first", "a session is forked in its own folder")
         case "fork":
             chat.do(_fork(chat, info))
@@ -52,18 +52,9 @@ def _act_on(chat: Chat, what: str, info: SessionInfo) -> None:
             session_sets.delete(chat, [info], partial(_after, chat))
 
 
-def _find(chat: Chat, session_id: str) -> SessionInfo | None:
-    known = {info.id: info for info in chat.control.everywhere}
-    return chat.control.folder.sessions.get(session_id) or known.get(session_id)
-
-
-def _is_here(chat: Chat, info: SessionInfo) -> bool:
-    return info.id in chat.control.folder.sessions
-
-
 def open_listed(chat: Chat, info: SessionInfo) -> None:
     """Show a session, one of another project in its folder."""
-    if _is_here(chat, info):
+    if chat.sessions.is_here(info):
         chat.close_browser()
         session.open_session(chat, info.id)
     else:
@@ -95,7 +86,10 @@ def _show_undo(chat: Chat) -> None:
 async def _toggle_everywhere(chat: Chat) -> None:
     browser = chat.browser
     browser.is_everywhere = not browser.is_everywhere
-    chat.control.everywhere = await chat.control.client.sessions.everywhere() if browser.is_everywhere else ()
+    if browser.is_everywhere:
+        await chat.sessions.load_everywhere()
+    else:
+        chat.sessions.drop_everywhere()
     chat.refresh_chrome()
 
 

@@ -15,6 +15,7 @@ from opencode_tui.tui.actions.search import search
 from opencode_tui.tui.actions.undo import ask_undo
 from opencode_tui.tui.chat.chat import Chat
 from opencode_tui.tui.state.controller import SessionController
+from opencode_tui.tui.state.notices import FolderNotices
 
 if TYPE_CHECKING:
     from opencode_tui.tui.sessions.page import SessionsPlace, SessionsScreen
@@ -36,7 +37,7 @@ def _sessions(chat: Chat, place: "SessionsPlace | None" = None) -> None:
 
     place = place or SessionsPlace()
     place.can_undo = bool(chat.moved)
-    page = SessionsScreen(chat.control, act, place=place)
+    page = SessionsScreen(chat.control, chat.sessions, act, place=place)
     chat.open_page(page)
 
 
@@ -90,7 +91,7 @@ def _with_one(chat: Chat, what: str, info: SessionInfo, back: Callable[[], objec
             session.rename(chat, info, back)
         case "export":
             export(chat, info, back)
-        case _ if info.id in chat.control.folder.sessions:
+        case _ if chat.sessions.is_here(info):
             chat.do(session.fork(chat, info.id))
         case _:
             chat.show_note("note", "Open it first", "a session is forked in its own folder")
@@ -163,7 +164,7 @@ async def open_diff(chat: Chat) -> None:
         return
     diffs = await chat.control.client.sessions.diff(session_id)
     if diffs:
-        chat.open_page(DiffScreen(diffs, chat.control.client.project.places, is_stacked=chat.control.is_stacked))
+        chat.open_page(DiffScreen(diffs, chat.control.client.project.places, is_stacked=chat.settings.is_stacked))
     else:
         chat.show_note("note", "No file changes", "in this session so far")
 
@@ -181,7 +182,8 @@ async def open_timeline(chat: Chat) -> None:
     root = str(chat.control.client.directory)
     messages = await chat.control.client.messages.list(session_id)
     found = await asyncio.to_thread(moments, messages, branches, root=root)
-    chat.open_page(TimelineScreen(chat.control, found, partial(_from_timeline, chat)))
+    act = partial(_from_timeline, chat)
+    chat.open_page(TimelineScreen(chat.control, found, act, is_stacked=chat.settings.is_stacked))
 
 
 def _from_timeline(chat: Chat, what: str, chosen: str) -> None:
@@ -208,7 +210,7 @@ async def open_status(chat: Chat) -> None:
     """Show the facts of the folder that help with support."""
     from opencode_tui.tui.conversation.tools.tool import FullText
 
-    text = await folder_status(chat.control)
+    text = await folder_status(chat.control, chat.notices)
     chat.open_text(FullText("Status", text))
 
 
@@ -217,7 +219,7 @@ def _session_id(chat: Chat) -> str | None:
     return None if info is None else info.id
 
 
-async def folder_status(control: SessionController) -> str:
+async def folder_status(control: SessionController, notices: FolderNotices) -> str:
     """Return the status page as plain text, one fact per line; not made safe."""
     client = control.client
     places = await client.project.places()
@@ -241,7 +243,7 @@ async def folder_status(control: SessionController) -> str:
         f"tools          {', '.join(one.id for one in tools)}",
         f"skills         {', '.join(one.name for one in skills) or 'none'}",
     ]
-    for head, entries in (("warnings", control.warnings), ("inactive", control.ignored)):
+    for head, entries in (("warnings", notices.warnings), ("inactive", notices.ignored)):
         if entries:
             lines += ["", head, *(f"  {' '.join(one.split())}" for one in entries)]
     return "\n".join(lines)

@@ -107,7 +107,7 @@ async def set_title(chat: Chat, info: SessionInfo, title: str, after: Callable[[
     """Rename a session, unless the title is empty."""
     if title and title != info.title:
         changed = await chat.control.client.sessions.update(info.id, UpdateSession(title=title))
-        chat.control.replace(info.id, changed)
+        chat.sessions.replace(info.id, changed)
     after()
 
 

@@ -13,7 +13,7 @@ from opencode_tui.text.quantity import byte_words, plural
 from opencode_tui.tui.chat.chat import Chat, Moved
 from opencode_tui.tui.dialogs.confirm import ConfirmPanel, Question
 from opencode_tui.tui.keys.router import KeyAction
-from opencode_tui.tui.session_tree import is_pinned
+from opencode_tui.tui.state.session_state import is_pinned
 
 LISTED = 12
 """Titles that a preview lists."""
@@ -49,7 +49,7 @@ async def _delete(chat: Chat, infos: Sequence[SessionInfo]) -> str:
     try:
         for info in _roots(infos):
             await chat.control.client.sessions.remove(info.id)
-            chat.control.replace(info.id, None)
+            chat.sessions.replace(info.id, None)
             deleted.append(info)
             if chat.control.session_id == info.id:
                 chat.control.leave()
@@ -136,7 +136,7 @@ async def _undo(chat: Chat) -> str:
     try:
         for info in last.infos:
             if last.kind == "deleted":
-                chat.control.replace(info.id, await chat.control.client.trash.restore(info.id))
+                chat.sessions.replace(info.id, await chat.control.client.trash.restore(info.id))
             else:
                 await _update(chat, info, UpdateSession(archived=0))
     finally:
@@ -176,7 +176,7 @@ async def _remove(chat: Chat, entries: Sequence[TrashedSession]) -> str:
 
 
 async def _update(chat: Chat, info: SessionInfo, change: UpdateSession) -> None:
-    chat.control.replace(info.id, await chat.control.client.sessions.update(info.id, change))
+    chat.sessions.replace(info.id, await chat.control.client.sessions.update(info.id, change))
     chat.refresh_chrome()
 
 

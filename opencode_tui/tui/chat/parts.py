@@ -11,7 +11,6 @@ from opencode_tui.tui.base_app import BaseApp
 from opencode_tui.tui.chrome.activity import Activity
 from opencode_tui.tui.chrome.frame import Frame
 from opencode_tui.tui.chrome.leader_keys import LeaderKeys
-from opencode_tui.tui.chrome.sidebar import Sidebar
 from opencode_tui.tui.chrome.welcome import Welcome
 from opencode_tui.tui.conversation.tools.tool import FullText
 from opencode_tui.tui.conversation.view import ConversationView
@@ -19,7 +18,12 @@ from opencode_tui.tui.external_editor import edit_file
 from opencode_tui.tui.keys.keymap import Keymap
 from opencode_tui.tui.prompt.completion_list import Completions
 from opencode_tui.tui.sessions.browser import SessionBrowser
+from opencode_tui.tui.sessions.known_sessions import KnownSessions
+from opencode_tui.tui.sessions.sidebar import Sidebar
 from opencode_tui.tui.state.controller import SessionController
+from opencode_tui.tui.state.notices import FolderNotices
+from opencode_tui.tui.state.screen_settings import ScreenSettings
+from opencode_tui.tui.state.sender import Sender
 
 _log = logging.getLogger(__name__)
 
@@ -28,7 +32,7 @@ NARROW = 120
 
 
 class ChatParts:
-    """The widgets of the chat, its app and its controller."""
+    """The widgets of the chat, its app, its controller, and what is known of the folder."""
 
     def __init__(
         self,
@@ -43,6 +47,11 @@ class ChatParts:
         self.screen = screen
         self.app = app
         self.control = control
+        self.sender = Sender(control)
+        self.sessions = KnownSessions(control)
+        self.settings = ScreenSettings()
+        """The settings of the folder; the defaults until they are read."""
+        self.notices = FolderNotices()
         self.header = frame.header
         self.activity = frame.activity
         self.queue = frame.queue

@@ -10,10 +10,11 @@ from textual import events
 from textual.message import Message
 from textual.strip import Strip
 
-from opencode_tui.tui.chrome.sidebar import MARGIN, PANEL, Sections
+from opencode_tui.tui.chrome.sections import MARGIN, PANEL
 from opencode_tui.tui.keys.router import Keyed, keymap_of, moves, router_of
 from opencode_tui.tui.prompt.draft import clean
-from opencode_tui.tui.session_tree import SessionRow, matching_rows
+from opencode_tui.tui.sessions.lines import SessionLines
+from opencode_tui.tui.sessions.tree import SessionRow, matching_rows
 from opencode_tui.tui.widgets.row import Piece, Rows, measure
 
 WORDS: Mapping[str, str] = {
@@ -184,28 +185,28 @@ class SessionBrowser(Keyed, Rows, can_focus=True):
 
     def rows(self, width: int, height: int) -> Sequence[Strip]:
         """Return the title, the filter, the sessions and the keys, with an edge in the accent color at the left."""
-        sections = Sections(self.look, width)
+        sections = SessionLines(self.look, width)
         head = [sections.empty(), self._title(sections), *self._filter_row(sections)]
         foot = [sections.empty(), *self._key_rows(sections, width - 2 * MARGIN), sections.empty()]
         listed = self._list(sections, height - len(head) - len(foot))
         edge = Segment(self.look.glyphs.turn_rail, self.look.palette.style("accent", PANEL))
         return [Strip([edge, *one.crop(1, width)]) for one in (*head, *listed, *foot)][:height]
 
-    def _title(self, sections: Sections) -> Strip:
+    def _title(self, sections: SessionLines) -> Strip:
         muted = sections.style("muted")
         waiting = sections.waiting(self._all)
         count: list[Piece] = [(str(len(self._all)), muted)]
         right = [*count, (f" {self.look.glyphs.separator} ", muted), *waiting] if waiting else count
         return sections.head("All projects" if self.is_everywhere else "Sessions", right)
 
-    def _filter_row(self, sections: Sections) -> list[Strip]:
+    def _filter_row(self, sections: SessionLines) -> list[Strip]:
         if not (self._is_filtering or self._typed):
             return []
         text = sections.style("text")
         cursor: list[Piece] = [(" ", text + Style(reverse=True))] if self._is_filtering else []
         return [sections.line([("/ ", sections.style("accent")), (self._typed, text), *cursor])]
 
-    def _list(self, sections: Sections, room: int) -> list[Strip]:
+    def _list(self, sections: SessionLines, room: int) -> list[Strip]:
         if not self._found:
             words = "No matches" if self._typed.strip() else "No sessions yet"
             drawn = [(sections.line([(words, sections.style("muted"))]), "")]
@@ -219,7 +220,7 @@ class SessionBrowser(Keyed, Rows, can_focus=True):
         shown = [one for one, _ in drawn[self._top : self._top + room]]
         return [*shown, *[sections.empty()] * (room - len(shown))]
 
-    def _key_rows(self, sections: Sections, room: int) -> list[Strip]:
+    def _key_rows(self, sections: SessionLines, room: int) -> list[Strip]:
         """Return the available keys, in as many rows as they need."""
         named = {**WORDS, **({"browser_everywhere": "this project"} if self.is_everywhere else {})}
         named |= {"browser_undo": "undo"} if self._can_undo else {}

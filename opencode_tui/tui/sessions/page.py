@@ -20,9 +20,10 @@ from opencode_tui.text.safe_text import screen_line
 from opencode_tui.tui.keys.router import KeyAction, keymap_of, moves
 from opencode_tui.tui.pages.page import WIDE, Entry, PageScreen, QueryHead
 from opencode_tui.tui.prompt.draft import clean
-from opencode_tui.tui.session_tree import SessionRow, listed_rows, matching_rows
+from opencode_tui.tui.sessions.known_sessions import KnownSessions
 from opencode_tui.tui.sessions.preview import Glimpse, count_turns, draw_glimpse, draw_trashed, read_glimpse
 from opencode_tui.tui.sessions.rows import SessionRows, TrashRows
+from opencode_tui.tui.sessions.tree import SessionRow, matching_rows
 from opencode_tui.tui.state.controller import SessionController
 from opencode_tui.tui.widgets.fuzzy import ranked
 from opencode_tui.tui.widgets.row import Piece
@@ -99,6 +100,7 @@ class SessionsScreen(PageScreen):
     def __init__(
         self,
         control: SessionController,
+        sessions: KnownSessions,
         act: Callable[[str, str], object],
         *,
         place: SessionsPlace | None = None,
@@ -108,6 +110,7 @@ class SessionsScreen(PageScreen):
         self.head = self.query_head = QueryHead()
         self.place = place or SessionsPlace()
         self._control = control
+        self._sessions = sessions
         self._act = act
         self._glimpses: dict[str, Glimpse] = {}
         self._costs: dict[str, float] = {}
@@ -154,7 +157,7 @@ class SessionsScreen(PageScreen):
                 self._trashed = await client.trash.list()
                 self._project_id = self._project_id or (await client.project.current()).id
             if self.place.is_everywhere:
-                self._control.everywhere = await client.sessions.everywhere()
+                await self._sessions.load_everywhere()
         except OpencodeError as error:
             self.foot.show_message(screen_line(str(error)), "error")
         self._refill()
@@ -167,8 +170,7 @@ class SessionsScreen(PageScreen):
 
     def infos(self) -> list[SessionInfo]:
         """Return the sessions of `targets`, of any project."""
-        known = {info.id: info for info in (*self._control.everywhere, *self._control.folder.sessions.values())}
-        return [known[one] for one in self.targets if one in known]
+        return [info for one in self.targets if (info := self._sessions.get(one)) is not None]
 
     def trashed(self) -> list[TrashedSession]:
         """Return the deleted sessions of `targets`."""
@@ -328,8 +330,7 @@ class SessionsScreen(PageScreen):
         return self._grouped([(one.group, drawn.entry(one)) for one in found], drawn.heading)
 
     def _rows(self) -> Sequence[SessionRow]:
-        return listed_rows(
-            self._control,
+        return self._sessions.rows(
             self.listing.look.glyphs,
             is_everywhere=self.place.is_everywhere,
             is_archived=self.place.view == "archived",
@@ -396,8 +397,7 @@ class SessionsScreen(PageScreen):
         chosen = self.listing.chosen
         if self.place.view == "trash":
             return draw_trashed([one for one in self._trashed if one.name == chosen], self.listing.look)
-        info = next((one for one in self._control.everywhere if one.id == chosen), None)
-        info = self._control.folder.sessions.get(chosen, info)
+        info = self._sessions.get(chosen)
         if info is None:
             return []
         title = screen_line(" ".join(info.title.split()))

@@ -12,8 +12,9 @@ from opencode_tui.text.quantity import age, byte_words, plural
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.tui.diff.cells import change_columns
 from opencode_tui.tui.pages.page import Entry
-from opencode_tui.tui.session_tree import HUES, SessionRow, day, sign_of
+from opencode_tui.tui.sessions.tree import SessionRow, day
 from opencode_tui.tui.state.controller import SessionController
+from opencode_tui.tui.state.session_state import HUES, sign_of
 from opencode_tui.tui.theme.look import Look
 from opencode_tui.tui.widgets.row import Piece, measure
 

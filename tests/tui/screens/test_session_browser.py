@@ -176,7 +176,7 @@ async def test_a_question_that_appears_gets_no_key_of_the_browser(environ: dict[
         await page.press(*OPEN)
         await page.sees("Other")
         page.app.chat.prompt.editor.put("go")
-        page.app.chat.submit()
+        page.app.chat.opened.run("input_submit")
         await page.sees("Run this")
         await page.answer("y", "a", "e", "p")
         assert not (folder / "answered").exists()

@@ -40,7 +40,8 @@ async def listed(script: Script, keybinds: Mapping[str, str] | None = None) -> A
     async with app.run_test(size=(140, 35)) as pilot:
         await act(pilot)
         acts: list[tuple[str, str]] = []
-        page = SessionsScreen(app.chat.opened.control, lambda what, chosen: acts.append((what, chosen)))
+        chat = app.chat.opened
+        page = SessionsScreen(chat.control, chat.sessions, lambda what, chosen: acts.append((what, chosen)))
         await app.push_screen(page)
         opened = Opened(app, pilot, page, acts)
         while "esc back" not in await opened.text():

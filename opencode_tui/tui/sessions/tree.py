@@ -1,34 +1,17 @@
 """The tree of sessions as rows: forks and subagent sessions, grouped by day, each with its state."""
 
-import os
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
-from typing import Literal
 
-from opencode_tui.schema.session.session import PINNED_KEY, RetryStatus, SessionInfo, is_default_title
+from opencode_tui.schema.session.session import SessionInfo
 from opencode_tui.text.quantity import short_path
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.text.session_tree import origin_of
-from opencode_tui.tui.state.controller import SessionController
 from opencode_tui.tui.state.folder import FolderState
+from opencode_tui.tui.state.session_state import State, is_pinned, name_of, state_of
 from opencode_tui.tui.theme.glyphs import Glyphs
 from opencode_tui.tui.widgets.fuzzy import ranked
-
-State = Literal["running", "asks", "retry", "undone", "done", "failed", "idle"]
-
-HUES: Mapping[State, str] = {
-    "running": "accent",
-    "asks": "warning",
-    "retry": "warning",
-    "undone": "muted",
-    "done": "success",
-    "failed": "error",
-    "idle": "muted",
-}
-
-_AGENT_TITLE = re.compile(r"^(?P<title>.*) \(@(?P<agent>[^()\s]+) subagent\)$", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,22 +30,6 @@ class SessionRow:
     def is_pinned(self) -> bool:
         """Return whether the user pinned the session."""
         return is_pinned(self.info)
-
-
-def is_pinned(info: SessionInfo) -> bool:
-    """Return whether the user pinned a session."""
-    return (info.metadata or {}).get(PINNED_KEY) is True
-
-
-def listed_rows(
-    control: SessionController, glyphs: Glyphs, *, is_everywhere: bool, is_archived: bool = False
-) -> Sequence[SessionRow]:
-    """Return the sessions of the folder, or those of all projects by folder."""
-    folder, now = control.folder, control.now()
-    if not is_everywhere:
-        return session_rows(folder, now, glyphs, archived=is_archived)
-    infos = {info.id: info for info in (*control.everywhere, *folder.sessions.values())}
-    return rows_by_folder(folder, now, glyphs, infos.values(), home=os.path.expanduser("~"), archived=is_archived)
 
 
 def matching_rows(rows: Sequence[SessionRow], typed: str) -> Sequence[SessionRow]:
@@ -162,39 +129,6 @@ class _Grower:
             if child.id not in self.seen:
                 arm = self._arms[child is children[-1]]
                 yield from self.grow(child, group, lead=lead, branch=arm)
-
-
-def name_of(info: SessionInfo) -> tuple[str, str]:
-    """Return the kind of a session and its title, both safe."""
-    title = "New session" if is_default_title(info.title) else " ".join(info.title.split())
-    found = _AGENT_TITLE.match(title)
-    if info.parent_id:
-        return (screen_line(found["agent"]), screen_line(found["title"])) if found else ("agent", screen_line(title))
-    return "fork" if origin_of(info) else "", screen_line(title)
-
-
-def state_of(info: SessionInfo, folder: FolderState) -> State:
-    """Return what a session does, or how its last run in this process ended."""
-    if folder.waits(info.id) is not None:
-        return "asks"
-    if folder.is_busy(info.id):
-        return "retry" if isinstance(folder.status(info.id), RetryStatus) else "running"
-    if info.revert is not None:
-        return "undone"
-    return folder.ended.get(info.id) or ("done" if info.parent_id else "idle")
-
-
-def sign_of(state: State, glyphs: Glyphs) -> str:
-    """Return the sign of a state; a blank for an idle session."""
-    return {
-        "running": glyphs.running,
-        "asks": glyphs.asks,
-        "retry": glyphs.retried,
-        "undone": glyphs.undone,
-        "done": glyphs.done,
-        "failed": glyphs.failed,
-        "idle": " ",
-    }[state]
 
 
 def day(moment: int, now: int) -> str:

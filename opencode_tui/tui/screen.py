@@ -279,9 +279,9 @@ class ChatScreen(ErrorBoundary, LineScreen[None], inherit_bindings=False):
 
     def on_session_browser_acted(self, event: "SessionBrowser.Acted") -> None:
         """Run an action of the session browser."""
-        from opencode_tui.tui.actions.browser import act_in_browser
+        from opencode_tui.tui.actions.session_lists import act_in_browser
 
-        act_in_browser(self.opened, event.action, event.session_id)
+        act_in_browser(self.opened, event.action)
 
     def on_session_browser_left(self, _event: "SessionBrowser.Left") -> None:
         """Close the session browser."""

@@ -10,9 +10,10 @@ from opencode_tui.schema.api.trash import TrashedSession
 from opencode_tui.schema.error import OpencodeError
 from opencode_tui.schema.session.session import SessionInfo
 from opencode_tui.text.quantity import byte_words, plural
-from opencode_tui.tui.chat.chat import Chat, Moved
+from opencode_tui.tui.chat.chat import Chat
 from opencode_tui.tui.dialogs.confirm import ConfirmPanel, Question
 from opencode_tui.tui.keys.router import KeyAction
+from opencode_tui.tui.sessions.known_sessions import Moved
 from opencode_tui.tui.state.session_state import is_pinned
 
 LISTED = 12
@@ -127,12 +128,12 @@ async def _export(chat: Chat, infos: Sequence[SessionInfo]) -> str:
 
 def undo(chat: Chat, back: Back) -> None:
     """Bring back what was deleted or archived last."""
-    if chat.moved:
+    if chat.sessions.moved:
         _do(chat, partial(_undo, chat), back)
 
 
 async def _undo(chat: Chat) -> str:
-    last = chat.moved[-1]
+    last = chat.sessions.moved[-1]
     try:
         for info in last.infos:
             if last.kind == "deleted":
@@ -140,8 +141,8 @@ async def _undo(chat: Chat) -> str:
             else:
                 await _update(chat, info, UpdateSession(archived=0))
     finally:
-        chat.moved.remove(last)
-    chat.last_restored = last.infos[0].id
+        chat.sessions.moved.remove(last)
+    chat.sessions.last_restored = last.infos[0].id
     chat.refresh_chrome()
     return f"Restored: {_named(last.infos)}"
 
@@ -154,7 +155,7 @@ def restore(chat: Chat, entries: Sequence[TrashedSession], back: Back) -> None:
 async def _restore(chat: Chat, entries: Sequence[TrashedSession]) -> str:
     for entry in entries:
         await chat.control.client.trash.restore(entry.name)
-        chat.moved = [one for one in chat.moved if all(info.id != entry.session_id for info in one.infos)]
+        chat.sessions.drop_moved({entry.session_id})
     return f"Restored: {_named(entries)}"
 
 
@@ -170,8 +171,7 @@ def remove(chat: Chat, entries: Sequence[TrashedSession], back: Back) -> None:
 
 async def _remove(chat: Chat, entries: Sequence[TrashedSession]) -> str:
     await chat.control.client.trash.empty([entry.name for entry in entries])
-    gone = {entry.session_id for entry in entries}
-    chat.moved = [one for one in chat.moved if all(info.id not in gone for info in one.infos)]
+    chat.sessions.drop_moved({entry.session_id for entry in entries})
     return f"Removed permanently: {_named(entries)}"
 
 
@@ -182,7 +182,7 @@ async def _update(chat: Chat, info: SessionInfo, change: UpdateSession) -> None:
 
 def _remember(chat: Chat, kind: Literal["deleted", "archived"], infos: Sequence[SessionInfo]) -> None:
     if infos:
-        chat.moved.append(Moved(kind, infos))
+        chat.sessions.moved.append(Moved(kind, infos))
     chat.refresh_chrome()
 
 

@@ -4,7 +4,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Literal
 
 from textual import events
 from textual.screen import Screen
@@ -32,14 +31,6 @@ class FirstPress:
     action: str = ""
     key: str = ""
     until: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Moved:
-    """Sessions that were deleted or archived together in this run."""
-
-    kind: Literal["deleted", "archived"]
-    infos: Sequence[SessionInfo]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,10 +69,6 @@ class Chat(ChatParts):
         self.chrome = ChromeRefresh(self, sync_panels=lambda: self.panels.sync(), is_asking=lambda: self.panels.is_open)
         self.panels = PanelHost(self, self.chrome)
         self.first_press = FirstPress()
-        self.moved: list[Moved] = []
-        """What can be undone for the rest of the run, the last one at the end."""
-        self.last_restored = ""
-        """The ID of the session that was brought back last."""
         self.restored_text = ""
         """The prompt text that the last undo restored."""
         self.visited = ""

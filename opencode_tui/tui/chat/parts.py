@@ -19,6 +19,7 @@ from opencode_tui.tui.keys.keymap import Keymap
 from opencode_tui.tui.prompt.completion_list import Completions
 from opencode_tui.tui.sessions.browser import SessionBrowser
 from opencode_tui.tui.sessions.known_sessions import KnownSessions
+from opencode_tui.tui.sessions.session_list import SessionList
 from opencode_tui.tui.sessions.sidebar import Sidebar
 from opencode_tui.tui.state.controller import SessionController
 from opencode_tui.tui.state.notices import FolderNotices
@@ -59,8 +60,8 @@ class ChatParts:
         self.talk = frame.talk
         self.ask = frame.ask
         self.status = frame.status
-        self.sidebar = Sidebar()
-        self.browser = SessionBrowser()
+        self.sidebar = Sidebar(SessionList(self.sessions))
+        self.browser = SessionBrowser(SessionList(self.sessions, keeps_place=True))
         self.leader_keys = LeaderKeys()
         self.view = ConversationView(control.transcript, root=str(control.client.directory), clock=clock)
         self.welcome = Welcome()

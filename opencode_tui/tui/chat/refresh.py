@@ -124,11 +124,10 @@ class ChromeRefresh:
         if parts.welcome.display:
             parts.welcome.show(control, parts.notices, parts.keymap.first)
         if parts.browser.display:
-            glyphs, is_everywhere = parts.browser.look.glyphs, parts.browser.is_everywhere
-            parts.browser.update_rows(parts.sessions.rows(glyphs, is_everywhere=is_everywhere), now)
+            parts.browser.follow(now)
         elif parts.sidebar.display:
             budget, home = parts.settings.session_budget, os.path.expanduser("~")
-            parts.sidebar.show(sidebar_facts(control, parts.sidebar.look.glyphs, budget=budget, home=home))
+            parts.sidebar.show(sidebar_facts(control, budget=budget, home=home))
         if control.facts is not None and control.facts.is_context_changed and not control.is_busy:
             parts.do(self._measure())
         if control.folder.is_languages_changed:

@@ -9,6 +9,7 @@ from textual.strip import Strip
 from opencode_tui.text.cells import clip_front
 from opencode_tui.text.quantity import age
 from opencode_tui.tui.chrome.sections import MARGIN, PANEL, Sections
+from opencode_tui.tui.sessions.session_list import Row
 from opencode_tui.tui.sessions.tree import SessionRow
 from opencode_tui.tui.state.session_state import HUES, sign_of
 from opencode_tui.tui.widgets.row import Piece, row
@@ -17,39 +18,39 @@ from opencode_tui.tui.widgets.row import Piece, row
 class SessionLines(Sections):
     """Draws sessions for one look and width."""
 
-    def sessions(self, rows: Sequence[SessionRow], selected: str | None, now: int) -> list[tuple[Strip, str]]:
-        """Return the sessions by group, each row with the id of its session, headings and empty rows with an empty id."""
-        drawn: list[tuple[Strip, str]] = []
-        group = ""
-        for one in rows:
-            if one.group != group:
-                if group:
-                    drawn.append((self.line([]), ""))
-                group = one.group
-                name = clip_front(group, self.width - 2 * MARGIN, self.look.glyphs.ellipsis)
-                drawn.append((self.line([(name, self.style("muted"))]), ""))
-            drawn.append((self.session(one, now, is_selected=one.info.id == selected), one.info.id))
-        return drawn
+    def lines(self, lines: Sequence[Row | str], selected: str, now: int, *, is_flat: bool = False) -> list[Strip]:
+        """Return sessions with the headings among them; flat ones have no tree lines."""
+        return [
+            self.session(one, now, is_selected=one.id == selected, branch="" if is_flat else one.branch)
+            if isinstance(one, SessionRow)
+            else self.heading(one if isinstance(one, str) else one.title)
+            for one in lines
+        ]
 
-    def waiting(self, rows: Sequence[SessionRow]) -> list[Piece]:
+    def heading(self, words: str) -> Strip:
+        """Return the heading of a group; an empty row without words."""
+        name = clip_front(words, self.width - 2 * MARGIN, self.look.glyphs.ellipsis)
+        return self.line([(name, self.style("muted"))] if words else [])
+
+    def waiting(self, rows: Sequence[Row]) -> list[Piece]:
         """Return how many sessions need an answer; nothing when none does."""
-        asking = sum(one.state == "asks" for one in rows)
+        asking = sum(isinstance(one, SessionRow) and one.state == "asks" for one in rows)
         return [(f"{asking} need{'s' if asking == 1 else ''} you", self.style("warning"))] if asking else []
 
-    def session(self, one: SessionRow, now: int, *, is_selected: bool) -> Strip:
-        """Return the row of a session."""
+    def session(self, one: SessionRow, now: int, *, is_selected: bool, branch: str) -> Strip:
+        """Return the row of a session, with the tree line before it."""
         palette, glyphs = self.look.palette, self.look.glyphs
         area = "selection" if is_selected else PANEL
         is_loud = is_selected or one.state in ("running", "asks")
-        meta = Style(meta={"session": one.info.id})
+        meta = Style(meta={"session": one.id})
         fill = palette.area(area) + meta
         left: list[Piece] = [
             (f"{sign_of(one.state, glyphs)} ", palette.style(HUES[one.state], area, bold=is_loud) + meta),
-            (one.branch, palette.style("guide", area) + meta),
+            (branch, palette.style("guide", area) + meta),
             (f"{one.kind} " if one.kind else "", palette.style("muted", area) + meta),
             (one.title, palette.style("text", area, bold=is_selected) + meta),
         ]
-        updated = "" if one.branch else f" {age(one.info.time.updated, now)}"
+        updated = "" if branch else f" {age(one.info.time.updated, now)}"
         right = [(updated, palette.style("muted", area) + meta)] if updated else []
         if one.is_pinned:
             right.append((f" {glyphs.pinned}", palette.style("accent", area) + meta))

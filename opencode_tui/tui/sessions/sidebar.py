@@ -1,7 +1,7 @@
 """The sidebar: context, todos, changes, background commands, language servers, and the sessions, which scroll."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from rich.segment import Segment
 from textual import events
@@ -16,9 +16,8 @@ from opencode_tui.tui.chrome.status_line import Pressed, pressed
 from opencode_tui.tui.chrome.words import cost_of
 from opencode_tui.tui.conversation.requests import SessionRequested
 from opencode_tui.tui.sessions.lines import SessionLines
-from opencode_tui.tui.sessions.tree import SessionRow, session_rows
+from opencode_tui.tui.sessions.session_list import SessionList
 from opencode_tui.tui.state.controller import SessionController
-from opencode_tui.tui.theme.glyphs import Glyphs
 from opencode_tui.tui.widgets.row import Rows
 
 BACKGROUND_ROWS = 4
@@ -36,14 +35,14 @@ class SidebarFacts:
     diffs: Sequence[FileDiff] = ()
     background: Sequence[BackgroundCommand] = ()
     languages: Sequence[LanguageServerState] = ()
-    sessions: Sequence[SessionRow] = field(default=(), hash=False)
-    shown: str | None = None
+    shown: str = ""
+    """The ID of the shown session."""
     now: int = 0
     folder: str = ""
     branch: str = ""
 
 
-def sidebar_facts(control: SessionController, glyphs: Glyphs, *, budget: float, home: str) -> SidebarFacts:
+def sidebar_facts(control: SessionController, *, budget: float, home: str) -> SidebarFacts:
     """Return the current content of the sidebar."""
     facts, now = control.facts, control.now()
     return SidebarFacts(
@@ -54,8 +53,7 @@ def sidebar_facts(control: SessionController, glyphs: Glyphs, *, budget: float, 
         diffs=facts.diffs if facts else (),
         background=control.folder.background_of(control.session_id)[:BACKGROUND_ROWS],
         languages=control.folder.languages[:LANGUAGE_ROWS],
-        sessions=session_rows(control.folder, now, glyphs),
-        shown=control.session_id,
+        shown=control.session_id or "",
         now=now - now % 1000,
         folder=short_path(str(control.client.directory), home),
         branch=control.folder.branch or "",
@@ -63,19 +61,22 @@ def sidebar_facts(control: SessionController, glyphs: Glyphs, *, budget: float, 
 
 
 class Sidebar(Rows):
-    """Draws `facts`; a click on a session opens it."""
+    """Draws `facts` and the list of sessions; a click on a session opens it."""
 
     area = "panel"
 
-    def __init__(self) -> None:
+    def __init__(self, sessions: SessionList) -> None:
         super().__init__()
+        self.sessions = sessions
         self.facts = SidebarFacts()
         self._top = 0
         self._most = 0
 
     def show(self, facts: SidebarFacts) -> None:
-        """Show other content."""
-        if facts != self.facts:
+        """Show other facts, and the sessions as they are now."""
+        before = self.sessions.rows
+        self.sessions.read(self.look.glyphs)
+        if facts != self.facts or self.sessions.rows != before:
             self.facts = facts
             self.redraw()
 
@@ -125,12 +126,12 @@ class Sidebar(Rows):
                 rows += [*part, empty]
         return rows
 
-    def _sessions(self, sections: SessionLines, room: int) -> list[Strip]:
-        facts = self.facts
-        if not facts.sessions:
+    def _sessions(self, drawn: SessionLines, room: int) -> list[Strip]:
+        sessions, facts = self.sessions, self.facts
+        if not sessions.rows:
             return []
-        head = sections.head("Sessions", sections.waiting(facts.sessions))
-        rest = [one for one, _ in sections.sessions(facts.sessions, facts.shown, facts.now)]
-        self._most = max(0, len(rest) - room + 1)
+        head = drawn.head("Sessions", drawn.waiting(sessions.rows))
+        self._most = max(0, len(sessions.lines) - room + 1)
         self._top = min(self._top, self._most)
-        return [head, *rest[self._top : self._top + max(0, room - 1)]]
+        shown = sessions.lines[self._top : self._top + max(0, room - 1)]
+        return [head, *drawn.lines(shown, facts.shown, facts.now)]

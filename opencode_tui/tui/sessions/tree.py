@@ -1,17 +1,17 @@
-"""The tree of sessions as rows: forks and subagent sessions, grouped by day, each with its state."""
+"""Sessions as rows: the tree of forks and subagent sessions, grouped by day, each with its state; deleted sessions."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 
+from opencode_tui.schema.api.trash import TrashedSession
 from opencode_tui.schema.session.session import SessionInfo
 from opencode_tui.text.quantity import short_path
 from opencode_tui.text.safe_text import screen_line
-from opencode_tui.text.session_tree import origin_of
+from opencode_tui.text.session_tree import TreeSigns, build_tree
 from opencode_tui.tui.state.folder import FolderState
 from opencode_tui.tui.state.session_state import State, is_pinned, name_of, state_of
 from opencode_tui.tui.theme.glyphs import Glyphs
-from opencode_tui.tui.widgets.fuzzy import ranked
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,16 +27,36 @@ class SessionRow:
     """The day of the root of its tree, `Pinned`, or the folder of a session of another project."""
 
     @property
+    def id(self) -> str:
+        """The ID of the session."""
+        return self.info.id
+
+    @property
     def is_pinned(self) -> bool:
-        """Return whether the user pinned the session."""
+        """Whether the user pinned the session."""
         return is_pinned(self.info)
 
 
-def matching_rows(rows: Sequence[SessionRow], typed: str) -> Sequence[SessionRow]:
-    """Return the sessions whose titles match a filter, best first; all of them without one."""
-    if not typed.strip():
-        return rows
-    return [rows[at] for at, _ in ranked(typed, [one.title for one in rows])]
+@dataclass(frozen=True, slots=True)
+class TrashRow:
+    """One deleted session; `group` is the day on which it was deleted. Texts are safe."""
+
+    entry: TrashedSession
+    title: str
+    group: str
+
+    @property
+    def id(self) -> str:
+        """The name of the entry in the trash."""
+        return self.entry.name
+
+
+def trash_rows(entries: Iterable[TrashedSession], now: int) -> list[TrashRow]:
+    """Return deleted sessions in their order."""
+    return [
+        TrashRow(one, screen_line(" ".join(one.title.split())) or "(no title)", day(one.deleted, now))
+        for one in entries
+    ]
 
 
 def session_rows(
@@ -52,20 +72,18 @@ def session_rows(
     `infos` are those of the folder's project by default. Agent sessions are archived with the session that called them.
     """
     infos = _chosen(list(folder.sessions.values() if infos is None else infos), archived=archived)
-    known = {info.id for info in infos}
-    by_id = sorted(infos, key=lambda info: info.id)  # IDs of sessions descend: of one millisecond the newest is first
-    newest = sorted(by_id, key=lambda info: info.time.updated, reverse=True)
-    below: dict[str, list[SessionInfo]] = {}
-    for info in newest:
-        below.setdefault(origin_of(info) if origin_of(info) in known else "", []).append(info)
-    grower = _Grower(below, folder, glyphs)
-    roots = sorted(below.get("", []), key=lambda info: (is_pinned(info), grower.latest(info)), reverse=True)
-    rows: list[SessionRow] = []
-    for info in [*roots, *newest]:  # sessions in a cycle of a damaged record are roots
-        if info.id not in grower.seen:
-            group = "Pinned" if is_pinned(info) else day(grower.latest(info), now)
-            rows.extend(grower.grow(info, group, lead="", branch=""))
-    return rows
+    signs = TreeSigns(f"{glyphs.branch}{glyphs.twig}", f"{glyphs.last_branch}{glyphs.twig}", f"{glyphs.step_rail} ")
+    tree = build_tree(infos, signs, root_order=lambda info, used: (is_pinned(info), used))
+    return [
+        SessionRow(
+            one.info,
+            one.branch,
+            *name_of(one.info),
+            state_of(one.info, folder),
+            "Pinned" if is_pinned(one.root) else day(one.used, now),
+        )
+        for one in tree
+    ]
 
 
 def rows_by_folder(
@@ -96,39 +114,6 @@ def _chosen(infos: Sequence[SessionInfo], *, archived: bool) -> list[SessionInfo
         return False
 
     return [info for info in infos if is_archived(info) == archived]
-
-
-class _Grower:
-    def __init__(self, below: Mapping[str, Sequence[SessionInfo]], folder: FolderState, glyphs: Glyphs) -> None:
-        self.seen: set[str] = set()
-        self._below = below
-        self._folder = folder
-        self._arms = (f"{glyphs.branch}{glyphs.twig}", f"{glyphs.last_branch}{glyphs.twig}")
-        self._leads = (f"{glyphs.step_rail} ", "  ")
-
-    def latest(self, info: SessionInfo) -> int:
-        """Return when a session or one of its descendants was last updated."""
-        newest, rest, seen = info.time.updated, [info.id], {info.id}
-        while rest:
-            for child in self._below.get(rest.pop(), ()):
-                if child.id not in seen:
-                    seen.add(child.id)
-                    rest.append(child.id)
-                    newest = max(newest, child.time.updated)
-        return newest
-
-    def grow(self, info: SessionInfo, group: str, *, lead: str, branch: str) -> Iterator[SessionRow]:
-        """Yield a session and its descendants."""
-        self.seen.add(info.id)
-        kind, title = name_of(info)
-        yield SessionRow(info, lead + branch, kind, title, state_of(info, self._folder), group)
-        if branch:
-            lead += self._leads[branch == self._arms[1]]
-        children = [child for child in self._below.get(info.id, []) if child.id not in self.seen]
-        for child in children:
-            if child.id not in self.seen:
-                arm = self._arms[child is children[-1]]
-                yield from self.grow(child, group, lead=lead, branch=arm)
 
 
 def day(moment: int, now: int) -> str:

@@ -37,7 +37,7 @@ def listed(page: Page) -> str:
 def selected(page: Page) -> str:
     """Return the title of the selected session; empty while it is unknown."""
     browser, control = page.app.chat.opened.browser, page.app.chat.opened.control
-    info = control.folder.sessions.get(browser.selected)
+    info = control.folder.sessions.get(browser.sessions.chosen)
     return info.title if info is not None else ""
 
 

@@ -12,6 +12,7 @@ from opencode_tui.tui.actions.lists import help_choices
 from opencode_tui.tui.app import OpenCodeApp
 from opencode_tui.tui.keys.keymap import Keymap
 from opencode_tui.tui.sessions.page import SessionsScreen
+from opencode_tui.tui.sessions.session_list import SessionList
 from tests.support.terminal.conversation import SESSION, Story
 from tests.support.terminal.screen import screen_text
 from tests.support.terminal.scripted_client import Script
@@ -41,7 +42,8 @@ async def listed(script: Script, keybinds: Mapping[str, str] | None = None) -> A
         await act(pilot)
         acts: list[tuple[str, str]] = []
         chat = app.chat.opened
-        page = SessionsScreen(chat.control, chat.sessions, lambda what, chosen: acts.append((what, chosen)))
+        sessions = SessionList(chat.sessions, chosen=chat.control.session_id or "")
+        page = SessionsScreen(chat.control, sessions, lambda what, _stays: acts.append((what, sessions.chosen)))
         await app.push_screen(page)
         opened = Opened(app, pilot, page, acts)
         while "esc back" not in await opened.text():

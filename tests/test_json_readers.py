@@ -32,7 +32,6 @@ READERS_OF_STRANGERS = (
 OWN_DATA = {
     "batch/swebench.py": "bounded there, since its message has the line of the error",
     "engine/importing/importer.py": "a record of our store",
-    "engine/importing/json_lines.py": "what was read and bounded just before",
     "engine/provider/call_assembly.py": "bounded there, since its message has the place of the error",
     "engine/provider/decode/response.py": "bounded there",
     "engine/provider/demo/turn.py": "the arguments of the demo",
@@ -41,6 +40,7 @@ OWN_DATA = {
     "engine/provider/model_table.py": "litellm's own table, and a copy of it",
     "engine/provider/recent.py": "a file of our state",
     "engine/provider/request_preview.py": "a request of ours",
+    "extras/importing/json_lines.py": "what was read and bounded just before",
     "extras/share_server/store.py": "files that the share server wrote",
 }
 

@@ -54,7 +54,7 @@ class ChatScreen(ErrorBoundary, LineScreen[None], inherit_bindings=False):
         self._opening = Opening(self._frame, app)
         self._chat: Opening | Chat = self._opening
         self._is_key_for_prompt = False
-        """Whether the key that is being handled comes before a question accepts keys."""
+        """Whether the current key was typed before the question became active."""
         self._is_shell = False
 
     @property

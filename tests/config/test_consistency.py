@@ -90,7 +90,7 @@ def test_names_of_actions_and_tools_are_compared_with_the_known_ones(world: Sett
 
 def test_the_known_names_are_those_of_the_engine() -> None:
     assert {name for one in PROVIDERS for name in (one.id, *one.tables)} | {"demo", "chatgpt"} == KNOWN_PROVIDERS
-    assert {one.name for one in FORMATTERS} == KNOWN_FORMATTERS
+    assert {one.id for one in FORMATTERS} == KNOWN_FORMATTERS
     assert {one.id for one in LANGUAGE_SERVERS} == KNOWN_LANGUAGE_SERVERS
 
 

@@ -45,7 +45,7 @@ class McpOauthSettings(Section):
     scope: str | None = None
     """Requested scopes, separated by spaces; those that the server names without them."""
     callbackPort: Annotated[int, Field(ge=1, le=65535)] | None = None
-    """The port of 127.0.0.1 to which the browser comes back; 19876 without one."""
+    """Local port for the browser's redirect; 19876 by default."""
 
 
 Unattended = Literal["decline", "defaults"]

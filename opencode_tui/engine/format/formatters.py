@@ -73,7 +73,7 @@ class Formatters:
         """Return the text of a file after an edit, formatted where it was edited; unchanged when that fails. Never raises."""
         try:
             found = await asyncio.to_thread((await self._found_table()).find, path)
-            if found is None or found[0].name in self._late or before == after or _is_long(after):
+            if found is None or found[0].id in self._late or before == after or _is_long(after):
                 return Formatted(after)
             plain, is_crlf = after.replace("\r\n", "\n"), "\r\n" in after
             if "\r" in plain or (is_crlf and after.count("\r\n") != after.count("\n")):
@@ -82,7 +82,7 @@ class Formatters:
             result, lines = await self._run(*found, path, old, plain)
             if result == plain:
                 return Formatted(after)
-            message = await asyncio.to_thread(_describe, found[0].name, plain, result, is_new=lines is None)
+            message = await asyncio.to_thread(_describe, found[0].id, plain, result, is_new=lines is None)
         except (OSError, ValueError, FormatError, OpencodeError) as error:
             logger.info("%s was not formatted: %s", path, error)
             return Formatted(after)
@@ -103,14 +103,14 @@ class Formatters:
         if not edited:
             return after, edited
         text = after
-        if formatter.range is not None and path.suffix in formatter.ranges and len(edited) <= _MOST_RANGES:
+        if formatter.range and path.suffix in formatter.ranges and len(edited) <= _MOST_RANGES:
             groups = [[one] for one in reversed(edited)] if formatter.is_single else [edited]
             for group in groups:  # the last lines first, so that the others keep their numbers
-                text = await self._start(formatter, program, path, text, formatter.range(text, group))
+                text = await self._start(formatter, program, path, text, formatter.range_arguments(text, group))
         else:
             text = await self._start(formatter, program, path, after, ())
         if not formatter.is_whole and not await asyncio.to_thread(is_near, after, text, edited):
-            raise FormatError(f"{formatter.name} would change lines outside of the edit")
+            raise FormatError(f"{formatter.id} would change lines outside of the edit")
         return text, edited
 
     async def _start(
@@ -119,10 +119,10 @@ class Formatters:
         try:
             result = await self._start_once(formatter, program, path, text, arguments)
         except _LateError:
-            self._late.add(formatter.name)
+            self._late.add(formatter.id)
             raise
         if not result.strip() and text.strip():
-            raise FormatError(f"{formatter.name} wrote nothing")
+            raise FormatError(f"{formatter.id} wrote nothing")
         return result
 
     async def _start_once(
@@ -133,7 +133,7 @@ class Formatters:
         run = partial(
             _communicate, environ=environ, start=self._start_confined if program.is_confined else start_program
         )
-        if formatter.is_custom and any(FILE in part for part in command):
+        if formatter.is_configured and any(FILE in part for part in command):
             return await self._run_on_copy((program.path, *command), path, text, run)
         argv = (program.path, *(part.replace(FILE, str(path)) for part in command))
         at = len(argv) - 1 if argv[-1] == "-" else len(argv)

@@ -1,15 +1,16 @@
-"""The formatters that are known, as programs from standard input to standard output; the names are OpenCode's.
+"""The formatters that are known (`known_formatters.txt`), as programs from standard input to standard output.
 
 A program in the project, and one that runs code of the project, runs in trusted folders only. Where commands run inside the
 sandbox it does so too, as it must not be a way out for them; the other formatters run outside.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from msgspec import Struct
+from msgspec.structs import replace
 
 from opencode_tui.config.settings.settings import FormatterSettings
+from opencode_tui.engine.project.known_programs import KnownProgram, dotted, read_programs
 from opencode_tui.engine.project.programs import FoundProgram, ProjectPrograms
 from opencode_tui.schema.api.language import FormatterState
 
@@ -19,129 +20,38 @@ FILE = "$FILE"
 Lines = tuple[int, int]
 """Lines of a text, from 0: the first, and the one after the last."""
 
-RangeArguments = Callable[[str, Sequence[Lines]], tuple[str, ...]]
-"""Returns the arguments by which a program formats only these lines of a text."""
 
-
-class KnownFormatter(Struct, frozen=True):
+class KnownFormatter(KnownProgram, frozen=True):
     """A formatter. With `markers` it runs by itself only where the project has one of these files.
 
-    `runs_project_code`: its settings are programs, so it runs only in trusted folders, inside the sandbox if there is one.
-    `ranges` are the endings for which `range` works; `is_single` when it accepts one range only. `is_chosen`: the settings name it;
-    `is_custom`: the command, too, is theirs. With `root_marker` it starts in the nearest folder above the file that has one of this
-    name.
+    `range` are the arguments with which it formats some lines only, of files with one of the extensions `ranges`; `is_single` when
+    it accepts one range only. `is_chosen`: the settings name it; `is_whole`: it may change what is far from the edit. With
+    `root_marker` it starts in the nearest folder above the file that has one of this name.
     """
 
-    name: str
-    extensions: tuple[str, ...]
-    command: tuple[str, ...]
-    markers: tuple[str, ...] = ()
     root_marker: str = ""
-    runs_project_code: bool = False
-    range: RangeArguments | None = None
+    range: tuple[str, ...] = ()
     ranges: tuple[str, ...] = ()
     is_single: bool = True
     is_whole: bool = False
-    environ: Mapping[str, str] = {}
     is_chosen: bool = False
-    is_custom: bool = False
-    never: str = ""
-    """Why one without a command is listed only."""
+
+    def range_arguments(self, text: str, lines: Sequence[Lines]) -> tuple[str, ...]:
+        """Return the arguments by which the program formats only these lines of a text."""
+        return tuple(part.format_map(_positions(text, one)) for one in lines for part in self.range)
 
 
-def _ruff(_text: str, lines: Sequence[Lines]) -> tuple[str, ...]:
-    return tuple(f"--range={start + 1}:1-{end + 1}:1" for start, end in lines)
+def _positions(text: str, lines: Lines) -> dict[str, int]:
+    """Return the names of a table's arguments for a range: lines from 1, and units of UTF-16 from 0."""
+    (start, end), rows = lines, text.split("\n")
+    before, inside = "".join(f"{row}\n" for row in rows[:start]), "\n".join(rows[start:end])
+    units = len(before.encode("utf-16-le")) // 2
+    span = len(inside.encode("utf-16-le")) // 2
+    return {"first": start + 1, "last": end, "after": end + 1, "start": units, "end": units + span}
 
 
-def _clang(_text: str, lines: Sequence[Lines]) -> tuple[str, ...]:
-    return tuple(f"--lines={start + 1}:{end}" for start, end in lines)
-
-
-def _prettier(text: str, lines: Sequence[Lines]) -> tuple[str, ...]:
-    rows = text.split("\n")
-    [(start, end)] = lines
-    before, inside = "\n".join([*rows[:start], ""]) if start else "", "\n".join(rows[start:end])
-    first = len(before.encode("utf-16-le")) // 2
-    return (f"--range-start={first}", f"--range-end={first + len(inside.encode('utf-16-le')) // 2}")
-
-
-_SCRIPTS = (".js", ".jsx", ".mjs", ".cjs", ".ts", ".tsx", ".mts", ".cts")
-_WEB = (
-    *_SCRIPTS,
-    ".html",
-    ".htm",
-    ".css",
-    ".scss",
-    ".less",
-    ".vue",
-    ".json",
-    ".jsonc",
-    ".yaml",
-    ".yml",
-    ".md",
-    ".mdx",
-    ".graphql",
-)
-_C = (".c", ".cc", ".cpp", ".cxx", ".h", ".hh", ".hpp", ".m", ".mm", ".proto")
-_PRETTIER = (".prettierrc", ".prettierrc.json", ".prettierrc.yaml", ".prettierrc.yml", ".prettierrc.toml", ".prettierrc.js",
-             ".prettierrc.mjs", ".prettierrc.cjs", "prettier.config.js", "prettier.config.mjs", "prettier.config.cjs",
-             "prettier.config.ts")  # fmt: skip
-
-KNOWN: tuple[KnownFormatter, ...] = (
-    KnownFormatter("gofmt", (".go",), ("gofmt",)),
-    KnownFormatter(
-        "mix", (".ex", ".exs", ".heex"), ("mix", "format", "-"), root_marker="mix.exs", runs_project_code=True
-    ),
-    KnownFormatter("biome", _WEB, ("biome", "format", f"--stdin-file-path={FILE}"), ("biome.json", "biome.jsonc")),
-    KnownFormatter("oxfmt", _SCRIPTS, ("oxfmt", "--stdin-filepath", FILE), (".oxfmtrc.json", ".oxfmtrc.jsonc")),
-    KnownFormatter(
-        *("prettier", _WEB, ("prettier", "--stdin-filepath", FILE), _PRETTIER),
-        runs_project_code=True,
-        range=_prettier,
-        ranges=(*_SCRIPTS, ".json", ".graphql"),
-    ),
-    KnownFormatter("zig", (".zig", ".zon"), ("zig", "fmt", "--stdin")),
-    KnownFormatter(
-        *("clang-format", _C, ("clang-format", f"--assume-filename={FILE}"), (".clang-format", "_clang-format")),
-        range=_clang,
-        ranges=_C,
-        is_single=False,
-    ),
-    KnownFormatter("ktlint", (".kt", ".kts"), ("ktlint", "-F", "--stdin", "--log-level=none")),
-    KnownFormatter(
-        *("ruff", (".py", ".pyi"), ("ruff", "format", "--stdin-filename", FILE, "-")),
-        ("ruff.toml", ".ruff.toml", "pyproject.toml"),
-        range=_ruff,
-        ranges=(".py", ".pyi"),
-    ),
-    KnownFormatter("air", (".R", ".r"), ("air", "format", "--stdin-file-path", FILE)),
-    KnownFormatter("uv", (".py", ".pyi"), (), never="it would download ruff; name ruff instead"),
-    KnownFormatter(
-        *(
-            "rubocop",
-            (".rb", ".rake", ".gemspec", ".ru"),
-            ("rubocop", "-a", "--stderr", "--fail-level", "fatal", "--stdin", FILE),
-        ),
-        (".rubocop.yml",),
-        runs_project_code=True,
-    ),
-    KnownFormatter(
-        *("standardrb", (".rb", ".rake", ".gemspec", ".ru"), ("standardrb", "--fix", "--stderr", "--stdin", FILE)),
-        (".standard.yml",),
-        runs_project_code=True,
-    ),
-    KnownFormatter("htmlbeautifier", (".erb",), ("htmlbeautifier",)),
-    KnownFormatter("dart", (".dart",), ("dart", "format", "--stdin-name", FILE)),
-    KnownFormatter("ocamlformat", (".ml", ".mli"), ("ocamlformat", f"--name={FILE}", "-"), (".ocamlformat",)),
-    KnownFormatter("terraform", (".tf", ".tfvars"), ("terraform", "fmt", "-")),
-    KnownFormatter("latexindent", (".tex",), ("latexindent", "-")),
-    KnownFormatter("gleam", (".gleam",), ("gleam", "format", "--stdin")),
-    KnownFormatter("shfmt", (".sh", ".bash"), ("shfmt", "--filename", FILE)),
-    KnownFormatter("nixfmt", (".nix",), ("nixfmt",)),
-    KnownFormatter("rustfmt", (".rs",), ("rustfmt", "--edition=2021"), runs_project_code=True),
-    KnownFormatter("pint", (".php",), (), never="it reads no standard input; set its command, with $FILE"),
-    KnownFormatter("ormolu", (".hs",), ("ormolu", "--stdin-input-file", FILE)),
-)
+KNOWN = read_programs(Path(__file__).with_name("known_formatters.txt"), KnownFormatter)
+"""In the order of precedence."""
 
 
 class FormatterTable:
@@ -167,19 +77,19 @@ class FormatterTable:
 
     def states(self) -> list[FormatterState]:
         """Return all known formatters and those of the settings. Blocks."""
-        chosen = {one.name: one for one in self._formatters}
-        listed = {**{one.name: one for one in KNOWN}, **chosen}
+        chosen = {one.id: one for one in self._formatters}
+        listed = {**{one.id: one for one in KNOWN}, **chosen}
         return [self._state(one, is_chosen=name in chosen) for name, one in listed.items()]
 
     def _state(self, one: KnownFormatter, *, is_chosen: bool) -> FormatterState:
         reason = self._reason(one) if is_chosen else "off"
         detail = reason if reason and one.is_chosen else None
-        return FormatterState(name=one.name, extensions=list(one.extensions), enabled=not reason, detail=detail)
+        return FormatterState(name=one.id, extensions=list(one.extensions), enabled=not reason, detail=detail)
 
     def _reason(self, formatter: KnownFormatter) -> str:
         """Return why a formatter of the settings does not run in the directory; empty when it does."""
         if not formatter.command:
-            return formatter.never
+            return formatter.advice
         if not self._is_enabled(formatter, self.directory / "x"):
             return "the project has no settings for it"
         if self._program(formatter) is None:
@@ -195,12 +105,12 @@ class FormatterTable:
         return any((folder / name).exists() for folder in folders for name in formatter.markers)
 
     def _program(self, formatter: KnownFormatter) -> FoundProgram | None:
-        if formatter.name not in self._programs:
+        if formatter.id not in self._programs:
             runs_code = formatter.runs_project_code or (
-                formatter.is_custom and self._finder.has_any(formatter.command[1:])
+                formatter.is_configured and self._finder.has_any(formatter.command[1:])
             )
-            self._programs[formatter.name] = self._finder.find(formatter.command, runs_project_code=runs_code)
-        return self._programs[formatter.name]
+            self._programs[formatter.id] = self._finder.find(formatter.command, runs_project_code=runs_code)
+        return self._programs[formatter.id]
 
 
 def _chosen(settings: bool | Mapping[str, FormatterSettings] | None) -> list[KnownFormatter]:
@@ -209,28 +119,20 @@ def _chosen(settings: bool | Mapping[str, FormatterSettings] | None) -> list[Kno
         return []
     if settings is True:
         return list(KNOWN)
-    known = {one.name: one for one in KNOWN}
+    known = {one.id: one for one in KNOWN}
     chosen: list[KnownFormatter] = []
     for name, entry in settings.items():
         if entry.disabled or (name not in known and not (entry.command and entry.extensions)):
             continue
-        base = known.get(name) or KnownFormatter(name, (), ())
-        extensions = tuple(one if one.startswith(".") else f".{one}" for one in entry.extensions or ())
-        chosen.append(
-            KnownFormatter(
-                name=name,
-                extensions=extensions or base.extensions,
-                command=tuple(entry.command) if entry.command else base.command,
-                root_marker=base.root_marker,
-                runs_project_code=base.runs_project_code,
-                range=None if entry.command else base.range,
-                ranges=base.ranges,
-                is_single=base.is_single,
-                is_whole=bool(entry.whole),
-                environ=entry.environment or {},
-                never=base.never,
-                is_chosen=True,
-                is_custom=bool(entry.command),
-            )
+        base = known.get(name) or KnownFormatter(name)
+        changed = replace(
+            base,
+            extensions=dotted(entry.extensions) or base.extensions,
+            is_whole=bool(entry.whole),
+            environ=entry.environment or {},
+            is_chosen=True,
         )
+        if entry.command:
+            changed = replace(changed, command=tuple(entry.command), range=(), is_configured=True)
+        chosen.append(changed)
     return chosen

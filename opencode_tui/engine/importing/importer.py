@@ -14,7 +14,7 @@ from msgspec import Struct
 from pydantic import ValidationError
 
 from opencode_tui.engine.importing.allowed import allowed_project, allowed_session, left_out_of, without_child
-from opencode_tui.engine.importing.source import FoundSession, ImportedSession, Problem, SessionSource, Tool
+from opencode_tui.engine.importing.source import FoundSession, ImportedSession, Problem, SessionSource
 from opencode_tui.engine.session.records.imported import ImportedRecords, Written
 from opencode_tui.schema.api.importing import (
     IMPORTED_FROM,
@@ -22,6 +22,7 @@ from opencode_tui.schema.api.importing import (
     ImportOrigin,
     ImportReport,
     ImportStore,
+    ImportTool,
     import_origin,
 )
 from opencode_tui.schema.api.project import GLOBAL_PROJECT, ProjectInfo, ProjectTime
@@ -230,7 +231,7 @@ class Importer:
                 if other is None or found.updated > other[0].updated:
                     best[found.session_id] = (found, source)
             outcome.problems += source.problems
-        by_source_id: dict[tuple[Tool, str], FoundSession] = {
+        by_source_id: dict[tuple[ImportTool, str], FoundSession] = {
             (source.tool, found.id): found for found, source in best.values()
         }
         self._known = known = self._records.known_sessions()
@@ -445,7 +446,10 @@ class _MessageRecord(Struct, frozen=True):
 
 
 def _is_chosen(
-    found: FoundSession, tool: Tool, by_source_id: Mapping[tuple[Tool, str], FoundSession], selection: Selection
+    found: FoundSession,
+    tool: ImportTool,
+    by_source_id: Mapping[tuple[ImportTool, str], FoundSession],
+    selection: Selection,
 ) -> bool:
     """Return whether a session is imported: its topmost parent decides, except that any of its line may be named."""
     line = [found]

@@ -4,17 +4,70 @@ Our own store has OpenCode's layout; it is never a source.
 """
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
+from typing import cast
 
 from msgspec import Struct
 
-from opencode_tui.engine.importing.source import SessionSource, Tool
+from opencode_tui import entry_points
+from opencode_tui.engine.importing.source import OpenStore, SessionSource
+from opencode_tui.schema.api.importing import ImportTool
 from opencode_tui.schema.error import ConfigError
 from opencode_tui.storage.paths import Paths
 
 _DATABASE = "opencode.db"
+
+
+class _Program(Struct, frozen=True):
+    """A program whose sessions are files, which an extra reads: its entry point is an `OpenStore`.
+
+    The sessions are in `folder` of the folder that the `variable` of the environment names, or else of `home` in the user's home.
+    `files` are patterns of session files from the folder with the sessions, one around it or one in it, `name` is that of one file.
+    """
+
+    tool: ImportTool
+    reader: str
+    variable: str
+    home: str
+    folder: str
+    files: tuple[str, ...]
+    name: re.Pattern[str]
+
+    def has_sessions(self, path: Path) -> bool:
+        """Return whether a folder has, or a file is, a session; looks at names only."""
+        if path.is_file():
+            return self.name.fullmatch(path.name) is not None
+        return any(next(path.glob(pattern), None) is not None for pattern in self.files)
+
+    def open(self, path: Path) -> SessionSource:
+        """Return the store at a path; the first call imports the reader."""
+        return cast(OpenStore, entry_points.load(self.reader))(path)
+
+
+_PROGRAMS = (
+    _Program(
+        "claude",
+        reader="importing.claude",
+        variable="CLAUDE_CONFIG_DIR",
+        home=".claude",
+        folder="projects",
+        files=("*.jsonl", "*/*.jsonl", "projects/*/*.jsonl"),
+        name=re.compile(r"(?!rollout-).*\.jsonl", re.DOTALL),
+    ),
+    _Program(
+        "codex",
+        reader="importing.codex",
+        variable="CODEX_HOME",
+        home=".codex",
+        folder="sessions",
+        files=("rollout-*.json*", "*/*/*/rollout-*.json*", "sessions/*/*/*/rollout-*.json*"),
+        name=re.compile(r"rollout-.*\.jsonl", re.DOTALL),
+    ),
+)
+"""The programs in the order of lists. Patterns of the first also match files of the second, so a path is tried from the end."""
 
 
 class Sources(Struct, frozen=True):
@@ -26,21 +79,15 @@ class Sources(Struct, frozen=True):
     def find(self) -> list[SessionSource]:
         """Return the stores that exist; looks at a few folders. The caller closes them."""
         found = [*self._opencode(self._data_home() / "opencode")]
-        for tool, folder in (("claude", self._claude()), ("codex", self._codex())):
-            source = self._folder_source(tool, folder)
-            found += [source] if source is not None else []
-        return found
+        return [*found, *(program.open(folder) for program, folder in self._folders())]
 
     def has_any(self) -> bool:
         """Return whether `find` would return a store; reads no session."""
         folder = self._data_home() / "opencode"
         files = (folder / _DATABASE, folder / "storage" / "session", folder / "project")
-        folders = (("claude", self._claude()), ("codex", self._codex()))
-        return any(path.exists() and not self._is_own(path) for path in files) or any(
-            _has_files(tool, path) and not self._is_own(path) for tool, path in folders
-        )
+        return any(path.exists() and not self._is_own(path) for path in files) or any(self._folders())
 
-    def open(self, tool: Tool | None, path: Path) -> list[SessionSource]:
+    def open(self, tool: ImportTool | None, path: Path) -> list[SessionSource]:
         """Return the stores at a path of the user; raises ConfigError when there is none."""
         real = path.expanduser()
         if self._is_own(real):
@@ -50,10 +97,9 @@ class Sources(Struct, frozen=True):
         found: list[SessionSource] = []
         if tool in (None, "opencode"):
             found = list(self._opencode_at(real))
-        for name in ("codex", "claude"):
-            if not found and tool in (None, name):
-                source = self._folder_source(name, real)
-                found = [source] if source is not None else []
+        for program in reversed(_PROGRAMS):
+            if not found and tool in (None, program.tool) and program.has_sessions(real):
+                found = [program.open(real)]
         if not found:
             known = f"{tool} sessions" if tool else "sessions of OpenCode, Claude Code or Codex"
             raise ConfigError(f"{path} holds no {known}")
@@ -83,9 +129,13 @@ class Sources(Struct, frozen=True):
 
         return OpenCodeJson(data, list_root_commits=partial(list_root_commits, environ=self.environ))
 
-    def _folder_source(self, tool: str, folder: Path) -> SessionSource | None:
-        make = _READERS.get(tool)
-        return make(folder) if make is not None and _has_files(tool, folder) and not self._is_own(folder) else None
+    def _folders(self) -> Iterator[tuple[_Program, Path]]:
+        """Yield the usual folders of the other programs that have sessions."""
+        for program in _PROGRAMS:
+            root = self._variable(program.variable) or self.paths.home / program.home
+            folder = root / program.folder
+            if program.has_sessions(folder) and not self._is_own(folder):
+                yield program, folder
 
     def _is_own(self, path: Path) -> bool:
         real, own = os.path.realpath(path), os.path.realpath(self.paths.data)
@@ -94,48 +144,12 @@ class Sources(Struct, frozen=True):
     def _data_home(self) -> Path:
         return self._variable("XDG_DATA_HOME") or self.paths.home / ".local" / "share"
 
-    def _claude(self) -> Path:
-        return (self._variable("CLAUDE_CONFIG_DIR") or self.paths.home / ".claude") / "projects"
-
-    def _codex(self) -> Path:
-        return (self._variable("CODEX_HOME") or self.paths.home / ".codex") / "sessions"
-
     def _variable(self, name: str) -> Path | None:
         value = self.environ.get(name, "")
         return Path(value) if os.path.isabs(value) else None
-
-
-_FILES = {
-    "claude": ("*.jsonl", "*/*.jsonl", "projects/*/*.jsonl"),
-    "codex": ("rollout-*.json*", "*/*/*/rollout-*.json*", "sessions/*/*/*/rollout-*.json*"),
-}
-"""Files of sessions in the folder of a program, or in one of its folders."""
-
-
-def _has_files(tool: str, folder: Path) -> bool:
-    """Return whether a folder has, or a file is, a session of a program; looks at names only."""
-    if folder.is_file():
-        return folder.suffix == ".jsonl" and folder.name.startswith("rollout-") == (tool == "codex")
-    return any(next(folder.glob(pattern), None) is not None for pattern in _FILES[tool])
 
 
 def _sqlite(path: Path) -> SessionSource:
     from opencode_tui.engine.importing.opencode_sqlite import OpenCodeSqlite  # loads sqlite3
 
     return OpenCodeSqlite(path)
-
-
-def _claude(path: Path) -> SessionSource:
-    from opencode_tui.engine.importing.claude import ClaudeSource
-
-    return ClaudeSource(path)
-
-
-def _codex(path: Path) -> SessionSource:
-    from opencode_tui.engine.importing.codex import CodexSource
-
-    return CodexSource(path)
-
-
-_READERS: Mapping[str, Callable[[Path], SessionSource]] = {"claude": _claude, "codex": _codex}
-"""Opens the folder of another program's sessions, by program."""

@@ -1,4 +1,4 @@
-"""The language servers that are known, and where each is found. Nothing is ever downloaded.
+"""The language servers that are known (`known_servers.txt`), and where each is found. Nothing is ever downloaded.
 
 Servers with the same `group` are alternatives: the first that is installed is used. The ids are OpenCode's where it has the server.
 
@@ -8,148 +8,49 @@ sandbox it does so too, as it must not be a way out for them; the other servers 
 
 import os
 import re
-from collections.abc import Collection, Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any, cast
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from opencode_tui.config.settings.settings import LspSettings
+from opencode_tui.engine.project.known_programs import KnownProgram, dotted, read_programs
 from opencode_tui.engine.project.programs import ProjectPrograms
 from opencode_tui.schema.json_text import load_json
 from opencode_tui.schema.record import JsonObject
+from opencode_tui.schema.table import read_sections, split_columns
 
-_LANGUAGES = {
-    ".bash": "shellscript", ".c": "c", ".cc": "cpp", ".cjs": "javascript", ".cpp": "cpp", ".cs": "csharp", ".cts": "typescript",
-    ".cxx": "cpp", ".go": "go", ".h": "cpp", ".hpp": "cpp", ".hs": "haskell", ".java": "java", ".js": "javascript",
-    ".jsx": "javascriptreact", ".kt": "kotlin", ".kts": "kotlin", ".lua": "lua", ".mjs": "javascript", ".mts": "typescript",
-    ".php": "php", ".py": "python", ".pyi": "python", ".rb": "ruby", ".rs": "rust", ".sh": "shellscript", ".svelte": "svelte",
-    ".tf": "terraform", ".toml": "toml", ".ts": "typescript", ".tsx": "typescriptreact", ".vue": "vue", ".yaml": "yaml",
-    ".yml": "yaml", ".zig": "zig", ".ex": "elixir", ".exs": "elixir", ".dart": "dart", ".swift": "swift", ".m": "objective-c",
-    ".json": "json", ".jsonc": "jsonc",
-}  # fmt: skip
-
-PYTHON_MARKERS = (
-    "pyproject.toml",
-    "setup.py",
-    "setup.cfg",
-    "requirements.txt",
-    "Pipfile",
-    "pyrightconfig.json",
-    "ty.toml",
-)
-_SCRIPT_MARKERS = ("package.json", "tsconfig.json", "jsconfig.json")
+_TABLE = Path(__file__).with_name("known_servers.txt")
 
 
-class KnownServer(Struct, frozen=True):
-    """A language server: its command, the files that it is for, and how it is installed.
+class KnownServer(KnownProgram, frozen=True):
+    """A language server. Of one `group` the first that is installed is used; `navigates`: it finds definitions.
 
-    `runs_project_code`: it may run programs of the project, so it starts only in trusted folders, inside the sandbox if any.
-    `navigates`: it finds definitions. `least_version` is the major version of the npm package that must contain the program.
-    With `package` it fits a project only if its package.json names this package.
+    With `needs_marker` it is for no file without a marker above it. `least_version` is the major version of the npm package that
+    must contain the program. With `package` it fits a project only if its package.json names this package.
     """
 
-    id: str
-    extensions: tuple[str, ...]
-    markers: tuple[str, ...]
-    command: tuple[str, ...]
-    install: str
     group: str = ""
-    runs_project_code: bool = False
     navigates: bool = True
+    needs_marker: bool = False
     least_version: int = 0
     package: str = ""
     initialization: dict[str, Any] = field(default_factory=dict[str, Any])
-    environ: dict[str, str] = field(default_factory=dict[str, str])
-    is_configured: bool = False
 
 
-_PY = (".py", ".pyi")
-_TS = (".ts", ".tsx", ".js", ".jsx", ".mjs", ".cjs", ".mts", ".cts")
-_C = (".c", ".cc", ".cpp", ".cxx", ".h", ".hpp")
-_python = partial(KnownServer, extensions=_PY, markers=PYTHON_MARKERS, group="python")
+KNOWN = read_programs(_TABLE, KnownServer)
+"""In the order of precedence."""
 
-KNOWN: tuple[KnownServer, ...] = (
-    _python(id="ty", command=("ty", "server"), install="uv tool install ty"),
-    _python(id="basedpyright", command=("basedpyright-langserver", "--stdio"), install="uv tool install basedpyright"),
-    _python(id="pyright", command=("pyright-langserver", "--stdio"), install="npm install -g pyright"),
-    _python(id="pyrefly", command=("pyrefly", "lsp"), install="uv tool install pyrefly", runs_project_code=True),
-    _python(id="pylsp", command=("pylsp",), install="uv tool install python-lsp-server", runs_project_code=True),
-    _python(id="ruff", command=("ruff", "server"), install="uv tool install ruff", navigates=False),
-    KnownServer("deno", _TS, ("deno.json", "deno.jsonc"), ("deno", "lsp"), "npm install -g deno", group="script"),
-    KnownServer(
-        *("typescript-go", _TS, _SCRIPT_MARKERS, ("tsc", "--lsp", "--stdio"), "npm install -g typescript@7"),
-        group="script",
-        least_version=7,
-    ),
-    KnownServer(
-        *("typescript", _TS, _SCRIPT_MARKERS, ("typescript-language-server", "--stdio")),
-        "npm install -g typescript-language-server typescript@5",
-        group="script",
-        runs_project_code=True,
-        # else it runs npm for the types of libraries, and answers nothing before that has ended
-        initialization={"disableAutomaticTypingAcquisition": True},
-    ),
-    KnownServer(
-        *("clangd", _C, ("compile_commands.json", "compile_flags.txt", ".clangd", "CMakeLists.txt", "meson.build")),
-        ("clangd", "--background-index=0"),
-        "uv tool install clangd",
-    ),
-    KnownServer("gopls", (".go",), ("go.work", "go.mod"), ("gopls",), "go install golang.org/x/tools/gopls@latest"),
-    KnownServer(
-        *("rust", (".rs",), ("Cargo.toml",), ("rust-analyzer",), "rustup component add rust-analyzer"),
-        runs_project_code=True,
-    ),
-    KnownServer("zls", (".zig",), ("build.zig",), ("zls",), "see zigtools.org/zls", runs_project_code=True),
-    KnownServer(
-        *("jdtls", (".java",), ("pom.xml", "build.gradle", "build.gradle.kts"), ("jdtls",), "brew install jdtls"),
-        runs_project_code=True,
-    ),
-    KnownServer(
-        *("kotlin-ls", (".kt", ".kts"), ("build.gradle", "build.gradle.kts"), ("kotlin-lsp", "--stdio")),
-        "brew install kotlin-lsp",
-        runs_project_code=True,
-    ),
-    KnownServer("ruby-lsp", (".rb",), ("Gemfile",), ("ruby-lsp",), "gem install ruby-lsp", runs_project_code=True),
-    KnownServer(
-        *("php intelephense", (".php",), ("composer.json",), ("intelephense", "--stdio")), "npm install -g intelephense"
-    ),
-    KnownServer("lua-ls", (".lua",), (".luarc.json",), ("lua-language-server",), "brew install lua-language-server"),
-    KnownServer(
-        *("elixir-ls", (".ex", ".exs"), ("mix.exs",), ("elixir-ls",), "brew install elixir-ls"), runs_project_code=True
-    ),
-    KnownServer(
-        *("dart", (".dart",), ("pubspec.yaml",), ("dart", "language-server"), "see dart.dev/get-dart"),
-        runs_project_code=True,
-    ),
-    KnownServer(
-        *("sourcekit-lsp", (".swift",), ("Package.swift",), ("sourcekit-lsp",), "see swift.org/install"),
-        runs_project_code=True,
-    ),
-    KnownServer(
-        *("vue", (".vue",), ("package.json",), ("vue-language-server", "--stdio")),
-        "npm install -g @vue/language-server",
-        runs_project_code=True,
-        package="vue",
-    ),
-    KnownServer(
-        *(
-            "svelte",
-            (".svelte",),
-            ("package.json",),
-            ("svelteserver", "--stdio"),
-            "npm install -g svelte-language-server",
-        ),
-        runs_project_code=True,
-        package="svelte",
-    ),
-    KnownServer(
-        *("terraform", (".tf",), (".terraform.lock.hcl",), ("terraform-ls", "serve"), "brew install terraform-ls"),
-        runs_project_code=True,
-    ),
-)
-"""In the order of precedence. Servers without diagnostics of errors, or that need many processes, are left out."""
+
+@cache
+def _languages() -> Mapping[str, str]:
+    """Return the ids of the languages by the extensions of their files."""
+    rows = next(section.rows for section in read_sections(_TABLE) if section.title == "languages")
+    columns = (split_columns(row, 2) for row in rows)
+    return {extension: language for language, extensions in columns for extension in extensions.split()}
 
 
 class Found(Struct, frozen=True):
@@ -189,7 +90,7 @@ class ServerTable:
         for server in self.servers:
             if path.suffix not in server.extensions or (server.group and server.group in groups):
                 continue
-            if server.id == "deno" and not self._has_marker(path, server):
+            if server.needs_marker and not self._has_marker(path, server):
                 continue
             found = self.find(server)
             if isinstance(found, Found):
@@ -233,15 +134,15 @@ class ServerTable:
             return "runs code of the project; trust the folder with `opencode-tui trust`"
         found = self._programs.find(server.command, runs_project_code=runs_code)
         if found is None:
-            return f"not installed; {server.install}" if server.install else f"{program} was not found"
+            return f"not installed; {server.advice}" if server.advice else f"{program} was not found"
         if server.least_version and _npm_version(found.path) < server.least_version:
-            return f"{found.path} is older than version {server.least_version}; {server.install}"
+            return f"{found.path} is older than version {server.least_version}; {server.advice}"
         return Found(server, (found.path, *arguments), found.is_confined)
 
 
 def language_of(path: Path) -> str:
     """Return the protocol's id of the language of a file."""
-    return _LANGUAGES.get(path.suffix, path.suffix.removeprefix(".") or "plaintext")
+    return _languages().get(path.suffix, path.suffix.removeprefix(".") or "plaintext")
 
 
 def _with_settings(settings: bool | Mapping[str, LspSettings] | None) -> list[KnownServer]:
@@ -255,7 +156,7 @@ def _with_settings(settings: bool | Mapping[str, LspSettings] | None) -> list[Kn
         elif not entry.disabled:
             servers.append(_changed(server, entry))
     own = [
-        _changed(KnownServer(name, (), (), (), ""), entry)
+        _changed(KnownServer(name), entry)
         for name, entry in given.items()
         if not entry.disabled and entry.command and entry.extensions
     ]
@@ -263,24 +164,17 @@ def _with_settings(settings: bool | Mapping[str, LspSettings] | None) -> list[Kn
 
 
 def _changed(server: KnownServer, entry: LspSettings) -> KnownServer:
-    return KnownServer(
-        id=server.id,
-        extensions=tuple(_dotted(entry.extensions)) if entry.extensions else server.extensions,
-        markers=server.markers,
-        command=tuple(entry.command) if entry.command else server.command,
-        install="" if entry.command else server.install,
-        group="" if entry.command else server.group,
-        runs_project_code=server.runs_project_code,
-        navigates=server.navigates,
-        least_version=0 if entry.command else server.least_version,
+    """Return a server as an entry of the settings changes it; another command is another program, which no table knows."""
+    changed = replace(
+        server,
+        extensions=dotted(entry.extensions) or server.extensions,
         initialization={**server.initialization, **(entry.initialization or {})},
         environ={**server.environ, **(entry.env or {})},
-        is_configured=bool(entry.command),
     )
-
-
-def _dotted(extensions: Collection[str]) -> list[str]:
-    return [one if one.startswith(".") else f".{one}" for one in extensions]
+    if not entry.command:
+        return changed
+    command = tuple(entry.command)
+    return replace(changed, command=command, advice="", group="", least_version=0, is_configured=True)
 
 
 def _names(folder: Path) -> list[str]:

@@ -43,7 +43,7 @@ def to_cost(usage: Usage, model: Model) -> Decimal:
 
 
 def extra_cost(tokens: int, sent: int, model: Model) -> Decimal | None:
-    """Return what so many tokens cost more when they are sent anew than from the cache, of a request that sends `sent` in all.
+    """Return the extra cost of sending `tokens` uncached instead of cached, in a request of `sent` tokens.
 
     In USD; None when the model's prices are unknown.
     """

@@ -245,7 +245,7 @@ ModelMessage = UserEntry | AssistantEntry | ToolEntry
 
 
 class ToolSpec(Struct, frozen=True):
-    """A tool as the model sees it; `parameters` is a JSON schema of type object, `server` the MCP server that it is of."""
+    """A tool as the model sees it; `parameters` is a JSON schema of type object, `server` the MCP server that provides it."""
 
     name: str
     description: str

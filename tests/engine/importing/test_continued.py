@@ -5,16 +5,16 @@ from pathlib import Path
 
 import pytest
 
-from opencode_tui.engine.importing.claude import ClaudeSource
-from opencode_tui.engine.importing.codex import CodexSource
 from opencode_tui.engine.provider.decode import anthropic_request, gemini_request, openai_request, responses_request
 from opencode_tui.engine.provider.llm import LlmRequest, ToolSpec
 from opencode_tui.engine.session.request.history import filter_compacted
 from opencode_tui.engine.session.request.model_message import SO_FAR, to_model_messages
+from opencode_tui.extras.importing.claude import ClaudeSource
+from opencode_tui.extras.importing.codex import CodexSource
 from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.message import AssistantMessage
-from tests.engine.importing.conftest import Desk
 from tests.support.importing.agent_sessions import unpack_sessions
+from tests.support.importing.desk import Desk
 from tests.support.importing.fixtures import unpack
 from tests.support.provider import strict_anthropic, strict_gemini, strict_openai, strict_responses
 from tests.support.sessions.records import MODEL, user

@@ -9,10 +9,11 @@ import pytest
 
 from opencode_tui.engine.importing.export_file import ExportFile
 from opencode_tui.engine.importing.source import check_message
+from opencode_tui.extras.importing import conversation
 from opencode_tui.schema.api.importing import IMPORTED_FROM, ImportReport
 from opencode_tui.schema.session.part import StepFinishPart
-from tests.engine.importing.conftest import Desk
 from tests.engine.importing.test_shared import serving
+from tests.support.importing.desk import Desk
 from tests.support.importing.fixtures import unpack
 
 SESSION, USER, ANSWER = "ses_0000000000010a", "msg_0000000000010a", "msg_0000000000020a"
@@ -317,8 +318,8 @@ def test_a_cost_that_would_raise_a_budget_counts_nothing(cost: object):
 
 def test_every_reader_makes_its_messages_by_the_same_check():
     """A reader that builds messages itself would have no list of what is allowed."""
-    folder = Path(check_message.__code__.co_filename).parent
-    texts = {path.name: path.read_text() for path in folder.glob("*.py")}
+    folders = (Path(check_message.__code__.co_filename).parent, Path(conversation.__file__).parent)
+    texts = {path.name: path.read_text() for folder in folders for path in folder.glob("*.py")}
     assert [name for name, text in sorted(texts.items()) if "MESSAGE.validate" in text or "PART.validate" in text] == [
         "source.py"
     ]

@@ -13,7 +13,7 @@ import pytest
 from opencode_tui.engine.importing.importer import Selection
 from opencode_tui.schema.error import ConfigError
 from opencode_tui.storage.paths import find_paths
-from tests.engine.importing.conftest import Desk
+from tests.support.importing.desk import Desk
 from tests.support.importing.fixtures import unpack
 from tests.support.source.archive import extract
 from tests.support.world.repo import make_repo

@@ -12,7 +12,7 @@ import pytest
 
 from opencode_tui.engine.importing.export_file import ExportFile
 from opencode_tui.schema.error import ConfigError, StorageError
-from tests.engine.importing.conftest import Desk
+from tests.support.importing.desk import Desk
 from tests.support.importing.fixtures import unpack
 
 

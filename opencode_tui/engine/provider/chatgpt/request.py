@@ -6,6 +6,8 @@ with their calls.
 
 import json
 
+from msgspec.structs import replace
+
 from opencode_tui.engine.provider.decode import responses_request
 from opencode_tui.engine.provider.llm import LlmRequest
 from opencode_tui.schema.record import JsonObject
@@ -48,3 +50,6 @@ def build(request: LlmRequest) -> JsonObject:
     elif others:
         body["tools"] = others
     return {**body, "input": called}
+
+
+FORMAT = replace(responses_request.FORMAT, encode=encode)

@@ -1,4 +1,4 @@
-"""The plan_exit tool: the plan agent asks whether its plan shall be built; with a yes the build agent continues.
+"""The plan_exit tool: the plan agent asks whether its plan should be built; with a yes the build agent continues.
 
 Source: reference, section 24 (plan_exit).
 """

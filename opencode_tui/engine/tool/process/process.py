@@ -143,7 +143,7 @@ class ShellProcess:
         self._supervisor: _Supervisor | None = None
         self._is_released = False
         self._uncovered: Sequence[str] = ()
-        self._limits = self._command.limits.for_folder(self._command.folder)
+        self._limits = self._command.limits.for_command(self._command.folder)
         self._mark = uuid4().hex
         launch = self._command.launch
         self._tree = ProcessTree(self._mark, is_held=launch is not None and launch.is_held)
@@ -255,6 +255,7 @@ class ShellProcess:
             if exit_watch is not None:
                 os.close(exit_watch)
             self._kill_rest()
+            self._watch.close()
             shown = [] if self._mounts is None else self._mounts.finish()
         if self._supervisor is not None and not self._is_released and self._reason == "exit":
             self._check_view()

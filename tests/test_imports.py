@@ -40,8 +40,8 @@ OWN_PROCESS = ("opencode_tui.engine.provider.litellm_child", "opencode_tui.__mai
 WITHOUT_DASK = () if importlib.util.find_spec("distributed") else ("opencode_tui.extras.dask.pool",)
 """What needs the optional dependency `cluster`."""
 
-SCREEN = ("opencode_tui.tui", "opencode_tui.cli.commands.tui")
-"""What draws the screen, and what starts it: the only modules that load textual."""
+SCREEN = ("opencode_tui.tui", "opencode_tui.cli.commands.tui", "opencode_tui.extras.themes")
+"""What draws the screen, what starts it, and what knows its colors: the only modules that load textual."""
 
 
 @pytest.mark.parametrize("name", [*HEAVY, "click", *OWN_PROCESS, *SCREEN])

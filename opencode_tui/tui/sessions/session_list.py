@@ -3,12 +3,12 @@
 from collections.abc import Iterable, Sequence
 
 from opencode_tui.schema.api.trash import TrashedSession
+from opencode_tui.schema.ranking import ranked
 from opencode_tui.schema.session.session import SessionInfo
 from opencode_tui.tui.prompt.draft import clean
 from opencode_tui.tui.sessions.known_sessions import KnownSessions, View
 from opencode_tui.tui.sessions.tree import SessionRow, TrashRow
 from opencode_tui.tui.theme.glyphs import Glyphs
-from opencode_tui.tui.widgets.fuzzy import ranked
 from opencode_tui.tui.widgets.selection import Selection
 
 Row = SessionRow | TrashRow

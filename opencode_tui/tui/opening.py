@@ -43,6 +43,10 @@ class Opening:
     def begin_key(self, _key: str, *, is_printable: bool) -> None:
         """End what lasts until another key: nothing does."""
 
+    def complete(self, _key: str) -> bool:
+        """Return whether a key chooses a completion: there are none yet."""
+        return False
+
     def choose_recent(self, _key: str) -> bool:
         """Return whether a key chooses a session of the start page, which is not shown yet."""
         return False

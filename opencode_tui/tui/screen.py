@@ -167,10 +167,8 @@ class ChatScreen(ErrorBoundary, LineScreen[None], inherit_bindings=False):
 
     def handle_priority_key(self, key: str, character: str | None) -> bool:
         """Handle a key of the list above the prompt, of the start page's list, or of vim; return whether it was one."""
-        if self.prompt.completing:
-            completing = self._app.keymap.actions(key, ("completion",))
-            if completing and self.prompt.complete(completing[0].id):
-                return True
+        if self._chat.complete(key):
+            return True
         if self.typed_editor is self.prompt.editor and not self.prompt.editor.text and self._chat.choose_recent(key):
             return True
         mode = self.prompt.vim_mode
@@ -355,7 +353,7 @@ class ChatScreen(ErrorBoundary, LineScreen[None], inherit_bindings=False):
 
     def on_completions_chosen(self) -> None:
         """Insert the clicked completion."""
-        self.prompt.accept_completion(send=False)
+        self.opened.completing.accept(send=False)
 
     def on_editor_opened(self, event: "Editor.Opened") -> None:
         """Show the attachment of the clicked marker, if there is one."""

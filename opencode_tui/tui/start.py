@@ -80,7 +80,7 @@ async def _prepare_prompt(chat: Chat, state: Path) -> None:
     box.history.load(earlier or (EXAMPLES if is_demo else ()))
     box.keep_history(path)
     chat.start_completions()
-    await box.read_commands()
+    await chat.completing.read_commands()
     if is_demo and not earlier:
         box.has_examples = True
     box.editor.refresh()

@@ -57,7 +57,7 @@ def submit(chat: Chat) -> None:
     chat.do(box.remember(draft.whole))
     chat.clear_note()
     command = parse(draft.text)
-    if command is not None and command[0] in SLASH and command[0] not in box.own_commands:
+    if command is not None and command[0] in SLASH and command[0] not in chat.completing.own_commands:
         _run_built_in(chat, draft, *command)
         return
     if is_rule(draft.text) and chat.control.is_alone:

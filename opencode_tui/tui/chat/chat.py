@@ -102,6 +102,11 @@ class Chat(ChatParts):
         self.first_press = FirstPress()
         self.show_at_right(Activity())
 
+    def complete(self, key: str) -> bool:
+        """Choose a completion while they are shown; return whether the key does so."""
+        actions = self.keymap.actions(key, ("completion",)) if self.completing.is_shown else []
+        return bool(actions) and self.completing.run(actions[0].id)
+
     def choose_recent(self, key: str) -> bool:
         """Choose a session of the start page while it is shown; return whether the key does so."""
         actions = self.keymap.actions(key, ("recent",)) if self.welcome.display else []

@@ -16,7 +16,7 @@ from opencode_tui.tui.conversation.tools.tool import FullText
 from opencode_tui.tui.conversation.view import ConversationView
 from opencode_tui.tui.external_editor import edit_file
 from opencode_tui.tui.keys.keymap import Keymap
-from opencode_tui.tui.prompt.completion_list import Completions
+from opencode_tui.tui.prompt.completing import Completing
 from opencode_tui.tui.sessions.browser import SessionBrowser
 from opencode_tui.tui.sessions.known_sessions import KnownSessions
 from opencode_tui.tui.sessions.session_list import SessionList
@@ -65,8 +65,9 @@ class ChatParts:
         self.leader_keys = LeaderKeys()
         self.view = ConversationView(control.transcript, root=str(control.client.directory), clock=clock)
         self.welcome = Welcome()
+        self.completing = Completing(frame.prompt.editor, control.client)
         self._report = report
-        for hidden in (self.leader_keys, self.view, self.welcome):
+        for hidden in (self.leader_keys, self.view, self.welcome, self.completing.completions):
             hidden.display = False
         screen.mount(self.sidebar, self.browser)
         screen.query_one("#page").mount(self.leader_keys)
@@ -121,10 +122,8 @@ class ChatParts:
 
     def start_completions(self) -> None:
         """Suggest files, agents and commands in the prompt from now on."""
-        completions = Completions()
-        completions.display = False
-        self.screen.query_one("#page").mount(completions)
-        self.prompt.complete_with(self.control.client, completions)
+        self.screen.query_one("#page").mount(self.completing.completions)
+        self.prompt.complete_with(self.completing)
 
     def refresh_all(self) -> None:
         """Draw every widget again."""

@@ -279,8 +279,7 @@ async def test_the_list_of_files_covers_no_row_of_a_prompt_that_grew_or_came_bac
     (folder / "parser.py").write_text("x")
     async with screen(environ, folder) as page:
         prompt = page.app.chat.prompt
-        completions = prompt.completions
-        assert completions is not None
+        completions = page.app.chat.opened.completing.completions
         prompt.display = False
         prompt.editor.put("one\ntwo\nlook at @pars")
         while not completions.display:

@@ -15,7 +15,7 @@ from opencode_tui.text.language import SERVER_WORDS
 from opencode_tui.text.quantity import age, amount, byte_words
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.tui.chrome.status_line import pressing
-from opencode_tui.tui.theme.glyphs import Glyphs
+from opencode_tui.tui.theme.glyphs import Glyphs, change_letter, todo_sign
 from opencode_tui.tui.theme.look import Look
 from opencode_tui.tui.widgets.row import Piece, change_counts, row, strip
 
@@ -101,12 +101,7 @@ class Sections:
         return [self.head("Todo", right), *(self._todo(one) for one in todos)]
 
     def _todo(self, todo: Todo) -> Strip:
-        glyphs = self.look.glyphs
-        sign, hue = {
-            "completed": (glyphs.done, "success"),
-            "in_progress": (glyphs.running, "accent"),
-            "cancelled": (glyphs.interrupted, "muted"),
-        }.get(todo.status, (glyphs.waiting, "muted"))
+        sign, hue = todo_sign(todo.status, self.look.glyphs)
         is_now = todo.status == "in_progress"
         text = self.style("text" if is_now else "muted", bold=is_now)
         return self.line([(f"{sign} ", self.style(hue, bold=is_now)), (screen_line(todo.content), text)])
@@ -127,7 +122,7 @@ class Sections:
     def _change(self, diff: FileDiff) -> Strip:
         """Return one file with two columns of counts; additions end four cells before deletions."""
         glyphs = self.look.glyphs
-        letter = {"added": "A", "deleted": "D"}.get(diff.status or "", "M")
+        letter = change_letter(diff.status)
         added = f"{glyphs.plus}{diff.additions}" if diff.additions else ""
         removed = f"{glyphs.minus}{diff.deletions}" if diff.deletions else ""
         gap = max(4, len(removed) + 1) - len(removed)

@@ -8,6 +8,7 @@ from textual import events
 from textual.strip import Strip
 
 from opencode_tui import __version__
+from opencode_tui.schema.api.folder import InactiveSetting
 from opencode_tui.text.cells import breaks, pad
 from opencode_tui.text.quantity import age
 from opencode_tui.text.safe_text import screen_line
@@ -189,10 +190,10 @@ class Welcome(Rows):
         return [(pad(self.look.words(words), NOTE), style), (note, muted)]
 
 
-def _without_effect(text: str, folder: Path) -> str:
-    """Return an ignored setting without the words of the heading."""
-    line = screen_line(" ".join(text.split()))
-    return line.partition(": ignored until")[0].removeprefix(f"{folder}/")
+def _inactive(one: InactiveSetting, folder: Path) -> str:
+    """Return an ignored setting; the heading is the usual reason."""
+    line = screen_line(" ".join(one.setting.split()))
+    return line.removeprefix(f"{folder}/")
 
 
 def _warnings(notices: FolderNotices, folder: Path) -> list[Group]:
@@ -209,7 +210,7 @@ def _warnings(notices: FolderNotices, folder: Path) -> list[Group]:
         reason = screen_line(notices.sandbox.exposed)
         groups.append(("Commands can change this program", "", [(f"{reason[:1].upper()}{reason[1:]}.", "")]))
     if notices.ignored:
-        lines = [(_without_effect(one, folder), "") for one in notices.ignored[:5]]
+        lines = [(_inactive(one, folder), "") for one in notices.ignored[:5]]
         groups.append(("Inactive until you trust this folder", "", [*lines, ("/trust", "review and trust")]))
     if notices.warnings:
         groups.append(("Settings", "", [(screen_line(" ".join(one.split())), "") for one in notices.warnings[:5]]))

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from opencode_tui.client.client import Client
 from opencode_tui.schema.api.catalog import SandboxState
+from opencode_tui.schema.api.folder import InactiveSetting
 
 
 @dataclass
@@ -16,7 +17,7 @@ class FolderNotices:
 
     warnings: Sequence[str] = ()
     """Wrong settings."""
-    ignored: Sequence[str] = ()
+    ignored: Sequence[InactiveSetting] = ()
     """Settings that are inactive until the folder is trusted."""
     undo_off: str = ""
     """Why undo restores no files in this folder; empty where it does."""

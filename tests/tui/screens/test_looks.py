@@ -12,7 +12,7 @@ from textual.pilot import Pilot
 
 from opencode_tui.schema.api.catalog import SandboxState
 from opencode_tui.schema.api.context import ContextItem, ContextView
-from opencode_tui.schema.api.folder import CommandSummary, Notices
+from opencode_tui.schema.api.folder import CommandSummary, InactiveSetting, Notices
 from opencode_tui.schema.api.question import Question, QuestionOption, QuestionRequest
 from opencode_tui.schema.model import Cost, ModelRef
 from opencode_tui.schema.permission import PermissionReport, PermissionRequest, Rule, ToolCallRef, Verdict
@@ -119,8 +119,14 @@ def no_key() -> Script:
 def untrusted() -> Script:
     """A stranger's folder that would start things."""
     ignored = [
-        f"{ROOT}/opencode.json line 3: plugin: starts programs: ignored until you trust this folder",
-        f"{ROOT}/opencode.json line 9: permission.bash: relaxes permissions: ignored until you trust this folder",
+        InactiveSetting(
+            setting=f"{ROOT}/opencode.json line 3: plugin: starts programs",
+            reason="ignored until you trust this folder",
+        ),
+        InactiveSetting(
+            setting=f"{ROOT}/opencode.json line 9: permission.bash: relaxes permissions",
+            reason="ignored until you trust this folder",
+        ),
     ]
     return Script(
         directory=Path(ROOT),

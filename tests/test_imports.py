@@ -40,8 +40,8 @@ OWN_PROCESS = ("opencode_tui.engine.provider.litellm_child", "opencode_tui.__mai
 WITHOUT_DASK = () if importlib.util.find_spec("distributed") else ("opencode_tui.extras.dask.pool",)
 """What needs the optional dependency `cluster`."""
 
-SCREEN = ("opencode_tui.tui", "opencode_tui.cli.commands.tui")
-"""What draws the screen, and what starts it: the only modules that load textual."""
+SCREEN = ("opencode_tui.tui", "opencode_tui.cli.commands.tui", "opencode_tui.extras.themes")
+"""What draws the screen, what starts it, and what knows its colors: the only modules that load textual."""
 
 
 @pytest.mark.parametrize("name", [*HEAVY, "click", *OWN_PROCESS, *SCREEN])
@@ -140,11 +140,12 @@ def test_a_turn_in_a_known_repository_loads_no_process_libraries(tmp_path: Path,
     assert names & {"git", "psutil", "platformdirs"} == set()
 
 
-def test_a_turn_that_changes_no_file_loads_one_module_of_snapshots(tmp_path: Path, environ: dict[str, str]) -> None:
+def test_a_turn_that_changes_no_file_loads_little_of_the_snapshots(tmp_path: Path, environ: dict[str, str]) -> None:
     code = "from opencode_tui.cli.main import run_command_line as run; assert run(['run', 'hello']) == 0"
     ours = "import sys\nprint(sorted(name for name in sys.modules if name.startswith('opencode_tui.engine.snapshot.')))"
     stdout = loaded_after(f"{code}\n{ours}", make_repo(tmp_path / "project").path, environ)[2]
-    assert stdout.splitlines()[-1] == str(["opencode_tui.engine.snapshot.worktree_paths"])
+    light = ["record", "record.call", "worktree_paths"]
+    assert stdout.splitlines()[-1] == str([f"opencode_tui.engine.snapshot.{name}" for name in light])
 
 
 def test_a_turn_loads_no_shapes_of_other_commands(tmp_path: Path, environ: dict[str, str]) -> None:

@@ -15,7 +15,7 @@ import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from opencode_tui.engine.snapshot.record.call import FileWrite
+from opencode_tui.engine.snapshot.record.write import FileWrite
 from opencode_tui.storage.paths import find_paths
 from tests.benchmarks.comparison import Figure, report
 from tests.benchmarks.rounds import rounds

@@ -30,7 +30,7 @@ from opencode_tui.engine.provider.llm import (
     ToolInputStart,
     UserEntry,
 )
-from opencode_tui.engine.session.compaction.summary_request import conversation_text
+from opencode_tui.engine.session.compaction.summary import conversation_text
 from opencode_tui.tui.chrome.welcome import EXAMPLES
 from tests.support.provider.scripted_tools import TOOLS, Answer, Conversation, Refused, numbered
 from tests.support.terminal.picture import PROMPT

@@ -3,8 +3,8 @@ import asyncio
 import pytest
 
 from opencode_tui.engine.snapshot.objects.quota import SnapshotSettings
-from opencode_tui.engine.snapshot.record.call import FileWrite
 from opencode_tui.engine.snapshot.record.recording import CommandWindow
+from opencode_tui.engine.snapshot.record.write import FileWrite
 from opencode_tui.schema.error import SnapshotError
 from tests.support.snapshot.worktree import World, patch_of
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace as replace_fields
 
-from opencode_tui.engine.snapshot.record.call import FileWrite
+from opencode_tui.engine.snapshot.record.write import FileWrite
 from opencode_tui.engine.tool.files.files import TextFile
 from opencode_tui.engine.tool.files.read_guard import Stamp, stamp_of
 from opencode_tui.engine.tool.files.transaction import Change, explain

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from opencode_tui.engine.snapshot.objects.quota import SnapshotSettings
-from opencode_tui.engine.snapshot.record.call import FileWrite
 from opencode_tui.engine.snapshot.record.recording import CommandWindow, StepRecording
+from opencode_tui.engine.snapshot.record.write import FileWrite
 from opencode_tui.engine.snapshot.report import Patch
 from opencode_tui.engine.snapshot.snapshot import Snapshots, WorktreeLock
 from opencode_tui.schema.session.undo import UndoFile

@@ -6,39 +6,20 @@ record never stops a call: `unprotected` then says why undo will not revert its 
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from msgspec import Struct
-
 from opencode_tui.cancellation import run_to_completion
+from opencode_tui.engine.snapshot.record.write import BackgroundProgram, FileWrite
 from opencode_tui.schema.error import OpencodeError
 
 if TYPE_CHECKING:
     from opencode_tui.engine.snapshot.record.recording import BackgroundWindow, StepRecording
 
 logger = logging.getLogger(__name__)
-
-
-class FileWrite(Struct, frozen=True):
-    """A write that is about to happen: the file's whole content (None: it is deleted) and its permission bits."""
-
-    path: Path
-    content: bytes | None
-    mode: int
-
-
-class BackgroundProgram(Struct, frozen=True):
-    """A program that outlives its call: its name for the user; device and inode of the files that it has open for writing.
-
-    `open_files` may be called on any thread, and blocks for some milliseconds.
-    """
-
-    name: str
-    open_files: Callable[[], Collection[tuple[int, int]]]
 
 
 class CallChanges:

@@ -26,13 +26,13 @@ from opencode_tui.engine.snapshot.objects.changes import is_certain, is_partial
 from opencode_tui.engine.snapshot.objects.store import ObjectWriter
 from opencode_tui.engine.snapshot.objects.view import View, open_view
 from opencode_tui.engine.snapshot.record.accumulator import ChangeSet, Interval, StepAccumulator
-from opencode_tui.engine.snapshot.record.call import BackgroundProgram, FileWrite
 from opencode_tui.engine.snapshot.record.step_snapshots import (
     Recorded,
     changes_above,
     observe_writes,
     store_changes,
 )
+from opencode_tui.engine.snapshot.record.write import BackgroundProgram, FileWrite
 from opencode_tui.engine.snapshot.skipped import Stamps, find_touched
 from opencode_tui.engine.snapshot.snapshot import LockedWorktree, WorktreeLock
 from opencode_tui.engine.snapshot.worktree import Worktree

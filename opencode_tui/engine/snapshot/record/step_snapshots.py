@@ -24,7 +24,7 @@ from opencode_tui.engine.snapshot.objects.tree import EMPTY_TREE, EXECUTABLE, LI
 from opencode_tui.engine.snapshot.objects.tree_edit import edit_tree
 from opencode_tui.engine.snapshot.objects.view import View, add_snapshot, open_view
 from opencode_tui.engine.snapshot.record.accumulator import ChangeSet, StepAccumulator
-from opencode_tui.engine.snapshot.record.call import FileWrite
+from opencode_tui.engine.snapshot.record.write import FileWrite
 from opencode_tui.engine.snapshot.snapshot import LockedWorktree
 from opencode_tui.engine.snapshot.worktree import NOT_IN_PROJECT, Worktree
 from opencode_tui.schema.error import SnapshotError

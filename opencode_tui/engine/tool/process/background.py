@@ -22,7 +22,8 @@ from msgspec.structs import replace
 
 from opencode_tui.cancellation import run_to_completion
 from opencode_tui.engine.sandbox.environment import StreamRedactor
-from opencode_tui.engine.snapshot.record.call import BackgroundProgram, CallChanges
+from opencode_tui.engine.snapshot.record.call import CallChanges
+from opencode_tui.engine.snapshot.record.write import BackgroundProgram
 from opencode_tui.engine.tool.process.process import Command, Ended
 from opencode_tui.engine.tool.process.running_command import (
     CommandOutput,

@@ -144,7 +144,7 @@ def test_a_turn_that_changes_no_file_loads_little_of_the_snapshots(tmp_path: Pat
     code = "from opencode_tui.cli.main import run_command_line as run; assert run(['run', 'hello']) == 0"
     ours = "import sys\nprint(sorted(name for name in sys.modules if name.startswith('opencode_tui.engine.snapshot.')))"
     stdout = loaded_after(f"{code}\n{ours}", make_repo(tmp_path / "project").path, environ)[2]
-    light = ["record", "record.call", "worktree_paths"]
+    light = ["record", "record.call", "record.write", "worktree_paths"]
     assert stdout.splitlines()[-1] == str([f"opencode_tui.engine.snapshot.{name}" for name in light])
 
 

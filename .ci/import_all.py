@@ -17,6 +17,6 @@ names = [module.name for module in pkgutil.walk_packages(opencode_tui.__path__, 
 if len(names) < 500:
     sys.exit(f"only {len(names)} modules in {found.parent}")
 if importlib.util.find_spec("distributed") is None:  # the extra `cluster`
-    names.remove("opencode_tui.batch.pool_dask")
+    names.remove("opencode_tui.extras.dask.pool")
 for name in names:
     importlib.import_module(name)

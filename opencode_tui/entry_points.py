@@ -8,9 +8,14 @@ from importlib import import_module
 
 # Name of the entry point: the module of the extra and the value in it.
 TABLE: dict[str, tuple[str, str]] = {
+    "batch.cluster": ("opencode_tui.extras.dask.cluster", "open_cluster"),
+    "batch.worker": ("opencode_tui.extras.dask.command", "worker"),
     "importing.claude": ("opencode_tui.extras.importing.claude", "open_store"),
     "importing.codex": ("opencode_tui.extras.importing.codex", "open_store"),
+    "pty_routes": ("opencode_tui.extras.pty.routes", "router"),
     "share_serve": ("opencode_tui.extras.share_server.command", "share_serve"),
+    "terminals": ("opencode_tui.extras.pty.terminals", "make_terminals"),
+    "themes": ("opencode_tui.extras.themes.schemes", "schemes"),
     "vim": ("opencode_tui.extras.vim", "make_vim"),
 }
 

@@ -37,11 +37,11 @@ REPORT = (
 OWN_PROCESS = ("opencode_tui.engine.provider.litellm_child", "opencode_tui.__main__")
 """Started as programs, not imported: the one is the only module that loads litellm."""
 
-WITHOUT_EXTRA = () if importlib.util.find_spec("distributed") else ("opencode_tui.batch.pool_dask",)
-"""What needs the extra `cluster`."""
+WITHOUT_DASK = () if importlib.util.find_spec("distributed") else ("opencode_tui.extras.dask.pool",)
+"""What needs the optional dependency `cluster`."""
 
-SCREEN = ("opencode_tui.tui", "opencode_tui.cli.commands.tui")
-"""What draws the screen, and what starts it: the only modules that load textual."""
+SCREEN = ("opencode_tui.tui", "opencode_tui.cli.commands.tui", "opencode_tui.extras.themes")
+"""What draws the screen, what starts it, and what knows its colors: the only modules that load textual."""
 
 
 @pytest.mark.parametrize("name", [*HEAVY, "click", *OWN_PROCESS, *SCREEN])
@@ -105,7 +105,7 @@ def test_settings_without_markdown_load_no_yaml(tmp_path: Path, environ: dict[st
 def test_settings_load_no_records_of_sessions_and_permissions(tmp_path: Path, environ: dict[str, str]) -> None:
     code = "import sys, opencode_tui.config.load\nprint(sorted(n for n in sys.modules if n.startswith('opencode_tui.schema.')))"
     assert loaded_after(code, tmp_path, environ)[2].strip() == str(
-        [f"opencode_tui.schema.{name}" for name in ("error", "ids", "record", "suggest", "tools")]
+        [f"opencode_tui.schema.{name}" for name in ("error", "ids", "provider_formats", "record", "suggest", "tools")]
     )
 
 
@@ -113,7 +113,7 @@ def test_importing_every_module_leaves_no_file_thread_or_word(tmp_path: Path, en
     modules = [
         found.name
         for found in pkgutil.walk_packages(opencode_tui.__path__, "opencode_tui.")
-        if found.name not in (*OWN_PROCESS, *WITHOUT_EXTRA) and not found.name.startswith(SCREEN)
+        if found.name not in (*OWN_PROCESS, *WITHOUT_DASK) and not found.name.startswith(SCREEN)
     ]
     code = "import importlib\n" + "\n".join(f"importlib.import_module({name!r})" for name in modules)
     before = sorted(tmp_path.rglob("*"))

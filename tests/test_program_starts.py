@@ -32,7 +32,7 @@ STARTS = {
     "engine/tool/builtin/webfetch.py": "this Python, by python_command",
     "engine/tool/process/process.py": "find_shell, by find_program; the sandbox's own program",
     "engine/tool/search/ripgrep.py": "find_program; this Python, by python_command",
-    "server/pty.py": "/bin/sh, then what the user's terminal runs",
+    "extras/pty/terminals.py": "/bin/sh, then what the user's terminal runs",
     "tui/actions/facts.py": "this Python, by python_command",
     "tui/external_editor.py": "find_program",
     "tui/prompt/desktop.py": "find_program",

@@ -195,9 +195,7 @@ KERNEL = "a file of the kernel about a process"
 SERVER = "the folder of a share server, which runs no commands"
 
 EXCEPTIONS: dict[str, dict[str, str]] = {
-    "batch/imports.py": {"SessionImports._import": SYSTEM_TEMP},
     "batch/journal.py": {"open_journal": NAMED, "_open": NAMED},
-    "batch/repository.py": {"ClonedRepositories.open": OWN, "ClonedRepositories._evict": OWN},
     "batch/swebench.py": {"write_predictions": NAMED},
     "cli/commands/doctor.py": {"_try_to_write": OWN},
     "cli/commands/tui.py": {"_open": DEVICE},
@@ -228,7 +226,6 @@ EXCEPTIONS: dict[str, dict[str, str]] = {
     "engine/importing/service.py": {"Imports._mark": OWN},
     "engine/mcp/lists.py": {"ListCache.write": OWN},
     "engine/newest_version.py": {"find_newer": OWN},
-    "engine/project/bundle.py": {"create_bundle": SYSTEM_TEMP, "clone_bundle": NEW, "_borrow_objects": NEW},
     "engine/project/changes.py": {"read_changes": NEW, "copy_regular_file": NEW},
     "engine/project/discover.py": {"_write_entry": OWN},
     "engine/project/isolated_clone.py": {
@@ -284,9 +281,12 @@ EXCEPTIONS: dict[str, dict[str, str]] = {
     "engine/snapshot/unlocked.py": {"*": OWN},
     "engine/snapshot/worktree.py": {"Worktree.__init__": OWN},
     "engine/tool/files/transaction.py": {"_copy_attributes": DESCRIPTOR},
-    "engine/tool/process/limit_watch.py": {"LimitWatch._lower_priority": KERNEL},
+    "engine/tool/process/limit_watch.py": {"LimitWatch._lower_priority": KERNEL, "_set_share": KERNEL},
     "engine/tool/process/running_command.py": {"CommandOutput._open": OWN},
     "engine/tool/truncate.py": {"Truncator._save": OWN, "remove_old_outputs": OWN},
+    "extras/dask/bundle.py": {"create_bundle": SYSTEM_TEMP, "clone_bundle": NEW, "_borrow_objects": NEW},
+    "extras/dask/imports.py": {"SessionImports._import": SYSTEM_TEMP},
+    "extras/dask/repository.py": {"ClonedRepositories.open": OWN, "ClonedRepositories._evict": OWN},
     "extras/share_server/store.py": {"*": SERVER},
     "storage/cost_index.py": {"*": OWN},
     "storage/doctor.py": {"*": OWN},

@@ -30,6 +30,9 @@ def test_no_text_of_the_product_has_the_old_words() -> None:
     assert len(old) > 250
     root = Path(__file__).parents[1]
     files = [one for one in (root / "opencode_tui").rglob("*") if one.suffix in (".py", ".md")]
-    texts = {one: _JOINT.sub("", " ".join(one.read_text("utf-8").split())) for one in (*files, root / "README.md")}
+    pages = (root / "docs").rglob("*.md")
+    texts = {
+        one: _JOINT.sub("", " ".join(one.read_text("utf-8").split())) for one in (*files, root / "README.md", *pages)
+    }
     assert len(texts) > 300
     assert [(str(one.relative_to(root)), words) for one, text in texts.items() for words in old if words in text] == []

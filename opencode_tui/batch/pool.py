@@ -1,7 +1,9 @@
 """Runs the tasks of a batch on workers, within limits, and writes each result as it comes."""
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
 from typing import Protocol, cast
 
 from msgspec import Struct
@@ -30,6 +32,37 @@ class Workers(Protocol):
 
     def describe(self) -> str:
         """Return one line for the terminal: where the tasks run."""
+        ...
+
+
+TLS_OPTIONS = "--tls-ca, --tls-cert and --tls-key"
+"""The options of the command line for `TlsFiles`."""
+
+
+class TlsFiles(Struct, frozen=True):
+    """Paths of PEM files: the certificate authority of a cluster, a certificate that it signed, and the key of that."""
+
+    authority: Path
+    certificate: Path
+    key: Path
+
+
+class OpenCluster(Protocol):
+    """Opens the workers of a scheduler on other machines; what an extra for such a scheduler provides."""
+
+    def __call__(
+        self,
+        address: str,
+        tls: TlsFiles | None,
+        directory: Path,
+        *,
+        environ: Mapping[str, str],
+        report: Callable[[str], None],
+    ) -> AbstractAsyncContextManager[Workers]:
+        """Return the workers, connected; sessions of tasks are stored by the engine of `directory`.
+
+        `report` gets lines about the cluster. Raises ConfigError.
+        """
         ...
 
 

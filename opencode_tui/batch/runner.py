@@ -156,7 +156,7 @@ class _Task:
         state = calls[-1].state if calls else None
         if not isinstance(state, ToolStateError):
             return ""
-        is_refused = state.stop_reason in ("rejected", "denied") or state.error in self._policy.refused
+        is_refused = state.stop_reason in ("rejected", "denied") or state.unasked
         return state.error if is_refused else ""
 
     def _title(self) -> str:

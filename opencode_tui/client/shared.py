@@ -193,7 +193,7 @@ class SharedClient:
         await (await self.after(None)).reopen()
 
     async def after(self, client: Client | None) -> Client:
-        """Return the client of the present engine; wait for the next one after `client`. Raises what kept it from opening."""
+        """Return the client of the present engine; wait for the one after `client`. Raises the error that prevented opening."""
         while self._current is None or self._current is client:
             if self._failure is not None:
                 raise self._failure

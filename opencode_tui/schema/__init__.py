@@ -2,4 +2,6 @@
 
 Field names on disk and over HTTP are OpenCode's; our additions are `session.metadata`, `patch.after`, `revert.after`,
 `compaction.tailID` and keys inside a `metadata`.
+
+Unknown fields survive a rewrite; optional fields are absent, never null. Start at `record.py`; guards: `tests/schema/`.
 """

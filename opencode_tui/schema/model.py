@@ -6,13 +6,11 @@ from typing import Any, Literal
 from pydantic import Field
 
 from opencode_tui.schema.error import ConfigError
+from opencode_tui.schema.provider_formats import FormatName
 from opencode_tui.schema.record import Record, absent
 
-Adapter = Literal["openai", "responses", "anthropic", "gemini", "chatgpt", "litellm", "demo"]
-"""The code that talks to the provider.
-
-OpenAI's chat completions or Responses, Anthropic's messages, Gemini's format; litellm's child process; or the built-in demo.
-"""
+Adapter = Literal[FormatName, "chatgpt", "litellm", "demo"]
+"""The code that talks to the provider: that of a format, of a ChatGPT plan, litellm's child process, or the built-in demo."""
 
 
 MODEL_TITLE = "Model"

@@ -35,7 +35,7 @@ Kind = Literal["read", "edit", "search", "execute", "fetch", "switch_mode", "oth
 """The kind of a tool in the Agent Client Protocol."""
 
 Role = Literal["search", "plan"]
-"""What only one tool does: search the web, unless the provider does it; ask whether a finished plan shall be built."""
+"""What only one tool does: search the web, unless the provider does it; ask whether a finished plan should be built."""
 
 Need = Literal["", "languages", "search", "skills"]
 """What a tool is useless without: language servers, a search service, a skill."""

@@ -1,11 +1,13 @@
 """The application: all routes, their error responses and their description."""
 
 import warnings
+from typing import cast
 
-from fastapi import FastAPI
+from fastapi import APIRouter, FastAPI
 from pydantic.warnings import UnsupportedFieldAttributeWarning
 
 from opencode_tui import __version__
+from opencode_tui.entry_points import load
 from opencode_tui.server.errors import install_error_answers
 from opencode_tui.server.request import Services
 from opencode_tui.server.routes import (
@@ -19,7 +21,6 @@ from opencode_tui.server.routes import (
     open_request,
     own,
     project,
-    pty,
     screen,
     server,
     session,
@@ -47,7 +48,7 @@ ROUTERS = (
     compat_v2.router,
     own.own_routes(),
     mcp.router,
-    pty.router,
+    cast("APIRouter", load("pty_routes")),
 )
 
 

@@ -1,6 +1,7 @@
 """Parameters of routes: the folder of a request, ids, and the server's services.
 
-Folder: `?directory=`, else the header `x-opencode-directory` (percent-encoded), else that of the process. Source: `http.md` 2.
+Folder: `?directory=`, else the header `x-opencode-directory` (percent-encoded), else that of the process.
+Source: docs/internals/http.md#transport.
 """
 
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,7 +16,7 @@ from opencode_tui.server.screen_requests import ScreenRequests
 from opencode_tui.server.turns import Turns
 
 if TYPE_CHECKING:
-    from opencode_tui.server.pty import Terminals
+    from opencode_tui.server.terminals import Terminals
 
 
 class Services(Struct, frozen=True):

@@ -29,7 +29,7 @@ from opencode_tui.server.throttle import Throttle
 from opencode_tui.server.turns import Turns
 
 if TYPE_CHECKING:
-    from opencode_tui.server.pty import Terminals
+    from opencode_tui.server.terminals import Terminals
     from opencode_tui.server.web.pages import Pages, Web
 
 GRACE_S = 1
@@ -152,9 +152,9 @@ async def _serving(
 
 
 def _make_terminals(hub: EventHub, environ: Mapping[str, str]) -> "Terminals":
-    from opencode_tui.server.pty import Terminals  # few servers have them
+    from opencode_tui.server.terminals import make_terminals  # few servers have them
 
-    return Terminals(publish=lambda folder, event: hub.publish([Frame.of(folder, event)]), environ=environ)
+    return make_terminals(publish=lambda folder, event: hub.publish([Frame.of(folder, event)]), environ=environ)
 
 
 def _make_pages(web: "Web", address: Address, credentials: Credentials) -> "tuple[Pages, BrowserAccess]":

@@ -59,7 +59,7 @@ class ChatScreen(ErrorBoundary, LineScreen[None], inherit_bindings=False):
         self.prompt = self._frame.prompt
         self._is_submitted = False
         self._is_key_for_prompt = False
-        """Whether the key that is being handled comes before a question accepts keys."""
+        """Whether the current key was typed before the question became active."""
         self._early_actions: list[str] = []
         """Actions of keys that were pressed before the engine was open."""
         self._leader_timer: Timer | None = None

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from typing import Literal
 
+from opencode_tui.schema.ranking import ranked
 from opencode_tui.schema.session.session import PINNED_KEY, RetryStatus, SessionInfo, is_default_title
 from opencode_tui.text.quantity import short_path
 from opencode_tui.text.safe_text import screen_line
@@ -14,7 +15,6 @@ from opencode_tui.text.session_tree import origin_of
 from opencode_tui.tui.state.controller import SessionController
 from opencode_tui.tui.state.folder import FolderState
 from opencode_tui.tui.theme.glyphs import Glyphs
-from opencode_tui.tui.widgets.fuzzy import ranked
 
 State = Literal["running", "asks", "retry", "undone", "done", "failed", "idle"]
 

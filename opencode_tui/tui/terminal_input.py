@@ -131,7 +131,7 @@ class TerminalInput(LinuxDriver):
     _is_suspending = False
 
     def start_application_mode(self) -> None:
-        """Start the screen, of which nothing is known; from now on writes to a closed terminal are ignored."""
+        """Start the screen. Later writes to a closed terminal are ignored."""
         if self.output is None:
             self.output = TerminalOutput(self._file, os.environ)
             self._file = cast("TextIO", self.output)

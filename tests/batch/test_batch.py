@@ -62,6 +62,7 @@ def test_a_batch_changes_worktrees_only_and_its_results_become_branches(
             "check": f"cat b/c.txt; {_DAMAGE}; exit 3",
         },
         {"id": "refused", "prompt": tool("bash", command="echo x > /usr/zz", description="d")},
+        {"id": "repeated", "prompt": 3 * tool("read", filePath="a.py")},
     )
     done = line.run("batch", str(tasks), "--jobs", "3")
     assert done.code == 1, done.stderr
@@ -73,12 +74,14 @@ def test_a_batch_changes_worktrees_only_and_its_results_become_branches(
         "new": "done",
         "wrong": "failed",
         "refused": "rejected",
+        "repeated": "rejected",
     }
     assert found["new"]["diff"].endswith("+hello\n")
     assert found["new"]["cost"] > 0
     assert (found["wrong"]["check"], found["wrong"]["files"]) == ({"exit": 3, "output": "no\n"}, ["b/c.txt"])
     assert found["wrong"]["error"] == "the check ended with 3: no"
     assert "would leave the sandbox" in found["refused"]["error"]
+    assert "needs approval, but there is no terminal" in found["repeated"]["error"]
     assert "1 uncommitted file" in done.stderr
 
     again = line.run("batch", str(tasks), "--resume", "--branch", "--apply")
@@ -87,7 +90,7 @@ def test_a_batch_changes_worktrees_only_and_its_results_become_branches(
     assert repo.git("show", "opencode-tui/batch-new:new.txt") == "hello"
     assert (repo.path / "new.txt").read_text() == "hello\n"
     assert (repo.path / "a.py").read_text() == "x = 2  # not committed\n"
-    assert "not applied, because not done: wrong, refused" in again.stderr
+    assert "not applied, because not done: wrong, refused, repeated" in again.stderr
     sessions = json.loads(commands.run("session", "list", "--format", "json").stdout)
     assert {one["directory"] for one in sessions} == {str(repo.path)}
     assert {one["id"] for one in sessions} == {one["session"] for one in found.values()}

@@ -51,7 +51,9 @@ async def measure(name: str, folder: Path, environ: dict[str, str]) -> list[Figu
     settings = {name: FormatterSettings()}
     table = FormatterTable(
         settings,
-        ProjectPrograms(environ=environ, directory=project, worktree=project, is_trusted=True, is_sandboxed=False),
+        ProjectPrograms(
+            environ=environ, directory=project, worktree=project, is_trusted=True, is_sandboxed=lambda: False
+        ),
     )
     if table.find(project / file) is None:
         print(f"{name} is not installed")

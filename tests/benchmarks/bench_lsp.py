@@ -90,7 +90,7 @@ async def measure(name: str, folder: Path, environ: dict[str, str], tier: Tier =
     table = ServerTable(
         others,
         ProjectPrograms(
-            environ=environ, directory=folder, worktree=folder, is_trusted=True, is_sandboxed=tier != "none"
+            environ=environ, directory=folder, worktree=folder, is_trusted=True, is_sandboxed=lambda: tier != "none"
         ),
     )
     if not any(isinstance(table.find(one), Found) for one in table.servers if one.id == name):

@@ -16,10 +16,12 @@ from typing import Any
 
 import httpx
 
-from opencode_tui.engine.provider.http import DIALECTS, Dialect, DirectLlm
+from opencode_tui.engine.provider.direct import DirectLlm
+from opencode_tui.engine.provider.formats import ProviderFormat, find_format
 from opencode_tui.engine.provider.llm import LlmRequest, TextBlock, TextDelta, UserEntry
 from opencode_tui.engine.provider.provider import Endpoint
 from opencode_tui.schema.model import Model
+from opencode_tui.schema.provider_formats import FORMATS
 from tests.benchmarks.comparison import Figure, report
 
 GOAL = 3.0
@@ -34,12 +36,12 @@ def request_for(prompt: str) -> LlmRequest:
     )
 
 
-def bare(url: str, dialect: Dialect, client: httpx.AsyncClient) -> Ask:
+def bare(url: str, used: ProviderFormat, client: httpx.AsyncClient) -> Ask:
     """Return the floor: httpx's bytes, split into events, each parsed, the text taken out."""
 
     async def ask(request: LlmRequest) -> int:
         count, rest = 0, b""
-        async with client.stream("POST", url + dialect.path(request), content=dialect.encode(request)) as response:
+        async with client.stream("POST", url + used.path(request), content=used.encode(request)) as response:
             async for chunk in response.aiter_bytes():
                 *events, rest = (rest + chunk).replace(b"\r\n\r\n", b"\n\n").split(b"\n\n")
                 for event in events:
@@ -84,14 +86,14 @@ async def cost(ask: Ask, prompt: str, expected: int) -> float:
 
 async def measure(base_url: str) -> list[Figure]:
     figures: list[Figure] = []
-    for name, lazy in DIALECTS.items():
-        dialect = lazy.get()
+    for row in FORMATS:
+        name, used = row.name, find_format(row.name)
         url = f"{base_url}/{name}/v1"
-        llm = DirectLlm(Endpoint("fake", url, api_key="k"), dialect)
+        llm = DirectLlm(Endpoint("fake", url, api_key="k"), used)
         async with httpx.AsyncClient(trust_env=False, timeout=60) as client:
             for shape, (prompt, count) in SHAPES.items():
                 await cost(ours(llm), "<<words 50>>", 50)
-                floor = await cost(bare(url, dialect, client), prompt, count)
+                floor = await cost(bare(url, used, client), prompt, count)
                 spent = await cost(ours(llm), prompt, count)
                 per_chunk = 1e6 / count
                 figures.append(Figure(f"{name}, {shape}", spent * per_chunk, GOAL, "us", floor * per_chunk))

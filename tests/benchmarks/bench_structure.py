@@ -14,10 +14,12 @@ from pathlib import Path
 
 from tests.benchmarks.comparison import Figure, report
 from tests.support.source.tree import (
+    FORMAT_FILES,
     TOOL_FILES,
     SourceTree,
     banned_definitions,
     files_naming_tool,
+    files_of_new_format,
     read_source_tree,
 )
 
@@ -64,6 +66,7 @@ def main() -> int:
                 Figure(f"files that name the tool {tool}", len(files_naming_tool(root, tool)), TOOL_FILES, "")
                 for tool in ("websearch", "plan_exit")
             ),
+            Figure("files that a new provider format touches", len(files_of_new_format(root)), FORMAT_FILES, ""),
         ]
     )
 

@@ -1,5 +1,7 @@
 import pytest
 
+from opencode_tui.schema.error import ApprovalUnavailableError
+from opencode_tui.schema.permission import Rule
 from opencode_tui.schema.session.tool_state import (
     ErrorDetails,
     ToolStateCompleted,
@@ -9,6 +11,7 @@ from opencode_tui.schema.session.tool_state import (
     ToolTime,
     ToolTransitionError,
     complete,
+    details_of,
     fail,
     progress,
     prune,
@@ -48,6 +51,13 @@ def test_a_failing_call_says_what_its_error_is_about_next_to_the_text():
     assert ended.to_dict() == FAILED.to_dict() | {"subject": "", "feedback": "later"}
 
 
+def test_every_detail_of_an_error_is_stored():
+    rule = Rule(permission="bash", pattern="*", action="deny")
+    details = ErrorDetails(subject="s", dismissed=True, feedback="f", unasked=True, rule=rule, nearest=["a"])
+    assert details.model_fields_set == ErrorDetails.model_fields.keys()
+    assert fail(RUNNING, error="no", now=20, details=details).to_dict() == FAILED.to_dict() | details.to_dict()
+
+
 def test_pruning_and_restoring_leave_the_output():
     pruned = prune(DONE, now=99)
     assert pruned.time.compacted == 99 and pruned.output == "out"
@@ -73,3 +83,7 @@ def test_only_a_running_call_can_complete_or_report(state):
 def test_an_ended_call_cannot_fail(state):
     with pytest.raises(ToolTransitionError):
         fail(state, error="late", now=1)
+
+
+def test_a_call_that_nobody_could_approve_says_so_next_to_the_text():
+    assert details_of(ApprovalUnavailableError("bash", ["ls"])).to_dict() == {"unasked": True}

@@ -13,7 +13,7 @@ from opencode_tui.cli.main import GlobalOptions
 from opencode_tui.cli.terminal import say
 
 _EXAMPLE = """\b
-An editor starts this command; the README has settings for Zed, JetBrains and neovim. In Zed's settings.json:
+An editor starts this command; docs/editors.md has settings for Zed, JetBrains and neovim. In Zed's settings.json:
   "agent_servers": {"opencode-tui": {"type": "custom", "command": "opencode-tui", "args": ["acp"]}}
 """
 
@@ -23,7 +23,7 @@ An editor starts this command; the README has settings for Zed, JetBrains and ne
     "--cwd",
     metavar="DIR",
     type=click.Path(exists=True, file_okay=False),
-    help="Folder to start in. Default: the current one; sessions name their own.",
+    help="Default folder; sessions may set their own.",
 )
 @click.pass_obj
 def acp(global_options: GlobalOptions, /, cwd: str | None) -> int:

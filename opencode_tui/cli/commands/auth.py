@@ -66,7 +66,7 @@ def login(provider: str, *, yes: bool, browser: bool, account: str | None, add: 
     `chatgpt` continues with ChatGPT: your browser signs in, and what you do counts into your ChatGPT plan. If the browser is on
     another machine, paste the address that it shows at the end.
 
-    With a URL, show the settings that its server provides and the command that gets a token for them, and store both if you accept.
+    With a URL, fetch settings from that server, show them with the token command, and store them if you accept.
     """
     outside = read_environment()
     if "://" in provider:

@@ -30,8 +30,8 @@ def export(
 ) -> None:
     """Print a session as JSON: {info, messages: [{info, parts}]}. Without an ID the latest one.
 
-    --html writes a page that every browser shows, offline too. --redact replaces keys, passwords, e-mail addresses, the
-    contents of .env files, your user name and your home folder by what they were.
+    --html writes a self-contained page. --redact replaces keys, passwords, e-mail addresses, the contents of .env files, your
+    user name and your home folder with placeholders.
     """
     from opencode_tui.cli.engine_access import with_client  # not for the help
     from opencode_tui.cli.terminal import print_json

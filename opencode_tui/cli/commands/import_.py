@@ -46,12 +46,12 @@ class _Options(TypedDict):
 @click.command("import")
 @click.argument("source", required=False)
 @click.argument("path", required=False)
-@click.option("--dir", "directory", metavar="DIR", help="Only sessions that worked in DIR or below.")
+@click.option("--dir", "directory", metavar="DIR", help="Only sessions in DIR or its subfolders.")
 @click.option(
     "--since", metavar="DATE", help="Only sessions used since a date (2026-01-31) or for a time (7d, 4w, 6m)."
 )
 @click.option("--session", "sessions", multiple=True, metavar="ID", help="Only this session (repeatable).")
-@click.option("--map", "maps", multiple=True, metavar="OLD=NEW", help="Replace a folder's beginning (repeatable).")
+@click.option("--map", "maps", multiple=True, metavar="OLD=NEW", help="Rewrite a path prefix (repeatable).")
 @click.option("--dry-run", is_flag=True, help="Show what would happen without doing it.")
 @click.option("-y", "--yes", "is_sure", is_flag=True, help="Skip confirmation.")
 @click.option("--format", "style", type=click.Choice(["table", "json"]), default="table", help="Output format.")
@@ -65,7 +65,7 @@ def import_sessions(source: str | None, path: str | None, **options: Unpack[_Opt
     import FILE                    a session of `export`
     import https://…/share/ID      a shared session
 
-    Nothing changes there. Importing again adds only what is new. Only messages are imported: no keys, permissions, modes of
+    The source is not modified. Importing again adds only what is new. Only messages are imported: no keys, permissions, modes of
     approvals, undos or shares. A session of a file or an address works in the present folder.
     """
     directory, since, dry_run = options["directory"], options["since"], options["dry_run"]

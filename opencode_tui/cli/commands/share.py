@@ -36,7 +36,7 @@ class _Share(LazyGroup):
 def share() -> None:
     """Share a session by a link: `opencode-tui share [ID]`, or run a server for shared sessions: `share serve`.
 
-    Sessions go to the server of the setting enterprise.url, without recognized secrets, and are kept up to date until
+    Sessions go to the server of the setting enterprise.url, without recognized secrets, and are updated until
     `opencode-tui unshare`. With the setting share: "auto" every new session is shared.
     """
 

@@ -24,7 +24,7 @@ def trust(directory: Path | None, revoke: bool, is_listing: bool, dry_run: bool,
 
     A repository's plugins, tools, MCP servers, formatters, commands with shell snippets, allow rules and provider addresses
     have no effect until you trust it. On a terminal it asks first. Trust covers the files that are listed and those that they
-    name, not what a program reads in turn.
+    name, not files that those programs read.
     """
     from opencode_tui.config.trust.store import TrustStore  # not for the help
     from opencode_tui.schema.error import TrustError

@@ -1,4 +1,4 @@
-"""Settings of providers and their models. Source: reference, section 31."""
+"""Settings of providers and their models. Source: docs/internals/settings.md#keys."""
 
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -16,6 +16,7 @@ from opencode_tui.config.settings.section import (
     Tokens,
     Url,
 )
+from opencode_tui.schema.provider_formats import FormatName
 
 
 class LimitSettings(Section):
@@ -118,7 +119,7 @@ class ProviderOptions(Section):
     """Milliseconds for a whole request, or false for no limit."""
     chunkTimeout: Milliseconds | Off | None = None
     """Milliseconds without data after which a response fails."""
-    adapter: Literal["openai", "responses", "anthropic", "gemini", "litellm"] | None = None
+    adapter: Literal[FormatName, "litellm"] | None = None
     """The wire format: OpenAI's chat completions or Responses, Anthropic's, Gemini's; or litellm, which translates."""
     setCacheKey: bool | None = None
     """Send the session's id as the provider's cache key; by default to providers that document it."""

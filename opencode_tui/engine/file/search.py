@@ -6,6 +6,7 @@ The list of names is cached for a short time, because a user types several chara
 import asyncio
 import json
 import os
+from collections import deque
 from pathlib import Path
 
 from opencode_tui.engine.tool.search.hits import confirmed
@@ -13,6 +14,7 @@ from opencode_tui.engine.tool.search.ripgrep import find_ripgrep, run_search
 from opencode_tui.schema.api.file import FindKind, LineMatch, LineText, Submatch
 from opencode_tui.schema.error import OpencodeError
 from opencode_tui.schema.ids import Clock
+from opencode_tui.schema.ranking import is_hidden, ranked_paths
 from opencode_tui.schema.record import JsonObject
 
 KEPT_MS = 3_000
@@ -20,9 +22,6 @@ KEPT_MS = 3_000
 
 MOST_FILES = 500_000
 """Maximum number of names, enough for a repository of 100,000 files."""
-
-_CUTOFF = 70
-"""Minimum similarity of a result in percent."""
 
 
 class FileFinder:
@@ -36,7 +35,7 @@ class FileFinder:
         self._listing = asyncio.Lock()
 
     async def find(self, query: str, *, kind: FindKind = "all", limit: int = 100) -> list[str]:
-        """Return paths relative to the folder, the most similar first, shorter before longer; folders end with a slash.
+        """Return paths relative to the folder in the order of `ranked_paths`; folders end with a slash.
 
         Without a query, paths closer to the root come first; with a limit above the number of names the order is undefined.
         """
@@ -61,15 +60,9 @@ def _choose(files: list[str], query: str, kind: FindKind, limit: int) -> list[st
     if not wanted and limit >= len(names):  # a caller that wants all of them sorts them itself
         return names
     if not wanted:
-        return sorted(names, key=lambda name: (_is_hidden(name), name.count("/"), name))[:limit]
-    from rapidfuzz import fuzz, process, utils  # only for a search
-
-    folded = {index: name.casefold() for index, name in enumerate(names) if len(name) >= len(wanted)}
-    scored = process.extract(
-        wanted, folded, scorer=fuzz.partial_ratio, processor=utils.default_process, score_cutoff=_CUTOFF, limit=None
-    )
-    ranked = sorted(scored, key=lambda hit: (-hit[1], wanted not in _base(hit[0]), _is_hidden(hit[0]), len(hit[0])))
-    return [names[index] for _, _, index in ranked[:limit]]
+        return sorted(names, key=lambda name: (is_hidden(name), name.count("/"), name))[:limit]
+    found = deque(ranked_paths(wanted, [name.casefold() for name in names], limit), maxlen=1)
+    return [names[index] for best in found for index in best]
 
 
 def _folders(files: list[str]) -> list[str]:
@@ -80,14 +73,6 @@ def _folders(files: list[str]) -> list[str]:
             parents.add(name[:at])
             at = name.rfind("/", 0, at)
     return sorted(f"{parent}/" for parent in parents)
-
-
-def _base(name: str) -> str:
-    return name.rstrip("/").rpartition("/")[2]
-
-
-def _is_hidden(name: str) -> bool:
-    return name.startswith(".") or "/." in name
 
 
 _OPTIONS = ("--no-config", "--json", "--hidden", "--no-require-git", "--no-messages", "--glob=!.git")

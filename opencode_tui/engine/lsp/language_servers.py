@@ -58,7 +58,7 @@ class ServerOptions(Struct, frozen=True):
     """Seconds without use after which one is stopped."""
     crashes: int = 2
     crash_window_s: float = 300.0
-    """After so many crashes in so many seconds one stays off."""
+    """Crashes, and the window in seconds, after which a server stays off."""
     memory: int = 1_500_000_000
     """One that uses more bytes, with its children, is stopped and stays off."""
 

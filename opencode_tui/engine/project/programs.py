@@ -4,7 +4,7 @@ import asyncio
 import os
 import shutil
 import signal
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
@@ -27,14 +27,15 @@ class FoundProgram(Struct, frozen=True):
 class ProjectPrograms(Struct, frozen=True):
     """Looks for the programs that help with a project, those of its work tree only where the folder `is_trusted`.
 
-    Where commands are confined (`is_sandboxed`), so are programs of the work tree: a command may have written them.
+    Where commands are confined (`is_sandboxed`, which may block at first), so are programs of the work tree: a command may have
+    written them.
     """
 
     environ: Mapping[str, str]
     directory: Path
     worktree: Path
     is_trusted: bool
-    is_sandboxed: bool
+    is_sandboxed: Callable[[], bool]
 
     def find(self, command: Sequence[str], *, runs_project_code: bool) -> FoundProgram | None:
         """Return the program of a command, the project's own first; None without one. Blocks for a few lookups.
@@ -47,7 +48,7 @@ class ProjectPrograms(Struct, frozen=True):
         needs_trust = runs_project_code or self._is_own(path)
         if needs_trust and not self.is_trusted:
             return None
-        return FoundProgram(path, is_confined=self.is_sandboxed and needs_trust)
+        return FoundProgram(path, is_confined=needs_trust and self.is_sandboxed())
 
     def has_any(self, names: Sequence[str]) -> bool:
         """Return whether one of these words, relative to the directory, names something in the work tree. Blocks."""

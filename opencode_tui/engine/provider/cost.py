@@ -1,4 +1,4 @@
-"""Usage and cost of a model call. Source: reference, section 14."""
+"""Usage and cost of a model call. Source: docs/internals/loop.md#tokens-and-cost."""
 
 from decimal import Decimal
 
@@ -43,7 +43,7 @@ def to_cost(usage: Usage, model: Model) -> Decimal:
 
 
 def extra_cost(tokens: int, sent: int, model: Model) -> Decimal | None:
-    """Return what so many tokens cost more when they are sent anew than from the cache, of a request that sends `sent` in all.
+    """Return the extra cost of sending `tokens` uncached instead of cached, in a request of `sent` tokens.
 
     In USD; None when the model's prices are unknown.
     """

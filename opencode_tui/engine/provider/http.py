@@ -7,27 +7,19 @@ decompressed body and the time without data are limited. The first request impor
 import asyncio
 import sys
 import zlib
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing, suppress
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 from urllib.parse import urljoin, urlsplit
-
-from msgspec import Struct
 
 from opencode_tui import __version__
 from opencode_tui.config.redact import redact_text
-from opencode_tui.engine.lazy import Lazy
-from opencode_tui.engine.provider.decode.delta import ProtocolError, WireDelta
-from opencode_tui.engine.provider.decode.response import WebPageError
 from opencode_tui.engine.provider.error import plain
 from opencode_tui.engine.provider.inflate import unpacker
-from opencode_tui.engine.provider.llm import LlmRequest, OnUsage, StreamEvent, ignore_usage
-from opencode_tui.engine.provider.normalize import WireFormat, closing_events, normalizing
 from opencode_tui.engine.provider.provider import Endpoint
-from opencode_tui.schema.error import ConfigError, ProviderError
+from opencode_tui.schema.error import ConfigError
 from opencode_tui.schema.ids import Clock, system_clock
-from opencode_tui.schema.model import Adapter
 
 if TYPE_CHECKING:
     import httpx
@@ -207,10 +199,8 @@ class HttpProvider:
 
 def _make_client(endpoint: Endpoint) -> "httpx.AsyncClient":
     """Return a client. Blocks: imports httpx and, for https, loads the certificates (about 0.1 s)."""
-    for unused in (
-        "httpx._main",
-        "h2",
-    ):  # the imports of its command line (rich, pygments) and HTTP/2 take as long as the rest
+    # The imports of its command line (rich, pygments) and of HTTP/2 take as long as the rest.
+    for unused in ("httpx._main", "h2"):
         sys.modules.setdefault(unused, None)  # pyright: ignore[reportArgumentType] - None keeps a module from being imported
     import httpx  # the only import of httpx that loads it
 
@@ -229,143 +219,3 @@ def _make_client(endpoint: Endpoint) -> "httpx.AsyncClient":
 
 def _as_it_is(raw: bytes) -> tuple[bytes, ...]:
     return (raw,)
-
-
-# `Llm` adapters for the wire formats that we decode ourselves.
-
-_DRAIN_S = 0.05
-"""Seconds to wait for the end of a response body, so that the connection can be reused."""
-
-
-class Decoder(Protocol):
-    """Decodes the bytes of one response to deltas; raises ProtocolError for bytes that are not a response."""
-
-    def feed(self, chunk: bytes) -> list[WireDelta]:
-        """Return the deltas that these bytes complete."""
-        ...
-
-    def end(self) -> list[WireDelta]:
-        """Return the deltas that the end of the body completes."""
-        ...
-
-
-class Dialect(Struct, frozen=True):
-    """A wire format: the path of requests, their encoder, the decoder of responses, the headers with the key."""
-
-    wire_format: WireFormat
-    path: Callable[[LlmRequest], str]
-    encode: Callable[[LlmRequest], bytes]
-    decoder: Callable[[], Decoder]
-    credentials: Callable[[str | None], dict[str, str]]
-
-
-def _bearer(key: str | None) -> dict[str, str]:
-    return {"authorization": f"Bearer {key}"} if key else {}
-
-
-def _google_key(key: str | None) -> dict[str, str]:
-    return {"x-goog-api-key": key} if key else {}
-
-
-def _openai() -> Dialect:
-    from opencode_tui.engine.provider.decode import openai_chat, openai_request
-
-    decoder = openai_chat.OpenAiChatDecoder
-    return Dialect("openai", lambda _: "/chat/completions", openai_request.encode, decoder, _bearer)
-
-
-def _responses() -> Dialect:
-    from opencode_tui.engine.provider.decode import responses_request, responses_stream
-
-    decoder = responses_stream.ResponsesDecoder
-    return Dialect("openai", lambda _: "/responses", responses_request.encode, decoder, _bearer)
-
-
-def _chatgpt() -> Dialect:
-    from opencode_tui.engine.provider.chatgpt import request
-    from opencode_tui.engine.provider.decode import responses_stream
-
-    return Dialect("openai", lambda _: "/responses", request.encode, responses_stream.ResponsesDecoder, _bearer)
-
-
-def _anthropic() -> Dialect:
-    from opencode_tui.engine.provider.decode import anthropic_messages, anthropic_request
-
-    def credentials(key: str | None) -> dict[str, str]:
-        return {"anthropic-version": anthropic_request.VERSION, **({"x-api-key": key} if key else {})}
-
-    decoder = anthropic_messages.AnthropicMessagesDecoder
-    return Dialect("anthropic", lambda _: "/messages", anthropic_request.encode, decoder, credentials)
-
-
-def _gemini() -> Dialect:
-    from opencode_tui.engine.provider.decode import gemini_request, gemini_stream
-
-    return Dialect("google", gemini_request.path, gemini_request.encode, gemini_stream.GeminiDecoder, _google_key)
-
-
-DIALECTS: Mapping[Adapter, Lazy[Dialect]] = MappingProxyType(
-    {
-        "openai": Lazy(_openai),
-        "responses": Lazy(_responses),
-        "chatgpt": Lazy(_chatgpt),
-        "anthropic": Lazy(_anthropic),
-        "gemini": Lazy(_gemini),
-    }
-)
-"""The direct wire formats by the adapter that uses them; a session usually needs the modules of one."""
-
-
-class DirectLlm:
-    """A provider with one of the direct wire formats."""
-
-    def __init__(
-        self, endpoint: Endpoint, dialect: Dialect, *, clock: Clock = system_clock, on_usage: OnUsage = ignore_usage
-    ) -> None:
-        self._on_usage = on_usage
-        self._provider_id = endpoint.provider_id
-        self._dialect = dialect
-        self._clock = clock
-        self._http = HttpProvider(endpoint, dialect.credentials(endpoint.api_key), clock=clock)
-
-    async def stream(self, request: LlmRequest) -> AsyncGenerator[Sequence[StreamEvent]]:
-        """Yield one batch of events for each chunk of bytes that completes any; see `Llm.stream`."""
-        with normalizing(self._dialect.wire_format, request, self._on_usage) as normalizer:
-            decoder = self._dialect.decoder()
-            async with aclosing(
-                self._http.post(
-                    self._dialect.path(request), self._dialect.encode(request), headers=request.model.headers
-                )
-            ) as chunks:
-                try:
-                    async for chunk in chunks:
-                        if events := normalizer.push_metered(decoder.feed(chunk)):
-                            yield events
-                        if normalizer.has_end or normalizer.error is not None:
-                            break
-                    else:
-                        if events := normalizer.push_metered(decoder.end()):
-                            yield events
-                except WebPageError as error:
-                    raise plain.web_page(self._provider_id, str(error)) from error
-                except ProtocolError as error:
-                    raise plain.invalid_response(self._provider_id, str(error)) from error
-                except ProviderError:
-                    if not normalizer.is_whole:
-                        raise
-                yield closing_events(normalizer, self._provider_id, secrets=self._http.secrets, now_ms=self._clock())
-                await _drain(chunks)
-
-    async def close(self) -> None:
-        """Close all connections."""
-        await self._http.close()
-
-
-async def _drain(chunks: AsyncIterator[bytes]) -> None:
-    """Read the few bytes after the provider's end marker; ignore errors, because the response is complete."""
-    try:
-        async with asyncio.timeout(_DRAIN_S):
-            async for _ in chunks:
-                pass
-    except (TimeoutError, ProviderError):
-        return

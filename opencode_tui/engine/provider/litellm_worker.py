@@ -265,7 +265,7 @@ class LitellmLlm:
 
     async def stream(self, request: LlmRequest) -> AsyncGenerator[Sequence[StreamEvent]]:
         """Yield one batch of events for each of the child's messages; see `Llm.stream`."""
-        with normalizing("openai", request, self._on_usage) as normalizer:
+        with normalizing(openai_request.METADATA_KEY, request, self._on_usage) as normalizer:
             decoder = OpenAiChatDecoder()
             async with contextlib.aclosing(self._messages(request)) as messages:
                 async for message in messages:

@@ -17,6 +17,7 @@ from msgspec.json import decode
 
 from opencode_tui.engine.provider.model_pattern import matches_name, name_of, short_name
 from opencode_tui.schema.model import Model, Parameters
+from opencode_tui.schema.provider_formats import COMPATIBLE, row_of
 from opencode_tui.schema.record import JsonObject
 
 _DECLARED = "reasoning:true"
@@ -156,22 +157,23 @@ def _rules(model: Model, *, is_declared: bool) -> Iterator[_Rule]:
 
 def _variants(reasoning: _Reasoning, provider_id: str, adapter: str) -> dict[str, JsonObject]:
     """Return the variants in the options of an adapter."""
-    if provider_id == "openrouter" and adapter == "openai":
+    if provider_id == "openrouter" and adapter == COMPATIBLE:
         names = [*reasoning.variants, *reasoning.efforts] if not _needs_translation(reasoning) else _GENERIC_EFFORTS
         return {name: {"reasoning": {"effort": name}} for name in names if name != "thinking"}
-    match adapter:
-        case "anthropic":
-            return {**reasoning.variants, **_anthropic(reasoning)}
-        case "litellm":
-            return {**reasoning.variants, **_litellm(reasoning)}
-        case "openai":
+    if adapter == "litellm":
+        return {**reasoning.variants, **_litellm(reasoning)}
+    row = row_of(adapter)
+    match row.efforts if row else None:
+        case "names":
             names = _GENERIC_EFFORTS if _needs_translation(reasoning) else reasoning.efforts
             return {**reasoning.variants, **{name: {"reasoningEffort": name} for name in names}}
-        case "responses":
+        case "summaries":
             return {name: _with_summary(name) for name in reasoning.efforts}
-        case "gemini":
-            return _gemini(reasoning)
-        case _:
+        case "thinking":
+            return {**reasoning.variants, **_thinking(reasoning)}
+        case "levels":
+            return _levels(reasoning)
+        case None:
             return {}
 
 
@@ -185,7 +187,7 @@ def _needs_translation(reasoning: _Reasoning) -> bool:
     return bool(reasoning.budgets or reasoning.adaptive or reasoning.effort_budget or reasoning.levels)
 
 
-def _anthropic(reasoning: _Reasoning) -> dict[str, JsonObject]:
+def _thinking(reasoning: _Reasoning) -> dict[str, JsonObject]:
     if reasoning.budgets:
         return {name: {"thinking": _enabled(tokens)} for name, tokens in reasoning.budgets.items()}
     thinking: JsonObject | None = None
@@ -208,7 +210,7 @@ def _litellm(reasoning: _Reasoning) -> dict[str, JsonObject]:
     return {name: {"reasoningEffort": name} for name in reasoning.efforts}
 
 
-def _gemini(reasoning: _Reasoning) -> dict[str, JsonObject]:
+def _levels(reasoning: _Reasoning) -> dict[str, JsonObject]:
     budgets: dict[str, Any] = {name: {"thinkingBudget": tokens} for name, tokens in reasoning.budgets.items()}
     levels = {name: {"thinkingLevel": name} for name in reasoning.efforts} if reasoning.levels else {}
     chosen = budgets or levels

@@ -50,9 +50,6 @@ from opencode_tui.engine.provider.llm import (
 )
 from opencode_tui.schema.record import JsonObject
 
-WireFormat = Literal["openai", "anthropic", "google"]
-"""Under which name the metadata of a response is stored; OpenAI's two formats share one, but no key of it."""
-
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _HIGH_AT_END = re.compile("[\ud800-\udbff]$")
 _THINK_OPEN = "<think>"
@@ -74,10 +71,10 @@ class _Block:
 
 
 class Normalizer:
-    """Converts the deltas of one response to events."""
+    """Converts the deltas of one response to events; metadata is stored under `metadata_key`."""
 
-    def __init__(self, wire_format: WireFormat, *, tools: Collection[str] = (), used_ids: Collection[str] = ()) -> None:
-        self._format = wire_format
+    def __init__(self, metadata_key: str, *, tools: Collection[str] = (), used_ids: Collection[str] = ()) -> None:
+        self._metadata_key = metadata_key
         self._assembler = CallAssembler(tools=tools, used_ids=used_ids)
         self._blocks: dict[tuple[bool, int | None], _Block] = {}
         self._started = 0
@@ -171,7 +168,7 @@ class Normalizer:
                 self._flush_think(events)
                 self._close_blocks([key for key in self._blocks if key[1] is None], events)
                 self._started += 1
-                named = {self._format: delta.metadata}
+                named = {self._metadata_key: delta.metadata}
                 events.append(ProviderSearch(delta.id, delta.input, delta.pages, delta.error, named))
             case WireFinish(reason):
                 self._reason, self._finish = reason, delta
@@ -255,7 +252,7 @@ class Normalizer:
 
     def _named(self, metadata: JsonObject | None) -> JsonObject | None:
         """Return metadata under the provider's name, as records store it; None for none."""
-        return {self._format: metadata} if metadata else None
+        return {self._metadata_key: metadata} if metadata else None
 
     def _flush_think(self, events: list[StreamEvent]) -> None:
         if self._think.is_text_only:
@@ -287,12 +284,12 @@ def _without_surrogates(text: str) -> str:
 
 
 @contextmanager
-def normalizing(wire_format: WireFormat, request: LlmRequest, on_usage: OnUsage) -> Generator[Normalizer]:
+def normalizing(metadata_key: str, request: LlmRequest, on_usage: OnUsage) -> Generator[Normalizer]:
     """Yield the normalizer for the response to a request, with its tools and the call IDs in use.
 
     At the end, also of a response that was cut off, `on_usage` is called with what was reported.
     """
-    normalizer = Normalizer(wire_format, tools=[tool.name for tool in request.tools], used_ids=_call_ids(request))
+    normalizer = Normalizer(metadata_key, tools=[tool.name for tool in request.tools], used_ids=_call_ids(request))
     try:
         yield normalizer
     finally:

@@ -15,6 +15,7 @@ from opencode_tui.engine.provider.model_facts import default_models, is_of_group
 from opencode_tui.engine.provider.model_pattern import short_name
 from opencode_tui.engine.provider.model_table import ListedModel, ModelTable
 from opencode_tui.schema.model import Adapter, Cost, LargePrices, Limit, Model
+from opencode_tui.schema.provider_formats import COMPATIBLE, row_of
 from opencode_tui.schema.record import JsonObject
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ DEFAULT_CHUNK_TIMEOUT_MS = 300_000
 class Endpoint(Struct, frozen=True):
     """A provider's address and credentials; times are milliseconds, `timeout_ms` None means no limit for the whole request.
 
-    `base_url` includes the version (`https://host/v1`); requests go to `base_url` and the path of the wire format.
+    `base_url` includes the version (`https://host/v1`); requests go to `base_url` and the path of the format.
     """
 
     provider_id: str
@@ -47,7 +48,7 @@ class Endpoint(Struct, frozen=True):
 
 
 _FOREIGN_PACKAGES = ("google", "bedrock", "azure", "vertex", "cohere")
-"""Substrings of package names whose wire format only litellm supports."""
+"""Substrings of package names whose format only litellm supports."""
 
 _OF_SETTINGS = "settings:"
 """Before the names in the table of providers that only the settings know."""
@@ -203,7 +204,7 @@ class Provider:
     @property
     def has_address(self) -> bool:
         """Whether requests can reach it. Without a package in the settings litellm may know it, by variables of its own."""
-        package = _without_version(as_text(self._given.get("npm")))
+        package = as_text(self._given.get("npm"))
         if self._known is not None or self.base_url is not None or self._options.get("adapter") == "litellm":
             return True
         is_foreign = any(part in package for part in _FOREIGN_PACKAGES)
@@ -319,10 +320,12 @@ class Provider:
         return model.changed(headers={**model.headers, _BETA: f"{given},{needed}"}) if needed and given else model
 
     def _adapter(self, api_id: str, listed: ListedModel | None, own: JsonObject) -> Adapter:
-        asked = self._options.get("adapter")
-        if asked in ("openai", "responses", "anthropic", "gemini", "litellm"):
-            return asked
+        asked = as_text(self._options.get("adapter"))
+        if asked == "litellm":
+            return "litellm"
         package = as_text(own.get("npm")) or as_text(self._given.get("npm"))
+        if row := row_of(asked):
+            return row.name
         if only := _only_provider(package):
             return only.adapter
         is_foreign = any(part in package for part in _FOREIGN_PACKAGES)
@@ -331,29 +334,29 @@ class Provider:
         if listed is not None and listed.needs_responses and self.id != "openai":
             return "litellm"
         if package and not is_foreign and self.base_url is not None:
-            return "openai"
+            return COMPATIBLE
         if self.id == "openai" and is_of_group(api_id, "chat completions only"):
-            return "openai"
+            return COMPATIBLE
         return self._known.adapter if self._known and not package else "litellm"
 
     def _direct_adapter(self, package: str, listed: ListedModel | None) -> Adapter:
         """Return the adapter for an address of the settings, or for a provider that is not to go through litellm."""
-        format_ = self._known.adapter if self._known and not package else "openai"
+        format_ = self._known.adapter if self._known and not package else COMPATIBLE
         own = urlsplit(self._own_address())
         match format_:
             case "responses" if own.netloc and not (own.hostname or "").endswith("openai.com"):
                 # Gateways have chat completions, few of them Responses too.
-                return "responses" if listed is not None and listed.needs_responses else "openai"
+                return "responses" if listed is not None and listed.needs_responses else COMPATIBLE
             case "gemini" if "/openai" in own.path:
-                return "openai"  # Google's own translation of chat completions
+                return COMPATIBLE  # Google's own translation of chat completions
             case "litellm" if self._known is not None and self._known.id in _CLOUDS:
                 if _has_responses(own):
                     return "responses"
                 # Bedrock's own format, but for the chat completions that it has too, at the path openai/v1.
                 is_chat = self._known.id == "azure" or own.path.rstrip("/").endswith("/openai/v1")
-                return "openai" if is_chat or self._options.get("adapter") == "direct" else "litellm"
+                return COMPATIBLE if is_chat or self._options.get("adapter") == "direct" else "litellm"
             case "litellm":
-                return "openai"
+                return COMPATIBLE
             case _:
                 return format_
 

@@ -8,7 +8,8 @@ from msgspec import Struct
 
 from opencode_tui.config.redact import redact_address
 from opencode_tui.engine.provider.decode import openai_request
-from opencode_tui.engine.provider.http import DIALECTS, Dialect, request_headers
+from opencode_tui.engine.provider.formats import ProviderFormat, find_format
+from opencode_tui.engine.provider.http import request_headers
 from opencode_tui.engine.provider.litellm_worker import litellm_call
 from opencode_tui.engine.provider.llm import LlmRequest
 from opencode_tui.engine.provider.provider import Endpoint
@@ -37,9 +38,9 @@ def preview_request(request: LlmRequest, endpoint: Endpoint | None) -> RequestPr
         return _through_litellm(request, endpoint)
     if adapter in ("litellm", "demo"):
         return RequestPreview(None, {}, openai_request.build(request))
-    dialect = DIALECTS[adapter].get()
-    body: JsonObject = json.loads(dialect.encode(request))
-    return RequestPreview(None, {}, body) if endpoint is None else _direct(request, dialect, endpoint, body)
+    used = find_format(adapter)
+    body: JsonObject = json.loads(used.encode(request))
+    return RequestPreview(None, {}, body) if endpoint is None else _direct(request, used, endpoint, body)
 
 
 def _through_litellm(request: LlmRequest, endpoint: Endpoint) -> RequestPreview:
@@ -50,9 +51,9 @@ def _through_litellm(request: LlmRequest, endpoint: Endpoint) -> RequestPreview:
     return RequestPreview(None, {}, {**shown.body, **{name: value for name, value in own.items() if name in call}})
 
 
-def _direct(request: LlmRequest, dialect: Dialect, endpoint: Endpoint, body: JsonObject) -> RequestPreview:
-    headers = {**request_headers(endpoint, dialect.credentials(endpoint.api_key)), **request.model.headers}
-    return _covered(endpoint.base_url.rstrip("/") + dialect.path(request), headers, body, endpoint)
+def _direct(request: LlmRequest, used: ProviderFormat, endpoint: Endpoint, body: JsonObject) -> RequestPreview:
+    headers = {**request_headers(endpoint, used.credentials(endpoint.api_key)), **request.model.headers}
+    return _covered(endpoint.base_url.rstrip("/") + used.path(request), headers, body, endpoint)
 
 
 def _covered(url: str | None, headers: dict[str, str], body: JsonObject, endpoint: Endpoint) -> RequestPreview:

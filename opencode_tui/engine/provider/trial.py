@@ -9,7 +9,8 @@ import asyncio
 from urllib.parse import urlsplit
 
 from opencode_tui.engine.provider.decode.response import as_list, as_object, as_text
-from opencode_tui.engine.provider.http import DIALECTS, HttpProvider
+from opencode_tui.engine.provider.formats import find_format
+from opencode_tui.engine.provider.http import HttpProvider
 from opencode_tui.engine.provider.llm import Llm, LlmRequest, TextBlock, UserEntry
 from opencode_tui.engine.provider.provider import Endpoint
 from opencode_tui.schema.error import ProviderError, with_remedy
@@ -19,7 +20,6 @@ from opencode_tui.schema.model import Model
 LIMIT_S = 20.0
 """Seconds for the whole trial."""
 
-_LISTS = {"anthropic": "/models?limit=1000", "gemini": "/models?pageSize=1000"}
 _FEW_TOKENS = 16
 _MOST_BYTES = 8 * 1024 * 1024
 
@@ -27,11 +27,12 @@ _MOST_BYTES = 8 * 1024 * 1024
 async def try_listing(endpoint: Endpoint, model: Model) -> str:
     """Return what keeps a provider with a direct format from being used, empty if nothing does."""
     is_openrouter = (urlsplit(endpoint.base_url).hostname or "").endswith("openrouter.ai")
-    http = HttpProvider(endpoint, DIALECTS[model.adapter].get().credentials(endpoint.api_key))
+    used = find_format(model.adapter)
+    http = HttpProvider(endpoint, used.credentials(endpoint.api_key))
     try:
         async with asyncio.timeout(LIMIT_S):
             body = bytearray()
-            async for chunk in http.get("/key" if is_openrouter else _LISTS.get(model.adapter, "/models")):
+            async for chunk in http.get("/key" if is_openrouter else used.list_path):
                 body += chunk
                 if len(body) > _MOST_BYTES:
                     return ""

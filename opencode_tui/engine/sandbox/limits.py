@@ -3,7 +3,8 @@
 The kernel holds the size of a file and the number of open files of each process, which a process cannot raise again. Memory and
 processes belong to all processes of a command together, so `tool/process/limit_watch.py` counts them. The kernel's limits for these
 two do not fit. `RLIMIT_AS` and `RLIMIT_DATA` also count memory that is only reserved: no program with a sanitizer would start.
-`RLIMIT_NPROC` counts all threads of the user and does not bind root: it only ends the growth of what hides from the count.
+`RLIMIT_NPROC` counts all threads of the user and does not bind root: it only ends the growth of what hides from the count, and
+marks the command's processes, since each command has another number.
 
 A limit of 0 is none. Only Linux has these limits.
 """
@@ -11,9 +12,12 @@ A limit of 0 is none. Only Linux has these limits.
 import os
 import sys
 from contextlib import suppress
+from itertools import count
 from pathlib import Path
+from random import randrange
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from opencode_tui.config.settings.settings import SandboxSettings
 
@@ -23,6 +27,10 @@ _SHARE_OF_MEMORY = 2
 _SHARE_OF_DISK = 2
 _MOST_BEHIND = 1 << 30
 """How much larger than the limit the kernel lets a file grow at most, so that the watcher can end the command in words first."""
+
+_NUMBERS = 512
+_NEXT_NUMBER = count(randrange(_NUMBERS))
+"""Commands of one program get different numbers, those of two programs probably."""
 
 _KILLED_FIRST = 500
 """Where the machine runs out of memory, the kernel ends such a process before this program (`oom_score_adj`, up to 1000)."""
@@ -41,21 +49,30 @@ class Limits(Struct, frozen=True):
     processes: int = 0
     file_size: int | None = 0
     open_files: int = 0
+    highest_processes: int = 0
+    """What the kernel lets the user of the command's processes have; of no other command."""
 
     @property
     def threads(self) -> int:
         """How many threads all processes may have together: some programs have as many as the machine has cores."""
         return 4 * self.processes
 
-    def for_folder(self, folder: Path) -> "Limits":
-        """Return the limits with a file size, for a command that starts now in a folder."""
+    def for_command(self, folder: Path) -> "Limits":
+        """Return the limits of a command that starts now in a folder."""
+        return replace(self, file_size=self._file_size(folder), highest_processes=self._highest_processes())
+
+    def _file_size(self, folder: Path) -> int:
         if self.file_size is not None:
-            return self
+            return self.file_size
         try:
             facts = os.statvfs(folder)
         except OSError:
-            return Limits(self.memory, self.processes, 0, self.open_files)
-        return Limits(self.memory, self.processes, facts.f_bavail * facts.f_frsize // _SHARE_OF_DISK, self.open_files)
+            return 0
+        return facts.f_bavail * facts.f_frsize // _SHARE_OF_DISK
+
+    def _highest_processes(self) -> int:
+        present = count_threads()[0] if self.processes else 0
+        return present + self.threads + next(_NEXT_NUMBER) % _NUMBERS if present else 0
 
     def apply(self, pid: int) -> None:
         """Limit the files of a process and of all that it will start; it may be gone already."""
@@ -63,9 +80,7 @@ class Limits(Struct, frozen=True):
             return
         import resource  # absent on Windows
 
-        wanted = {resource.RLIMIT_NOFILE: self.open_files}
-        if self.processes and (present := count_threads()[0]):
-            wanted[resource.RLIMIT_NPROC] = present + self.threads
+        wanted = {resource.RLIMIT_NOFILE: self.open_files, resource.RLIMIT_NPROC: self.highest_processes}
         if self.file_size:
             wanted[resource.RLIMIT_FSIZE] = self.file_size + min(self.file_size, _MOST_BEHIND)
         for kind, limit in wanted.items():

@@ -3,7 +3,7 @@
     retry backoff            parts that have both words        "wait for it"    a phrase
     back*                    words that begin with it          -draft           parts without it
     tool:bash                calls of a tool                   file:src/app.py  calls and changes of a file
-    role:user                your own texts                    project:.        this project, or one by its folder's name
+    role:user                your prompts                      project:.        this project, or one by its folder's name
     since:2w                 of the last two weeks: 30min, 12h, 3d, 2w, 6m, 1y, or a date such as 2026-01-31
 
 Every query has a meaning; a filter with a wrong value is ignored and reported. All texts reach FTS5 quoted.

@@ -101,6 +101,6 @@ def problem_of(error: Exception, path: str) -> str:
 
 
 def deadline(seconds: float) -> Callable[[], bool]:
-    """Return a function that returns whether so much time has passed since this call."""
+    """Return a predicate that becomes true after `seconds`."""
     end = time.monotonic() + seconds
     return lambda: time.monotonic() >= end

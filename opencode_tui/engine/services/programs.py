@@ -284,7 +284,7 @@ class FolderPrograms:
             directory=directory,
             worktree=directory if str(worktree) == "/" else worktree,
             is_trusted=self.is_trusted(),
-            is_sandboxed=self._is_sandboxed(),
+            is_sandboxed=self._is_sandboxed,
         )
 
     def _program_environment(self, is_confined: bool) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Operations on a session's conversation: prompt, command, withdraw, cancel. Source: seeds 001 and 004; reference, section 9."""
+"""Operations on a session's conversation: prompt, command, withdraw, cancel. Source: docs/internals/loop.md#prompts."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
@@ -61,8 +61,8 @@ class SessionPrompt(Struct, frozen=True):
         """Store a request and return the last message of its answer once the session is idle.
 
         While the session is running the request is stored at once and answered by that run; all callers get the same answer.
-        A request with `delivery` "queue" waits for the end of that run instead, and is answered by a run of its own; so does any
-        request that comes after that run was interrupted and before it has ended.
+        A request with `delivery` "queue" waits for the end of that run instead, and is answered by a run of its own, as
+        does a request sent while an interrupted run is still ending.
         With `no_reply` the stored request is returned. `policy` answers the run's permission requests (else the
         user does); `stored` is called with the request's id when it is on disk. Raises the error of the turn, RunAborted
         when it was interrupted, BusyError when another process has the session.

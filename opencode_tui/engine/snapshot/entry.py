@@ -56,7 +56,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """A path of which a snapshot only contains the reason why its state is not recorded."""
+    """A path whose state could not be recorded, with the reason."""
 
     reason: str
 

@@ -7,7 +7,7 @@
     await snapshots.unrevert(report)
 
 Every operation runs in a thread, under one lock per worktree that holds between processes too. The user's repository is not
-changed, and none of its programs run. Source: SPEC, section 5.
+changed, and none of its programs run. Source: docs/internals/snapshots.md#store.
 """
 
 import asyncio

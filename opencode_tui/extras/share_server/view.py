@@ -47,7 +47,7 @@ def render_head(items: Mapping[str, Item]) -> str:
 
 
 def render_updates(items: Mapping[str, Item], message_ids: Iterable[str]) -> str:
-    """Return these messages as JSON for an event; those that are not there any more are gone."""
+    """Return these messages as JSON for an event; deleted messages are omitted."""
     wanted = sorted(message_ids)
     root = _info(items).directory
     found = {message.info.id: message for message in _messages(items, wanted)}

@@ -21,7 +21,7 @@ class FrozenLayer(Record):
 class FrozenTool(Record):
     """A tool as the model sees it; without a description it is the program's own tool of that name, as this version has it.
 
-    `server` is the MCP server that it is of.
+    `server` is the MCP server that provides it.
     """
 
     name: str

@@ -4,19 +4,26 @@
        │                  │ ▲ progress
        └──────fail────────┴─┴──────fail────▶ error
 
-`completed` and `error` are final; a completed output can be marked as pruned and restored. Source: reference, section 8.
+`completed` and `error` are final; a completed output can be marked as pruned and restored.
+Source: docs/internals/session.md#tool-calls.
 """
 
 from typing import Any, Literal, get_args
 
 from pydantic import Field
 
-from opencode_tui.schema.error import DeniedError, MissingFileError, QuestionDismissedError, RejectedError
+from opencode_tui.schema.error import (
+    ApprovalUnavailableError,
+    DeniedError,
+    MissingFileError,
+    QuestionDismissedError,
+    RejectedError,
+)
 from opencode_tui.schema.permission import Rule
 from opencode_tui.schema.record import Record, absent
 
 ABORTED_TOOL = "Tool execution aborted"
-"""The error of an interrupted call. Source: reference, section 10."""
+"""The error of an interrupted call. Source: docs/internals/session.md#tool-calls."""
 
 StopReason = Literal["interrupted", "rejected", "denied"]
 """Why a call was not executed: the user interrupted or rejected it, or a rule denies it."""
@@ -72,13 +79,15 @@ class ErrorDetails(Record):
     """What an error is about, for sentences to the user; absent in records of other and of older programs.
 
     Of a rejection `subject` is what permission was asked for, as `to repeat read: …` (empty for the call itself), `dismissed` that
-    it was a question of the agent, `feedback` what the user said. `rule` denies the call; its permission is the one that was asked
-    for. `nearest` are paths with similar names where the path of the call does not exist, best first.
+    it was a question of the agent, `feedback` what the user said. `unasked`: the call needed approval, and there was nobody to ask.
+    `rule` denies the call; its permission is the one that was asked for. `nearest` are paths with similar names where the path of
+    the call does not exist, best first.
     """
 
     subject: str | None = absent()
     dismissed: bool | None = absent()
     feedback: str | None = absent()
+    unasked: bool | None = absent()
     rule: Rule | None = absent()
     nearest: list[str] | None = absent()
 
@@ -93,6 +102,8 @@ def details_of(error: Exception) -> ErrorDetails:
             return ErrorDetails(dismissed=True)
         case RejectedError():
             return ErrorDetails(subject=error.subject, feedback=error.feedback or None)
+        case ApprovalUnavailableError():
+            return ErrorDetails(unasked=True)
         case DeniedError():
             return ErrorDetails(rule=Rule(permission=error.permission, pattern=error.rule.pattern, action="deny"))
         case MissingFileError():
@@ -206,6 +217,7 @@ def fail(
         subject=details.subject,
         dismissed=details.dismissed,
         feedback=details.feedback,
+        unasked=details.unasked,
         rule=details.rule,
         nearest=details.nearest,
     )

@@ -1,6 +1,6 @@
 """Routes of agents, commands, tools, skills, providers and language servers.
 
-Providers and models have the shape of OpenCode's API. Source: reference, `http.md` 3, "Facts for start-up".
+Providers and models have the shape of OpenCode's API. Source: docs/internals/http.md#routes.
 """
 
 import asyncio
@@ -13,6 +13,7 @@ from opencode_tui.schema.api.catalog import AgentSummary, ProviderSummary, Skill
 from opencode_tui.schema.api.folder import CommandSummary
 from opencode_tui.schema.api.language import FormatterState, LanguageServerState
 from opencode_tui.schema.model import Cost, Model, Prices
+from opencode_tui.schema.provider_formats import row_of
 from opencode_tui.schema.record import JsonObject, Record, absent
 from opencode_tui.server.answer import JSON_TYPE, answer_records, answer_value, error_body, value_bytes
 from opencode_tui.server.request import FolderClient, ProviderId
@@ -133,12 +134,6 @@ async def list_formatters(client: FolderClient) -> Response:
     return answer_records(await client.languages.formatters())
 
 
-_PACKAGES = {
-    "anthropic": "@ai-sdk/anthropic",
-    "openai": "@ai-sdk/openai-compatible",
-    "responses": "@ai-sdk/openai",
-    "gemini": "@ai-sdk/google",
-}
 _LARGE = 200_000
 _SENT = {"id", "name", "source", "env"}
 """The fields of a provider in OpenCode's API; its key and address are not among them."""
@@ -164,7 +159,8 @@ def default_models(providers: Iterable[ProviderSummary]) -> dict[str, str]:
 
 
 def _model(model: Model, provider: ProviderSummary) -> JsonObject:
-    package = provider.package or _PACKAGES.get(model.adapter, model.adapter)
+    row = row_of(model.adapter)
+    package = provider.package or (row.package if row else model.adapter)
     return {
         "id": model.model_id,
         "providerID": model.provider_id,

@@ -34,7 +34,7 @@ from opencode_tui.schema.json_text import decode_json
 from opencode_tui.server.address import Address
 from opencode_tui.server.answer import error_body
 from opencode_tui.server.guard import Credentials, Headers, Message, Receive, Refusal, Scope, Send
-from opencode_tui.server.pty import Terminals
+from opencode_tui.server.terminals import make_terminals
 from opencode_tui.server.throttle import Throttle
 from opencode_tui.server.web.access import LOGIN_S, Access
 from opencode_tui.server.web.viewers import Viewers
@@ -123,7 +123,7 @@ class Pages:
         self._throttle = throttle
         self._cookie = f"opencode_tui_{address.port}"
         environ = {name: value for name, value in web.environ.items() if name not in _OTHER_TERMINAL}
-        terminals = Terminals(publish=lambda _folder, _event: None, environ=environ)
+        terminals = make_terminals(publish=lambda _folder, _event: None, environ=environ)
         self.viewers = Viewers(terminals, web.directory, _describe_attach(address, own))
         self.routes: Sequence[BaseRoute] = self._list_routes()
         self._starlette = Starlette(routes=self.routes)

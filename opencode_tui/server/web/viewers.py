@@ -18,7 +18,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 from opencode_tui.schema.api.pty import PtyCreate, PtySize
 from opencode_tui.schema.error import ConfigError, NotFoundError
 from opencode_tui.schema.json_text import decode_json
-from opencode_tui.server.pty import Connection, InputQueue, Terminals
+from opencode_tui.server.terminals import InputQueue, Output, Terminals
 
 VIEWER_LIMIT = 5
 """Most viewers at a time; one that is cut off is given up for a new one."""
@@ -95,7 +95,7 @@ class _Viewer:
     id: str
     login: str
     terminal: str
-    connection: Connection
+    connection: Output
     opened: ExitStack
     used: float
     modes: ScreenModes = field(default_factory=ScreenModes)

@@ -49,7 +49,7 @@ def _rewind(chat: Chat) -> None:
 
 
 async def _abort(chat: Chat) -> None:
-    """Interrupt the run; messages that waited for its end come back into the prompt, where nothing sends them by itself."""
+    """Interrupt the run and move queued messages back into the prompt."""
     disarm(chat)
     await chat.control.interrupt()
     for message_id in reversed(chat.control.waiting.ids):

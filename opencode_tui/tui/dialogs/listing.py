@@ -9,11 +9,11 @@ from textual.filter import LineFilter
 from textual.geometry import Size
 from textual.strip import Strip
 
+from opencode_tui.schema.ranking import Match, ranked
 from opencode_tui.text.cells import clip
 from opencode_tui.text.cells import width as cells
 from opencode_tui.tui.keys.router import keymap_of
 from opencode_tui.tui.prompt.draft import clean
-from opencode_tui.tui.widgets.fuzzy import Match, ranked
 from opencode_tui.tui.widgets.row import Piece, Rows, measure, row
 
 WIDEST = 72

@@ -1,4 +1,4 @@
-"""The cells that the terminal shall show, from the updates of Textual's compositor."""
+"""The cells that the terminal should show, from the updates of Textual's compositor."""
 
 from collections.abc import Iterable
 from functools import lru_cache

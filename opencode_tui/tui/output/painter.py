@@ -1,4 +1,4 @@
-"""Writes the difference between what the terminal shows and what it shall show: changed cells, scrolled regions."""
+"""Writes the difference between what the terminal shows and what it should show: changed cells, scrolled regions."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence

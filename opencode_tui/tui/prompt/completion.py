@@ -15,11 +15,11 @@ from opencode_tui.schema.api.folder import CommandSummary
 from opencode_tui.schema.api.keybinds import BY_ID
 from opencode_tui.schema.api.language import Symbol
 from opencode_tui.schema.api.mcp import McpResource
+from opencode_tui.schema.ranking import ranked
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.tui.prompt.file_names import LIMIT, FileNames
 from opencode_tui.tui.prompt.slash import completion_names
-from opencode_tui.tui.widgets.fuzzy import ranked
 
 SYMBOL_LETTERS = 2
 """Letters from which symbols are looked for."""

@@ -1,12 +1,11 @@
 """The names of the files of the folder, the best matches first."""
 
 import asyncio
-import heapq
-import re
 import time
 from collections.abc import Callable, Sequence
 
 from opencode_tui.client.client import Client
+from opencode_tui.schema.ranking import ranked_paths
 
 KEPT_S = 10
 """Seconds for which the list counts as fresh."""
@@ -15,12 +14,10 @@ LIMIT = 50
 """Most names that are returned."""
 
 EVERYTHING = 1_000_000
-SLICE = 1_000
-"""Names searched before other tasks run."""
 
 
 class FileNames:
-    """Finds files by parts of names: contiguous matches first, names before folders, short before long."""
+    """Finds files by parts of their names, in the order of `ranked_paths`."""
 
     def __init__(self, client: Client, clock: Callable[[], float] = time.monotonic) -> None:
         self._client = client
@@ -37,21 +34,11 @@ class FileNames:
         wanted = query.casefold()
         if not wanted:
             return self._top
-        best = await self._best(lambda name: wanted in name, wanted)
-        if len(best) < LIMIT:  # only characters in their order: slower, and rarely what is meant
-            # without backtracking (atomic groups), so that no file name of a repository takes long
-            pattern = re.compile("".join(f"(?>.*?{re.escape(letter)})" for letter in wanted), re.DOTALL)
-            best = await self._best(lambda name: pattern.match(name) is not None, wanted)
-        return [self._names[at] for _, at in best]
-
-    async def _best(self, fits: Callable[[str], bool], wanted: str) -> list[tuple[tuple[int, int, int], int]]:
-        best: list[tuple[tuple[int, int, int], int]] = []
-        for start in range(0, len(self._folded), SLICE):
-            part = self._folded[start : start + SLICE]
-            scored = [(_rank(wanted, name), at) for at, name in enumerate(part, start) if fits(name)]
-            best = heapq.nsmallest(LIMIT, [*best, *scored])
+        found: Sequence[int] = ()
+        for best in ranked_paths(wanted, self._folded, LIMIT):
+            found = best
             await asyncio.sleep(0)
-        return best
+        return [self._names[at] for at in found]
 
     async def _list(self) -> None:
         async with self._listing:
@@ -64,16 +51,3 @@ class FileNames:
         self._folded = [name.casefold() for name in self._names]
         upper = [name for name in self._names if "/" not in name.rstrip("/")]
         self._top = list(dict.fromkeys([*upper, *self._names[:LIMIT]]))[:LIMIT]
-
-
-def _rank(wanted: str, name: str) -> tuple[int, int, int]:
-    base = name.rstrip("/").rpartition("/")[2]
-    if base.startswith(wanted):
-        kind = 0
-    elif wanted in base:
-        kind = 1
-    elif wanted in name:
-        kind = 2
-    else:
-        kind = 3
-    return kind, name.count("/"), len(name)

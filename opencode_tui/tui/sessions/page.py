@@ -14,6 +14,7 @@ from opencode_tui.schema.api.keybinds import SESSIONS_PAGE
 from opencode_tui.schema.api.search import SearchRequest
 from opencode_tui.schema.api.trash import TrashedSession
 from opencode_tui.schema.error import OpencodeError
+from opencode_tui.schema.ranking import ranked
 from opencode_tui.schema.session.session import SessionInfo
 from opencode_tui.text.quantity import money, plural
 from opencode_tui.text.safe_text import screen_line
@@ -24,7 +25,6 @@ from opencode_tui.tui.session_tree import SessionRow, listed_rows, matching_rows
 from opencode_tui.tui.sessions.preview import Glimpse, count_turns, draw_glimpse, draw_trashed, read_glimpse
 from opencode_tui.tui.sessions.rows import SessionRows, TrashRows
 from opencode_tui.tui.state.controller import SessionController
-from opencode_tui.tui.widgets.fuzzy import ranked
 from opencode_tui.tui.widgets.row import Piece
 
 NARROW = 64

@@ -1,5 +1,6 @@
 """The basic colors of a theme, and the palette derived from them."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from opencode_tui.tui.theme.palette import Depth, Palette
@@ -69,6 +70,10 @@ class Seed:
     number: str
     function: str
     builtin: str
+
+
+Schemes = Mapping[str, tuple[Seed, Seed | None]]
+"""Well-known color schemes by name, dark and light; None where a scheme is only dark."""
 
 
 def derive_palette(name: str, seed: Seed, depth: Depth) -> Palette:

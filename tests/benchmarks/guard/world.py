@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from opencode_tui.batch.imports import SessionImports
 from opencode_tui.batch.task import TaskResult
 from opencode_tui.engine.permission.policy import RefuseQuestions
+from opencode_tui.extras.dask.imports import SessionImports
 from opencode_tui.schema.error import ConfigError, OpencodeError
 from opencode_tui.schema.session.session import SessionInfo
 from tests.benchmarks.guard.case import Act, Call, Case, Program, Received, Step, Tier, Together, User, line

@@ -1,6 +1,6 @@
 """Ours beside other agents: start, one prompt, the first request, memory, streamed answers and the echo of keys.
 
-    python -m tests.benchmarks peers [--only start,keys,…] [--agents ours,pi,…] [--minutes N] [--report FILE.md] [--readme]
+    python -m tests.benchmarks peers [--only start,keys,…] [--agents ours,pi,…] [--minutes N] [--report FILE.md] [--write]
     python -m tests.benchmarks peers --install FOLDER     then PEERS=FOLDER, or peers in PATH
 
 Each agent runs in a terminal of 140 × 40 that answers what terminals are asked, with a home and a project of its own, and settings
@@ -25,7 +25,7 @@ from tests.benchmarks.peers.measure import IDLE_KEYS, PACES, PARTS, ROWS, Bench,
 from tests.benchmarks.peers.model import serving
 from tests.benchmarks.peers.table import replaced, spread, table
 
-_README = Path(__file__).parents[3] / "README.md"
+_PAGE = Path(__file__).parents[3] / "docs" / "performance.md"
 _FULL_ROUNDS, _SHORT_ROUNDS = 3, 9
 _MARGIN = 1.15
 
@@ -43,7 +43,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument(
         "--report", type=Path, metavar="FILE", help="write the table with the spread of each figure there"
     )
-    parser.add_argument("--readme", action="store_true", help="replace the table in README.md")
+    parser.add_argument("--write", action="store_true", help="replace the table in docs/performance.md")
     parser.add_argument("--install", type=Path, metavar="FOLDER", help="install the peers there with npm, and end")
     options = parser.parse_args(arguments)
     if options.install:
@@ -56,9 +56,9 @@ def main(arguments: list[str]) -> int:
     for name in wanted:
         if name not in (*names, OURS.name):
             parser.error(f"no agent {name!r}; there are {', '.join(names)}")
-    if options.readme:
+    if options.write:
         try:
-            replaced(_README.read_text(encoding="utf-8"), "")
+            replaced(_PAGE.read_text(encoding="utf-8"), "")
         except (OSError, ValueError) as error:
             parser.error(str(error))
     if not Path("/proc/self/smaps_rollup").exists():
@@ -84,9 +84,9 @@ def main(arguments: list[str]) -> int:
     print(f"\n{written(has_spread=True)}")
     if options.report:
         options.report.write_text(f"# Ours beside other agents\n\n{written(has_spread=True)}", encoding="utf-8")
-    if options.readme:
-        text = replaced(_README.read_text(encoding="utf-8"), written(has_spread=False))
-        _README.write_text(text, encoding="utf-8")
+    if options.write:
+        text = replaced(_PAGE.read_text(encoding="utf-8"), written(has_spread=False))
+        _PAGE.write_text(text, encoding="utf-8")
     return 0 if any(agent == OURS.name and samples for (agent, _), samples in figures.samples.items()) else 1
 
 
@@ -138,11 +138,18 @@ def _head(begun: datetime, load: float, command: str, figures: Figures, agents: 
     paces = " and ".join(f"{pace:,.0f} tokens a second ({tokens:,} tokens)" for tokens, pace in PACES.items())
     return (
         f"Measured {begun:%Y-%m-%d} on {_processor()}, {os.cpu_count()} cores, {platform.system()} {platform.release()}, "
-        f"Python {platform.python_version()}, load {load:.1f} before, by `{command}`. Medians of {fewest} to {most} "
-        f"interleaved rounds; the largest sample of a figure is at most {worst:.1f} times its median. Terminal of "
-        f"140 × 40, one scripted model for all, answers at {paces}; {IDLE_KEYS} keys at rest, as many as fit in "
-        "1,000 tokens while an answer streams."
+        f"Python {platform.python_version()}, load {load:.1f} before, by `{command}`. {_rounds(fewest, most, worst)} "
+        f"Terminal of 140 × 40, one scripted model for all, answers at {paces}; {IDLE_KEYS} keys at rest, as many as fit "
+        "in 1,000 tokens while an answer streams."
     )
+
+
+def _rounds(fewest: int, most: int, worst: float) -> str:
+    """Return in words of how many rounds the figures are medians, and how far their samples lie apart."""
+    if most <= 1:
+        return "One round."
+    count = str(most) if fewest == most else f"{fewest} to {most}"
+    return f"Medians of {count} interleaved rounds; no sample is more than {worst:.1f} times the median of its figure."
 
 
 def _processor() -> str:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from tests.benchmarks.peers.measure import ROWS, Figures, Row
 
-BEGIN, END = "<!-- peers: written by `python -m tests.benchmarks peers --readme` -->", "<!-- peers end -->"
+BEGIN, END = "<!-- peers: written by `python -m tests.benchmarks peers --write` -->", "<!-- peers end -->"
 
 
 def table(figures: Figures, agents: Sequence[str], titles: Sequence[str], *, has_spread: bool) -> str:
@@ -25,12 +25,12 @@ def table(figures: Figures, agents: Sequence[str], titles: Sequence[str], *, has
     return text + _reasons(figures, agents, titles, rows)
 
 
-def replaced(readme: str, section: str) -> str:
-    """Return the README with the section between its two markers; raises ValueError when it does not have them."""
-    before, begin, rest = readme.partition(BEGIN)
+def replaced(page: str, section: str) -> str:
+    """Return the page with the section between its two markers; raises ValueError when it does not have them."""
+    before, begin, rest = page.partition(BEGIN)
     _, end, after = rest.partition(END)
     if not begin or not end:
-        raise ValueError(f"README.md has no lines {BEGIN!r} and {END!r}; add them where the table belongs")
+        raise ValueError(f"the page has no lines {BEGIN!r} and {END!r}; add them where the table belongs")
     return f"{before}{BEGIN}\n{section.strip()}\n{END}{after}"
 
 

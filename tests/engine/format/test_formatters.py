@@ -51,7 +51,7 @@ class World:
                     directory=folder,
                     worktree=folder,
                     is_trusted=False,
-                    is_sandboxed=False,
+                    is_sandboxed=lambda: False,
                 ),
             ),
             make_environ=lambda _: environ,
@@ -247,7 +247,7 @@ def test_without_settings_and_without_trust_nothing_runs(tmp_path: Path, environ
                 directory=tmp_path,
                 worktree=tmp_path,
                 is_trusted=is_trusted,
-                is_sandboxed=is_sandboxed,
+                is_sandboxed=lambda: is_sandboxed,
             ),
         )
         assert table.find(tmp_path.parent / "other.js") is None
@@ -283,7 +283,7 @@ def test_a_formatter_that_is_set_and_cannot_run_says_why(tmp_path: Path, name: s
                 directory=tmp_path,
                 worktree=tmp_path,
                 is_trusted=True,
-                is_sandboxed=True,
+                is_sandboxed=lambda: True,
             ),
         )
         return {one.name: (one.enabled, one.detail) for one in table.states()}

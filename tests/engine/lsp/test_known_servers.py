@@ -39,7 +39,7 @@ def test_a_program_that_a_confined_command_can_write_starts_inside_the_sandbox_a
             directory=project,
             worktree=project,
             is_trusted=is_trusted,
-            is_sandboxed=is_sandboxed,
+            is_sandboxed=lambda: is_sandboxed,
         ),
     )
     found = {one.id: table.find(one) for one in table.servers}
@@ -61,7 +61,7 @@ def test_a_word_of_a_known_command_is_no_file_of_the_project(tmp_path: Path) -> 
             directory=project,
             worktree=project,
             is_trusted=False,
-            is_sandboxed=True,
+            is_sandboxed=lambda: True,
         ),
     )
     [found] = [one for one in map(table.find, table.servers) if isinstance(one, Found)]
@@ -97,7 +97,7 @@ def test_the_servers_that_fit_a_project_are_known_by_its_files(
     table = ServerTable(
         None,
         ProjectPrograms(
-            environ={"PATH": ""}, directory=tmp_path, worktree=tmp_path, is_trusted=True, is_sandboxed=True
+            environ={"PATH": ""}, directory=tmp_path, worktree=tmp_path, is_trusted=True, is_sandboxed=lambda: True
         ),
     )
     assert [one.id for one in table.fitting()] == fitting

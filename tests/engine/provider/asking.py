@@ -5,7 +5,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from opencode_tui.engine.provider.http import DIALECTS, DirectLlm
+from opencode_tui.engine.provider.direct import DirectLlm
+from opencode_tui.engine.provider.formats import find_format
 from opencode_tui.engine.provider.llm import Llm, LlmRequest, StreamEvent, TextBlock, ToolSpec, UserEntry
 from opencode_tui.engine.provider.provider import Endpoint
 from opencode_tui.schema.error import ProviderError
@@ -27,7 +28,7 @@ def request(text: str = "hi", *, adapter: Adapter = "openai", **fields: Any) -> 
 
 def direct(server: ModelServer, adapter: Api = "openai", **fields: Any) -> DirectLlm:
     endpoint = Endpoint(provider_id="fake", base_url=server.url(adapter), api_key=KEY, **fields)
-    return DirectLlm(endpoint, DIALECTS[adapter].get())
+    return DirectLlm(endpoint, find_format(adapter))
 
 
 async def ask(llm: Llm, asked: LlmRequest) -> Heard:

@@ -6,7 +6,7 @@ from typing import Any
 
 from opencode_tui.engine.provider.decode.delta import ProtocolError
 from opencode_tui.engine.provider.error.plain import invalid_response
-from opencode_tui.engine.provider.http import DIALECTS
+from opencode_tui.engine.provider.formats import find_format
 from opencode_tui.engine.provider.llm import (
     FinishStep,
     ProviderSearch,
@@ -25,6 +25,7 @@ from opencode_tui.engine.provider.llm import (
 )
 from opencode_tui.engine.provider.normalize import Normalizer, closing_events
 from opencode_tui.schema.error import ProviderError
+from opencode_tui.schema.provider_formats import COMPATIBLE, row_of
 
 TOOLS = ("bash", "read", "write", "edit", "glob", "grep", "list", "todoread", "todowrite", "task")
 
@@ -47,9 +48,10 @@ def decode(
     api: str, chunks: Iterable[bytes], *, tools: Iterable[str] = TOOLS
 ) -> tuple[list[StreamEvent], ProviderError | None]:
     """Return the events of these bytes as the direct adapter would give them, and the error at their end."""
-    dialect = next((known for name, known in DIALECTS.items() if name == api), DIALECTS["openai"]).get()
-    normalizer = Normalizer(dialect.wire_format, tools=tuple(tools))
-    decoder = dialect.decoder()
+    row = row_of(api)
+    used = find_format(row.name if row else COMPATIBLE)
+    normalizer = Normalizer(used.metadata_key, tools=tuple(tools))
+    decoder = used.decoder()
     events: list[StreamEvent] = []
     try:
         for chunk in chunks:

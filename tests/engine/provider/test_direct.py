@@ -7,7 +7,8 @@ import pytest
 from msgspec.structs import replace
 
 from opencode_tui.engine.provider.decode.response import describe_text
-from opencode_tui.engine.provider.http import DIALECTS, DirectLlm
+from opencode_tui.engine.provider.direct import DirectLlm
+from opencode_tui.engine.provider.formats import find_format
 from opencode_tui.engine.provider.llm import FinishStep, ToolCall, Usage
 from opencode_tui.engine.provider.provider import Endpoint
 from opencode_tui.schema.error import AuthError, ContextOverflowError, split_remedy
@@ -116,7 +117,7 @@ async def test_a_slow_answer_ends_at_the_limit_for_the_whole(server: ModelServer
 
 
 async def test_a_refused_connection_can_be_retried() -> None:
-    heard = await ask_once(DirectLlm(Endpoint("fake", "http://127.0.0.1:9/v1"), DIALECTS["openai"].get()), request())
+    heard = await ask_once(DirectLlm(Endpoint("fake", "http://127.0.0.1:9/v1"), find_format("openai")), request())
     assert heard.error is not None
     assert (heard.error.failure.kind, heard.error.failure.retryable) == ("network", True)
 

@@ -3,12 +3,14 @@
 import os
 import shlex
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from opencode_tui.config.settings.settings import SandboxSettings
 from opencode_tui.engine.sandbox.limits import Limits, find_limits, machine_memory, parse_size
+from opencode_tui.engine.tool.process.limit_watch import MOST_SESSIONS
 from opencode_tui.schema.api.limit import ReachedLimit, format_size
 from tests.engine.sandbox.confined import Confined
 from tests.engine.sandbox.conftest import require
@@ -49,6 +51,42 @@ def test_a_command_with_too_many_processes_ends_with_all_of_them(held: Confined)
 @pytest.mark.parametrize("start", ["setsid sleep {n} &", "(setsid sleep {n} &);", "env -i setsid -f sleep {n};"])
 def test_processes_that_leave_the_session_count_too(landlock: Confined, start: str) -> None:
     end_by_processes(landlock, "for one in {{1..40}}; do " + start + " done; sleep {n}")
+
+
+def test_a_crowd_of_sessions_ends_where_each_has_a_share_of_its_own(held: Confined) -> None:
+    token = new_token()
+    spin = f"exec -a {token} bash -c 'while :; do :; done'"
+    text = f"for one in $(seq {3 * MOST_SESSIONS}); do setsid bash -c {shlex.quote(spin)} & done; sleep 60"
+    shares = Path("/proc/sys/kernel/sched_autogroup_enabled")
+    if not (shares.exists() and shares.read_text().strip() == "1"):
+        pytest.skip("the kernel does not share the cores among sessions here")
+    ended, _ = held.run(text, limits=Limits(processes=2_000))
+    assert ended.limit == ReachedLimit(kind="sessions", value=MOST_SESSIONS)
+    assert survivors(token) == []
+
+
+def test_a_command_that_ends_at_its_limit_leaves_another_alone(tmp_path: Path) -> None:
+    """The processes of both have lost their parents and lead sessions of their own."""
+    (tmp_path / "other").mkdir()
+    other = Confined("none", tmp_path / "other")
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(
+            other.run,
+            "for one in 1 2 3; do (setsid sleep 1.5 &); done; sleep 2; echo done",
+            limits=Limits(processes=100),
+        )
+        end_by_processes(Confined("none", tmp_path), "for one in {{1..40}}; do (setsid sleep {n} &); done; sleep {n}")
+        ended, output = waiting.result()
+    assert (ended.limit, ended.exit_code, output) == (None, 0, "done\n")
+
+
+def test_this_program_has_its_former_share_of_the_cores_after_a_busy_command(plain: Confined) -> None:
+    share = Path("/proc/self/autogroup")
+    before = share.read_text() if share.exists() else ""
+    spin = "for one in $(seq $(($(nproc) * 4))); do (while :; do :; done) & done; sleep 0.5; kill $(jobs -p)"
+    ended, _ = plain.run(spin, limits=Limits(processes=100))
+    assert ended.limit is None
+    assert (share.read_text() if share.exists() else "") == before
 
 
 def test_threads_count_too(plain: Confined) -> None:
@@ -135,7 +173,7 @@ def test_the_defaults_are_those_of_the_machine() -> None:
     limits = find_limits(None)
     assert (limits.memory, limits.processes, limits.open_files) == (machine_memory() // 2, 2_000, 65_536)
     disk = os.statvfs("/")
-    size = limits.for_folder(Path("/")).file_size
+    size = limits.for_command(Path("/")).file_size
     assert size is not None
     assert abs(size - disk.f_bavail * disk.f_frsize // 2) < 1 << 30
 

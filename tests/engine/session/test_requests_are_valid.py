@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from msgspec.structs import replace
 
 from opencode_tui.engine.provider.decode import anthropic_request, gemini_request, openai_request, responses_request
-from opencode_tui.engine.provider.http import DIALECTS
+from opencode_tui.engine.provider.formats import find_format
 from opencode_tui.engine.provider.llm import LlmRequest, ToolSpec
 from opencode_tui.engine.provider.model_facts import with_facts
 from opencode_tui.engine.session.request.history import filter_compacted, position
@@ -55,7 +55,7 @@ def check_requests(messages: list[MessageWithParts]) -> None:
         if not built.messages:
             return
         assert (adapter, violations(build(built))) == (adapter, [])
-        DIALECTS[adapter].get().encode(built).decode("utf-8")
+        find_format(adapter).encode(built).decode("utf-8")
 
 
 @settings(max_examples=EXAMPLES)

@@ -1,4 +1,4 @@
-"""What steps commonly do, undone. Source: the original's tests, restated."""
+"""What steps commonly do, undone. Source: the tests of OpenCode 1.1.65, restated."""
 
 import asyncio
 import os

@@ -48,7 +48,7 @@ class Bench:
                     directory=self.folder,
                     worktree=self.folder,
                     is_trusted=False,
-                    is_sandboxed=False,
+                    is_sandboxed=lambda: False,
                 ),
             ),
             make_environ=lambda _: self.environ,

@@ -237,3 +237,32 @@ def files_naming_tool(root: Path, tool: str) -> list[str]:
     named = [one for one in files if one.stem == tool or word.search(one.read_text("utf-8"))]
     paths = sorted(str(one.relative_to(root / PACKAGE)) for one in named)
     return [path for path in paths if path not in SETTINGS_OF_TOOLS.get(tool, ())]
+
+
+FORMAT_FILES = 3
+"""The files of a provider's format: its row, the encoder of requests and the decoder of streams."""
+
+LISTS_OF_PROVIDERS = ("engine/provider/model_table.py",)
+"""Files that list providers, by names that formats have too."""
+
+_FORMATS = frozenset({"openai", "responses", "anthropic", "gemini"})
+
+
+def files_listing_formats(root: Path) -> list[str]:
+    """Return the product's modules in which all formats of providers are named by constants: a new format changes each."""
+    found: list[str] = []
+    for path in sorted((root / PACKAGE).rglob("*.py")):
+        text = path.read_text("utf-8")
+        name = str(path.relative_to(root / PACKAGE))
+        if name in LISTS_OF_PROVIDERS or not all(f'"{one}"' in text for one in _FORMATS):
+            continue
+        named = {node.value for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Constant)}
+        if named >= _FORMATS:
+            found.append(name)
+    return found
+
+
+def files_of_new_format(root: Path) -> list[str]:
+    """Return what a newcomer changes for a format: the files that list them, and two of its own in the folder of the others."""
+    decode = "engine/provider/decode"
+    return [*files_listing_formats(root), f"{decode}/NAME_request.py", f"{decode}/NAME_stream.py"]

@@ -1,6 +1,6 @@
-"""Makes the README's picture: a real turn of the demo in a terminal of 100 columns, as an SVG in the dark palette.
+"""Makes the documentation's picture: a real turn of the demo in a terminal of 100 columns, as an SVG in the dark palette.
 
-python -m tests.support.terminal.picture assets/run.svg
+python -m tests.support.terminal.picture docs/assets/run.svg
 """
 
 import argparse
@@ -29,7 +29,7 @@ _BACKGROUND, _TEXT, _ACCENT, _SUCCESS, _WARNING, _ERROR = (
     (0xE8, 0xBB, 0x6C),
     (0xF4, 0x87, 0x87),
 )
-"""Source: design, visual, section 3, dark."""
+"""Source: docs/internals/screen.md#colors."""
 
 PALETTE = TerminalTheme(
     _BACKGROUND,

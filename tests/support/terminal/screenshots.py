@@ -1,6 +1,6 @@
-"""Makes the README's pictures of the screen: the real app on the scripted sessions of the tests.
+"""Makes the documentation's pictures of the screen: the real app on the scripted sessions of the tests.
 
-python -m tests.support.terminal.screenshots assets
+python -m tests.support.terminal.screenshots docs/assets
 """
 
 import argparse
@@ -38,7 +38,7 @@ def _drawn(app: OpenCodeApp) -> str:
 
 def main() -> None:
     """Write the pictures."""
-    parser = argparse.ArgumentParser(description="Draw the screen in the situations that the README shows.")
+    parser = argparse.ArgumentParser(description="Draw the screen in the situations that the documentation shows.")
     parser.add_argument("folder", type=Path)
     folder: Path = parser.parse_args().folder
     os.environ["HOME"] = "/home/you"

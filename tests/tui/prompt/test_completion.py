@@ -31,7 +31,7 @@ def test_a_slash_begins_a_command_and_an_at_a_name(before: str, is_first: bool, 
     assert trigger(before, is_first_line=is_first) == found
 
 
-@pytest.mark.parametrize(("query", "found"), [("a" * 30 + "b", []), ("a" * 30, ["a" * 200]), ("sp", ["x/SoP.py"])])
+@pytest.mark.parametrize(("query", "found"), [("a" * 30 + "b" * 30, []), ("a" * 30, ["a" * 200]), ("sp", ["x/SoP.py"])])
 async def test_no_name_of_a_repository_takes_long_to_search(query: str, found: list[str]) -> None:
     client = ScriptedClient(Script(files=["a" * 200, "x/SoP.py"]))
     names = FileNames(cast(Client, client))

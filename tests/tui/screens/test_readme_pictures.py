@@ -1,4 +1,4 @@
-"""The README's pictures of the screen show the present program."""
+"""The pictures of the screen in README and docs show the present program."""
 
 import asyncio
 from pathlib import Path
@@ -15,10 +15,10 @@ pytestmark = pytest.mark.usefixtures("jumping_clock")
 def test_a_picture_is_what_the_present_program_draws(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", "/home/you")
     drawn = asyncio.run(take(PICTURES[name]))
-    stored = Path(PACKAGE_ROOT, "assets", f"{name}.svg").read_text(encoding="utf-8")
-    assert drawn == stored, "renew them: python -m tests.support.terminal.screenshots assets"
+    stored = Path(PACKAGE_ROOT, "docs", "assets", f"{name}.svg").read_text(encoding="utf-8")
+    assert drawn == stored, "renew them: python -m tests.support.terminal.screenshots docs/assets"
 
 
-def test_the_readme_shows_all_of_them() -> None:
-    readme = Path(PACKAGE_ROOT, "README.md").read_text(encoding="utf-8")
-    assert [name for name in [*PICTURES, "run", "turn"] if f"(assets/{name}.svg)" not in readme] == []
+def test_the_pages_show_all_of_them() -> None:
+    pages = "".join(page.read_text(encoding="utf-8") for page in Path(PACKAGE_ROOT, "docs").glob("*.md"))
+    assert [name for name in [*PICTURES, "run", "turn"] if f"(assets/{name}.svg)" not in pages] == []

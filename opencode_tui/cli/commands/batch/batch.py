@@ -14,7 +14,7 @@ class _Batch(LazyGroup):
     sections: ClassVar[Mapping[str, Mapping[str, Entry]]] = {
         "Commands": {
             DEFAULT_COMMAND: Entry("opencode_tui.cli.commands.batch.run:run", "Run the tasks of a file (default)."),
-            "worker": Entry("opencode_tui.cli.commands.batch.worker:worker", "Run tasks for a Dask scheduler."),
+            "worker": Entry("batch.worker", "Run tasks for a Dask scheduler."),
         },
         "": {"task": Entry("opencode_tui.cli.commands.batch.task:task", "Run one task, for `batch`.")},
     }

@@ -1,15 +1,14 @@
-"""What runs the tasks of a batch: this machine, or a Dask scheduler, which needs the extra `cluster`."""
+"""What runs the tasks of a batch: this machine, or the workers of a scheduler."""
 
-from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
 if TYPE_CHECKING:
-    from opencode_tui.batch.address import TlsFiles
-    from opencode_tui.batch.pool import Workers
+    from opencode_tui.batch.pool import OpenCluster, TlsFiles, Workers
     from opencode_tui.batch.task import TaskOrder
 
 F = TypeVar("F", bound=Callable[..., object])
@@ -33,31 +32,14 @@ def tls_options(command: F) -> F:
 
 def read_tls(authority: Path | None, certificate: Path | None, key: Path | None) -> "TlsFiles | None":
     """Return the files of the three options; None without any. Raises ConfigError when only some are given."""
-    from opencode_tui.batch.address import OPTIONS, TlsFiles  # not for the help
+    from opencode_tui.batch.pool import TLS_OPTIONS, TlsFiles  # not for the help
     from opencode_tui.schema.error import ConfigError
 
     if authority is None and certificate is None and key is None:
         return None
     if authority is None or certificate is None or key is None:
-        raise ConfigError(f"{OPTIONS} are needed together; name all three files")
+        raise ConfigError(f"{TLS_OPTIONS} are needed together; name all three files")
     return TlsFiles(authority.expanduser(), certificate.expanduser(), key.expanduser())
-
-
-@contextmanager
-def requires_cluster() -> Generator[None]:
-    """Raise ConfigError with the command to install when an import inside misses the extra; send Dask's log to ours."""
-    from opencode_tui.cli.log import adopt_log  # not for the help
-    from opencode_tui.schema.error import ConfigError
-
-    try:
-        yield
-    except ModuleNotFoundError as error:
-        if error.name not in ("distributed", "dask"):
-            raise
-        raise ConfigError(
-            "Dask is not installed, which runs tasks on other machines; install it with `pip install 'opencode-tui[cluster]'`"
-        ) from error
-    adopt_log("distributed")
 
 
 @asynccontextmanager
@@ -67,28 +49,20 @@ async def open_workers(
     """Return what runs the tasks, and how many to start at once; `report` gets lines about a cluster. Raises ConfigError."""
     import os  # all of it not for the help
 
-    from opencode_tui.batch.address import OPTIONS, check_address
-    from opencode_tui.batch.imports import SessionImports
+    from opencode_tui.batch.pool import TLS_OPTIONS
     from opencode_tui.batch.pool_local import LocalWorkers
-    from opencode_tui.client.local import open_client
+    from opencode_tui.entry_points import load
     from opencode_tui.schema.error import ConfigError
 
     tls = read_tls(options["tls_ca"], options["tls_cert"], options["tls_key"])
     address = options["scheduler"]
     if address is None:
         if tls is not None:
-            raise ConfigError(f"{OPTIONS} are for --scheduler; name the scheduler too")
+            raise ConfigError(f"{TLS_OPTIONS} are for --scheduler; name the scheduler too")
         jobs = options["jobs"] or os.cpu_count() or 1
         yield LocalWorkers(os.environ, jobs=jobs), jobs
         return
-    check_address(address, tls)
-    with requires_cluster():
-        from opencode_tui.batch.pool_dask import DaskWorkers
-    async with open_client(os.environ, Path(orders[0].directory) if orders else Path.cwd()) as client:
-        store = SessionImports(client).store
-        workers = DaskWorkers(address, tls=tls, environ=os.environ, store=store, report=report)
-        try:
-            await workers.connect()
-            yield workers, options["jobs"] or CLUSTER_JOBS
-        finally:
-            await workers.close()
+    open_cluster = cast("OpenCluster", load("batch.cluster"))
+    directory = Path(orders[0].directory) if orders else Path.cwd()
+    async with open_cluster(address, tls, directory, environ=os.environ, report=report) as workers:
+        yield workers, options["jobs"] or CLUSTER_JOBS

@@ -18,18 +18,25 @@ class _Run(click.Command):
 @click.option("--prompt", metavar="TEXT", help="Instead of TASKS: the same prompt in each of --dirs.")
 @click.option("--dirs", metavar="DIR", multiple=True, help="A folder for --prompt (repeatable).")
 @click.option("--out", metavar="FILE", help="Results file (default: TASKS with .results.jsonl).")
-@click.option("--resume", "is_resumed", is_flag=True, help="Run the tasks that have no result in it.")
+@click.option("--resume", "is_resumed", is_flag=True, help="Run only tasks without a result in --out.")
 @click.option("-j", "--jobs", type=click.IntRange(1, 1000), help="Tasks at once (default: the number of cores).")
 @click.option("--dry-run", "is_dry", is_flag=True, help="Show what would run, and what --branch and --apply would do.")
 @click.option("--branch", "has_branches", is_flag=True, help="Make a branch opencode-tui/batch-ID of each done task.")
 @click.option("--apply", "is_applied", is_flag=True, help="Apply the changes of done tasks to your work tree.")
 @click.option("-y", "--yes", "is_sure", is_flag=True, help="Apply without asking.")
-@click.option("-m", "--model", metavar="PROVIDER/MODEL", help="Model of tasks that name none.")
-@click.option("--agent", metavar="NAME", help="Agent of tasks that name none.")
+@click.option("-m", "--model", metavar="PROVIDER/MODEL", help="Default model for tasks.")
+@click.option("--agent", metavar="NAME", help="Default agent for tasks.")
 @click.option("--timeout", type=click.FloatRange(0, min_open=True), metavar="SECONDS", help="Time limit of each task.")
 @click.option("--max-cost", type=click.FloatRange(0, min_open=True), metavar="USD", help="Cost limit of each task.")
-@click.option("--total-timeout", type=click.FloatRange(0, min_open=True), metavar="SECONDS", help="Time limit of all.")
-@click.option("--total-cost", type=click.FloatRange(0, min_open=True), metavar="USD", help="Cost limit of all.")
+@click.option(
+    "--total-timeout",
+    type=click.FloatRange(0, min_open=True),
+    metavar="SECONDS",
+    help="Time limit for the whole batch.",
+)
+@click.option(
+    "--total-cost", type=click.FloatRange(0, min_open=True), metavar="USD", help="Cost limit for the whole batch."
+)
 @click.option("--isolate", "is_isolated", is_flag=True, help="Clone without later commits instead of a worktree.")
 @click.option("--repos", metavar="DIR", help="For SWE-bench: folder with the checkouts, OWNER__NAME or OWNER/NAME.")
 @click.option("--predictions", metavar="FILE", help="Write SWE-bench predictions there (.jsonl or .json).")
@@ -38,18 +45,18 @@ class _Run(click.Command):
 def run(**options: Any) -> int:
     """Run each task of TASKS in a process and a git worktree of its own.
 
-    TASKS has a JSON object a line: {"id", "prompt", "dir"?, "base"?, "model"?, "agent"?, "timeout"?, "check"?, "isolate"?} (- reads
-    standard input). `dir` counts from the folder of TASKS, by default the current folder is used; `check` is a shell command that
-    must end with 0. Questions are answered as with --auto, nothing leaves the sandbox. Sessions are listed as any other.
+    TASKS has one JSON object per line: {"id", "prompt", "dir"?, "base"?, "model"?, "agent"?, "timeout"?, "check"?, "isolate"?}
+    (- reads standard input). `dir` is relative to TASKS, by default the current folder; `check` is a shell command that must exit
+    with 0. Everything inside the sandbox is approved; anything outside is denied. Sessions are listed as any other.
 
     --apply and --branch use all results, with --resume also those of an earlier run. --apply leaves out, by name, what conflicts
     with your files or with another result.
 
-    With --isolate, or `isolate` of a task, a task works in a clone that has its base commit with its history and nothing newer: no
-    other branch, commit or remote. Evaluations always do.
+    With --isolate, or `isolate` of a task, a task works in a clone with only its base commit and its history: no other branch,
+    commit or remote. Evaluations always do.
 
-    TASKS may also have instances in the form of SWE-bench (JSON lines or a JSON list), for an evaluation: see --repos and
-    --predictions. `opencode-tui batch worker` runs tasks on other machines, see its --help.
+    TASKS may also have SWE-bench instances (JSON lines or a JSON list), for an evaluation: see --repos and --predictions.
+    `opencode-tui batch worker` runs tasks on other machines, see its --help.
     """
     from opencode_tui.cli.commands.batch.work import run_tasks  # not for the help
 

@@ -80,10 +80,10 @@ def search(query: tuple[str, ...], since: str | None, project: str | None, limit
     \b
       retry backoff        both words          tool:bash        calls of a tool
       "wait for it"        a phrase            file:src/app.py  calls and changes of a file
-      back*                a beginning         role:user        your own texts
-      -draft               without a word      project:. since:2w
+      back*                a prefix            role:user        your prompts
+      -draft               excludes a word     project:. since:2w
 
-    Quote a query with signs: opencode-tui session search '"wait for it" -draft'
+    Quote queries with special characters: opencode-tui session search '"wait for it" -draft'
     """
     from opencode_tui.cli.commands.session.search import search_sessions as work
 

@@ -216,7 +216,7 @@ def _run_program(call: Call, member: FoundMember) -> None:
 
 @cache
 def _with_commands() -> frozenset[str]:
-    """Return the programs of which a command has a line of its own."""
+    """Return the programs that have their own row in the table."""
     return frozenset(name.partition(".")[0] for name in (*_table(), *spec_names()) if "." in name[1:])
 
 

@@ -12,7 +12,8 @@ from opencode_tui.config.auth import CHATGPT
 from opencode_tui.engine.provider.chatgpt.accounts import Accounts
 from opencode_tui.engine.provider.chatgpt.catalog import MAX_AGE_S, read_models
 from opencode_tui.engine.provider.chatgpt.service import sign_in_again
-from opencode_tui.engine.provider.http import DIALECTS, DirectLlm
+from opencode_tui.engine.provider.direct import DirectLlm
+from opencode_tui.engine.provider.formats import find_format
 from opencode_tui.engine.provider.llm import LlmRequest, OnUsage, StreamEvent, ignore_usage
 from opencode_tui.engine.provider.provider import Endpoint
 from opencode_tui.schema.api.sign_in import USAGE_PAGE
@@ -38,7 +39,10 @@ _WORDS: dict[str, tuple[str, str, str, bool]] = {
         False,
     ),
 }
-"""Kind, reason, remedy and whether a retry may help, by the code. Source: siwc/token-sharing-open-source/errors-and-recovery."""
+"""Kind, reason, remedy and whether a retry may help, by the code.
+
+Source: developers.openai.com/siwc/token-sharing-open-source/errors-and-recovery.
+"""
 
 _CODE = re.compile(r"subscription_sharing_(\w+)")
 
@@ -99,7 +103,7 @@ class ChatGptLlm:
     def _direct(self, token: str) -> DirectLlm:
         if token not in self._open:
             self._open[token] = DirectLlm(
-                self._endpoint_with(token), DIALECTS["chatgpt"].get(), clock=self._clock, on_usage=self._on_usage
+                self._endpoint_with(token), find_format("chatgpt"), clock=self._clock, on_usage=self._on_usage
             )
         return self._open[token]
 

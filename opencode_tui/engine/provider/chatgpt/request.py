@@ -1,10 +1,13 @@
 """Requests to the Responses route of a ChatGPT plan: those of the Responses API without what the route rejects.
 
-Source: siwc/token-sharing-open-source/models-and-inference. Functions are grouped in a namespace, which comes back
+Source: developers.openai.com/siwc/token-sharing-open-source/models-and-inference.
+Functions are grouped in a namespace, which comes back
 with their calls.
 """
 
 import json
+
+from msgspec.structs import replace
 
 from opencode_tui.engine.provider.decode import responses_request
 from opencode_tui.engine.provider.llm import LlmRequest
@@ -48,3 +51,6 @@ def build(request: LlmRequest) -> JsonObject:
     elif others:
         body["tools"] = others
     return {**body, "input": called}
+
+
+FORMAT = replace(responses_request.FORMAT, encode=encode)

@@ -1,1 +1,1 @@
-"""The OpenAI and Anthropic wire formats: encode requests, decode responses."""
+"""The formats of providers: an encoder of requests and a decoder of streams for each."""

@@ -6,9 +6,16 @@ from typing import Any, assert_never
 
 from msgspec import Struct
 
-from opencode_tui.engine.provider.decode.anthropic_messages import ANSWERS, OPEN, RESULT, SEARCH_TOOL
+from opencode_tui.engine.provider.decode.anthropic_messages import (
+    ANSWERS,
+    OPEN,
+    RESULT,
+    SEARCH_TOOL,
+    AnthropicMessagesDecoder,
+)
 from opencode_tui.engine.provider.decode.request_option import wire_options, without_nulls
 from opencode_tui.engine.provider.decode.response import as_object
+from opencode_tui.engine.provider.formats import ProviderFormat
 from opencode_tui.engine.provider.llm import (
     WEB_SEARCH,
     AssistantEntry,
@@ -32,7 +39,7 @@ _EPHEMERAL = {"type": "ephemeral"}
 _MAX_CACHE_MARKS = 4
 _MIN_THINKING_TOKENS = 1024
 _ANSWER_SHARE = 4
-"""The part of `max_tokens`, one in so many, that reasoning leaves to the answer."""
+"""Share of `max_tokens` that reasoning leaves for the answer (1/N)."""
 
 _OPTIONS_OF_OPENAI = frozenset(
     {"reasoning_effort", "reasoning_summary", "include", "text_verbosity", "prompt_cache_key", "store"}
@@ -269,3 +276,17 @@ def _with_thinking_rules(body: JsonObject) -> JsonObject:
     if rest.get("tool_choice", {}).get("type") == "any":
         del rest["tool_choice"]
     return {**rest, "thinking": settings}
+
+
+def _credentials(key: str | None) -> dict[str, str]:
+    return {"anthropic-version": VERSION, **({"x-api-key": key} if key else {})}
+
+
+FORMAT = ProviderFormat(
+    metadata_key=METADATA_KEY,
+    path=lambda _: "/messages",
+    encode=encode,
+    decoder=AnthropicMessagesDecoder,
+    credentials=_credentials,
+    list_path="/models?limit=1000",
+)

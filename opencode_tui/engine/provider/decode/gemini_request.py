@@ -21,9 +21,10 @@ from typing import Any, assert_never
 from urllib.parse import quote
 
 from opencode_tui.engine.provider.decode.gemini_schema import UnsupportedSchemaError, to_gemini_schema
-from opencode_tui.engine.provider.decode.gemini_stream import SEARCH
+from opencode_tui.engine.provider.decode.gemini_stream import SEARCH, GeminiDecoder
 from opencode_tui.engine.provider.decode.request_option import given_options, without_nulls
 from opencode_tui.engine.provider.decode.response import as_list, as_object
+from opencode_tui.engine.provider.formats import ProviderFormat
 from opencode_tui.engine.provider.llm import (
     WEB_SEARCH,
     AssistantEntry,
@@ -232,3 +233,17 @@ def _results(results: tuple[ResultBlock, ...], *, is_new: bool) -> list[JsonObje
             media += [{"text": f"Attached by {result.tool}:"}, *shown]
         parts.append({"functionResponse": answered})
     return [*parts, *media]
+
+
+def _credentials(key: str | None) -> dict[str, str]:
+    return {"x-goog-api-key": key} if key else {}
+
+
+FORMAT = ProviderFormat(
+    metadata_key=METADATA_KEY,
+    path=path,
+    encode=encode,
+    decoder=GeminiDecoder,
+    credentials=_credentials,
+    list_path="/models?pageSize=1000",
+)

@@ -5,8 +5,10 @@ from collections.abc import Sequence
 from hashlib import sha256
 from typing import Any, assert_never
 
+from opencode_tui.engine.provider.decode.openai_chat import OpenAiChatDecoder
 from opencode_tui.engine.provider.decode.request_option import wire_options, without_nulls
 from opencode_tui.engine.provider.decode.response import as_list, as_object, as_text
+from opencode_tui.engine.provider.formats import ProviderFormat
 from opencode_tui.engine.provider.llm import (
     AssistantEntry,
     CallBlock,
@@ -235,3 +237,8 @@ def _tool_results(entry: ToolEntry) -> list[JsonObject]:
         parts = [{"type": "text", "text": intro}, *(_media_part(media) for _, media in shown)]
         messages.append({"role": "user", "content": parts})
     return messages
+
+
+FORMAT = ProviderFormat(
+    metadata_key=METADATA_KEY, path=lambda _: "/chat/completions", encode=encode, decoder=OpenAiChatDecoder
+)

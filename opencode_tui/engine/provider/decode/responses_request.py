@@ -20,7 +20,8 @@ from typing import Any, assert_never
 
 from opencode_tui.engine.provider.decode.request_option import wire_options, without_nulls
 from opencode_tui.engine.provider.decode.response import as_list, as_object
-from opencode_tui.engine.provider.decode.responses_stream import SEARCH
+from opencode_tui.engine.provider.decode.responses_stream import SEARCH, ResponsesDecoder
+from opencode_tui.engine.provider.formats import ProviderFormat
 from opencode_tui.engine.provider.llm import (
     WEB_SEARCH,
     AssistantEntry,
@@ -238,3 +239,6 @@ def _output(result: ResultBlock) -> JsonObject:
         text = [TextBlock(result.text)] if result.text.strip() else []
         item["output"] = [_input_part(block) for block in (*text, *result.media)]
     return item
+
+
+FORMAT = ProviderFormat(metadata_key=METADATA_KEY, path=lambda _: "/responses", encode=encode, decoder=ResponsesDecoder)

@@ -2,7 +2,7 @@
 
 The system prompt has two segments, so that a provider can cache the first, which is the same in all sessions of a model: the
 provider's header, then the agent's own prompt or that of the model's family; and what may change: environment, instruction files,
-the message's own `system`. Source: seeds 001 and 004; reference, section 25.
+the message's own `system`. Source: docs/internals/loop.md#system-prompt.
 """
 
 import asyncio
@@ -40,6 +40,7 @@ from opencode_tui.schema.error import ConfigError
 from opencode_tui.schema.ids import Clock
 from opencode_tui.schema.model import Model
 from opencode_tui.schema.permission import Ruleset
+from opencode_tui.schema.provider_formats import row_of
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.message import UserMessage
@@ -246,11 +247,12 @@ class RequestBuilder(Struct, frozen=True):
         model = task.model
         if (user.tools or {}).get(WEB_SEARCH) is False:
             return False
-        if not self.searches_at_provider or not (model.parameters.search or model.adapter == "anthropic"):
+        row = row_of(model.adapter)
+        if row is None or not self.searches_at_provider or not (model.parameters.search or row.searches):
             return False
-        chosen = {**task.agent.options, **model.variants.get(user.variant or "", {})}
-        if model.adapter == "responses" and chosen.get("reasoningEffort") == "minimal":
-            return False  # Source: https://platform.openai.com/docs/guides/tools-web-search, limitations
+        effort = {**task.agent.options, **model.variants.get(user.variant or "", {})}.get("reasoningEffort")
+        if effort and effort == row.no_search_with:
+            return False
         rules = [rule for layer in task.rules for rule in layer if rule.permission == WEB_SEARCH]
         is_allowed = evaluate_layers(WEB_SEARCH, "*", task.rules).action == "allow"
         return is_allowed and all(rule.action == "allow" for rule in rules)

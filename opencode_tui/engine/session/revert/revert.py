@@ -2,7 +2,7 @@
 
 Crash-safe: the pending undo is stored in the session's record before a file changes; the files change in one transaction, which
 is completed or rolled back; then the record stores the result. The next use of the session completes a pending undo.
-Source: SPEC, rows 19 and section 5; seed 000.
+Source: docs/internals/snapshots.md#conversation.
 """
 
 import secrets

@@ -2,7 +2,7 @@
 
 Nothing is loaded or scanned for a step that changes nothing. The patch part is stored, with the planned content, before
 the first file changes, and grows with the step; so it survives a crash. A failure to record never stops a step: the call
-then stores in its metadata, as `unprotected`, why undo will not revert its changes. Source: SPEC, section 5.
+then stores in its metadata, as `unprotected`, why undo will not revert its changes. Source: docs/internals/snapshots.md#steps.
 """
 
 import asyncio

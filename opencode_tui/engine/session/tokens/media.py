@@ -12,6 +12,7 @@ from math import ceil
 
 from opencode_tui.engine.provider.llm import MediaBlock
 from opencode_tui.schema.model import Model
+from opencode_tui.schema.provider_formats import row_of
 
 PDF_PAGE = 3_000
 """Tokens of a page with text."""
@@ -34,7 +35,7 @@ def media_tokens(block: MediaBlock, model: Model) -> int:
     size = picture_size(_decoded(block.data[:_HEAD]))
     if size is None:
         return UNKNOWN_PICTURE
-    return _anthropic(*size) if _is_anthropic(model) else _openai(*size)
+    return _by_area(*size) if _counts_area(model) else _by_tiles(*size)
 
 
 def picture_size(data: bytes) -> tuple[int, int] | None:
@@ -81,19 +82,20 @@ def _pages(data: bytes) -> int:
     return max(1, seen, *counts)
 
 
-def _anthropic(width: int, height: int) -> int:
+def _by_area(width: int, height: int) -> int:
     scale = min(1.0, 1568 / max(width, height))
     return min(UNKNOWN_PICTURE, ceil(width * scale * height * scale / 750))
 
 
-def _openai(width: int, height: int) -> int:
+def _by_tiles(width: int, height: int) -> int:
     scale = min(1.0, 2048 / max(width, height))
     scale *= min(1.0, 768 / (min(width, height) * scale))
     return 85 + 170 * ceil(width * scale / 512) * ceil(height * scale / 512)
 
 
-def _is_anthropic(model: Model) -> bool:
-    return model.adapter == "anthropic" or "claude" in f"{model.api_id} {model.model_id}".lower()
+def _counts_area(model: Model) -> bool:
+    row = row_of(model.adapter)
+    return bool(row and row.pictures == "area") or "claude" in f"{model.api_id} {model.model_id}".lower()
 
 
 def _decoded(data: str) -> bytes:

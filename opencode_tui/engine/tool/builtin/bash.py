@@ -1,4 +1,4 @@
-"""The bash tool: runs a command and returns the beginning and end of its output. Source: reference, section 28."""
+"""The bash tool: runs a command and returns the beginning and end of its output. Source: docs/internals/tools.md#bash."""
 
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 DEFAULT_TIMEOUT_MS = 120_000
 MAX_TIMEOUT_MS = 600_000
 _FRAME_S = 1 / 15
-"""Pause between two updates of the output on the screen. Source: performance.md, section 6."""
+"""Pause between two updates of the output on the screen. Source: docs/internals/screen.md#output."""
 
 
 class BashParameters(Parameters):

@@ -1,6 +1,6 @@
 """The run of a command that may run: in the sandbox or on the host, again on the host after a refusal, protected files undone.
 
-Source: SPEC, section 6.
+Source: docs/internals/sandbox.md#where-commands-run.
 """
 
 import asyncio

@@ -1,8 +1,13 @@
 """Watches what a running command uses, and ends all its processes when it reaches a limit.
 
-A command that ends within the first 50 ms is never looked at. After that, some numbers of the machine are read a few times per
+A command that ends within the first 50 ms is never looked at. After that, some numbers of the machine are read many times per
 second: its threads, those that run, its memory, the free disk. Only when one of them has changed by a part of a limit, or a second
 has passed, the command's processes are counted.
+
+A fork bomb leaves this program a small share of the cores. The kernel makes a reader of most files in `/proc` wait for a process
+that is inside `exec`, and that may wait for a core for seconds: only `status` and `limits` are always returned at once. All
+processes are stopped before any is killed, and they are killed a few at a time: a process that dies has its own share of the
+cores, whatever it had before.
 
 Memory is private and shared pages and what is swapped out, not the files that are mapped, since the kernel can drop these. Pages
 that processes share count once. Everything here blocks for milliseconds and belongs on the command's thread; only on Linux.
@@ -23,12 +28,19 @@ from opencode_tui.engine.sandbox.limits import Limits, count_threads
 from opencode_tui.engine.tool.process.process_tree import CROWD, MARK, ProcessTree, holds, identity_of, shown_name
 from opencode_tui.schema.api.limit import ReachedLimit
 
-_FIRST_S = 0.05
-_QUIET_S = 0.25
-_CLOSE_S = 0.05
+_FIRST_S = 0.02
+_QUIET_S = 0.1
+_CLOSE_S = 0.02
 _COUNT_S = 1.0
 _KILL_WITHIN_S = 5.0
 _KILL_AGAIN_S = 0.02
+_DYING = 4 * (os.cpu_count() or 1)
+"""So many processes are killed at a time."""
+
+_STOP_AGAIN_S = 0.01
+_DIE_WITHIN_S = 0.2
+_STOPPED = (b"T", b"t")
+_LOOK_AGAIN_S = 0.002
 _PART = 4
 """The processes are counted when a number of the machine changed by this part of a limit."""
 
@@ -36,8 +48,16 @@ _LOW_DISK = 20
 """A command that used most of the disk ends when this part of what was free is left."""
 
 _LOWER_PRIORITY = 10
-_PAGE = 4096 if sys.platform == "win32" else os.sysconf("SC_PAGE_SIZE")
+_HIGHEST_PRIORITY = -20
 _CORES = os.cpu_count() or 1
+_PROCESSES_ROW = b"Max processes"
+_PRIVATE = (b"RssAnon", b"RssShmem", b"VmSwap")
+_PROPORTIONAL = (b"Pss_Anon:", b"Pss_Shmem:", b"SwapPss:")
+_ENDED = (b"Z", b"X", b"x")
+_OWN_SHARE = "/proc/self/autogroup"
+_CROWDED = 2
+"""With so many running threads for each core, this program gets a larger share of the cores, where it may."""
+
 _BUSY = 8
 """So many running threads for each core are looked at more often."""
 
@@ -58,15 +78,19 @@ class _Machine(NamedTuple):
 
 
 class _Process(NamedTuple):
+    """A process; `identity` differs from that of an earlier one with the same id, `memory` is in bytes."""
+
     pid: int
+    identity: int
     parent: int
-    group: int
     session: int
-    is_running: bool
-    priority: int
+    state: bytes
     threads: int
-    start: int
-    pages: int
+    memory: int
+
+    @property
+    def is_running(self) -> bool:
+        return self.state == b"R"
 
 
 class LimitWatch:
@@ -88,6 +112,7 @@ class LimitWatch:
         self._strangers: dict[int, int] = {}
         self._sessions = {shell}
         self._lowered: set[int] = set()
+        self._share: str | None = None
         self.reached: ReachedLimit | None = None
         """The limit that the command has reached."""
         self._begin: _Machine | None = None
@@ -108,12 +133,20 @@ class LimitWatch:
         machine = _read_machine(self._folder)
         self._begin = self._begin or machine
         is_close = self._is_close(machine, self._begin)
+        if machine.running > _CROWDED * _CORES and self._share is None:
+            self._share = _set_share(_HIGHEST_PRIORITY)
         if is_close or now >= self._count_at:
             self._count_at = now + _COUNT_S
             self.reached = self._count(machine, self._begin)
         ended = time.monotonic()
         self._next = ended + min(_QUIET_S, max(_CLOSE_S if is_close else _QUIET_S, 2 * (ended - now)))
         return self.reached is not None
+
+    def close(self) -> None:
+        """Give this program the share of the cores again that it had before."""
+        if self._share:
+            _set_share(int(self._share))
+            self._share = None
 
     def end_crowd(self) -> list[str]:
         """Kill all processes if they are very many, without time to end by themselves; return their command lines, else none."""
@@ -127,23 +160,53 @@ class LimitWatch:
         return names
 
     def kill(self) -> None:
-        """End all processes: first stop them all, so that none starts others, and the cores are free to find the rest."""
-        if self._tree.is_held:
-            self._tree.signal_group(signal.SIGKILL)
-            return
+        """End all processes, and in a namespace its supervisor; of a crowd a few at a time, if all of it could be stopped."""
+        crowd = self._stop_crowd()
+        for first in range(0, len(crowd), _DYING):
+            part = crowd[first : first + _DYING]
+            _send(part, signal.SIGKILL)
+            deadline = time.monotonic() + _DIE_WITHIN_S
+            while any(_read_process(one.pid) for one in part) and time.monotonic() < deadline:
+                time.sleep(_LOOK_AGAIN_S)
+        self._tree.signal_group(signal.SIGKILL)
         deadline = time.monotonic() + _KILL_WITHIN_S
-        stopped: set[int] = set()
-        self._tree.signal_group(signal.SIGSTOP)
-        while new := [one for one in self._members() if one.pid not in stopped]:
-            _send(new, signal.SIGSTOP)
-            stopped.update(one.pid for one in new)
-            if time.monotonic() > deadline:
-                break
-        deadline = time.monotonic() + _KILL_WITHIN_S
-        while (members := self._members()) and time.monotonic() < deadline:
+        while not self._tree.is_held and (members := self._members()) and time.monotonic() < deadline:
             self._tree.signal_group(signal.SIGKILL)
             _send(members, signal.SIGKILL)
             time.sleep(_KILL_AGAIN_S)
+
+    def _stop_crowd(self) -> list[_Process]:
+        """Stop all processes, so that none starts others, and return them.
+
+        What is about to start another stops when it has done that, so one look after the last has stopped must find nothing new.
+        In a namespace the end of those that supervise it is the end of all others at once. So these are not returned, and none is
+        where there are only a few, or where others start faster than they are stopped.
+        """
+        if not self._tree.is_held:
+            self._tree.signal_group(signal.SIGSTOP)
+        deadline = time.monotonic() + _KILL_WITHIN_S
+        stopped: dict[int, _Process] = {}
+        is_quiet = False
+        while True:
+            members = self._supervised()
+            new = [one for one in members if one.pid not in stopped]
+            was_quiet, is_quiet = is_quiet, not new and all(one.state in _STOPPED for one in members)
+            if was_quiet and is_quiet:
+                return list(stopped.values())
+            is_late = time.monotonic() > deadline
+            if self._tree.is_held and (is_late or (not stopped and len(members) <= _DYING)):
+                return []
+            if is_late:
+                return list(stopped.values())
+            _stop(one for one in members if one.state not in _STOPPED)
+            stopped.update((one.pid, one) for one in new)
+            time.sleep(_STOP_AGAIN_S)  # each stops when it gets a core
+
+    def _supervised(self) -> list[_Process]:
+        """Return the processes without those that supervise a namespace."""
+        if not self._tree.is_held:
+            return self._members()
+        return [one for one in self._members() if one.pid != self._tree.supervisor and one.session != self._shell]
 
     def _is_close(self, machine: _Machine, begin: _Machine) -> bool:
         """Return whether the machine uses so much more than at the beginning that the command may be near a limit."""
@@ -163,11 +226,10 @@ class LimitWatch:
         if is_first and len(members) < CROWD:  # on a busy machine the shell may have started some before it was limited
             for one in members:
                 limits.apply(one.pid)
-        running = [one for one in members if one.is_running]
-        if len(running) > _CORES:
-            self._lower_priority(members)
-        if limits.processes and len({one.session for one in running}) >= MOST_SESSIONS and _shares_by_session():
-            return ReachedLimit(kind="sessions", value=MOST_SESSIONS)
+        if limits.processes and _shares_by_session():
+            running = {one.session for one in members if one.is_running}
+            if len(running) >= MOST_SESSIONS:
+                return ReachedLimit(kind="sessions", value=MOST_SESSIONS)
         if limits.processes and len(members) >= limits.processes:
             return ReachedLimit(kind="processes", value=limits.processes)
         if limits.processes and sum(one.threads for one in members) >= limits.threads:
@@ -180,29 +242,28 @@ class LimitWatch:
                 return ReachedLimit(kind="file_size", value=limits.file_size)
             if machine.disk < begin.disk / _LOW_DISK and sum(_written(one.pid) for one in members) > used / 2:
                 return ReachedLimit(kind="disk", value=machine.disk)
+        if sum(one.is_running for one in members) > _CORES:
+            self._lower_priority(members)
         return None
 
     def _lower_priority(self, members: Iterable[_Process]) -> None:
         """Let other programs go first; what is started from now on inherits it."""
         for one in members:
-            if one.priority < _LOWER_PRIORITY and one.group not in self._lowered:
-                self._lowered.add(one.group)
-                with suppress(OSError):
-                    os.setpriority(os.PRIO_PGRP, one.group, _LOWER_PRIORITY)
-                with suppress(OSError), open(f"/proc/{one.pid}/autogroup", "w") as file:
-                    file.write(str(_LOWER_PRIORITY))  # where each session has a share of its own
+            with suppress(OSError):
+                group = os.getpgid(one.pid)
+                if group not in self._lowered and os.getpriority(os.PRIO_PROCESS, one.pid) < _LOWER_PRIORITY:
+                    self._lowered.add(group)
+                    os.setpriority(os.PRIO_PGRP, group, _LOWER_PRIORITY)
+                    with open(f"/proc/{one.pid}/autogroup", "w") as file:
+                        file.write(str(_LOWER_PRIORITY))  # where each session has a share of its own
 
     def _uses_memory(self, members: list[_Process], limit: int) -> bool:
-        """Return whether the processes use so much memory together; each step is slower than the one before."""
+        """Return whether the processes use so much memory together; the second step is slower than the first."""
         shared = _shared_memory(self._tree.supervisor) if self._tree.is_held else 0
-        if shared + sum(one.pages for one in members) * _PAGE < limit / 2 and _swapped() < limit / _PART:
-            return False
-        if shared + sum(_memory(one.pid, "status", _PRIVATE) for one in members) < limit:
-            return False
         now = time.monotonic()
-        if now < self._exact_from:
+        if shared + sum(one.memory for one in members) < limit or now < self._exact_from:
             return False
-        used = shared + sum(_memory(one.pid, "smaps_rollup", _PROPORTIONAL) for one in members)
+        used = shared + sum(_exact_memory(one.pid) for one in members)
         ended = time.monotonic()
         self._exact_from = ended + _EXACT_AGAIN * (ended - now)
         return used >= limit
@@ -212,24 +273,31 @@ class LimitWatch:
         found: list[_Process] = []
         others: dict[int, list[_Process]] = {}
         for one in _processes(self._tree.is_older):
-            if one.session in self._sessions or self._known.get(one.pid) == one.start:
+            if one.session in self._sessions or self._known.get(one.pid) == one.identity:
                 found.append(one)
             else:
                 others.setdefault(one.parent, []).append(one)
         self._add_children(found, others)
         if not self._tree.is_held:  # what has lost its parent before it was seen here has the mark or the pipe
             for one in [one for group in others.values() for one in group]:
-                if self._strangers.get(one.pid) == one.start or one.parent == os.getpid():
+                if self._strangers.get(one.pid) == one.identity or one.parent == os.getpid():
                     continue
-                if _has_variable(one.pid, self._mark) or holds(one.pid, self._life):
+                if self._has_sign(one.pid):
                     found.append(one)
                     others[one.parent].remove(one)
                 else:
-                    self._strangers[one.pid] = one.start
+                    self._strangers[one.pid] = one.identity
             self._add_children(found, others)
-        self._known = {one.pid: one.start for one in found}
+        self._known = {one.pid: one.identity for one in found}
         self._sessions.update(one.session for one in found)
         return found
+
+    def _has_sign(self, pid: int) -> bool:
+        """Return whether a process has inherited something that only the command's processes have: a limit, a pipe, a variable."""
+        highest = self._limits.highest_processes
+        return (
+            (highest and _highest_processes(pid) == highest) or holds(pid, self._life) or _has_variable(pid, self._mark)
+        )
 
     def _add_children(self, found: list[_Process], others: dict[int, list[_Process]]) -> None:
         pending = [one.pid for one in found]
@@ -242,15 +310,30 @@ class LimitWatch:
 def _processes(is_older: Callable[[int], bool]) -> Iterator[_Process]:
     """Yield the live processes that are not older than the command."""
     for name in os.listdir("/proc"):
-        if name.isdecimal() and not is_older(int(name)):
-            with suppress(OSError, ValueError, IndexError):  # it has ended meanwhile
-                data = _read(f"/proc/{name}/stat")
-                facts = data[data.rindex(b")") + 2 :].split()
-                if facts[0] not in b"ZXx":
-                    numbers = [int(facts[place]) for place in (1, 2, 3, 16, 17, 19, 21)]
-                    parent, group, session, priority, threads, start, pages = numbers
-                    is_running = facts[0] == b"R"
-                    yield _Process(int(name), parent, group, session, is_running, priority, threads, start, pages)
+        if name.isdecimal() and not is_older(int(name)) and (one := _read_process(int(name))) is not None:
+            yield one
+
+
+def _read_process(pid: int) -> _Process | None:
+    """Return a process, None if it has ended, even if its parent does not know that yet."""
+    try:
+        rows = dict(line.split(b":", 1) for line in _read(f"/proc/{pid}/status").splitlines())
+        state = rows[b"State"].split()[0]
+        if state in _ENDED:
+            return None
+        identity = os.stat(f"/proc/{pid}").st_ctime_ns  # when the kernel first made it visible to anyone
+        memory = sum(int(rows[row].split()[0]) << 10 for row in _PRIVATE if row in rows)
+        return _Process(pid, identity, int(rows[b"PPid"]), os.getsid(pid), state, int(rows[b"Threads"]), memory)
+    except (OSError, ValueError, KeyError, IndexError):  # it has ended meanwhile
+        return None
+
+
+def _highest_processes(pid: int) -> int:
+    """Return how many processes the kernel lets a process's user have; 0 where that is unlimited or not known."""
+    with suppress(OSError, ValueError, StopIteration):
+        row = next(line for line in _read(f"/proc/{pid}/limits").splitlines() if line.startswith(_PROCESSES_ROW))
+        return int(row[len(_PROCESSES_ROW) :].split()[1])
+    return 0
 
 
 def _read(path: str) -> bytes:
@@ -269,6 +352,22 @@ def _shares_by_session() -> bool:
     return False
 
 
+def _set_share(priority: int) -> str:
+    """Set the priority that this program's session has among all sessions, where it may; return the one before, else an empty text.
+
+    An ordinary user may only lower it.
+    """
+    if not _shares_by_session():
+        return ""
+    try:
+        before = _read(_OWN_SHARE).split()[-1].decode()
+        with open(_OWN_SHARE, "w") as file:
+            file.write(str(priority))
+    except (OSError, IndexError):
+        return ""
+    return before
+
+
 def _read_machine(folder: Path) -> _Machine:
     threads, running = count_threads()
     memory = disk = 0
@@ -280,13 +379,9 @@ def _read_machine(folder: Path) -> _Machine:
     return _Machine(threads, running, memory, disk)
 
 
-_PRIVATE = (b"RssAnon:", b"RssShmem:", b"VmSwap:")
-_PROPORTIONAL = (b"Pss_Anon:", b"Pss_Shmem:", b"SwapPss:")
-
-
-def _memory(pid: int, name: str, rows: Container[bytes]) -> int:
+def _exact_memory(pid: int) -> int:
     try:
-        return _sum_of(_read(f"/proc/{pid}/{name}"), rows)
+        return _sum_of(_read(f"/proc/{pid}/smaps_rollup"), _PROPORTIONAL)
     except (OSError, ValueError):  # it has ended, or hides it
         return 0
 
@@ -295,13 +390,6 @@ def _sum_of(text: bytes, rows: Container[bytes]) -> int:
     """Return the bytes of some rows of a table in KB."""
     words = (line.split() for line in text.splitlines())
     return sum(int(row[1]) << 10 for row in words if row and row[0] in rows)
-
-
-def _swapped() -> int:
-    with suppress(OSError, ValueError):
-        text = _read("/proc/meminfo")
-        return _sum_of(text, (b"SwapTotal:",)) - _sum_of(text, (b"SwapFree:",))
-    return 0
 
 
 def _shared_memory(pid: int) -> int:
@@ -345,6 +433,17 @@ def _has_variable(pid: int, text: bytes) -> bool:
         return text in _read(f"/proc/{pid}/environ").split(b"\0")
     except OSError:  # it has ended, or is another user's
         return False
+
+
+def _stop(processes: Iterable[_Process]) -> None:
+    """Stop processes by their groups: what is inside `fork` does not escape that with its child."""
+    groups: set[int] = set()
+    for one in processes:
+        with suppress(OSError):
+            groups.add(os.getpgid(one.pid))
+    for group in groups:
+        with suppress(OSError):
+            os.killpg(group, signal.SIGSTOP)
 
 
 def _send(processes: Iterable[_Process], number: signal.Signals) -> None:

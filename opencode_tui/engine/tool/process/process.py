@@ -4,7 +4,7 @@ The shell leads a session and a process group of its own; standard input is empt
 over when the shell is, also while a process still holds the pipe; the remaining processes are ended then. A timeout gives the group
 TERM and 1 s, a cancel TERM and 100 ms, then KILL; then the processes that left the group are found and ended. All this holds for a
 confined command as well: the supervisor of its namespace keeps the remaining processes alive until they are found and named here.
-Source: SPEC, section 3; performance.md, section 6.
+Source: docs/internals/loop.md#runs.
 """
 
 import math
@@ -143,7 +143,7 @@ class ShellProcess:
         self._supervisor: _Supervisor | None = None
         self._is_released = False
         self._uncovered: Sequence[str] = ()
-        self._limits = self._command.limits.for_folder(self._command.folder)
+        self._limits = self._command.limits.for_command(self._command.folder)
         self._mark = uuid4().hex
         launch = self._command.launch
         self._tree = ProcessTree(self._mark, is_held=launch is not None and launch.is_held)
@@ -255,6 +255,7 @@ class ShellProcess:
             if exit_watch is not None:
                 os.close(exit_watch)
             self._kill_rest()
+            self._watch.close()
             shown = [] if self._mounts is None else self._mounts.finish()
         if self._supervisor is not None and not self._is_released and self._reason == "exit":
             self._check_view()

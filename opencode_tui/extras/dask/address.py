@@ -4,22 +4,10 @@ Its protocol is pickle: who can connect to a port of the cluster can run code on
 """
 
 import ipaddress
-from pathlib import Path
 from urllib.parse import urlsplit
 
-from msgspec import Struct
-
+from opencode_tui.batch.pool import TLS_OPTIONS, TlsFiles
 from opencode_tui.schema.error import ConfigError
-
-OPTIONS = "--tls-ca, --tls-cert and --tls-key"
-
-
-class TlsFiles(Struct, frozen=True):
-    """Paths of PEM files: the certificate authority of the cluster, a certificate that it signed, and the key of that."""
-
-    authority: Path
-    certificate: Path
-    key: Path
 
 
 def check_address(address: str, tls: TlsFiles | None) -> None:
@@ -37,16 +25,16 @@ def check_address(address: str, tls: TlsFiles | None) -> None:
         if not _is_loopback(host):
             raise ConfigError(
                 f"{address} is refused: without TLS everyone who reaches the port can run commands on all machines; start the "
-                f"scheduler and its workers with TLS certificates and use tls:// with {OPTIONS}"
+                f"scheduler and its workers with TLS certificates and use tls:// with {TLS_OPTIONS}"
             )
         if tls is not None:
-            raise ConfigError(f"{address} has no TLS: remove {OPTIONS}, or write the address as tls://")
+            raise ConfigError(f"{address} has no TLS: remove {TLS_OPTIONS}, or write the address as tls://")
     elif tls is None:
-        raise ConfigError(f"{address} needs {OPTIONS}: the PEM files of the cluster's certificates")
+        raise ConfigError(f"{address} needs {TLS_OPTIONS}: the PEM files of the cluster's certificates")
     else:
         missing = [path for path in (tls.authority, tls.certificate, tls.key) if not path.is_file()]
         if missing:
-            raise ConfigError(f"{missing[0]} is not a file; check {OPTIONS}")
+            raise ConfigError(f"{missing[0]} is not a file; check {TLS_OPTIONS}")
 
 
 def _is_loopback(host: str) -> bool:

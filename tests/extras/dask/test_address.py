@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from opencode_tui.batch.address import TlsFiles, check_address
+from opencode_tui.batch.pool import TlsFiles
+from opencode_tui.extras.dask.address import check_address
 from opencode_tui.schema.error import ConfigError
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from opencode_tui.batch.repository import ClonedRepositories
-from opencode_tui.client.bundles import create_bundle, has_commit
 from opencode_tui.client.task_repository import open_repository
+from opencode_tui.extras.dask.bundle import create_bundle, has_commit
+from opencode_tui.extras.dask.repository import ClonedRepositories
 from opencode_tui.schema.error import ConfigError
 from tests.support.world.repo import Repo, content, make_repo, run_git
 

@@ -4,9 +4,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-from opencode_tui.batch.imports import SessionImports
 from opencode_tui.batch.task import TaskResult
 from opencode_tui.client.local import open_client
+from opencode_tui.extras.dask.imports import SessionImports
 from opencode_tui.schema.api.request import CreateSession
 from tests.support.world.repo import make_repo
 

@@ -32,11 +32,11 @@ from distributed import (
 from distributed.client import FutureCancelledError
 
 from opencode_tui import __version__
-from opencode_tui.batch.address import TlsFiles, check_address
-from opencode_tui.batch.pool import OnCost, Workers
-from opencode_tui.batch.repository import ClonedRepositories
+from opencode_tui.batch.pool import OnCost, TlsFiles, Workers
 from opencode_tui.batch.task import TaskOrder, TaskResult, failed_result
-from opencode_tui.client.bundles import create_bundle, find_worktree, has_commit
+from opencode_tui.extras.dask.address import check_address
+from opencode_tui.extras.dask.bundle import create_bundle, find_worktree, has_commit
+from opencode_tui.extras.dask.repository import ClonedRepositories
 from opencode_tui.schema.error import ConfigError, OpencodeError
 from opencode_tui.text.quantity import plural
 

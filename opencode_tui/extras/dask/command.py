@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from opencode_tui.cli.commands.batch.cluster import read_tls, requires_cluster, tls_options
+from opencode_tui.cli.commands.batch.cluster import read_tls, tls_options
 
 
 @click.command()
@@ -17,7 +17,7 @@ def worker(scheduler: str, jobs: int | None, tls_ca: Path | None, tls_cert: Path
     SCHEDULER is tls://HOST:PORT, or tcp://127.0.0.1:PORT on this machine: who can connect to a scheduler or a worker can run
     any code on it (its protocol is pickle), so without TLS it must not be reachable from elsewhere. A scheduler on this machine is
     started with `dask scheduler --host 127.0.0.1 --dashboard-address 127.0.0.1:8787`; its dashboard has no password. For one with
-    TLS see the README, "Tasks on many machines".
+    TLS see docs/cluster.md.
 
     Tasks run with the settings, the keys, the trust and the sandbox of this machine. A repository that is at the same path here is
     used, else its commit comes as a git bundle.
@@ -25,12 +25,13 @@ def worker(scheduler: str, jobs: int | None, tls_ca: Path | None, tls_cert: Path
     import asyncio  # all of it not for the help
     import os
 
-    from opencode_tui.batch.address import check_address
     from opencode_tui.batch.pool_local import LocalWorkers
     from opencode_tui.cli.engine_access import run_main
     from opencode_tui.cli.environment import read_environment
     from opencode_tui.cli.terminal import say
     from opencode_tui.client.task_repository import remove_leftovers
+    from opencode_tui.extras.dask.address import check_address
+    from opencode_tui.extras.dask.cluster import requires_cluster
 
     tls = read_tls(tls_ca, tls_cert, tls_key)
     check_address(scheduler, tls)
@@ -38,7 +39,7 @@ def worker(scheduler: str, jobs: int | None, tls_ca: Path | None, tls_cert: Path
 
     async def main() -> None:
         with requires_cluster():
-            from opencode_tui.batch.pool_dask import serve_worker
+            from opencode_tui.extras.dask.pool import serve_worker
         await remove_leftovers(os.environ)
         await serve_worker(
             scheduler,

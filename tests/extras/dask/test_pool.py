@@ -13,8 +13,8 @@ pytest.importorskip("distributed", reason="the extra `cluster` is not installed"
 from distributed import Scheduler  # pyright: ignore[reportMissingImports] - an extra
 
 from opencode_tui.batch.pool import OnCost
-from opencode_tui.batch.pool_dask import DaskWorkers, serve_worker
 from opencode_tui.batch.task import BatchTask, TaskOrder, TaskResult
+from opencode_tui.extras.dask.pool import DaskWorkers, serve_worker
 from tests.support.world.repo import Repo, make_repo
 
 

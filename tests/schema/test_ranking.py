@@ -1,10 +1,14 @@
 """What a few letters mean."""
 
-from opencode_tui.tui.widgets.fuzzy import match, ranked
+from opencode_tui.schema.ranking import Match, ranked, ranked_paths
 
 
 def best(query: str, *names: str) -> list[str]:
     return [names[at] for at, _ in ranked(query, names)]
+
+
+def match(query: str, name: str) -> Match | None:
+    return next((hit for _, hit in ranked(query, [name])), None)
 
 
 def test_a_piece_at_the_start_of_a_word_beats_one_inside() -> None:
@@ -63,3 +67,33 @@ def test_a_long_query_may_lack_a_character_of_a_word() -> None:
 def test_each_word_of_a_query_may_be_anywhere() -> None:
     assert best("by w63", "Model by provider-xw63", "Model by another") == ["Model by provider-xw63"]
     assert best("model choose", "Choose a model", "Choose a theme") == ["Choose a model"]
+
+
+def test_a_mistyped_query_finds_what_is_meant_where_no_name_has_it() -> None:
+    names = ("Sessions of this folder", "Set the session's title", "Undo the last turn")
+    assert best("sesions", *names)[0] == names[0]
+    assert best("udno", *names) == []
+    assert best("sessoins of", *names)[0] == names[0]
+    assert best("sesion", "Sesion by hand", *names) == ["Sesion by hand"]
+    hit = match("sesions", names[0])
+    assert hit is not None and hit.places == (0, 1, 2, 4, 5, 6, 7)
+
+
+def paths(query: str, *names: str, limit: int = 9) -> list[str]:
+    found = list(ranked_paths(query, [name.casefold() for name in names], limit))
+    return [names[at] for at in found[-1]] if found else []
+
+
+def test_paths_come_by_their_last_name_then_by_the_whole_path() -> None:
+    names = ("api/readme.md", "docs/an-api.md", "src/deep/api.py", "src/api.py", ".ci/api.py")
+    assert paths("API", *names) == ["src/api.py", "src/deep/api.py", ".ci/api.py", "docs/an-api.md", "api/readme.md"]
+
+
+def test_characters_in_their_order_follow_where_few_paths_have_the_query() -> None:
+    assert paths("tsta", "src/task.py", "tests/data.json", "ats.py") == ["tests/data.json"]
+    assert paths("sta", "src/stack.py", "src/tea.py", limit=1) == ["src/stack.py"]
+
+
+def test_similar_paths_are_found_only_where_nothing_else_is() -> None:
+    assert paths("confiugration", "configuration.py", "src/other.py") == ["configuration.py"]
+    assert paths("configs", "configs.py", "config.py") == ["configs.py"]

@@ -3,7 +3,7 @@
 import asyncio
 from typing import TYPE_CHECKING, Annotated
 
-from fastapi import Path, Response, WebSocket
+from fastapi import APIRouter, Path, Response, WebSocket
 from starlette.exceptions import HTTPException
 
 from opencode_tui.schema.api.pty import Pty, PtyCreate, PtyUpdate
@@ -11,11 +11,12 @@ from opencode_tui.schema.error import NotFoundError
 from opencode_tui.server.answer import answer_record, answer_records, answer_value
 from opencode_tui.server.request import FolderClient, ServerServices, Services
 from opencode_tui.server.router import new_router
+from opencode_tui.server.terminals import InputQueue
 
 if TYPE_CHECKING:
-    from opencode_tui.server.pty import Connection, InputQueue, Terminals
+    from opencode_tui.extras.pty.terminals import Connection, PtyTerminals
 
-router = new_router("pty", prefix="/pty")
+router: APIRouter = new_router("pty", prefix="/pty")
 
 OFF = "this server has no terminals; set server.pty to true in your own settings and start it again"
 _TOO_SLOW = 1013
@@ -24,9 +25,12 @@ _UNKNOWN = 4404
 PtyId = Annotated[str, Path(alias="ptyID", pattern=r"^pty_[0-9A-Za-z]{1,60}$")]
 
 
-def _terminals(services: Services) -> "Terminals":
+def _terminals(services: Services) -> "PtyTerminals":
     if services.terminals is None:
         raise HTTPException(403, OFF)
+    from opencode_tui.extras.pty.terminals import PtyTerminals  # few servers have terminals
+
+    assert isinstance(services.terminals, PtyTerminals)
     return services.terminals
 
 
@@ -82,9 +86,7 @@ async def connect_pty(socket: WebSocket, pty_id: PtyId) -> None:
         await socket.close(_UNKNOWN, str(error))
 
 
-async def _exchange(socket: WebSocket, terminals: "Terminals", pty_id: str, connection: "Connection") -> None:
-    from opencode_tui.server.pty import InputQueue  # few servers have terminals
-
+async def _exchange(socket: WebSocket, terminals: "PtyTerminals", pty_id: str, connection: "Connection") -> None:
     given = InputQueue()
     receiving = asyncio.create_task(_receive(socket, given))
     tasks = (
@@ -107,7 +109,7 @@ async def _send(socket: WebSocket, connection: "Connection") -> None:
         await socket.send_text(text)
 
 
-async def _receive(socket: WebSocket, given: "InputQueue") -> None:
+async def _receive(socket: WebSocket, given: InputQueue) -> None:
     """Read until the client disconnects, also while the program does not read, or has sent too much."""
     while not given.is_full:
         message = await socket.receive()
@@ -116,6 +118,6 @@ async def _receive(socket: WebSocket, given: "InputQueue") -> None:
         given.add(message.get("text") or message.get("bytes") or b"")
 
 
-async def _write(given: "InputQueue", terminals: "Terminals", pty_id: str) -> None:
+async def _write(given: InputQueue, terminals: "PtyTerminals", pty_id: str) -> None:
     while True:
         await terminals.write(pty_id, await given.next())

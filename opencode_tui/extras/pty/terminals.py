@@ -22,6 +22,7 @@ from opencode_tui.schema.api.pty import Pty, PtyCreate, PtySize, PtyUpdate
 from opencode_tui.schema.error import ConfigError, NotFoundError
 from opencode_tui.schema.event.folder_event import PtyCreated, PtyDeleted, PtyExited, PtyUpdated
 from opencode_tui.schema.ids import Identifier, system_clock
+from opencode_tui.server.terminals import Publish, TerminalsMaker
 
 RUNNING_LIMIT = 20
 """Most terminals that run at a time."""
@@ -38,9 +39,6 @@ QUEUE_BYTES = 4 * 1024 * 1024
 PACE_BYTES = 256 * 1024
 """Output that waits for a client that sets the pace; the program waits until it was read."""
 
-INPUT_LIMIT = 4 * 1024 * 1024
-"""Input that waits until a program reads; a client that sends more is disconnected."""
-
 _PIECE_BYTES = 64 * 1024
 _GRACE_S = 0.2
 _END_LIMIT_S = 2.0
@@ -49,9 +47,6 @@ DEFAULT_SIZE = PtySize(rows=24, cols=80)
 _HIDDEN = ("OPENCODE_SERVER_PASSWORD",)
 _START = 'exec "$@" 0<>"$0" 1>&0 2>&0'
 """The first terminal that the leader of a session opens controls it."""
-
-Publish = Callable[[str, PtyCreated | PtyUpdated | PtyExited | PtyDeleted], None]
-"""Sends an event of a folder to the clients."""
 
 
 class Connection:
@@ -112,28 +107,6 @@ class Connection:
         return None
 
 
-class InputQueue:
-    """Input of a client that was not written yet."""
-
-    def __init__(self) -> None:
-        self._pieces: asyncio.Queue[str | bytes] = asyncio.Queue()
-        self._size = 0
-        self.is_full = False
-
-    def add(self, piece: str | bytes) -> None:
-        """Add a piece of any size, unless too much waits already."""
-        self.is_full = self._size > INPUT_LIMIT
-        if not self.is_full:
-            self._size += len(piece)
-            self._pieces.put_nowait(piece)
-
-    async def next(self) -> str | bytes:
-        """Wait for a piece and return it."""
-        piece = await self._pieces.get()
-        self._size -= len(piece)
-        return piece
-
-
 @dataclass(eq=False, slots=True)
 class _Terminal:
     """A terminal; `master` is our end, -1 when it is closed."""
@@ -148,7 +121,7 @@ class _Terminal:
     watcher: "asyncio.Task[None] | None" = None
 
 
-class Terminals:
+class PtyTerminals:
     """The terminals of one server."""
 
     def __init__(self, *, publish: Publish, environ: Mapping[str, str]) -> None:
@@ -341,6 +314,9 @@ class Terminals:
             one.watcher.cancel()
         for connection in one.connections:
             connection.end()
+
+
+make_terminals: TerminalsMaker = PtyTerminals
 
 
 def _folder(directory: str, wanted: str | None) -> str:

@@ -6,7 +6,8 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
-from opencode_tui.client.bundles import clone_bundle, delete_folder
+from opencode_tui.extras.dask.bundle import clone_bundle
+from opencode_tui.storage.task_folders import delete_folder
 
 MAX_CLONES = 8
 """Clones that stay while no task uses them; beyond that the one that was used longest ago is deleted."""

@@ -1,0 +1,1 @@
+"""The tasks of a batch on the workers of a Dask scheduler."""

@@ -1,0 +1,1 @@
+"""Color schemes other than our own."""

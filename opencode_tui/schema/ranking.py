@@ -1,0 +1,172 @@
+"""Ranks names against what a user types: rows of lists, titles of sessions, paths of files."""
+
+import heapq
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+_BREAKS = frozenset(" /_-.:@")
+LONG, SLACK = 4, 2
+"""Characters of a query from which one that is similar to a name matches, and how many others may be between its own."""
+
+SIMILAR = 80
+"""Minimum similarity of a mistyped query in percent: of five characters one may be wrong."""
+
+SLICE = 1_000
+"""Paths that are compared at a time."""
+
+_FAR = 400
+"""Maximum matched characters of a name."""
+
+
+class Match(NamedTuple):
+    """The score (higher is better) and the indices of the matched characters."""
+
+    score: int
+    places: tuple[int, ...]
+
+
+def ranked(query: str, names: Sequence[str]) -> list[tuple[int, Match]]:
+    """Return the indices of the matching names, best first; equal ones keep their order. Case-insensitive.
+
+    A name contains all of the query, or each of its words: the characters in one piece, or in pieces that each begin a word. Only
+    where no name does, those are found that have something similar after the start of a word, of a query from `LONG` characters on.
+    """
+    if not query.strip():
+        return [(number, Match(0, ())) for number in range(len(names))]
+    for find in (_contained, _alike):
+        found = [(number, hit) for number, name in enumerate(names) if (hit := _match(query, name, find)) is not None]
+        if found:
+            return sorted(found, key=lambda one: -one[1].score)
+    return []
+
+
+def ranked_paths(query: str, folded: Sequence[str], limit: int) -> Iterator[Sequence[int]]:
+    """Yield the indices of the matching paths so far, best first and at most `limit`, after each of some milliseconds.
+
+    `folded` are the case-folded paths, in which folders end with a slash. What contains the query comes first: where the last
+    name begins with it, then has it, then the whole path. If these are few, paths follow with its characters in their order; if
+    there are none at all, those that are similar to it. Hidden files come after others, deep and long paths after others.
+    """
+    from rapidfuzz import fuzz, process  # only for a search
+    from rapidfuzz.distance import LCSseq
+
+    wanted = query.strip().casefold()
+    letters = "".join(wanted.split())
+    parts = [folded[start : start + SLICE] for start in range(0, len(folded), SLICE)]
+    best: list[tuple[tuple[int, bool, int, int], int]] = []
+    for rule in ("piece", "order", "similar"):
+        if len(best) >= limit or (rule == "similar" and best):
+            return
+        best = []
+        for number, part in enumerate(parts):
+            if rule == "piece":
+                hits = [at for at, path in enumerate(part) if wanted in path]
+            elif rule == "order":
+                compared = process.extract_iter(letters, part, scorer=LCSseq.similarity, score_cutoff=len(letters))
+                hits = [at for _, _, at in compared]
+            else:
+                compared = process.extract_iter(letters, part, scorer=fuzz.partial_ratio, score_cutoff=SIMILAR)
+                hits = [at for path, _, at in compared if len(path) >= len(letters)]
+            scored = [(_path_rank(wanted, part[at]), number * SLICE + at) for at in hits]
+            best = heapq.nsmallest(limit, [*best, *scored])
+            yield [at for _, at in best]
+
+
+def _path_rank(wanted: str, path: str) -> tuple[int, bool, int, int]:
+    base = path.rstrip("/").rpartition("/")[2]
+    if base.startswith(wanted):
+        kind = 0
+    elif wanted in base:
+        kind = 1
+    elif wanted in path:
+        kind = 2
+    else:
+        kind = 3
+    return kind, is_hidden(path), path.count("/"), len(path)
+
+
+def is_hidden(path: str) -> bool:
+    """Return whether a file or one of its folders is hidden."""
+    return path.startswith(".") or "/." in path
+
+
+def _match(query: str, name: str, find: Callable[[str, str], Match | None]) -> Match | None:
+    text = name[:_FAR].casefold()
+    if len(text) != len(name[:_FAR]):  # a character that folds to two: places would be wrong
+        text = name[:_FAR].lower()
+    words = query.casefold().split()
+    whole = find("".join(words), text)
+    hits = [find(word, text) for word in words] if len(words) > 1 else [None]
+    if None in hits:
+        return whole
+    found = [hit for hit in hits if hit is not None]
+    places = sorted({place for hit in found for place in hit.places})
+    apart = Match(min(hit.score for hit in found), tuple(places))
+    return apart if whole is None else max(whole, apart)
+
+
+def _contained(wanted: str, text: str) -> Match | None:
+    at = _best_run(wanted, text)
+    if at >= 0:
+        starts = _begins_word(text, at)
+        return Match(1000 + 200 * starts + 50 * (at == 0) - len(text), tuple(range(at, at + len(wanted))))
+    places = _at_words(wanted, text)
+    if places is None:
+        return None
+    starts = sum(_begins_word(text, place) for place in places)
+    return Match(300 + 40 * starts - 4 * (places[-1] - places[0]) - len(text), places)
+
+
+def _alike(wanted: str, text: str) -> Match | None:
+    return _contained(wanted, text) or (_similar(wanted, text) if len(wanted) >= LONG else None)
+
+
+def _begins_word(text: str, at: int) -> bool:
+    return at == 0 or text[at - 1] in _BREAKS
+
+
+def _best_run(wanted: str, text: str) -> int:
+    """Return the position of the contiguous query, preferably at the start of a word; -1 if there is none."""
+    at = first = text.find(wanted)
+    while at >= 0:
+        if _begins_word(text, at):
+            return at
+        at = text.find(wanted, at + 1)
+    return first
+
+
+def _at_words(wanted: str, text: str) -> tuple[int, ...] | None:
+    """Return places where each character starts a word or follows the one before it, None if there are none."""
+    ends: dict[int, tuple[int, ...]] = {-2: ()}
+    for letter in wanted:
+        following: dict[int, tuple[int, ...]] = {}
+        for at, found in enumerate(text):
+            if found != letter:
+                continue
+            before = ends.get(at - 1)
+            if before is None and _begins_word(text, at):
+                before = next((places for end, places in ends.items() if end < at), None)
+            if before is not None:
+                following[at] = (*before, at)
+        ends = following
+    return next(iter(ends.values()), None)
+
+
+def _similar(wanted: str, text: str) -> Match | None:
+    """Return the most similar piece that starts with a word, None if none is similar enough."""
+    from rapidfuzz import fuzz, process  # only for a query that no name has
+    from rapidfuzz.distance import LCSseq
+
+    if not LCSseq.similarity(wanted, text, score_cutoff=len(wanted) * SIMILAR // 100):
+        return None
+    starts = [at for at in range(len(text)) if _begins_word(text, at)]
+    lengths = range(len(wanted), len(wanted) + SLACK + 1)
+    pieces = [text[at : at + length] for at in starts for length in lengths]
+    found = process.extractOne(wanted, pieces, scorer=fuzz.ratio, score_cutoff=SIMILAR)
+    if found is None:
+        return None
+    piece, score, number = found
+    start = starts[number // len(lengths)]
+    blocks = LCSseq.opcodes(wanted, piece).as_matching_blocks()
+    places = tuple(start + block.b + step for block in blocks for step in range(block.size))
+    return Match(round(10 * score) - len(text), places)

@@ -1,0 +1,93 @@
+"""What the documentation shows of settings, JSON and commands is right."""
+
+import json
+import re
+
+import click
+import pytest
+
+from opencode_tui.cli.lazy_group import LazyGroup
+from opencode_tui.cli.main import commands
+from opencode_tui.config.check.types import find_unknown_keys, list_keys
+from opencode_tui.config.settings.settings import Settings
+from opencode_tui.config.sources.jsonc import parse
+from tests.support.source.pages import blocks, code, names
+
+LANGUAGES = {"sh", "json", "jsonc", "lua", "text", "python"}
+
+KEYS = {re.sub(r"\*", "NAME", key) for key in list_keys()}
+
+
+@pytest.mark.parametrize("name", names())
+def test_every_block_says_what_it_is(name: str) -> None:
+    assert [block.place for block in blocks(name) if block.language not in LANGUAGES] == []
+
+
+@pytest.mark.parametrize("name", names())
+def test_every_json_block_is_json(name: str) -> None:
+    for block in blocks(name):
+        if block.language == "json":
+            assert [json.loads(line) for line in block.text.splitlines()], block.place
+
+
+@pytest.mark.parametrize("name", names())
+def test_every_block_of_settings_is_valid(name: str) -> None:
+    for block in blocks(name):
+        if block.language == "jsonc":
+            settings = Settings.model_validate(parse(block.text).value)
+            assert find_unknown_keys(settings) == [], block.place
+
+
+@pytest.mark.parametrize("name", [name for name in names() if "/internals/" not in name])
+def test_every_setting_that_is_named_exists(name: str) -> None:
+    tops = {key.partition(".")[0] for key in KEYS}
+    named = [(line, text) for line, text in code(name) if re.fullmatch(r"[A-Za-z_]+(\.[A-Za-z_]+|\.\*)+", text)]
+    settings = [(line, text) for line, text in named if text.partition(".")[0] in tops and not is_file(text)]
+    assert [f"{name}:{line}: {text}" for line, text in settings if not is_known(text)] == []
+
+
+@pytest.mark.parametrize("name", names())
+def test_every_command_that_is_named_exists(name: str) -> None:
+    for line, text in code(name):
+        if text.startswith("opencode-tui "):
+            assert command_of(text.split()[1:]) is not None, f"{name}:{line}: {text}"
+
+
+def test_a_setting_and_a_command_that_do_not_exist_are_found() -> None:
+    assert is_known("experimental.sandbox.mode") and not is_known("experimental.sandbox.moode")
+    assert is_known("permission.bash") and is_known("provider.local.options.baseURL")
+    assert command_of(["session", "list"]) is not None and command_of(["sessions"]) is None
+
+
+def is_known(key: str) -> bool:
+    """Return whether a setting has this key, or is an object with free keys that has it."""
+    parts = key.split(".")
+    for known in KEYS:
+        names = known.split(".")
+        if all(own in ("NAME", given) for own, given in zip(names, parts, strict=False)) and (
+            len(names) >= len(parts) or known in FREE
+        ):
+            return True
+    return False
+
+
+FREE = {"permission", "keybinds", "tools", "agent.NAME.permission", "provider.NAME.options", "prompts"}
+"""Settings whose value is an object with keys of the user's."""
+
+
+def is_file(text: str) -> bool:
+    return text.rpartition(".")[2] in ("py", "md", "json", "jsonc", "toml")
+
+
+def command_of(words: list[str]) -> click.Command | None:
+    """Return the command that a line names; None when there is none."""
+    group: click.Command = commands
+    for word in words:
+        if word.startswith("-") or not isinstance(group, click.Group):
+            break
+        context = click.Context(group, info_name="opencode-tui")
+        inner = group.get_command(context, word)
+        if inner is None:
+            return None if isinstance(group, LazyGroup) and word.islower() and word.isalpha() else group
+        group = inner
+    return group

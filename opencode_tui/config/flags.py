@@ -1,4 +1,4 @@
-"""The OPENCODE_* environment variables, read once. Source: reference, section 32."""
+"""The OPENCODE_* environment variables, read once. Source: docs/internals/settings.md#flags."""
 
 from collections.abc import Mapping
 
@@ -11,7 +11,7 @@ _NEAR = 0.93
 """Least similarity of a mistyped variable and ours; high because OpenCode has variables that we do not have."""
 
 DEFAULT_OUTPUT_TOKEN_MAX = 32_000
-"""Most tokens of a response. Source: seed 000."""
+"""Most tokens of a response. Source: docs/internals/loop.md#one-step."""
 
 
 class Flags(Struct, frozen=True):

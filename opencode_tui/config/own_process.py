@@ -1,7 +1,7 @@
 """Keys of this process that other processes of the same user could read: in its initial environment and arguments.
 
 `/proc/PID/environ` and `/proc/PID/cmdline` show the memory in which the kernel put them; removing a variable does not change it.
-On systems without them nothing is done. Source: security.md, finding 7.
+On systems without them nothing is done. Source: proc_pid_environ(5), proc_pid_cmdline(5).
 """
 
 import os

@@ -2,7 +2,7 @@
 
 The last rule that matches wins. Rules of a later file come after those of an earlier one, also for a pattern in both; a rule for
 `*` replaces all rules before it, because none of them could win.
-Source: reference, section 27.
+Source: docs/internals/permissions.md#rules.
 """
 
 import re

@@ -3,8 +3,8 @@
 `opencode-tui auth login URL` shows what they set, then stores them, one record an address in `well-known/`; a token for them is in
 auth.json. A start reads the record, never the server: it is fetched again in the background. What starts programs, sends data
 elsewhere or relaxes permissions has an effect only as it was accepted; a change of it waits for a review. Managed settings can name
-addresses too (`experimental.well_known`): theirs count without a review, while they are named. Source: seed 000; reference,
-section 31.
+addresses too (`experimental.well_known`): theirs count without a review, while they are named.
+Source: docs/internals/settings.md#order.
 """
 
 import hashlib

@@ -1,7 +1,7 @@
 """Identifiers: a prefix, 48 bits of time and counter in hex, 14 random base62 characters.
 
 The hex digits are the low 48 bits of `unix_ms * 4096 + counter`, so they wrap every 2**36 ms (about 795 days); code that sorts ids
-must handle ids that span a wrap. Source: reference, section 1.
+must handle ids that span a wrap. Source: docs/internals/session.md#ids.
 """
 
 import re

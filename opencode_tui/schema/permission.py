@@ -1,4 +1,4 @@
-"""Permission rules and requests. Evaluated in `engine/permission`. Source: seed 002; reference, section 27."""
+"""Permission rules and requests. Evaluated in `engine/permission`. Source: docs/internals/permissions.md#rules."""
 
 from typing import Any, Literal
 

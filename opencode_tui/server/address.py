@@ -1,7 +1,7 @@
 """The address of the server, and its allowed host names and origins.
 
 A page in a browser can make its own name point to this machine (DNS rebinding); its requests carry that name in `Host`, so only
-names that cannot be bent this way are admitted. Source: design, reliability row 9 and S5.
+names that cannot be bent this way are admitted. Source: docs/internals/http.md#hosts-and-origins.
 """
 
 import ipaddress

@@ -67,7 +67,7 @@ def error_body(name: str, message: str, **data: object) -> JsonObject:
 
 # Responses whose body comes later than their head. Clients with a limit on the time to the first byte stay connected however
 # long a turn runs; for those with a limit on the time between two bytes a blank is sent now and then, which JSON allows before
-# a value. Source: reference, `http.md` 1.
+# a value. Source: docs/internals/http.md#transport.
 
 
 async def until_disconnected(receive: Receive) -> None:

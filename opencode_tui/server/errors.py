@@ -1,4 +1,4 @@
-"""The mapping of exceptions to status codes and OpenCode's error shapes. Source: reference, section 34; `http.md` 2."""
+"""The mapping of exceptions to status codes and OpenCode's error shapes. Source: docs/internals/http.md#errors."""
 
 import logging
 from collections.abc import Sequence

@@ -103,7 +103,7 @@ class Listener:
 logger = logging.getLogger(__name__)
 
 HEARTBEAT_S = 10.0
-"""Seconds between two heartbeats. Source: reference, `http.md` 4."""
+"""Seconds between two heartbeats. Source: docs/internals/http.md#event-stream."""
 
 
 class EventHub:

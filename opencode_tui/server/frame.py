@@ -1,7 +1,7 @@
 """Events as bytes of an event stream, encoded once for all listeners.
 
 A frame is `data: ` + one line of JSON + two line feeds: real clients split on `\\n\\n` and support neither CRLF nor event names.
-Source: reference, `http.md` 1 and 4.
+Source: docs/internals/http.md#event-stream.
 """
 
 import json

@@ -2,7 +2,7 @@
 
 The first 8 updates of a part are sent at once, then at most 30 a second, fewer with very many listeners; text that waits is sent
 as a delta before the part's closing update; of a running tool's progress only the newest is sent. Structural events are sent at
-once, in their order. Source: SPEC 3, "part updates".
+once, in their order. Source: docs/internals/http.md#event-stream.
 """
 
 from collections.abc import Callable

@@ -1,6 +1,7 @@
 """Parameters of routes: the folder of a request, ids, and the server's services.
 
-Folder: `?directory=`, else the header `x-opencode-directory` (percent-encoded), else that of the process. Source: `http.md` 2.
+Folder: `?directory=`, else the header `x-opencode-directory` (percent-encoded), else that of the process.
+Source: docs/internals/http.md#transport.
 """
 
 from typing import TYPE_CHECKING, Annotated, Any

@@ -5,7 +5,7 @@
 from forking it; `{session}.copy` while the records of that fork are copied; `import.write` while sessions are imported,
 `trash.write` while they are deleted or restored, `{server}.sign-in` while the token of an MCP server is refreshed,
 `{repository}.tasks` while the worktree of a batch task is added or removed.
-Source: SPEC, section 3, locks.
+Source: docs/internals/session.md#locks.
 """
 
 import os

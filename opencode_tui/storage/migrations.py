@@ -2,7 +2,7 @@
 
 They run once, under the `store` lock. Each can be killed at any point and run again: every file is replaced atomically, nothing old
 is removed before the new file is read back, and the counter is increased only after a migration. What cannot be migrated is
-reported and left unchanged; no failure is fatal. Source: reference, section 3.
+reported and left unchanged; no failure is fatal. Source: docs/internals/session.md#migrations.
 """
 
 import asyncio
@@ -153,7 +153,7 @@ class LegacyLayout:
     """Migration 0: copies sessions from the layout by directory to the layout by root commit.
 
     From `project/{any name}/storage/session/{info,message,part}` of the data folder to `storage/`; the originals stay. The
-    project's id is the first root commit of the repository that its messages name. Source: reference, section 3.
+    project's id is the first root commit of the repository that its messages name. Source: docs/internals/session.md#migrations.
     """
 
     def __init__(

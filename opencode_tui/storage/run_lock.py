@@ -2,7 +2,7 @@
 
 The file `{session}.owner` next to the lock file is JSON with the holder's pid, start time and host, and a generation number that
 every holder increases: a process that finds it changed since its own run drops its cached state of the session. The pid is 0 while
-the session is not running; any other pid without a process means that the run was killed. Source: SPEC, section 3, locks.
+the session is not running; any other pid without a process means that the run was killed. Source: docs/internals/session.md#locks.
 """
 
 import json

@@ -2,7 +2,7 @@
 
 Records that OpenCode migrated from its first layout have neither project nor folder; they get those of their path.
 
-Source: reference, section 3.
+Source: docs/internals/session.md#migrations.
 """
 
 import json

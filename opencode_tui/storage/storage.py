@@ -3,7 +3,7 @@
 An awaited write survives a kill. After `sync` and a power cut a new record is there; one that was replaced may have the content
 from before, whole, unless the write was durable. Writes are done in the order of their calls. Readers need no lock and never see
 an incomplete record. The store treats records as bytes.
-Source: SPEC, sections 1 and 3; reference, section 2.
+Source: docs/internals/session.md#storage.
 """
 
 import asyncio

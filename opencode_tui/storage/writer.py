@@ -100,7 +100,7 @@ def _log_lost(error: BaseException | None) -> None:
 # reported to its owner, and is tried again.
 
 INTERVAL_MS = 250
-"""A kill loses the growth of this time at most. Source: SPEC, section 3, growing part."""
+"""A kill loses the growth of this time at most. Source: docs/internals/session.md#storage."""
 
 FIRST_DELAY_MS = 20
 _REMEMBERED_KEYS = 256

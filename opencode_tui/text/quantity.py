@@ -1,4 +1,4 @@
-"""Numbers and paths as people read them. Source: design, visual, section 8."""
+"""Numbers and paths as people read them. Source: docs/internals/screen.md#numbers-and-words."""
 
 from datetime import datetime
 from decimal import Decimal

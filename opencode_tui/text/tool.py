@@ -1,6 +1,6 @@
 """A tool call in words: its name, what it is about, what it is doing, what came of it; and how these fit one line.
 
-Source: design, visual, sections 2 and 6.
+Source: docs/internals/screen.md#tool-lines.
 """
 
 import os

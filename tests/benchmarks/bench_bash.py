@@ -1,6 +1,6 @@
 """Figures of the bash tool with their floors: starting, throughput, lag of the loop, memory, and 60 process trees.
 
-Run: python -m tests.benchmarks.bench_bash (Linux). Goals: performance.md, section 6; reliability.md, R15.
+Run: python -m tests.benchmarks.bench_bash (Linux).
 """
 
 import asyncio

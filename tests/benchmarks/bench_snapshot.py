@@ -15,7 +15,7 @@ import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from opencode_tui.engine.snapshot.record.recording import Write
+from opencode_tui.engine.snapshot.record.call import FileWrite
 from opencode_tui.storage.paths import find_paths
 from tests.benchmarks.comparison import Figure, report
 from tests.benchmarks.rounds import rounds
@@ -114,7 +114,7 @@ async def measure(base: Path) -> list[Figure]:
         file.write_text(f"changed {number}\n")
         scans.append(await timed_async(lambda before=before.id: world.snapshots.patch(before)))
         recording, content = world.recording(message=f"msg_{number}"), f"changed again {number}\n".encode()
-        write = Write(file, content, file.stat().st_mode & 0o777)
+        write = FileWrite(file, content, file.stat().st_mode & 0o777)
         touched.append(await timed_async(lambda recording=recording, write=write: recording.before_write([write], [])))
         file.write_bytes(content)
         patch = patch_of(recording)

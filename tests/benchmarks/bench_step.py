@@ -18,7 +18,7 @@ from opencode_tui.engine.lazy import Lazy
 from opencode_tui.engine.session.background import Background
 from opencode_tui.engine.session.revert.retention import SnapshotRetention
 from opencode_tui.engine.session.step.file_changes import StepRecorder
-from opencode_tui.engine.tool.tool import FileWrite
+from opencode_tui.engine.snapshot.record.call import FileWrite
 from opencode_tui.schema.ids import Identifier, system_clock
 from opencode_tui.schema.model import ModelRef
 from opencode_tui.schema.session.message import AssistantMessage, MessagePath, MessageTime

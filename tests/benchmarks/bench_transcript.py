@@ -1,6 +1,6 @@
 """The conversation view compared with a plain text widget of the same run: streaming, flat out, long histories, huge outputs.
 
-Each side is a program on a terminal of 120 × 40 of its own. Source of the goals: design, performance, section 1.
+Each side is a program on a terminal of 120 × 40 of its own.
 """
 
 import asyncio

@@ -16,8 +16,9 @@ from typing import Any
 
 from opencode_tui.engine.snapshot.objects.pack import object_id
 from opencode_tui.engine.snapshot.objects.store import ObjectStore
-from opencode_tui.engine.snapshot.report import Patch, Report
+from opencode_tui.engine.snapshot.report import Patch, as_patch
 from opencode_tui.schema.error import SnapshotError
+from opencode_tui.schema.session.undo import RevertReport
 from tests.benchmarks.comparison import Figure, report
 from tests.benchmarks.rounds import counted, rounds
 from tests.support.snapshot.users import world_of
@@ -96,7 +97,7 @@ class Race:
             await self._watch("snapshot", snapshots.track)
         await self._watch("preview", lambda: snapshots.preview([patch]))
         done = await self._watch("undo", lambda: snapshots.revert([patch]))
-        redo = done.as_patch() if isinstance(done, Report) else backwards(patch)
+        redo = (as_patch(done) if isinstance(done, RevertReport) else None) or backwards(patch)
         await self._watch("redo", lambda: snapshots.revert([redo]))
 
     async def _watch(self, name: str, act: Callable[[], Coroutine[Any, Any, object]]) -> object:

@@ -1,4 +1,4 @@
-"""What a client of the event stream sees of a turn, in which order. Source: reference, `http.md` 4."""
+"""What a client of the event stream sees of a turn, in which order. Source: docs/internals/http.md#events."""
 
 import asyncio
 import json

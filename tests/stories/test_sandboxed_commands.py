@@ -1,4 +1,4 @@
-"""Commands of the agent run in the sandbox; a yes runs them outside. SPEC, section 6."""
+"""Commands of the agent run in the sandbox; a yes runs them outside. Source: docs/internals/sandbox.md."""
 
 import asyncio
 import json

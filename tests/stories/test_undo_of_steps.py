@@ -55,7 +55,7 @@ def test_what_a_killed_step_wrote_with_file_tools_can_be_undone(line, project, p
     assert "undo lists its changes" in call.state.metadata["unprotected"]
 
     report = asyncio.run(undo(environ, project.path, [recorded, unseen]))
-    assert [os.path.basename(remark.path) for remark in report.conflicts] == ["made.txt"]
+    assert [os.path.basename(remark.path) for remark in report.kept] == ["made.txt"]
     (project.path / "made.txt").unlink()
     assert facts_of(project.path) == before
 
@@ -71,11 +71,11 @@ def test_two_processes_in_one_folder_each_undo_their_own(line, project, paths, e
     mine = [part for part in patches if part.session_id != second.session_id]
     assert [names_in(part) for part in mine] == [{"begun", "slow.txt"}]
     report = asyncio.run(undo(environ, project.path, mine))
-    assert report.conflicts == []
+    assert report.kept == []
     assert sorted(os.listdir(project.path)) == [".git", "a.py", "new.py"]
     assert (project.path / "new.py").read_text() == "n = 2\n"
     report = asyncio.run(undo(environ, project.path, [part for part in patches if part not in mine]))
-    assert (sorted(os.listdir(project.path)), report.conflicts) == ([".git", "a.py"], [])
+    assert (sorted(os.listdir(project.path)), report.kept) == ([".git", "a.py"], [])
 
 
 def test_alternating_edits_of_two_sessions_are_a_conflict_and_overwrite_nothing(line, project, paths, environ):
@@ -86,5 +86,5 @@ def test_alternating_edits_of_two_sessions_are_a_conflict_and_overwrite_nothing(
     mine = [part for part in patches_in(stored_parts(paths)) if part.session_id == first.session_id]
     assert len(mine) == 2
     report = asyncio.run(undo(environ, project.path, mine))
-    assert [os.path.basename(remark.path) for remark in report.conflicts] == ["a.py"]
+    assert [os.path.basename(remark.path) for remark in report.kept] == ["a.py"]
     assert (project.path / "a.py").read_text() == "x = 4\n"

@@ -26,7 +26,7 @@ _BUILT_IN_AGENTS = {
     "build": "primary", "plan": "primary", "general": "subagent", "explore": "subagent",
     "compaction": "primary", "title": "primary", "summary": "primary",
 }  # fmt: skip
-"""Mode by name. Source: reference, section 26."""
+"""Mode by name. Source: docs/internals/permissions.md#agents."""
 
 KNOWN_FORMATTERS = {
     "air", "biome", "clang-format", "dart", "gleam", "gofmt", "htmlbeautifier", "ktlint", "latexindent", "mix", "nixfmt",

@@ -1,4 +1,4 @@
-"""Settings of providers and their models. Source: reference, section 31."""
+"""Settings of providers and their models. Source: docs/internals/settings.md#keys."""
 
 from typing import Annotated, Any, ClassVar, Literal
 

@@ -1,6 +1,6 @@
 """All keys of the settings with their types: OpenCode's and our own.
 
-A key that is absent in all sources is None, or the default of its section. Source: reference, section 31.
+A key that is absent in all sources is None, or the default of its section. Source: docs/internals/settings.md#keys.
 """
 
 from typing import Annotated, Any, ClassVar, Literal, cast
@@ -216,7 +216,7 @@ class CommandSettings(Section):
 
 
 DEFAULT_PREPARE = 0.75
-"""Share of the usable context from which a summary is prepared. Source: SPEC, section 3."""
+"""Share of the usable context from which a summary is prepared. Source: docs/internals/compaction.md#prepared-summaries."""
 
 
 class CompactionSettings(Section):

@@ -1,7 +1,8 @@
 """Front matter of markdown files: YAML between two lines of three dashes, then the text.
 
 Values are converted to JSON types. Aliases are rejected, because a few lines of them can expand to gigabytes. Values such as
-`description: like this: with a colon`, which are not valid YAML, are read as plain text. Source: reference, section 31.
+`description: like this: with a colon`, which are not valid YAML, are read as plain text.
+Source: docs/internals/settings.md#front-matter.
 """
 
 import math

@@ -2,7 +2,7 @@
 
 The user's folder, `~/.opencode`, OPENCODE_CONFIG, then per folder from the repository's root down to the directory
 `.mcp.json`, `opencode.jsonc`, `opencode.json` and `.opencode/`, then OPENCODE_CONFIG_DIR and OPENCODE_CONFIG_CONTENT; the
-administrator's folder last. Source: SPEC, section 1.
+administrator's folder last. Source: docs/internals/settings.md#order.
 """
 
 import os

@@ -2,7 +2,7 @@
 
 `share` could be a boolean.
 
-A value of the wrong type is left unchanged; the validation reports it. Source: reference, section 31.
+A value of the wrong type is left unchanged; the validation reports it. Source: docs/internals/settings.md#former-keys.
 """
 
 from collections.abc import Iterator

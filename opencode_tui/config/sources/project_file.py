@@ -40,7 +40,7 @@ def fold(path: str) -> str:
 def is_secret(path: str) -> bool:
     """Return whether the name is that of a file with secrets: `.env`, `x.env`, `.env.local`, but not `.env.example`.
 
-    Source: reference, section 26, rules for `read`.
+    Source: docs/internals/permissions.md#default-rules.
     """
     name = fold(posixpath.basename(path.rstrip("/")))
     return (name.endswith(".env") or ".env." in name) and not name.endswith(".env.example")

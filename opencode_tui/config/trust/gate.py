@@ -57,7 +57,7 @@ _DENIED_BY_DEFAULT = {
     "title": ("*",),
     "summary": ("*",),
 }
-"""Tools that the rules of built-in agents deny, by agent. Source: reference, section 26."""
+"""Tools that the rules of built-in agents deny, by agent. Source: docs/internals/permissions.md#agents."""
 
 _PLAIN_TEXTS = ("username", "theme", "model", "small_model", "default_agent")
 _PLAIN_TEXTS_INSIDE = (("agent", "prompt"), ("agent", "description"), ("agent", "model"), ("command", "description"))

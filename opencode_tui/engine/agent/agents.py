@@ -1,4 +1,4 @@
-"""The agent type and the seven built-in agents with their rules. Source: reference, section 26."""
+"""The agent type and the seven built-in agents with their rules. Source: docs/internals/permissions.md#agents."""
 
 from functools import lru_cache
 from pathlib import Path
@@ -26,8 +26,8 @@ PromptName = Literal[
 def read_prompt(name: PromptName) -> str:
     """Return a prompt's text without surrounding blank lines.
 
-    `plan` and `build_switch` are reminders that the loop adds to the latest user message (reference, section 24);
-    `subtask_report` follows the subtask of a slash command (29). For agents without a prompt see `families`.
+    `plan` and `build_switch` are reminders that the loop adds to the latest user message (docs/internals/loop.md#reminders);
+    `subtask_report` follows the subtask of a slash command. For agents without a prompt see `families`.
     """
     return (Path(__file__).parent / "prompts" / f"{name}.md").read_text(encoding="utf-8").strip()
 

@@ -3,7 +3,7 @@
 The table is `prompts/families.json`; of its rules that match a model the last one counts, for the family and the header apart. The
 setting `prompts` (pattern to family) overrides it, also with its last match. A file `prompts/FAMILY.md` in the user's
 configuration folder (or OPENCODE_CONFIG_DIR) replaces the text of a family or defines a new one, `prompts/provider/PROVIDER.md`
-the header. Source: seeds 001 (5.1) and 004 (5.1).
+the header. Source: docs/internals/loop.md#system-prompt.
 """
 
 import re

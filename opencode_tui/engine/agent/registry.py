@@ -3,7 +3,7 @@
 Order of an agent's rules, later wins: defaults, rules of the built-in agent, `permission` of the settings, `permission` of the
 agent's own entry. Two rules hold whatever the settings allow for all agents: `plan` and `explore` do not edit (unless their own
 entry allows it), and the full texts of truncated outputs are readable unless exactly their folder is denied.
-Source: reference, section 26.
+Source: docs/internals/permissions.md#order-of-rules.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,6 +1,6 @@
 """The slash commands of a folder: the built-in ones, those of the settings (Markdown files included), and skills.
 
-A command of the settings replaces a built-in one; a skill never replaces a command. Source: reference, section 29.
+A command of the settings replaces a built-in one; a skill never replaces a command. Source: docs/internals/loop.md#slash-commands.
 """
 
 import re
@@ -97,7 +97,7 @@ class SnippetShell(Struct, frozen=True):
 
     The output goes into the prompt, errors included; an exit code other than 0 is not an error. `reserve_output` returns the
     file for a long output; `secrets` are the keys that commands do not get; `shell` is the bash that the
-    user prefers. Source: reference, section 29.
+    user prefers. Source: docs/internals/loop.md#slash-commands.
     """
 
     environ: Mapping[str, str]

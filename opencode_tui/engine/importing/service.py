@@ -15,7 +15,7 @@ from opencode_tui.engine.importing.source import ImportedSession, SessionSource
 from opencode_tui.engine.importing.sources import Sources
 from opencode_tui.engine.project.discover import discover
 from opencode_tui.engine.session.records.store import Publisher, SessionStore
-from opencode_tui.engine.snapshot.snapshot import Snapshots
+from opencode_tui.engine.snapshot.snapshot import Snapshots, WorktreeLock
 from opencode_tui.schema.api.importing import ImportProgress, ImportReport, ImportRequest, ImportStore
 from opencode_tui.schema.api.project import GLOBAL_PROJECT, ProjectInfo, ProjectTime
 from opencode_tui.schema.error import BusyError, ConfigError, SnapshotError, StorageError
@@ -211,7 +211,13 @@ class Imports:
         except (ConfigError, OSError, ValueError):
             return None
         return Snapshots(
-            worktree=project.worktree, project_id=project.id, paths=self._paths, locks=self._locks, clock=self._clock
+            WorktreeLock(
+                worktree=project.worktree,
+                project_id=project.id,
+                paths=self._paths,
+                locks=self._locks,
+                clock=self._clock,
+            )
         )
 
     def _set_progress(self, done: int, total: int, title: str) -> None:

@@ -4,7 +4,7 @@ With a sandbox a command runs inside without a question, unless a member needs t
 large (a yes runs it inside), or a rule of the user decides otherwise. A line is never split: what it needs outside takes all of it
 there, so each member that is not only about text then needs a rule or a grant of its own. On the host, which is also where no
 sandbox works, members whose effects are unknown must be allowed by the user too. Built-in rules never allow any of this. An agent
-that may not edit leaves the sandbox only to read paths. Source: SPEC, section 6.
+that may not edit leaves the sandbox only to read paths. Source: docs/internals/permissions.md#commands.
 """
 
 import os

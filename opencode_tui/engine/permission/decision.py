@@ -1,4 +1,7 @@
-"""The decision about one query: denied by a rule, allowed, or left to the user. Pure. Source: reference, section 27."""
+"""The decision about one query: denied by a rule, allowed, or left to the user. Pure.
+
+Source: docs/internals/permissions.md#rules.
+"""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any

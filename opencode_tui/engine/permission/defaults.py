@@ -1,6 +1,6 @@
 """The default rules: allow everything except access outside the folder, reading secrets, and repeated identical calls.
 
-Source: reference, section 26, rules D.
+Source: docs/internals/permissions.md#default-rules.
 """
 
 from collections.abc import Sequence

@@ -2,7 +2,7 @@
 
 Record `permission/{projectID}`: a ruleset that OpenCode can read; each of our rules has `metadata: {worktree, created}`. The
 worktrees of a project share the record and see only their own rules; rules of other programs are preserved and ignored. Writing
-holds the lock `store`; reading needs no lock. Source: SPEC, section 3, "project id" and "always".
+holds the lock `store`; reading needs no lock. Source: docs/internals/permissions.md#requests.
 """
 
 import json

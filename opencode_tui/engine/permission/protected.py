@@ -4,7 +4,7 @@ Protected are git's own files and those of other version control, hooks and thei
 and interpreters, and configuration of editors, of this and of other agents that can start programs. Rules files (AGENTS.md,
 CLAUDE.md) and build files (Makefile, package.json, .cargo/config.toml) are not: who builds runs the project's code anyway. Names
 are compared as case-insensitive file systems do. What only the file system knows (bare repositories, which of the files exist) is
-in `protected_files.py`. Source: SPEC, section 6.5.
+in `protected_files.py`. Source: docs/internals/permissions.md#protected-files.
 """
 
 import re

@@ -1,7 +1,7 @@
 """Evaluation of permission rules: which rule decides, which tools are hidden, rules from a settings value. Pure.
 
 The last rule whose permission and pattern both match decides, however specific it is; without a match the action is `ask`.
-Source: seed 002; reference, section 27.
+Source: docs/internals/permissions.md#rules.
 """
 
 from collections.abc import Iterable, Sequence

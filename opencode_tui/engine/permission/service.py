@@ -2,7 +2,7 @@
 
 Every published request ends with exactly one `permission.replied`: for the first reply, for a rejection or grant that also decides
 it, or, as `reject`, when the task that asked is canceled. Later replies have no effect. Call all methods on the event loop.
-Source: reference, section 27; SPEC, section 3, "children" and "always".
+Source: docs/internals/permissions.md#requests.
 """
 
 import asyncio

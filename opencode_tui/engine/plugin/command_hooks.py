@@ -26,10 +26,10 @@ from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.tools import row_of
 
 TIMEOUT_S = 60.0
-"""Seconds that a command has by default. Source: Claude Code."""
+"""Seconds that a command has by default. Source: https://docs.claude.com/en/docs/claude-code/hooks."""
 
 BLOCKS = 2
-"""The exit code that blocks. Source: Claude Code."""
+"""The exit code that blocks. Source: https://docs.claude.com/en/docs/claude-code/hooks."""
 
 MAX_OUTPUT = 100_000
 """Bytes of a command's output that are used."""

@@ -3,7 +3,7 @@
 A hook is `function(input, output)`, a function or coroutine function that changes `output` in place; plugins run in load order. It
 works on copies: changes apply only if it returns without an error and in time. A failure is logged and becomes a warning, once for
 each plugin and hook, and the hook has no effect. Plain functions run on threads, so that a slow one does not block the screen.
-Names: reference, section 37.
+Source: docs/internals/tools.md#plugins.
 """
 
 import asyncio

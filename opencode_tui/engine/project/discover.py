@@ -4,7 +4,7 @@ All folders and linked worktrees of a repository have the same project. Its ID i
 computed once and stored in our cache folder; `.git/opencode` is read, never written. A cached ID does not change while the
 repository exists, even if a branch with a smaller root appears, because sessions are stored under it. Without a repository, or
 before its first commit, the project is `global`; without a repository the worktree is the folder itself.
-Source: reference, section 4.
+Source: docs/internals/session.md#projects.
 """
 
 import hashlib

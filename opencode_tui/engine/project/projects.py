@@ -1,7 +1,7 @@
 """Stores the record of each project, `project/{projectID}`, and moves sessions that are older than their repository into it.
 
 A record is written when it changed or after a day, so that opening a project usually only reads.
-Source: reference, sections 3 and 4.
+Source: docs/internals/session.md#projects.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""Usage and cost of a model call. Source: reference, section 14."""
+"""Usage and cost of a model call. Source: docs/internals/loop.md#tokens-and-cost."""
 
 from decimal import Decimal
 

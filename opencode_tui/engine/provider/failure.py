@@ -91,7 +91,7 @@ def _is_retryable(row: Row, reported: Reported, wait_ms: int | None) -> bool:
     should_retry = reported.headers.get("x-should-retry")
     if should_retry in ("true", "false") and row.kind not in _NEEDS_USER:
         return should_retry == "true"
-    # OpenAI's 404 can be transient. Source: reference, section 12.
+    # OpenAI's 404 can be transient. Source: docs/internals/loop.md#errors.
     is_openai = reported.provider_id.startswith("openai")
     return row.is_retryable or (is_openai and reported.status == 404 and row.kind == "address")
 

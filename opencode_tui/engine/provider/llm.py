@@ -1,6 +1,6 @@
 """The interface to models: provider-independent requests and stream events, and the `Llm` protocol.
 
-The names of events are those of seed 000's table. Every adapter feeds the same normalizer, so a stream always has this grammar:
+The names of events are those of OpenCode. Every adapter feeds the same normalizer, so a stream always has this grammar:
 
     (text-start text-delta* text-end | reasoning-start reasoning-delta* reasoning-end
      | tool-input-start tool-input-delta* tool-input-end tool-call)*  finish-step

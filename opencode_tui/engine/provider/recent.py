@@ -1,4 +1,4 @@
-"""The recently used models, `<state>/model.json`, latest first. Source: reference, section 22.
+"""The recently used models, `<state>/model.json`, latest first. Source: docs/internals/loop.md#titles.
 
 An unreadable file counts as empty; a failed write is only logged.
 """

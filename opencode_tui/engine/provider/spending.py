@@ -1,7 +1,7 @@
 """What the user's model calls cost today, over all sessions and processes: a file for each day, with one line per call.
 
 A line is written when a call's usage is known, so that a crash loses at most the calls that were running. Lines are appended with
-one write each: processes need no lock. Source of the layout: `state/spending/{YYYY-MM-DD}`, USD per line, `allow USD` for what the
+one write each: processes need no lock. Layout: `state/spending/{YYYY-MM-DD}`, USD per line, `allow USD` for what the
 user allowed beyond the budget.
 """
 

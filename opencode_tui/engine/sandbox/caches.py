@@ -4,7 +4,8 @@ The user's own caches are read-only: a file that a command changes there would r
 that `uv tool install` made of hard links. Tools read them through where they can, else get links and copies (`cache_copies.py`).
 `experimental.sandbox.writable` gives one back: its tool then uses the user's. Commands outside never use ours.
 
-Nothing is created in the home. In our folder of the project, commands write below `TOOLS` only. Source: SPEC, section 6.1.
+Nothing is created in the home. In our folder of the project, commands write below `TOOLS` only.
+Source: docs/internals/sandbox.md#caches.
 """
 
 import os

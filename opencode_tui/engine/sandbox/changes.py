@@ -1,7 +1,8 @@
 """Protected files and files with secrets in the project: which exist, and which of them a command created or changed.
 
 The folders of the project are listed once; later only those whose change time differs, which no command can set back, are listed
-again. Folders of installed packages are left out, and of git's folders only what names programs counts. Source: SPEC, section 6.5.
+again. Folders of installed packages are left out, and of git's folders only what names programs counts.
+Source: docs/internals/sandbox.md#changes-of-protected-files.
 
 Other commands may replace any folder by a link meanwhile, also by one that leads out of the project. So all that is listed, read,
 deleted and written is an entry of a folder that was opened without following links.

@@ -1,7 +1,8 @@
 """The environment of commands without keys, and the removal of keys from what commands print.
 
 Commands get no variable that holds a key, wherever they run: those of providers, those whose names say so, and those with the value
-of a key in the settings. Inside the sandbox they get no variable that names a socket or an agent either. Source: SPEC, section 6.1.
+of a key in the settings. Inside the sandbox they get no variable that names a socket or an agent either.
+Source: docs/internals/sandbox.md#environment.
 """
 
 import os

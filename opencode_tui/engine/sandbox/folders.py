@@ -2,7 +2,7 @@
 
 Nothing of the home is readable but what is listed here. What a repository or an earlier command wrote never adds a folder: links
 in the project count only where they lead to an installation of Python. `/dev`, `/proc` and `/sys` are left to the tier.
-Source: SPEC, section 6.1.
+Source: docs/internals/sandbox.md#policy.
 """
 
 import glob

@@ -2,7 +2,8 @@
 
 No tier reports what it refuses, so a refusal looks like any other error of the system. An error text counts when the path that it
 mentions is out of reach inside and would have worked outside, when it says that there is no network, or when it comes from a
-service that is reached over a socket. Errors about paths that are in reach inside are ordinary ones. Source: SPEC, section 6.4.
+service that is reached over a socket. Errors about paths that are in reach inside are ordinary ones.
+Source: docs/internals/sandbox.md#refusals.
 """
 
 import os

@@ -1,6 +1,6 @@
 """The sandbox of one folder: builds the policy of each command, and compares protected files before and after it.
 
-Source: SPEC, section 6.
+Source: docs/internals/sandbox.md#policy.
 """
 
 import asyncio

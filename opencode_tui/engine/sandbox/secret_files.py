@@ -1,6 +1,6 @@
 """Files with secrets in folders that commands may read: those of the system that only root can read, and those of tools.
 
-Source: SPEC, section 6.1.
+Source: docs/internals/sandbox.md#secret-files.
 """
 
 import os

@@ -1,6 +1,6 @@
 """The temp folders of sessions, kept between their commands and deleted with the session, and the caches of projects.
 
-Source: SPEC, section 6.1.
+Source: docs/internals/sandbox.md#temp-folder.
 """
 
 import hashlib

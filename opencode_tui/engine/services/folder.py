@@ -509,14 +509,16 @@ class FolderServices:
     def snapshots(self):
         """The states of files, for undo."""
         from opencode_tui.engine.snapshot.objects.quota import SnapshotSettings
-        from opencode_tui.engine.snapshot.snapshot import Snapshots
+        from opencode_tui.engine.snapshot.snapshot import Snapshots, WorktreeLock
 
         core, project = self.core, self.project
         return Snapshots(
-            worktree=project.worktree,
-            project_id=project.id,
-            paths=core.paths,
-            locks=core.locks,
-            clock=core.clock,
-            settings=SnapshotSettings(is_on=self.has_snapshots),
+            WorktreeLock(
+                worktree=project.worktree,
+                project_id=project.id,
+                paths=core.paths,
+                locks=core.locks,
+                clock=core.clock,
+                settings=SnapshotSettings(is_on=self.has_snapshots),
+            )
         )

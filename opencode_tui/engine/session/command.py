@@ -3,7 +3,7 @@
 Snippets of a command from the repository need approval as bash calls do, in addition to the folder's trust;
 those of the user's own commands run without approval: the user wrote and called them. A skill's text, which may come
 from an untrusted folder, has neither snippets nor references. References are resolved in the template and the arguments,
-never in a snippet's output. Source: reference, section 29.
+never in a snippet's output. Source: docs/internals/loop.md#slash-commands.
 """
 
 import asyncio

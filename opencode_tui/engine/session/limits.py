@@ -1,4 +1,4 @@
-"""Constants of the session system. Source: seeds 000 and 001; SPEC section 3."""
+"""Constants of the session system. Source: docs/internals/loop.md#retries."""
 
 OUTPUT_TOKEN_MAX = 32_000
 """Maximum tokens of an answer, unless the model's own limit is lower."""

@@ -1,4 +1,4 @@
-"""The prompt loop: reads the history and decides the next step. Source: seeds 001 and 004; reference, section 9."""
+"""The prompt loop: reads the history and decides the next step. Source: docs/internals/loop.md#steps."""
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress

@@ -1,7 +1,7 @@
 """The plugin hooks inside a turn: the input of each, and how its answer is applied.
 
 Every function returns its argument when no plugin has the hook, or when the answer is invalid. Names and shapes are
-OpenCode's: reference, section 37.
+OpenCode's: docs/internals/tools.md#plugins.
 """
 
 from collections.abc import Mapping, Sequence

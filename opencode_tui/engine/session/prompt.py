@@ -1,4 +1,4 @@
-"""Operations on a session's conversation: prompt, command, withdraw, cancel. Source: seeds 001 and 004; reference, section 9."""
+"""Operations on a session's conversation: prompt, command, withdraw, cancel. Source: docs/internals/loop.md#prompts."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping

@@ -5,7 +5,7 @@
 `@src/a.py`, `@~/notes.md`, `@"a name with spaces.txt"`, with a range of lines `@a.py#L10-20` or `@a.py#L10`, or with a symbol
 `@a.py#parse`. An `@` after a word character or a backtick is not a reference (addresses, decorators in code). Each name counts
 once.
-Source: reference, sections 23 and 29.
+Source: docs/internals/loop.md#references.
 """
 
 import re

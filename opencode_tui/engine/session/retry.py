@@ -1,4 +1,4 @@
-"""Pure: whether and when a failed model call is retried. Source: SPEC section 3, "retry"; reference, section 13."""
+"""Pure: whether and when a failed model call is retried. Source: docs/internals/loop.md#retries."""
 
 from msgspec import Struct
 

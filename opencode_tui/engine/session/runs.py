@@ -4,7 +4,7 @@ A run is a body (the loop) and a supervisor. The supervisor is a child of the en
 and cleans up only after the body has ended, itself not canceled. However a run ends, its records are closed, its status is idle and
 its lock is released. Cleanup that need not delay the answer (recording what interrupted commands changed, summarizing changes)
 follows while the lock is held; the status is idle when it is done or after `AFTER_RUN_WAIT_MS`; `wait_released` waits for all of
-it. Source: design, "Cancellation".
+it. Source: docs/internals/loop.md#runs.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""The sessions of one folder's project: create, list, change, delete. Source: seeds 000 and 002; reference, section 5."""
+"""The sessions of one folder's project: create, list, change, delete. Source: docs/internals/session.md#session-records."""
 
 import asyncio
 import secrets
@@ -34,7 +34,7 @@ from opencode_tui.storage.locks import Locks
 if TYPE_CHECKING:
     from opencode_tui.storage.cost_index import CostIndex
 
-# A short name of two words for a session, for file names; not unique. Source: reference, section 1.
+# A short name of two words for a session, for file names; not unique. Source: docs/internals/session.md#ids.
 
 _ADJECTIVES = (
     "amber", "brisk", "calm", "clever", "coral", "crisp", "dapper", "eager", "fair", "gentle", "golden", "hardy", "hidden", "keen",

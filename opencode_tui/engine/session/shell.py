@@ -1,6 +1,6 @@
 """Run a command line of the user in the session, so that the model sees it with the next request. No model is called.
 
-The user gave the command, so it needs no approval. Source: reference, section 29, the shell route.
+The user gave the command, so it needs no approval. Source: docs/internals/loop.md#shell-commands-of-the-user.
 """
 
 from collections.abc import Callable

@@ -1,7 +1,8 @@
 """Subagents: each runs in a child session, under its parent's rules as well as its own.
 
-A child's decision is the most restrictive of its own and its parents', at every depth (SPEC section 3, "children").
-Interrupting the parent interrupts the child first. Source: reference, section 28 (task).
+A child's decision is the most restrictive of its own and its parents', at every depth
+(docs/internals/permissions.md#order-of-rules).
+Interrupting the parent interrupts the child first. Source: docs/internals/loop.md#subagents.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""The protocol of a share server, as OpenCode speaks it. Source: reference, section 36."""
+"""The protocol of a share server, as OpenCode speaks it. Source: docs/internals/http.md#share-servers."""
 
 import asyncio
 import json

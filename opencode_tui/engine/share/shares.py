@@ -34,7 +34,7 @@ from opencode_tui.storage.storage import Storage
 logger = logging.getLogger(__name__)
 
 GATHER_S = 1.0
-"""Seconds for which changes are gathered. Source: reference, section 36."""
+"""Seconds for which changes are gathered. Source: docs/internals/http.md#share-servers."""
 
 MAX_WAIT_S = 60.0
 """Most seconds between two attempts to reach a server."""

@@ -1,7 +1,7 @@
 """The skills of a folder by name. Holds names and descriptions; a skill's text is read when it is needed.
 
 Of two skills with the same name the later location wins, with a warning; a file without valid front matter is skipped with a
-warning. Source: reference, section 30.
+warning. Source: docs/internals/tools.md#skills.
 """
 
 import logging
@@ -87,7 +87,7 @@ def _below(top: Path) -> list[Path]:
 
 
 SAMPLE_FILES = 10
-"""Maximum number of files of a skill's folder that the model sees. Source: reference, section 30."""
+"""Maximum number of files of a skill's folder that the model sees. Source: docs/internals/tools.md#skills."""
 _WALK_LIMIT = 1_000
 
 logger = logging.getLogger(__name__)

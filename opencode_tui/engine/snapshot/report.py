@@ -1,12 +1,13 @@
-"""Records of snapshots, patches and revert reports, as they are stored and sent."""
+"""Records of snapshots and patches, as they are stored and sent; what a revert did is a `RevertReport` of the schema."""
 
 from pydantic import Field
 
 from opencode_tui.schema.record import Record, absent
+from opencode_tui.schema.session.undo import RevertReport
 
 
 class PathNote(Record):
-    """A path and the reason why the report names it."""
+    """A path and the reason why a snapshot does not contain it."""
 
     path: str
     reason: str
@@ -30,32 +31,9 @@ class Patch(Record):
     after: str | None = absent()
 
 
-class Preview(Record):
-    """The effect that a revert would have; all paths absolute. `additions` and `deletions` count lines."""
-
-    restored: list[str] = Field(default_factory=list[str])
-    deleted: list[str] = Field(default_factory=list[str])
-    conflicts: list[PathNote] = Field(default_factory=list[PathNote])
-    unprotected: list[PathNote] = Field(default_factory=list[PathNote])
-    additions: int = 0
-    deletions: int = 0
-
-
-class Report(Record):
-    """The effect of a revert, verified by reading the files again; all paths absolute.
-
-    `before` is the state of all requested paths before the first change, `after` their state afterwards. `conflicts` were left
-    unchanged because they differ from what the step left; `failed` because of a disk error: a second revert retries them.
-    """
-
-    before: str
-    after: str
-    restored: list[str] = Field(default_factory=list[str])
-    deleted: list[str] = Field(default_factory=list[str])
-    conflicts: list[PathNote] = Field(default_factory=list[PathNote])
-    unprotected: list[PathNote] = Field(default_factory=list[PathNote])
-    failed: list[PathNote] = Field(default_factory=list[PathNote])
-
-    def as_patch(self) -> Patch:
-        """Return the change that the revert itself was."""
-        return Patch(hash=self.before, after=self.after, files=[*self.restored, *self.deleted])
+def as_patch(report: RevertReport) -> Patch | None:
+    """Return the change that a revert itself was; None when it was one of no files."""
+    if report.before is None:
+        return None
+    files = [file.path for file in (*report.restored, *report.deleted)]
+    return Patch(hash=report.before, after=report.after, files=files)

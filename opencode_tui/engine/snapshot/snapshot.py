@@ -1,13 +1,13 @@
 """The snapshot service of one worktree: record the files, list a step's changes, revert them, and restore what was reverted.
 
-    snapshots = Snapshots(worktree=…, project_id=…, paths=…, locks=…, clock=…)
+    snapshots = Snapshots(WorktreeLock(worktree=…, project_id=…, paths=…, locks=…, clock=…))
     before = await snapshots.track()                       # directly before a step's first writing tool
     patch = await snapshots.patch(before.id)
-    report = await snapshots.revert([patch])               # oldest first; the report of an active revert's `as_patch()` comes last
+    report = await snapshots.revert([patch])               # oldest first; `active` is the report of the revert in effect
     await snapshots.unrevert(report)
 
 Every operation runs in a thread, under one lock per worktree that holds between processes too. The user's repository is not
-changed, and none of its programs run. Source: SPEC, section 5.
+changed, and none of its programs run. Source: docs/internals/snapshots.md#store.
 """
 
 import asyncio
@@ -49,7 +49,7 @@ from opencode_tui.engine.snapshot.objects.quota import (
 )
 from opencode_tui.engine.snapshot.objects.store import ObjectWriter, StoreFullError, VerifyResult
 from opencode_tui.engine.snapshot.objects.view import View, open_view
-from opencode_tui.engine.snapshot.report import Patch, PathNote, Preview, Report, Snapshot
+from opencode_tui.engine.snapshot.report import Patch, PathNote, Snapshot, as_patch
 from opencode_tui.engine.snapshot.revert.plan import Plan, Step
 from opencode_tui.engine.snapshot.revert.restore import Restore
 from opencode_tui.engine.snapshot.scan.stat_file import Observer
@@ -59,6 +59,7 @@ from opencode_tui.engine.snapshot.worktree_paths import StorePaths, find_store, 
 from opencode_tui.schema.error import SnapshotError
 from opencode_tui.schema.ids import Clock
 from opencode_tui.schema.session.diff import FileDiff
+from opencode_tui.schema.session.undo import RevertPreview, RevertReport, UndoFile
 from opencode_tui.storage.locks import Locks
 from opencode_tui.storage.paths import Paths, ensure
 from opencode_tui.storage.safe_folder import Disk, OpenFolders
@@ -102,16 +103,17 @@ class WorktreeLock:
         paths: Paths,
         locks: Locks,
         clock: Clock,
-        settings: SnapshotSettings,
-        disk: Disk | None,
+        settings: SnapshotSettings | None = None,
+        disk: Disk | None = None,
     ) -> None:
-        self.unavailable = why_unavailable(worktree, paths, is_on=settings.is_on)
-        self._root = worktree
+        """`disk` are the calls on the worktree's files."""
+        self.settings = settings or SnapshotSettings()
+        self.unavailable = why_unavailable(worktree, paths, is_on=self.settings.is_on)
+        self.root = worktree
         self.project_id = project_id
         self.paths = paths
         self._locks = locks
         self.clock = clock
-        self._settings = settings
         self._disk = disk
         self._opened: LockedWorktree | None = None
 
@@ -139,13 +141,13 @@ class WorktreeLock:
         return await asyncio.to_thread(work, self._opened.change_log)
 
     def _open(self) -> LockedWorktree:
-        paths = find_store(self.paths, project_id=self.project_id, worktree=self._root)
+        paths = find_store(self.paths, project_id=self.project_id, worktree=self.root)
         ensure(paths.folder)
         worktree = Worktree(
-            str(self._root),
+            str(self.root),
             paths=paths,
-            own_folders=own_folders(self._root, self.paths),
-            quota_bytes=self._settings.bytes,
+            own_folders=own_folders(self.root, self.paths),
+            quota_bytes=self.settings.bytes,
             disk=self._disk,
         )
         return LockedWorktree(paths, worktree, ChangeLog(paths.change_log), SnapshotLog(paths.log), self.clock)
@@ -165,29 +167,13 @@ _TEMPORARY = ".opencode-tui-unpack.tmp"
 class Snapshots:
     """The snapshots of one worktree. Where `unavailable` gives a reason, every method raises SnapshotError with it."""
 
-    def __init__(
-        self,
-        *,
-        worktree: Path,
-        project_id: str,
-        paths: Paths,
-        locks: Locks,
-        clock: Clock,
-        settings: SnapshotSettings | None = None,
-        disk: Disk | None = None,
-    ) -> None:
-        self.worktree = worktree
-        self._clock = clock
-        self._settings = settings or SnapshotSettings()
-        self.lock = WorktreeLock(
-            worktree=worktree,
-            project_id=project_id,
-            paths=paths,
-            locks=locks,
-            clock=clock,
-            settings=self._settings,
-            disk=disk,
-        )
+    def __init__(self, lock: WorktreeLock) -> None:
+        self.lock = lock
+
+    @property
+    def worktree(self) -> Path:
+        """Return the folder whose files are recorded."""
+        return self.lock.root
 
     @property
     def unavailable(self) -> str | None:
@@ -204,16 +190,16 @@ class Snapshots:
         def work(opened: LockedWorktree, stop: threading.Event) -> Patch:
             view = open_view(opened.worktree.store, before)
             after, found = opened.worktree.changes(view, stop=stop)
-            opened.snapshot_log.add(after.id, self._clock())
+            opened.snapshot_log.add(after.id, opened.clock())
             files = [opened.worktree.absolute(path) for path, change in found.items() if is_certain(change)]
             return Patch(hash=before, after=after.id, files=files)
 
         return await self.lock.run(work)
 
-    async def preview(self, patches: Sequence[Patch]) -> Preview:
-        """Return the effect that `revert` would have now; raises SnapshotError, StorageError."""
+    async def preview(self, patches: Sequence[Patch]) -> RevertPreview:
+        """Return the effect that `revert` would have now, with counts of lines; raises SnapshotError, StorageError."""
 
-        def work(opened: LockedWorktree, stop: threading.Event) -> Preview:
+        def work(opened: LockedWorktree, stop: threading.Event) -> RevertPreview:
             tree = opened.worktree
             return preview_of(
                 tree, tree.plan(patches, opened.change_log.read().contested), unrecorded_paths(tree, patches)
@@ -239,7 +225,7 @@ class Snapshots:
 
         def work(opened: LockedWorktree, stop: threading.Event) -> bool:
             store = opened.worktree.store
-            writer = ObjectWriter(store, limit=max(0, self._settings.bytes - store.size()))
+            writer = ObjectWriter(store, limit=max(0, self.lock.settings.bytes - store.size()))
             try:
                 for kind, data in objects:
                     writer.add(kind, data)
@@ -248,7 +234,7 @@ class Snapshots:
                 return False
             writer.flush()
             for name in states:
-                opened.snapshot_log.add(name, self._clock())
+                opened.snapshot_log.add(name, opened.clock())
             return True
 
         return await self.lock.run(work)
@@ -266,22 +252,25 @@ class Snapshots:
 
         return await self.lock.run(lambda opened, stop: {name for name in wanted if not is_there(opened, name)})
 
-    async def revert(self, patches: Sequence[Patch], *, active: Report | None = None, key: str = "") -> Report:
+    async def revert(
+        self, patches: Sequence[Patch], *, active: RevertReport | None = None, key: str = ""
+    ) -> RevertReport:
         """Revert patches, given oldest first; `active` is the report of the revert in effect, which is undone first.
 
         The new report then covers both. Files that changed since are left unchanged and reported. With a key (letters and digits)
         `completed_revert` returns the report again, until `delete_completed`. On SnapshotError or StorageError nothing is changed.
         """
-        all_patches = [*patches, active.as_patch()] if active is not None else list(patches)
+        undone = None if active is None else as_patch(active)
+        all_patches = [*patches] if undone is None else [*patches, undone]
 
-        def work(opened: LockedWorktree, stop: threading.Event) -> Report:
+        def work(opened: LockedWorktree, stop: threading.Event) -> RevertReport:
             tree = opened.worktree
 
-            def make_report(reverted: Reverted) -> Report:
+            def make_report(reverted: Reverted) -> RevertReport:
                 report = report_of(tree, reverted, unrecorded_paths(tree, all_patches))
                 report = report if active is None else combine(tree, active, report)
-                for name in {report.before, reverted.before.id, report.after}:
-                    opened.snapshot_log.add(name, self._clock())
+                for name in filter(None, (report.before, reverted.before.id, report.after)):
+                    opened.snapshot_log.add(name, opened.clock())
                 return report
 
             return tree.revert(
@@ -290,11 +279,12 @@ class Snapshots:
 
         return await self.lock.run(work)
 
-    async def unrevert(self, report: Report, *, key: str = "") -> Report:
+    async def unrevert(self, report: RevertReport, *, key: str = "") -> RevertReport:
         """Restore what a revert changed and return the report; arguments and errors as for `revert`."""
-        return await self.revert([report.as_patch()], key=key)
+        patch = as_patch(report)
+        return await self.revert([] if patch is None else [patch], key=key)
 
-    async def completed_revert(self, key: str) -> Report | None:
+    async def completed_revert(self, key: str) -> RevertReport | None:
         """Return the report of the revert with this key, None when it was not completed or was rolled back."""
         return await self.lock.run(lambda opened, stop: opened.worktree.completed_reverts.read(key))
 
@@ -346,11 +336,13 @@ class Snapshots:
 
     async def size(self) -> Usage:
         """Return the disk usage of the store."""
-        return await self.lock.run(lambda opened, stop: usage_of(opened.worktree.store, opened.paths, self._settings))
+        return await self.lock.run(
+            lambda opened, stop: usage_of(opened.worktree.store, opened.paths, self.lock.settings)
+        )
 
     def has_outdated(self, usage: Usage) -> bool:
         """Return whether a store contains a snapshot that `clean` may delete."""
-        return usage.oldest is not None and usage.oldest < self._clock() - self._settings.age_ms
+        return usage.oldest is not None and usage.oldest < self.lock.clock() - self.lock.settings.age_ms
 
     async def clean(self, *, keep: Iterable[str] = (), is_dry_run: bool = False) -> Usage:
         """Delete snapshots older than the age of the settings, except those in `keep`, and return the usage afterwards.
@@ -360,12 +352,12 @@ class Snapshots:
         kept = list(keep)
 
         def work(opened: LockedWorktree, stop: threading.Event) -> Usage:
-            store, before = opened.worktree.store, self._clock() - self._settings.age_ms
+            store, before = opened.worktree.store, self.lock.clock() - self.lock.settings.age_ms
             if is_dry_run:
-                return left_by_clean(store, opened.paths, self._settings, before=before, keep=kept)
+                return left_by_clean(store, opened.paths, self.lock.settings, before=before, keep=kept)
             clean(store, opened.paths, before=before, keep=kept)
             opened.change_log.expire(before=before, kept=opened.snapshot_log.read())
-            return usage_of(store, opened.paths, self._settings)
+            return usage_of(store, opened.paths, self.lock.settings)
 
         return await self.lock.run(work)
 
@@ -408,49 +400,49 @@ def _manifest(tree: Worktree, name: str | None, patch: Patch) -> Manifest:
         return Manifest()
 
 
-def preview_of(tree: Worktree, plan: Plan, unprotected: Mapping[str, str]) -> Preview:
+def preview_of(tree: Worktree, plan: Plan, unprotected: Mapping[str, str]) -> RevertPreview:
     """Return the effect that a plan would have; raises SnapshotError when the store is damaged."""
-    additions = deletions = 0
-    steps = _reported_steps(plan.steps, plan)
+    restored: list[UndoFile] = []
+    deleted: list[UndoFile] = []
     with tree.folders() as folders:
         observer = Observer(folders)
-        for step in steps:
+        for step in _reported_steps(plan.steps, plan):
             target = tree.store.read(step.target.id, "blob") if is_leaf(step.target) else b""
             before, after = text_of(observer.observe(step.path).data), text_of(target)
-            if before is not None and after is not None:
-                added, deleted = count_lines(before, after)
-                additions, deletions = additions + added, deletions + deleted
-    return Preview(
-        restored=[tree.absolute(step.path) for step in steps if step.target is not None],
-        deleted=[tree.absolute(step.path) for step in steps if step.target is None],
-        conflicts=_absolute(tree, {**plan.conflicts, **plan.unreadable}),
-        unprotected=_absolute(tree, {**unprotected, **plan.unprotected}),
-        additions=additions,
-        deletions=deletions,
+            added, removed = (0, 0) if before is None or after is None else count_lines(before, after)
+            file = UndoFile(path=tree.absolute(step.path), additions=added, deletions=removed)
+            (deleted if step.target is None else restored).append(file)
+    return RevertPreview(
+        restored=restored,
+        deleted=deleted,
+        kept=_with_reasons(tree, {**plan.conflicts, **plan.unreadable}),
+        unprotected=_with_reasons(tree, {**unprotected, **plan.unprotected}),
     )
 
 
-def report_of(tree: Worktree, reverted: Reverted, unprotected: Mapping[str, str]) -> Report:
+def report_of(tree: Worktree, reverted: Reverted, unprotected: Mapping[str, str]) -> RevertReport:
     """Return the report of an executed revert."""
     outcome = reverted.outcome
     done = _reported_steps(outcome.done, reverted.plan)
-    return Report(
+    return RevertReport(
         before=reverted.before.id,
         after=reverted.after.id,
-        restored=sorted(tree.absolute(step.path) for step in done if step.target is not None),
-        deleted=sorted(tree.absolute(step.path) for step in done if step.target is None),
-        conflicts=_absolute(tree, {**reverted.plan.conflicts, **outcome.conflicts}),
-        unprotected=_absolute(tree, {**unprotected, **reverted.plan.unprotected}),
-        failed=_absolute(tree, {**reverted.plan.unreadable, **outcome.failed}),
+        restored=_files(tree, sorted(step.path for step in done if step.target is not None)),
+        deleted=_files(tree, sorted(step.path for step in done if step.target is None)),
+        kept=_with_reasons(tree, {**reverted.plan.conflicts, **outcome.conflicts}),
+        unprotected=_with_reasons(tree, {**unprotected, **reverted.plan.unprotected}),
+        failed=_with_reasons(tree, {**reverted.plan.unreadable, **outcome.failed}),
     )
 
 
-def combine(tree: Worktree, active: Report, report: Report) -> Report:
+def combine(tree: Worktree, active: RevertReport, report: RevertReport) -> RevertReport:
     """Return one report for a revert that replaced an active one: from before the first to after the second."""
+    if active.before is None or report.before is None or report.after is None:
+        return report
     first, after = open_view(tree.store, active.before), open_view(tree.store, report.after)
     files = _inner(tree, [*active.restored, *active.deleted])
     # A path that failed may have been changed all the same, when only its verification failed.
-    refused = _inner(tree, [remark.path for remark in active.failed])
+    refused = _inner(tree, active.failed)
     files |= {path for path in refused if not isinstance(first.state(path), Unknown)}
     own = _inner(tree, [*report.restored, *report.deleted])
     before = tree.overlay(open_view(tree.store, report.before), first, files)
@@ -458,8 +450,8 @@ def combine(tree: Worktree, active: Report, report: Report) -> Report:
     changed = sorted({*changed, *_made_or_removed(files | own, changed, before, after)})
     return report.changed(
         before=before.id,
-        restored=[tree.absolute(path) for path in changed if after.state(path) is not None],
-        deleted=[tree.absolute(path) for path in changed if after.state(path) is None],
+        restored=_files(tree, [path for path in changed if after.state(path) is not None]),
+        deleted=_files(tree, [path for path in changed if after.state(path) is None]),
     )
 
 
@@ -476,8 +468,8 @@ def _has_come_or_gone(before: State, after: State) -> bool:
     return not isinstance(before, Unknown) and not isinstance(after, Unknown) and (before is None) != (after is None)
 
 
-def _inner(tree: Worktree, files: Sequence[str]) -> set[str]:
-    return {inner for file in files if (inner := tree.relative(file)) is not None}
+def _inner(tree: Worktree, files: Sequence[UndoFile]) -> set[str]:
+    return {inner for file in files if (inner := tree.relative(file.path)) is not None}
 
 
 def _reported_steps(steps: Sequence[Step], plan: Plan) -> list[Step]:
@@ -486,7 +478,12 @@ def _reported_steps(steps: Sequence[Step], plan: Plan) -> list[Step]:
     return [step for step in steps if not (step.path in plan.implied and step.path in above)]
 
 
-def _absolute(tree: Worktree, reasons: Mapping[str, str]) -> list[PathNote]:
+def _files(tree: Worktree, paths: Sequence[str]) -> list[UndoFile]:
+    return [UndoFile(path=tree.absolute(path)) for path in paths]
+
+
+def _with_reasons(tree: Worktree, reasons: Mapping[str, str]) -> list[UndoFile]:
+    """Return paths with the reasons why they are as they were, sorted; "" is the worktree itself."""
     return [
-        PathNote(path=tree.absolute(path) if path else tree.root, reason=why) for path, why in sorted(reasons.items())
+        UndoFile(path=tree.absolute(path) if path else tree.root, reason=why) for path, why in sorted(reasons.items())
     ]

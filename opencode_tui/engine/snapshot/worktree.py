@@ -40,7 +40,7 @@ from opencode_tui.engine.snapshot.objects.store import ObjectStore, ObjectWriter
 from opencode_tui.engine.snapshot.objects.tree import EMPTY_TREE, EXECUTABLE, FOLDER, LINK, PLAIN
 from opencode_tui.engine.snapshot.objects.tree_edit import TreeIndex, edit_tree
 from opencode_tui.engine.snapshot.objects.view import View, open_view, write_snapshot
-from opencode_tui.engine.snapshot.report import Patch, Report
+from opencode_tui.engine.snapshot.report import Patch
 from opencode_tui.engine.snapshot.revert.journal import CompletedReverts, Journal, RevertIntent
 from opencode_tui.engine.snapshot.revert.plan import CHANGED_SINCE, PathChange, Plan, make_plan
 from opencode_tui.engine.snapshot.revert.restore import Outcome, Restore
@@ -52,6 +52,7 @@ from opencode_tui.engine.snapshot.skipped import Stamps, stamp_skipped
 from opencode_tui.engine.snapshot.unlocked import UnlockedPaths
 from opencode_tui.engine.snapshot.worktree_paths import StorePaths
 from opencode_tui.schema.error import SnapshotError
+from opencode_tui.schema.session.undo import RevertReport
 from opencode_tui.storage.files import FileSystem
 from opencode_tui.storage.safe_folder import Disk, OpenFolders, split
 
@@ -299,7 +300,7 @@ class Worktree:
                 self.store.read(step.target.id, "blob")
         return plan
 
-    def revert(self, plan: Plan, *, key: str, make_report: Callable[[Reverted], Report]) -> Report:
+    def revert(self, plan: Plan, *, key: str, make_report: Callable[[Reverted], RevertReport]) -> RevertReport:
         """Execute a plan, protected by a journal, and return the report that `make_report` makes.
 
         With a key the report is stored under it: from then on the revert counts as completed.
@@ -380,7 +381,7 @@ class Worktree:
                     UNREADABLE if is_refused else CHANGED_SINCE
                 )
 
-    def _record_completed(self, report: Report, key: str) -> Report:
+    def _record_completed(self, report: RevertReport, key: str) -> RevertReport:
         if key:
             self.completed_reverts.write(key, report)
         return report

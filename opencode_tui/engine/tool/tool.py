@@ -10,6 +10,7 @@ from msgspec import Struct, field
 from pydantic import BaseModel, ConfigDict
 
 from opencode_tui.engine.permission.decision import Query
+from opencode_tui.engine.snapshot.record.call import CallChanges
 from opencode_tui.schema.api.question import Question
 from opencode_tui.schema.permission import Ruleset
 from opencode_tui.schema.record import JsonObject, json_name
@@ -100,51 +101,11 @@ class Subagents(Protocol):
         ...
 
 
-class FileWrite(Struct, frozen=True):
-    """A write that is about to happen: the file's whole content (None: it is deleted) and its permission bits."""
-
-    path: Path
-    content: bytes | None
-    mode: int
-
-
-class BackgroundProgram(Struct, frozen=True):
-    """A program that outlives its call: its name for the user; device and inode of the files that it has open for writing.
-
-    `open_files` may be called on any thread, and blocks for some milliseconds.
-    """
-
-    name: str
-    open_files: Callable[[], Collection[tuple[int, int]]]
-
-
-class FileWatch(Protocol):
-    """Records a call's changes of files. Raises no errors of its own."""
-
-    async def before_write(self, writes: Sequence[FileWrite], made: Sequence[Path]) -> None:
-        """Record the writes; called when the new contents are in temporary files, before the first file changes.
-
-        `made` are folders that were made for the new contents.
-        """
-        ...
-
-    async def after_write(self, *, done: bool) -> None:
-        """Record that all files have their new contents, or with `done` false that all are unchanged."""
-        ...
-
-    def commands(self) -> AbstractAsyncContextManager[None]:
-        """Return a context for starting programs: changes while it is entered count as the call's."""
-        ...
-
-    def background(self, program: "BackgroundProgram") -> AbstractAsyncContextManager[None]:
-        """Return the same for a program that outlives the call: changes that others are known to make do not count."""
-        ...
-
-
 class ToolContext(Struct, frozen=True):
     """The context of one call. `progress` (title, metadata) shows on the screen while the call runs; it does not block.
 
-    `subagents` is None where no agent can be started, `inquire` where the user cannot be asked, `watch` where no file is changed.
+    `subagents` is None where no agent can be started, `inquire` where the user cannot be asked, `watch`, which records its
+    changes of files, where none is changed. `around_commands` is what takes the place of `watch.commands` in the background.
     `hand_over` stores a request (a text) for another agent (by name), which continues the session after this step; None where
     that is not possible. `by_user`: the user typed the call, so it needs no approval. Tools in `switched_off` do not run.
     """
@@ -159,13 +120,16 @@ class ToolContext(Struct, frozen=True):
     progress: Callable[[str | None, dict[str, Any]], None]
     subagents: Subagents | None = None
     inquire: AskUser | None = None
-    watch: FileWatch | None = None
+    watch: CallChanges | None = None
+    around_commands: Callable[[], AbstractAsyncContextManager[None]] | None = None
     hand_over: Callable[[str, str], Awaitable[None]] | None = None
     by_user: bool = False
     switched_off: Collection[str] = ()
 
     def commands(self) -> AbstractAsyncContextManager[None]:
         """Return the context in which the call must start programs and foreign code, entered directly before they start."""
+        if self.around_commands is not None:
+            return self.around_commands()
         return nullcontext() if self.watch is None else self.watch.commands()
 
 

@@ -1,6 +1,6 @@
 """Truncation of tool outputs for the model; the full text is kept in a file for 7 days.
 
-Source: seed 000 and reference, section 18.
+Source: docs/internals/tools.md#truncation.
 """
 
 import asyncio

@@ -1,7 +1,7 @@
 """Sessions of Claude Code: one file of JSON lines for each, in a folder for each project; subagents in files of their own.
 
-Versions 1 kept the rows of subagents in the file of their session, versions 2.0 in files beside it. Facts: files that Claude Code
-2.1.197 wrote; design, capabilities, section 4.
+Versions 1 kept the rows of subagents in the file of their session, versions 2.0 in files beside it.
+Facts: files that Claude Code 2.1.197 wrote.
 """
 
 import re

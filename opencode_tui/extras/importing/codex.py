@@ -1,6 +1,6 @@
 """Sessions of Codex: one rollout file for each, in folders by day; sessions of subagents name their parent.
 
-Facts: files that Codex 0.169.0 wrote; design, capabilities, section 4.
+Facts: files that Codex 0.169.0 wrote.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""Files of the working folder, as the API returns them. Source: reference, `http.md` 3, "Facts for start-up"."""
+"""Files of the working folder, as the API returns them. Source: docs/internals/http.md#routes."""
 
 from typing import Literal
 

@@ -1,4 +1,4 @@
-"""A project, which groups the sessions of one repository. Source: reference, section 4."""
+"""A project, which groups the sessions of one repository. Source: docs/internals/session.md#projects."""
 
 from typing import Any, Literal
 

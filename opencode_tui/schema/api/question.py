@@ -1,4 +1,4 @@
-"""Questions of a tool to the user. Source: reference, section 28 (question)."""
+"""Questions of a tool to the user. Source: docs/internals/tools.md#question."""
 
 from pydantic import Field
 

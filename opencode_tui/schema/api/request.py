@@ -1,4 +1,4 @@
-"""Requests to the engine. Source: reference, section 34 (PromptInput and others)."""
+"""Requests to the engine. Source: docs/internals/http.md#prompts."""
 
 from typing import Annotated, Any, Literal
 

@@ -5,7 +5,10 @@ from pydantic import Field
 from opencode_tui.schema.record import Record, absent
 
 USAGE_PAGE = "https://chatgpt.com/settings/usage"
-"""Where the user sees the usage of a ChatGPT plan, and limits that of a program. Source: siwc/…/errors-and-recovery."""
+"""Where the user sees the usage of a ChatGPT plan, and limits that of a program.
+
+Source: developers.openai.com/siwc/token-sharing-open-source/errors-and-recovery.
+"""
 
 
 class SignInRequest(Record):

@@ -1,6 +1,6 @@
 """Names of color themes: built-in ones and those that only OpenCode has.
 
-Source: reference, section 38.
+Source: docs/internals/screen.md#themes.
 """
 
 from collections.abc import Iterable

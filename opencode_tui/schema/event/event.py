@@ -1,4 +1,4 @@
-"""The events of the engine. Source: seeds; reference, section 33 and `http.md` 4.
+"""The events of the engine. Source: docs/internals/http.md#events.
 
 On the wire an event is `{type, properties}` (`to_wire`). Three classes of delivery (`bus/`):
 
@@ -135,7 +135,7 @@ class PermissionReplied(Record):
 
 
 class QuestionAsked(Record):
-    """A tool is waiting for answers of the user; shape of `questions`: reference, section 28."""
+    """A tool is waiting for answers of the user; shape of `questions`: docs/internals/tools.md#question."""
 
     type: Literal["question.asked"] = "question.asked"
     id: str

@@ -1,4 +1,4 @@
-"""Requests of clients to the screens of a folder. Source: reference, `http.md` 4."""
+"""Requests of clients to the screens of a folder. Source: docs/internals/http.md#requests-to-screens."""
 
 from typing import Literal
 

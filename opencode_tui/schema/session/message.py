@@ -1,4 +1,4 @@
-"""Messages without their parts. Source: seeds 000 and 002; reference, section 6.
+"""Messages without their parts. Source: docs/internals/session.md#messages.
 
 One user message starts a turn; each step of the answer (one model call with its tools) is an assistant message whose `parent_id` is
 that user message.

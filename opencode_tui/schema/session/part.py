@@ -1,4 +1,4 @@
-"""The twelve kinds of parts that messages are made of. Source: seeds 000 and 002; reference, section 7."""
+"""The twelve kinds of parts that messages are made of. Source: docs/internals/session.md#parts."""
 
 from contextlib import suppress
 from typing import Annotated, Any, Literal

@@ -1,4 +1,4 @@
-"""The session record. Source: seeds 000 and 002; reference, section 5."""
+"""The session record. Source: docs/internals/session.md#session-records."""
 
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -105,7 +105,7 @@ def is_default_title(title: str) -> bool:
     return False
 
 
-# The status of a session. Source: reference, section 33.
+# The status of a session. Source: docs/internals/http.md#events.
 
 
 class IdleStatus(Record):
@@ -134,7 +134,7 @@ AnyStatus = IdleStatus | BusyStatus | RetryStatus
 SessionStatus = Annotated[AnyStatus, Field(discriminator="type")]
 
 
-# The todo list of a session, stored as `todo/{sessionID}`. Source: reference, section 28.
+# The todo list of a session, stored as `todo/{sessionID}`. Source: docs/internals/tools.md#todowrite-and-todoread.
 
 
 class Todo(Record):

@@ -1,4 +1,4 @@
-"""The form in which a message stores an exception: {name, data} with OpenCode's names. Source: reference, section 12."""
+"""The form in which a message stores an exception: {name, data} with OpenCode's names. Source: docs/internals/session.md#errors."""
 
 from typing import Annotated, Any, Literal
 
@@ -120,7 +120,10 @@ def is_refusal(error: StoredError | None) -> bool:
 
 
 PLAN_LIMIT = "subscription_sharing_usage_limit_exceeded"
-"""The code of a request that a ChatGPT plan has no usage left for. Source: siwc/token-sharing-open-source/errors-and-recovery."""
+"""The code of a request that a ChatGPT plan has no usage left for.
+
+Source: developers.openai.com/siwc/token-sharing-open-source/errors-and-recovery.
+"""
 
 
 def has_reached_plan(error: StoredError | None) -> bool:

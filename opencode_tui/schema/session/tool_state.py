@@ -4,7 +4,8 @@
        │                  │ ▲ progress
        └──────fail────────┴─┴──────fail────▶ error
 
-`completed` and `error` are final; a completed output can be marked as pruned and restored. Source: reference, section 8.
+`completed` and `error` are final; a completed output can be marked as pruned and restored.
+Source: docs/internals/session.md#tool-calls.
 """
 
 from typing import Any, Literal, get_args
@@ -22,7 +23,7 @@ from opencode_tui.schema.permission import Rule
 from opencode_tui.schema.record import Record, absent
 
 ABORTED_TOOL = "Tool execution aborted"
-"""The error of an interrupted call. Source: reference, section 10."""
+"""The error of an interrupted call. Source: docs/internals/session.md#tool-calls."""
 
 StopReason = Literal["interrupted", "rejected", "denied"]
 """Why a call was not executed: the user interrupted or rejected it, or a rule denies it."""

@@ -1,6 +1,6 @@
 """Routes of agents, commands, tools, skills, providers and language servers.
 
-Providers and models have the shape of OpenCode's API. Source: reference, `http.md` 3, "Facts for start-up".
+Providers and models have the shape of OpenCode's API. Source: docs/internals/http.md#routes.
 """
 
 import asyncio

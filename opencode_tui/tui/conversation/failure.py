@@ -1,4 +1,7 @@
-"""Draws a failed turn: what happened, what it means for the work, and the remedy. Source: design, visual, section 8."""
+"""Draws a failed turn: what happened, what it means for the work, and the remedy.
+
+Source: docs/internals/screen.md#numbers-and-words.
+"""
 
 import re
 

@@ -1,4 +1,4 @@
-"""The empty rows between items, and the estimated height of an item. Source: design, visual, section 2."""
+"""The empty rows between items, and the estimated height of an item. Source: docs/internals/screen.md#columns."""
 
 from opencode_tui.schema.session.tool_state import ToolStateCompleted, ToolStateError
 from opencode_tui.schema.tools import row_of

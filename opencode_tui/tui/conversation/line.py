@@ -1,4 +1,4 @@
-"""The columns and styles of a conversation line, and the builder that draws one. Source: design, visual, section 2."""
+"""The columns and styles of a conversation line, and the builder that draws one. Source: docs/internals/screen.md#columns."""
 
 from dataclasses import dataclass, field
 from itertools import pairwise

@@ -1,4 +1,4 @@
-"""Draws a tool call: its line and the body of its renderer. Source: design, visual, section 6."""
+"""Draws a tool call: its line and the body of its renderer. Source: docs/internals/screen.md#tool-lines."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""Claims about agents: reference tests "agents"; reference, section 26."""
+"""Claims about agents: docs/internals/permissions.md#agents."""
 
 from pathlib import Path
 from typing import Any

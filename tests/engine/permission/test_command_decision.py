@@ -1,4 +1,4 @@
-"""Claims about where commands run and what is asked first: SPEC, sections 3 and 6."""
+"""Claims about where commands run and what is asked first: docs/internals/permissions.md#commands."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Claims about rules: reference tests "permission rules", "wildcard"; reference, section 27."""
+"""Claims about rules: docs/internals/permissions.md#rules."""
 
 import fnmatch
 import re

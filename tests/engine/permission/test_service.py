@@ -1,4 +1,4 @@
-"""Claims about asking and answering: reference tests "ask/reply"; reference, section 27."""
+"""Claims about asking and answering: docs/internals/permissions.md#requests."""
 
 import asyncio
 import contextlib

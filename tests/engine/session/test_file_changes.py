@@ -110,7 +110,7 @@ async def test_a_step_of_files_and_commands_is_undone_exactly_by_its_one_patch(e
     [patch] = patches_in(parts)
     assert names_in(patch) == {"one.txt", "two.txt", "three.txt", "a.txt", "b.txt", "empty", "link"}
     report = await undo(environ, folder, parts)
-    assert (facts_of(folder), report.conflicts, report.unprotected) == (before, [], [])
+    assert (facts_of(folder), report.kept, report.unprotected) == (before, [], [])
 
 
 async def test_an_edit_and_a_command_on_one_file_in_one_step_are_undone_together(environ, folder):
@@ -122,7 +122,7 @@ async def test_an_edit_and_a_command_on_one_file_in_one_step_are_undone_together
         parts = await world.parts(await world.prompt("work"))
     assert (folder / "n.txt").read_text() == "n\nmore\n"
     report = await undo(environ, folder, parts)
-    assert (sorted(os.listdir(folder)), report.conflicts) == ([".git", "a.txt", "b.txt"], [])
+    assert (sorted(os.listdir(folder)), report.kept) == ([".git", "a.txt", "b.txt"], [])
 
 
 async def test_edits_by_the_user_while_the_model_streams_survive_undo(environ, folder):
@@ -253,7 +253,7 @@ async def test_commands_of_two_agents_at_once_are_undone_together(environ, folde
     patches = sorted(patches_in(parts), key=lambda part: part.id)
     assert not (folder / "a.txt").exists() and (folder / "one.txt").exists()
     report = await undo(environ, folder, patches)
-    assert (facts_of(folder), report.conflicts) == (before, [])
+    assert (facts_of(folder), report.kept) == (before, [])
 
 
 async def test_what_another_session_wrote_during_a_command_is_not_the_commands(environ, folder):
@@ -283,7 +283,7 @@ async def test_where_commands_of_two_sessions_overlap_the_paths_are_named_and_le
         )
         parts = [part for session in sessions for part in await world.parts(session)]
     report = await undo(environ, folder, parts)
-    assert {os.path.basename(remark.path) for remark in report.conflicts} == {"one.txt", "two.txt"}
+    assert {os.path.basename(remark.path) for remark in report.kept} == {"one.txt", "two.txt"}
     assert (folder / "one.txt").exists() and (folder / "two.txt").exists()
 
 
@@ -347,7 +347,7 @@ async def test_what_a_command_changed_among_ignored_files_is_named_by_undo(envir
     assert [(os.path.basename(one.path), one.reason) for one in report.unprotected] == [
         ("old.log", "ignored by .gitignore")
     ]
-    assert (folder / "b.txt").read_text() == "b1\n" and report.conflicts == []
+    assert (folder / "b.txt").read_text() == "b1\n" and report.kept == []
 
 
 async def test_ignored_files_that_no_command_touched_are_not_named_by_undo(environ, folder):
@@ -381,7 +381,7 @@ async def test_an_ignored_file_that_a_tool_writes_is_undone(environ, folder):
     async with opened(environ, folder, Answer(calls=work), DONE, policy=AUTO) as world:
         parts = await world.parts(await world.prompt("work"))
     report = await undo(environ, folder, parts)
-    assert (facts_of(folder), report.conflicts) == (before, [])
+    assert (facts_of(folder), report.kept) == (before, [])
 
 
 async def test_an_interruption_ends_the_agents_first_and_their_patches_follow(environ, folder):

@@ -96,7 +96,7 @@ async def test_records_lie_where_opencode_looks_for_them(made_by_us):
 
 
 async def test_every_key_of_ours_is_one_that_opencode_knows(made_by_us):
-    # `metadata` of texts and thoughts is OpenCode's too (reference, section 7); its scripted model sent none.
+    # `metadata` of texts and thoughts is OpenCode's too (docs/internals/session.md#parts); its scripted model sent none.
     allowed = {
         "session": {"metadata"},
         "text": {"metadata"},

@@ -38,7 +38,7 @@ async def test_a_snapshot_that_a_session_needs_is_kept_at_any_age(environ, folde
             [Patch(hash=loose.id, after=loose.id, files=[str(folder / "a.txt")])]
         )
     report = await undo(environ, folder, parts)
-    assert [path.endswith("new.txt") for path in report.deleted] == [True]
+    assert [path.path.endswith("new.txt") for path in report.deleted] == [True]
 
 
 async def test_what_a_deleted_session_needed_is_dropped_when_the_trash_is_emptied(environ, folder):

@@ -2,13 +2,14 @@
 
 import os
 import sys
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from opencode_tui.engine.snapshot.objects.pack import object_id
+from opencode_tui.schema.session.undo import UndoFile
 from opencode_tui.storage.safe_folder import Disk, OpenFolder, OpenFolders
 from tests.support.snapshot.worktree import World, patch_of
 
@@ -64,6 +65,10 @@ def content(root: Path, levels: int) -> bytes:
             os.close(descriptor)
 
 
+def paths(files: Sequence[UndoFile]) -> list[str]:
+    return [file.path for file in files]
+
+
 def change_deepest(root: Path, levels: int) -> None:
     with deepest(root, levels) as descriptors:
         write_in(descriptors[-1], "file", b"by the turn")
@@ -81,9 +86,9 @@ async def test_folders_beyond_the_longest_path_are_undone_and_made_again(world: 
     assert patch.after is not None
     preview = await world.snapshots.preview([patch])
     report = await world.snapshots.revert([patch])
-    assert (os.listdir(world.root), preview.deleted, report.deleted) == (["a"], patch.files, patch.files)
+    assert (os.listdir(world.root), paths(preview.deleted), paths(report.deleted)) == (["a"], patch.files, patch.files)
     redone = await world.snapshots.unrevert(report)
-    assert (redone.restored, redone.failed, content(world.root, LEVELS)) == (patch.files, [], b"deep")
+    assert (paths(redone.restored), redone.failed, content(world.root, LEVELS)) == (patch.files, [], b"deep")
     assert [diff.after for diff in await world.snapshots.diff(patch.hash, patch.after)] == ["deep"]
     await world.snapshots.revert([patch])
 
@@ -94,7 +99,7 @@ async def test_a_file_beyond_the_longest_path_is_restored(world: World):
     make_chain(world.root, LEVELS)
     patch = await world.step(lambda: change_deepest(world.root, LEVELS))
     report = await world.snapshots.revert([patch])
-    assert (report.failed, report.conflicts, content(world.root, LEVELS)) == ([], [], b"deep")
+    assert (report.failed, report.kept, content(world.root, LEVELS)) == ([], [], b"deep")
     assert (len(report.restored), len(report.deleted)) == (1, 1)
     removed = await world.step(lambda: remove_chain(world.root))
     await world.snapshots.revert([removed])

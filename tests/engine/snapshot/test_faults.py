@@ -1,6 +1,7 @@
 """A killed or failing undo leaves nothing half done, and reports what it did not do."""
 
 import errno
+import json
 import os
 import random
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 from opencode_tui.engine.snapshot.report import Patch
 from opencode_tui.engine.snapshot.revert.journal import Journal
 from opencode_tui.schema.error import SnapshotError
+from opencode_tui.schema.session.undo import UndoFile
 from opencode_tui.storage.paths import Paths
 from tests.support.snapshot.worktree import Death, Fact, Fault, FaultyDisk, World
 
@@ -66,7 +68,7 @@ async def test_an_undo_killed_at_any_call_is_rolled_back(world: World):
         await world.snapshots.preview([])
         assert (at, world.facts()) == (at, after)
     report = await world.snapshots.revert([patch])
-    assert (report.conflicts, report.failed) == ([], [])
+    assert (report.kept, report.failed) == ([], [])
 
 
 async def test_the_rollback_can_be_killed_as_well(world: World):
@@ -93,7 +95,7 @@ async def test_every_failed_call_is_reported_and_a_second_undo_completes(world: 
             report = None
         assert temporaries(world) == []
         second = await world.snapshots.revert([patch])
-        assert (at, world.facts(), second.failed, second.conflicts) == (at, before, [], [])
+        assert (at, world.facts(), second.failed, second.kept) == (at, before, [], [])
         active = second if report is None else second.changed(before=report.before)
         assert active.failed == []
         await restore_all(world, patch)
@@ -162,3 +164,15 @@ async def test_a_finished_revert_that_nobody_wrote_down_is_not_taken_back(
     assert report is not None and world.inside(report.deleted) == ["new"] and "new" not in world.facts()
     await world.snapshots.delete_completed("k1")
     assert await world.snapshots.completed_revert("k1") is None
+
+
+async def test_the_report_that_an_older_version_left_for_its_session_is_read(world: World):
+    await world.snapshots.track()
+    note = {"path": "/p/b", "reason": "it was changed since"}
+    older = {"before": "1", "after": "2", "restored": ["/p/a"], "deleted": [], "conflicts": [note], "failed": []}
+    folder = await world.snapshots.lock.run(lambda opened, stop: Path(opened.paths.completed))
+    folder.mkdir(exist_ok=True)
+    (folder / "k1.json").write_text(json.dumps(older))
+    report = await world.snapshots.completed_revert("k1")
+    assert report is not None and report.before == "1" and report.kept == [UndoFile.model_validate(note)]
+    assert report.restored == [UndoFile(path="/p/a")]

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from opencode_tui.engine.snapshot.record.recording import CommandWindow
-from opencode_tui.engine.snapshot.report import Patch, Report
+from opencode_tui.engine.snapshot.report import Patch
+from opencode_tui.schema.session.undo import RevertReport
 from tests.support.snapshot.users import NOBODY, closed_facts, world_of
 from tests.support.snapshot.worktree import Death, Fault, FaultyDisk, World, patch_of
 from tests.support.world.repo import make_repo
@@ -182,7 +183,8 @@ async def test_undo_brings_back_what_was_there_and_redo_what_the_turn_left(turn:
         assert closed_facts(world.root) == after
         report = await world.snapshots.revert([patch])
         assert (closed_facts(world.root), kept(world, report)) == (before, [])
-        assert (preview.restored, preview.deleted) == (report.restored, report.deleted)
+        assert world.inside(preview.restored) == world.inside(report.restored)
+        assert world.inside(preview.deleted) == world.inside(report.deleted)
         redone = await world.snapshots.unrevert(report)
         assert without(closed_facts(world.root), turn.named) == without(after, turn.named)
         assert (kept(world, redone), world.inside([note.path for note in redone.unprotected])) == ([], [*turn.named])
@@ -198,8 +200,8 @@ def prepare(world: World, turn: Turn) -> dict[str, tuple[str, int, bytes]]:
     return closed_facts(world.root)
 
 
-def kept(world: World, report: Report) -> list[str]:
-    notes = (*report.conflicts, *report.failed)
+def kept(world: World, report: RevertReport) -> list[str]:
+    notes = (*report.kept, *report.failed)
     return [f"{os.path.relpath(note.path, world.root)}: {note.reason}" for note in notes]
 
 

@@ -3,8 +3,8 @@ import asyncio
 import pytest
 
 from opencode_tui.engine.snapshot.objects.quota import SnapshotSettings
+from opencode_tui.engine.snapshot.record.call import FileWrite
 from opencode_tui.engine.snapshot.record.recording import CommandWindow
-from opencode_tui.engine.snapshot.record.step_snapshots import Write
 from opencode_tui.schema.error import SnapshotError
 from tests.support.snapshot.worktree import World, patch_of
 
@@ -20,7 +20,7 @@ def history(world):
 async def test_a_write_is_recorded_before_it_happens(world):
     world.write("a", "1")
     recording = world.recording()
-    await recording.before_write([Write(world.root / "a", b"2", 0o644)], [])
+    await recording.before_write([FileWrite(world.root / "a", b"2", 0o644)], [])
     assert recording.result is not None and world.inside(recording.result.files) == ["a"]
     assert (world.root / "a").read_text() == "1"
 
@@ -28,14 +28,14 @@ async def test_a_write_is_recorded_before_it_happens(world):
 async def test_a_write_that_did_not_happen_leaves_no_record(world):
     world.write("a", "1")
     recording = world.recording()
-    number, _ = await recording.before_write([Write(world.root / "a", b"2", 0o644)], [])
+    number, _ = await recording.before_write([FileWrite(world.root / "a", b"2", 0o644)], [])
     await recording.cancel_write(number)
     assert (recording.result, history(world).writes) == (None, [])
 
 
 async def test_an_abandoned_write_is_removed_when_the_step_is_finalized(world):
     recording = world.recording()
-    number, _ = await recording.before_write([Write(world.root / "a", b"2", 0o644)], [])
+    number, _ = await recording.before_write([FileWrite(world.root / "a", b"2", 0o644)], [])
     recording.abandon(number)
     assert recording.is_open
     await recording.finalize()
@@ -49,12 +49,12 @@ async def test_the_users_change_between_two_writes_of_a_step_is_a_conflict(world
     world.write("a", "the user's")
     await world.tool_write(recording, "a", "3")
     report = await undo(world, recording)
-    assert (world.inside([one.path for one in report.conflicts]), (world.root / "a").read_text()) == (["a"], "3")
+    assert (world.inside([one.path for one in report.kept]), (world.root / "a").read_text()) == (["a"], "3")
 
 
 async def test_a_write_in_progress_is_left_out_of_other_steps(world):
     busy, other = world.recording(session="ses_1"), world.recording(session="ses_2", message="msg_2")
-    number, _ = await busy.before_write([Write(world.root / "a", b"2", 0o644)], [])
+    number, _ = await busy.before_write([FileWrite(world.root / "a", b"2", 0o644)], [])
     await other.begin_command()
     world.write("a", "2")
     world.write("b", "2")
@@ -67,7 +67,7 @@ async def test_a_large_file_that_a_tool_writes_over_is_brought_back(world):
     content = b"x" * (3 * 1024 * 1024)
     world.write("large", content, mode=0o640)
     recording = world.recording()
-    await recording.before_write([Write(world.root / "large", b"small", 0o640)], [])
+    await recording.before_write([FileWrite(world.root / "large", b"small", 0o640)], [])
     world.write("large", b"small")
     await undo(world, recording)
     assert (world.root / "large").read_bytes() == content
@@ -118,7 +118,7 @@ async def test_agents_of_one_request_share_one_command_window(world):
     await two.end_command()
     assert [world.inside(each.result.files) for each in (one, two) if each.result] == [["a", "b"], ["a"]]
     report = await undo(world, one, two)
-    assert (world.facts(), report.conflicts) == (before, [])
+    assert (world.facts(), report.kept) == (before, [])
 
 
 async def test_without_room_a_command_is_refused_a_record_and_a_write_is_not(tmp_path, paths):
@@ -143,12 +143,12 @@ async def run(recording, *acts):
 async def test_a_folder_that_a_write_made_and_a_command_changed_goes_with_the_step(world):
     before = world.facts()
     recording = world.recording()
-    number, _ = await recording.before_write([Write(world.root / "d/x", b"1", 0o644)], [world.root / "d"])
+    number, _ = await recording.before_write([FileWrite(world.root / "d/x", b"1", 0o644)], [world.root / "d"])
     world.write("d/x", "1", mode=0o644)
     await recording.after_write(number)
     await run(recording, lambda: (world.root / "d").chmod(0o700))
     report = await undo(world, recording)
-    assert (world.facts(), report.conflicts, report.failed) == (before, [], [])
+    assert (world.facts(), report.kept, report.failed) == (before, [], [])
 
 
 async def test_what_is_not_recorded_is_named_even_when_nothing_else_was_done(world):
@@ -170,7 +170,7 @@ async def test_a_command_that_changes_only_an_ignored_file_names_it_alone(world)
     await run(recording, lambda: (world.root / "old.log").chmod(0o600))
     report = await undo(world, recording)
     assert [world.inside([one.path]) for one in report.unprotected] == [["old.log"]]
-    assert report.conflicts == report.restored == report.deleted == []
+    assert report.kept == report.restored == report.deleted == []
 
 
 async def test_a_command_that_changes_nothing_leaves_no_record(world):
@@ -183,7 +183,7 @@ async def test_a_command_that_changes_nothing_leaves_no_record(world):
 
 async def test_what_else_a_command_did_in_an_ignored_folder_is_named_by_the_folder(world):
     recording = world.recording()
-    number, _ = await recording.before_write([Write(world.root / "d/x", b"1", 0o644)], [world.root / "d"])
+    number, _ = await recording.before_write([FileWrite(world.root / "d/x", b"1", 0o644)], [world.root / "d"])
     world.write("d/x", "1", mode=0o644)
     await recording.after_write(number)
     await run(recording, lambda: world.write(".gitignore", "d\n"), lambda: (world.root / "d" / "y").mkdir())

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from opencode_tui.engine.snapshot.report import Patch, PathNote, Preview, Report
+from opencode_tui.engine.snapshot.report import Patch
 from opencode_tui.schema.error import SnapshotError
+from opencode_tui.schema.session.undo import RevertReport, UndoFile, UndoFiles
 from tests.support.snapshot.worktree import Death, Fact, Fault, FaultyDisk, World, patch_of
 from tests.support.world.repo import make_repo
 
@@ -31,8 +32,12 @@ def texts(world: World) -> dict[str, str]:
     return {path: fact[2].decode() for path, fact in world.facts().items() if fact[0] == "file"}
 
 
-def named(world: World, remarks: list[PathNote]) -> list[tuple[str, str]]:
-    return [(world.inside([remark.path])[0], remark.reason) for remark in remarks]
+def named(world: World, files: list[UndoFile]) -> list[tuple[str, str | None]]:
+    return [(world.inside([file])[0], file.reason) for file in files]
+
+
+def effects(world: World, found: UndoFiles) -> tuple[list[str], list[str], list[tuple[str, str | None]]]:
+    return world.inside(found.restored), world.inside(found.deleted), named(world, found.kept)
 
 
 @pytest.mark.parametrize(
@@ -56,7 +61,7 @@ async def test_undo_goes_back_to_any_turn_and_forth_again(world: World, turn: in
 async def test_one_file_over_three_turns_goes_back_to_each(world: World):
     world.write("a", "a0")
     patches = await turns(world, {"a": "a1"}, {"a": "a2"}, {"a": "a3"})
-    report: Report | None = None
+    report: RevertReport | None = None
     for number in (2, 0, 1):
         report = await world.snapshots.revert(patches[number:], active=report)
         assert texts(world) == {"a": f"a{number}"}
@@ -68,7 +73,7 @@ async def test_one_file_over_three_turns_goes_back_to_each(world: World):
 async def test_a_folder_that_was_made_and_emptied_comes_and_goes_with_its_turn(world: World):
     world.write("a", "a0")
     patches = await turns(world, {"a": "a1"}, {"d/x": "x1"}, {"d/x": None})
-    report: Report | None = None
+    report: RevertReport | None = None
     for _ in range(2):
         report = await world.snapshots.revert(patches[2:], active=report)
         assert set(world.facts()) == {"a", "d", "d/x"}
@@ -108,13 +113,13 @@ async def test_undo_of_nothing_changes_nothing(world: World):
     world.write("a")
     for patches in ([], await turns(world, {})):
         report = await world.snapshots.revert(patches)
-        assert (report.restored, report.deleted, report.conflicts) == ([], [], [])
+        assert (report.restored, report.deleted, report.kept) == ([], [], [])
 
 
 async def test_a_file_that_never_existed_is_no_error(world: World):
     (patch,) = await turns(world, {"a": "1"})
     report = await world.snapshots.revert([patch.changed(files=[*patch.files, str(world.root / "never")])])
-    assert (world.inside(report.deleted), report.conflicts) == (["a"], [])
+    assert (world.inside(report.deleted), report.kept) == (["a"], [])
 
 
 @pytest.mark.parametrize("order", list(itertools.permutations(range(5), 3)), ids=str)
@@ -143,10 +148,10 @@ async def test_a_path_that_is_a_file_then_a_folder_is_exact_after_any_undo_of_an
         states.append(world.facts())
         patches.append(await world.step(act))
     states.append(world.facts())
-    report: Report | None = None
+    report: RevertReport | None = None
     for turn in order:
         report = await world.snapshots.revert(patches[turn:], active=report)
-        assert (world.facts(), report.conflicts, report.failed) == (states[turn], [], [])
+        assert (world.facts(), report.kept, report.failed) == (states[turn], [], [])
     assert report is not None
     await world.snapshots.unrevert(report)
     assert world.facts() == states[-1]
@@ -159,7 +164,7 @@ async def test_what_the_user_changed_since_is_reported_and_stays(world: World):
     world.write("a", "mine")
     world.write("new", "mine too")
     report = await world.snapshots.revert(patches)
-    assert named(world, report.conflicts) == [("a", "it was changed since"), ("new", "it was changed since")]
+    assert named(world, report.kept) == [("a", "it was changed since"), ("new", "it was changed since")]
     assert texts(world) == {"a": "mine", "b": "b0", "new": "mine too"}
 
 
@@ -169,7 +174,7 @@ async def test_a_change_between_two_steps_is_named_and_nothing_is_overwritten(wo
     world.write("a", "mine")
     (second,) = await turns(world, {"a": "a2"})
     report = await world.snapshots.revert([first, second])
-    assert named(world, report.conflicts) == [("a", "changed outside the session")]
+    assert named(world, report.kept) == [("a", "changed outside the session")]
     assert texts(world) == {"a": "a2"}
 
 
@@ -177,7 +182,7 @@ async def test_a_folder_with_a_file_of_the_user_in_it_stays(world: World):
     patches = await turns(world, {"d/x": "1"})
     world.write("d/mine")
     report = await world.snapshots.revert(patches)
-    assert (texts(world), report.conflicts) == ({"d/mine": "x\n"}, [])
+    assert (texts(world), report.kept) == ({"d/mine": "x\n"}, [])
 
 
 async def test_undo_never_follows_a_link_that_came_since(world: World, tmp_path: Path):
@@ -189,7 +194,7 @@ async def test_undo_never_follows_a_link_that_came_since(world: World, tmp_path:
     (world.root / "d").rmdir()
     (world.root / "d").symlink_to(tmp_path / "out")
     report = await world.snapshots.revert(patches)
-    assert named(world, report.conflicts) == [("d/x", "it was changed since")]
+    assert named(world, report.kept) == [("d/x", "it was changed since")]
     assert (tmp_path / "out" / "x").read_text() == "2"
 
 
@@ -197,7 +202,7 @@ async def test_a_patch_without_its_after_state_proves_nothing(world: World):
     world.write("a", "a0")
     (patch,) = await turns(world, {"a": "a1", "new": "n"})
     report = await world.snapshots.revert([Patch(hash=patch.hash, files=patch.files)])
-    assert [reason for _, reason in named(world, report.conflicts)] == ["no snapshot for this step"] * 2
+    assert [reason for _, reason in named(world, report.kept)] == ["no snapshot for this step"] * 2
     assert texts(world) == {"a": "a1", "new": "n"}
 
 
@@ -228,9 +233,9 @@ async def test_the_preview_tells_what_undo_then_does(world: World):
     world.write("c", "mine")
     preview = await world.snapshots.preview(patches)
     report = await world.snapshots.revert(patches)
-    assert preview == Preview(
-        restored=report.restored, deleted=report.deleted, conflicts=report.conflicts, additions=0, deletions=2
-    )
+    assert effects(world, preview) == effects(world, report)
+    changed = [*preview.restored, *preview.deleted]
+    assert (sum(file.additions for file in changed), sum(file.deletions for file in changed)) == (0, 2)
 
 
 async def test_the_preview_keeps_a_folder_in_which_something_else_remains(world: World):
@@ -247,14 +252,14 @@ async def test_the_preview_keeps_a_folder_in_which_something_else_remains(world:
         world.write(name, "mine")
     preview = await world.snapshots.preview(patches)
     report = await world.snapshots.revert(patches)
-    assert (preview.deleted, preview.restored, preview.conflicts) == (report.deleted, report.restored, report.conflicts)
-    assert named(world, preview.conflicts) == [
+    assert effects(world, preview) == effects(world, report)
+    assert named(world, preview.kept) == [
         (name, "the folder holds something else") for name in ("filled", "outer/inner", "was_file")
     ]
     assert set(world.facts()) == {"filled", "outer", "outer/inner", "was_file"} | {
         f"{name}/mine" for name in ("filled", "outer/inner", "was_file")
     }
-    assert (await world.snapshots.unrevert(report)).conflicts == []
+    assert (await world.snapshots.unrevert(report)).kept == []
     assert (world.root / "gone/deep").is_dir()
 
 
@@ -287,7 +292,7 @@ async def test_what_two_shells_may_have_changed_is_a_conflict(world: World):
     await recording.end_command()
     world.reopen()
     report = await world.snapshots.revert([patch_of(recording)])
-    assert named(world, report.conflicts) == [("a", "possibly changed concurrently")]
+    assert named(world, report.kept) == [("a", "possibly changed concurrently")]
     assert texts(world) == {"a": "1"}
 
 
@@ -323,7 +328,7 @@ async def made_filled_and_replaced(world: World) -> list[Patch]:
 async def test_a_folder_stays_for_what_the_user_had_put_into_it(world: World):
     patches = await made_filled_and_replaced(world)
     report = await world.snapshots.revert(patches)
-    assert (report.failed, report.conflicts) == ([], [])
+    assert (report.failed, report.kept) == ([], [])
     assert {name: fact[0] for name, fact in world.facts().items()} == {"d": "folder", "d/mine": "file"}
 
 

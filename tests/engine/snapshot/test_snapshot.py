@@ -1,4 +1,4 @@
-"""The content of a snapshot, and of a step's patch. Source: the original's tests, restated."""
+"""The content of a snapshot, and of a step's patch. Source: the tests of OpenCode 1.1.65, restated."""
 
 import os
 import socket

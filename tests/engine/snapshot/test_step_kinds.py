@@ -1,4 +1,4 @@
-"""What steps commonly do, undone. Source: the original's tests, restated."""
+"""What steps commonly do, undone. Source: the tests of OpenCode 1.1.65, restated."""
 
 import asyncio
 import os
@@ -25,7 +25,7 @@ async def undone(world: World, *acts: Callable[[], object]) -> list[str]:
     before = world.facts()
     patch = await world.step(*acts)
     report = await world.snapshots.revert([patch])
-    assert (world.facts(), report.conflicts, report.failed) == (before, [], [])
+    assert (world.facts(), report.kept, report.failed) == (before, [], [])
     return world.inside(patch.files)
 
 

@@ -1,4 +1,4 @@
-"""Claims about the bash tool: reference tests "bash"; reference, section 28."""
+"""Claims about the bash tool: docs/internals/tools.md#bash."""
 
 import asyncio
 from pathlib import Path

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace as replace_fields
 
+from opencode_tui.engine.snapshot.record.call import FileWrite
 from opencode_tui.engine.tool.files.files import TextFile
 from opencode_tui.engine.tool.files.read_guard import Stamp, stamp_of
 from opencode_tui.engine.tool.files.transaction import Change, explain
-from opencode_tui.engine.tool.tool import FileWrite
 from opencode_tui.schema.error import ToolError
 from tests.support.world.tools import Workbench, tree
 

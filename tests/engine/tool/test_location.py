@@ -1,4 +1,4 @@
-"""Claims about where a path leads: reference tests "paths"; reference, section 28."""
+"""Claims about where a path leads: docs/internals/tools.md."""
 
 from pathlib import Path
 

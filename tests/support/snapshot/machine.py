@@ -14,7 +14,8 @@ from pathlib import Path
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from opencode_tui.engine.snapshot.report import Patch, Report
+from opencode_tui.engine.snapshot.report import Patch
+from opencode_tui.schema.session.undo import RevertReport
 from opencode_tui.storage.paths import find_paths
 from tests.support.snapshot.guarded_repo import make_guarded
 from tests.support.snapshot.worktree import Death, Fact, Fault, FaultyDisk, World
@@ -134,7 +135,7 @@ class SnapshotMachine(RuleBasedStateMachine):
         self.repo = make_guarded(self.base / "project")
         self.world = World(self.repo.path, find_paths({"HOME": str(self.base / "home")}))
         self.steps: list[Step] = []
-        self.reverted: tuple[Report, Facts] | None = None
+        self.reverted: tuple[RevertReport, Facts] | None = None
         self.is_touched = False
 
     def teardown(self) -> None:
@@ -164,7 +165,7 @@ class SnapshotMachine(RuleBasedStateMachine):
         report = asyncio.run(self.world.snapshots.revert(patches, active=active))
         after = self.world.facts()
         assert not report.failed
-        named = self.world.inside([remark.path for remark in [*report.conflicts, *report.unprotected]])
+        named = self.world.inside([remark.path for remark in [*report.kept, *report.unprotected]])
         if not self.is_touched:
             compare_facts(after, self.steps[number].before, named)
         self._check_foreign(before, after, number)
@@ -177,9 +178,7 @@ class SnapshotMachine(RuleBasedStateMachine):
         (report, facts), self.reverted = self.reverted, None
         done = asyncio.run(self.world.snapshots.unrevert(report))
         if not self.is_touched:
-            named = self.world.inside(
-                [remark.path for remark in [*done.conflicts, *done.unprotected, *report.unprotected]]
-            )
+            named = self.world.inside([remark.path for remark in [*done.kept, *done.unprotected, *report.unprotected]])
             compare_facts(self.world.facts(), facts, named)
 
     @precondition(lambda self: self.steps and self.reverted is None)

@@ -2,13 +2,16 @@
 
 import os
 import stat
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from opencode_tui.engine.snapshot.objects.quota import SnapshotSettings
-from opencode_tui.engine.snapshot.record.recording import CommandWindow, StepRecording, Write
+from opencode_tui.engine.snapshot.record.call import FileWrite
+from opencode_tui.engine.snapshot.record.recording import CommandWindow, StepRecording
 from opencode_tui.engine.snapshot.report import Patch
-from opencode_tui.engine.snapshot.snapshot import Snapshots
+from opencode_tui.engine.snapshot.snapshot import Snapshots, WorktreeLock
+from opencode_tui.schema.session.undo import UndoFile
 from opencode_tui.storage.locks import Locks
 from opencode_tui.storage.paths import Paths
 from opencode_tui.storage.safe_folder import Disk, OpenFolder
@@ -47,13 +50,15 @@ class World:
 
     def service(self, disk: Disk | None = None) -> Snapshots:
         return Snapshots(
-            disk=disk,
-            worktree=Path(os.path.realpath(self.root)),
-            project_id="global",
-            paths=self.paths,
-            locks=Locks(self.paths),
-            clock=self.clock,
-            settings=self.settings,
+            WorktreeLock(
+                disk=disk,
+                worktree=Path(os.path.realpath(self.root)),
+                project_id="global",
+                paths=self.paths,
+                locks=Locks(self.paths),
+                clock=self.clock,
+                settings=self.settings,
+            )
         )
 
     def write(self, name: str, content: str | bytes = "x\n", *, mode: int | None = None) -> Path:
@@ -65,9 +70,10 @@ class World:
             path.chmod(mode)
         return path
 
-    def inside(self, files: list[str]) -> list[str]:
-        """Return absolute paths relative to the worktree, in order."""
-        return sorted(os.path.relpath(file, os.path.realpath(self.root)) for file in files)
+    def inside(self, files: Sequence[str | UndoFile]) -> list[str]:
+        """Return files, by their absolute paths, relative to the worktree, in order."""
+        paths = [file if isinstance(file, str) else file.path for file in files]
+        return sorted(os.path.relpath(path, os.path.realpath(self.root)) for path in paths)
 
     async def step(self, *acts: object) -> Patch:
         """Return the patch of what happens between: call the acts (functions without arguments)."""
@@ -87,7 +93,7 @@ class World:
     async def tool_write(self, recording: StepRecording, name: str, content: str | bytes, *, mode: int = 0o644) -> None:
         """Write a file as a file tool does."""
         data = content.encode() if isinstance(content, str) else content
-        number, _ = await recording.before_write([Write(self.root / name, data, mode)], [])
+        number, _ = await recording.before_write([FileWrite(self.root / name, data, mode)], [])
         self.write(name, data, mode=mode)
         await recording.after_write(number)
 

@@ -29,7 +29,7 @@ _BACKGROUND, _TEXT, _ACCENT, _SUCCESS, _WARNING, _ERROR = (
     (0xE8, 0xBB, 0x6C),
     (0xF4, 0x87, 0x87),
 )
-"""Source: design, visual, section 3, dark."""
+"""Source: docs/internals/screen.md#colors."""
 
 PALETTE = TerminalTheme(
     _BACKGROUND,

@@ -18,7 +18,8 @@ from opencode_tui.engine.lazy import Lazy
 from opencode_tui.engine.session.background import Background
 from opencode_tui.engine.session.records.stored_history import ForkMap
 from opencode_tui.engine.session.revert.retention import SnapshotRetention
-from opencode_tui.engine.session.step.file_changes import FileChangeRecorder, StepRecorder
+from opencode_tui.engine.session.step.file_changes import StepRecorder
+from opencode_tui.engine.snapshot.record.call import CallChanges
 from opencode_tui.engine.tool.files.files import NotTextError, WorktreeFiles
 from opencode_tui.engine.tool.files.transaction import Change
 from opencode_tui.schema.error import ToolError
@@ -102,7 +103,7 @@ def names_written(works: Sequence[Work]) -> list[str]:
     return [work.name for work in works if isinstance(work, Written)]
 
 
-async def _do(root: Path, work: Work, watch: FileChangeRecorder) -> None:
+async def _do(root: Path, work: Work, watch: CallChanges) -> None:
     if not isinstance(work, Written):
         async with watch.commands():
             work()

@@ -16,7 +16,7 @@ from opencode_tui.engine.session.revert.files import FileRevert
 from opencode_tui.engine.session.revert.revert import SessionRevert
 from opencode_tui.engine.session.revert.summary import SessionSummaries
 from opencode_tui.engine.snapshot.report import Patch
-from opencode_tui.engine.snapshot.snapshot import Snapshots
+from opencode_tui.engine.snapshot.snapshot import Snapshots, WorktreeLock
 from opencode_tui.schema.api.request import ForkSession
 from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.message import MessagePath, MessageTime, Tokens
@@ -187,12 +187,14 @@ async def undo_world(
         core = engine.core
         project = discover(root, paths=core.paths, environ=environ)
         snapshots = Snapshots(
-            worktree=project.worktree,
-            project_id=project.id,
-            paths=core.paths,
-            locks=core.locks,
-            clock=core.clock,
-            disk=disk,
+            WorktreeLock(
+                worktree=project.worktree,
+                project_id=project.id,
+                paths=core.paths,
+                locks=core.locks,
+                clock=core.clock,
+                disk=disk,
+            )
         )
         source = Lazy(lambda: snapshots)
 

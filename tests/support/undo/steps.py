@@ -5,10 +5,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from opencode_tui.engine.project.discover import discover
-from opencode_tui.engine.snapshot.report import Patch, Report
-from opencode_tui.engine.snapshot.snapshot import Snapshots
+from opencode_tui.engine.snapshot.report import Patch
+from opencode_tui.engine.snapshot.snapshot import Snapshots, WorktreeLock
 from opencode_tui.schema.ids import Clock, system_clock
 from opencode_tui.schema.session.part import AnyPart, PatchPart
+from opencode_tui.schema.session.undo import RevertReport
 from opencode_tui.storage.locks import Locks
 from opencode_tui.storage.paths import find_paths
 
@@ -26,10 +27,12 @@ def open_snapshots(environ: Mapping[str, str], folder: Path, *, clock: Clock = s
     """Return the snapshots of a folder as another process has them."""
     paths = find_paths(environ)
     project = discover(Path(os.path.realpath(folder)), paths=paths, environ=environ)
-    return Snapshots(worktree=project.worktree, project_id=project.id, paths=paths, locks=Locks(paths), clock=clock)
+    return Snapshots(
+        WorktreeLock(worktree=project.worktree, project_id=project.id, paths=paths, locks=Locks(paths), clock=clock)
+    )
 
 
-async def undo(environ: Mapping[str, str], folder: Path, parts: Sequence[AnyPart]) -> Report:
+async def undo(environ: Mapping[str, str], folder: Path, parts: Sequence[AnyPart]) -> RevertReport:
     """Undo the patches among these parts."""
     patches = [Patch(hash=part.hash, files=part.files, after=part.after) for part in patches_in(parts)]
     return await open_snapshots(environ, folder).revert(patches)

@@ -8,6 +8,7 @@ verify → {objects, bytes, damaged}
 import asyncio
 import json
 import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -15,9 +16,11 @@ import click
 from opencode_tui.cli.engine_access import open_snapshots, with_snapshots
 from opencode_tui.cli.terminal import print_json
 from opencode_tui.schema.error import ConfigError, OpencodeError
+from opencode_tui.schema.record import JsonObject
 
 if TYPE_CHECKING:
     from opencode_tui.client.snapshots import Patch
+    from opencode_tui.schema.session.undo import RevertReport, UndoFile, UndoFiles
 
 
 @click.group()
@@ -49,27 +52,31 @@ def patch(before: str) -> None:
 def revert() -> None:
     """Undo the patches on stdin (a JSON list, oldest first) and print the report."""
     patches = _read_patches()
-    print_json(with_snapshots(lambda snapshots: snapshots.revert(patches)).to_dict())
+    print_json(_as_json(with_snapshots(lambda snapshots: snapshots.revert(patches))))
 
 
 @snapshot.command(short_help="Redo the report on stdin.")
 def unrevert() -> None:
     """Redo the revert whose report is on stdin, and print a report."""
-    from opencode_tui.client.snapshots import Report  # not for the help
+    from opencode_tui.client.snapshots import Patch  # not for the help
 
     content = _read_json()
     try:
-        report = Report.model_validate(content)
-    except ValueError as error:
+        files = [*content["restored"], *content["deleted"]]
+        done = Patch.model_validate({"hash": content["before"], "after": content["after"], "files": files})
+    except (ValueError, TypeError, KeyError) as error:
         raise ConfigError(_misfit("a report of `debug snapshot revert`", error)) from error
-    print_json(with_snapshots(lambda snapshots: snapshots.unrevert(report)).to_dict())
+    print_json(_as_json(with_snapshots(lambda snapshots: snapshots.revert([done]))))
 
 
 @snapshot.command(short_help="Preview a revert.")
 def preview() -> None:
     """Print what `revert` would do with the patches on stdin, without changing anything."""
     patches = _read_patches()
-    print_json(with_snapshots(lambda snapshots: snapshots.preview(patches)).to_dict())
+    found = with_snapshots(lambda snapshots: snapshots.preview(patches))
+    changed = [*found.restored, *found.deleted]
+    additions, deletions = sum(file.additions for file in changed), sum(file.deletions for file in changed)
+    print_json({**_files_as_json(found), "additions": additions, "deletions": deletions})
 
 
 @snapshot.command(short_help="Compare two snapshots.")
@@ -86,6 +93,28 @@ def verify() -> int:
     verdict = with_snapshots(lambda snapshots: snapshots.verify())
     print_json({"objects": verdict.objects, "bytes": verdict.bytes, "damaged": list(verdict.damaged)})
     return 1 if verdict.damaged else 0
+
+
+def _as_json(report: "RevertReport") -> JsonObject:
+    return {
+        "before": report.before,
+        "after": report.after,
+        **_files_as_json(report),
+        "failed": _with_reasons(report.failed),
+    }
+
+
+def _files_as_json(found: "UndoFiles") -> JsonObject:
+    return {
+        "restored": [file.path for file in found.restored],
+        "deleted": [file.path for file in found.deleted],
+        "conflicts": _with_reasons(found.kept),
+        "unprotected": _with_reasons(found.unprotected),
+    }
+
+
+def _with_reasons(files: "Sequence[UndoFile]") -> list[JsonObject]:
+    return [{"path": file.path, "reason": file.reason} for file in files]
 
 
 def _read_patches() -> "list[Patch]":

@@ -2,7 +2,8 @@
 
     {"models": [{slug, display_name, visibility, context_window, supported_reasoning_levels: [{effort}], input_modalities}]}
 
-Source: siwc/token-sharing-open-source/models-and-inference. Models of another visibility than `list` are left out;
+Source: developers.openai.com/siwc/token-sharing-open-source/models-and-inference.
+Models of another visibility than `list` are left out;
 the order counts.
 """
 

@@ -1,6 +1,7 @@
 """Checks the ID token of a sign-in. PyJWT checks the signature and the claims of time; the rest is here.
 
-Source: siwc/token-sharing-open-source/sign-in; OpenID Connect Core 1.0, 3.1.3.7. Imported at a sign-in: PyJWT takes 0.1 s.
+Source: developers.openai.com/siwc/token-sharing-open-source/sign-in; OpenID Connect Core 1.0, 3.1.3.7.
+Imported at a sign-in: PyJWT takes 0.1 s.
 """
 
 import secrets

@@ -39,7 +39,10 @@ _WORDS: dict[str, tuple[str, str, str, bool]] = {
         False,
     ),
 }
-"""Kind, reason, remedy and whether a retry may help, by the code. Source: siwc/token-sharing-open-source/errors-and-recovery."""
+"""Kind, reason, remedy and whether a retry may help, by the code.
+
+Source: developers.openai.com/siwc/token-sharing-open-source/errors-and-recovery.
+"""
 
 _CODE = re.compile(r"subscription_sharing_(\w+)")
 

@@ -1,6 +1,7 @@
 """Requests to the Responses route of a ChatGPT plan: those of the Responses API without what the route rejects.
 
-Source: siwc/token-sharing-open-source/models-and-inference. Functions are grouped in a namespace, which comes back
+Source: developers.openai.com/siwc/token-sharing-open-source/models-and-inference.
+Functions are grouped in a namespace, which comes back
 with their calls.
 """
 

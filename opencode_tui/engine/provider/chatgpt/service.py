@@ -18,14 +18,20 @@ from opencode_tui.schema.json_text import load_json
 from opencode_tui.schema.record import JsonObject
 
 RESOURCE = "https://api.openai.com/v1"
-"""What the tokens are for. Source: siwc/token-reference."""
+"""What the tokens are for. Source: developers.openai.com/siwc/token-sharing-open-source/token-reference."""
 
 SCOPES = ("openid", "profile", "email", "offline_access", "resource.invoke", "chatgpt.tokens.use.direct")
 PLAN_SCOPES = frozenset({"resource.invoke", "chatgpt.tokens.use.direct"})
-"""The scopes without which the plan cannot be used. Source: siwc/token-reference."""
+"""The scopes without which the plan cannot be used.
+
+Source: developers.openai.com/siwc/token-sharing-open-source/token-reference.
+"""
 
 FIRST_CLIENT = "dynamic_agent_client"
-"""The client ID of a first sign-in only; the callback has the one that was issued. Source: …/sign-in."""
+"""The client ID of a first sign-in only; the callback has the one that was issued.
+
+Source: developers.openai.com/siwc/token-sharing-open-source/sign-in.
+"""
 
 AGENT_NAME = "opencode-tui"
 
@@ -40,7 +46,10 @@ FATAL = frozenset(
         "refresh_token_reused",
     }
 )
-"""Codes after which only another sign-in helps. Source: siwc/token-sharing-open-source/errors-and-recovery."""
+"""Codes after which only another sign-in helps.
+
+Source: developers.openai.com/siwc/token-sharing-open-source/errors-and-recovery.
+"""
 
 TEST_ORIGIN = "OPENCODE_CHATGPT_TEST_ORIGIN"
 """The variable with the origin of a service of the tests on 127.0.0.1; no other address counts."""

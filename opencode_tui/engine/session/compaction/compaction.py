@@ -1,4 +1,4 @@
-"""Compaction: a summary replaces the older messages. Source: seeds 000 to 003; reference, section 16; SPEC row 14.
+"""Compaction: a summary replaces the older messages. Source: docs/internals/compaction.md#summaries.
 
 A run stores a marker (a user message with a compaction part and the preserved text), the summary message, and after an
 automatic compaction a message that asks the model to continue. The history counts as shortened only with a complete summary: an

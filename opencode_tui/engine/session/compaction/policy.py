@@ -1,7 +1,7 @@
 """Keeps a conversation within its model's context: checks each request before it is sent, and compacts when it is full.
 
 No automatic compaction runs when it would save less than a fifth: such a turn ends with an error that says what to do. What only a
-filling context needs is loaded on demand. Source: SPEC section 3, "overflow" and "compaction".
+filling context needs is loaded on demand. Source: docs/internals/compaction.md#overflow.
 """
 
 from collections.abc import Callable, Sequence

@@ -1,7 +1,7 @@
 """Pure: what a compaction preserves by code, independent of the model: the user's last request, their rules, todos, files.
 
 It is a text of the marker message, built from the records at each compaction, so that nothing is lost from summary to summary.
-Rules in files are not included: they are part of every system prompt. Source: SPEC section 3, "compaction".
+Rules in files are not included: they are part of every system prompt. Source: docs/internals/compaction.md#what-is-kept-verbatim.
 """
 
 import re

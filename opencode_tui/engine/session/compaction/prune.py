@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from opencode_tui.schema.api.context import PruneReport
 
 
-# Which old tool outputs are pruned. Source: seed 001, 4.1; SPEC section 3, "prune".
+# Which old tool outputs are pruned. Source: docs/internals/compaction.md#pruning.
 
 PROTECT = 40_000
 """Tokens of the newest outputs before the safe turns that are not pruned."""

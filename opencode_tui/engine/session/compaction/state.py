@@ -95,7 +95,7 @@ def pruned_since(messages: Sequence[MessageWithParts], moment: int) -> bool:
     )
 
 
-# When a conversation exceeds its model's context. Source: seeds 000 and 001; SPEC section 3, "overflow".
+# When a conversation exceeds its model's context. Source: docs/internals/compaction.md#overflow.
 
 
 class OverflowRules(Struct, frozen=True):

@@ -1,4 +1,4 @@
-"""Build the requests for summaries: the model, the size, the instructions. Source: SPEC row 14; reference, section 16."""
+"""Build the requests for summaries: the model, the size, the instructions. Source: docs/internals/compaction.md#summaries."""
 
 import json
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence

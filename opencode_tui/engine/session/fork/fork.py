@@ -1,4 +1,4 @@
-"""Fork a session: the new one starts with the messages before a boundary. Source: SPEC section 3, fork; reference, section 5.
+"""Fork a session: the new one starts with the messages before a boundary. Source: docs/internals/session.md#forks.
 
 The fork can be used once its record is written: reads go to the source until `fork_copy` has copied everything. No events
 of the copied messages are sent. What an active revert hides is not copied: the files are as

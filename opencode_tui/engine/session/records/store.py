@@ -1,8 +1,8 @@
 """The only writer of session, message and part records.
 
 Write first, then publish: a reader that reacts to an event finds the file. The records of open sessions, those that run and those
-used last, are kept in memory and written through; growing text is written later (SPEC section 3, "growing part"). Messages and
-parts change only under the session's run lock, the session record under its write lock. Order: SPEC row 1.
+used last, are kept in memory and written through; growing text is written later (docs/internals/session.md#storage). Messages and
+parts change only under the session's run lock, the session record under its write lock. Order: docs/internals/session.md#ids.
 """
 
 import asyncio

@@ -17,7 +17,7 @@ from opencode_tui.storage.record_file import storage_error
 from opencode_tui.storage.session_record import parse_session
 from opencode_tui.storage.storage import Storage
 
-# Map the records of a session to those of its fork. Source: SPEC section 3, fork. An id keeps its prefix and its 12 hex
+# Map the records of a session to those of its fork. Source: docs/internals/session.md#forks. An id keeps its prefix and its 12 hex
 # digits, which give the order; its last 14 characters come from a hash of the fork's id and the old id: the map needs no table,
 # and copying again gives the same ids. Records are mapped as JSON, so that fields that this version does not know are kept. Ids
 # of subagent sessions (a task's metadata) do not change.

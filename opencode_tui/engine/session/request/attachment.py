@@ -1,6 +1,6 @@
 """Expand a file in a prompt: its text as the read tool shows it, or its bytes as a data URL, always with the part itself.
 
-A file that cannot be read becomes a line that says so; the prompt is sent. Source: reference, section 23.
+A file that cannot be read becomes a line that says so; the prompt is sent. Source: docs/internals/loop.md#prompts.
 """
 
 import asyncio

@@ -2,7 +2,7 @@
 
 The system prompt has two segments, so that a provider can cache the first, which is the same in all sessions of a model: the
 provider's header, then the agent's own prompt or that of the model's family; and what may change: environment, instruction files,
-the message's own `system`. Source: seeds 001 and 004; reference, section 25.
+the message's own `system`. Source: docs/internals/loop.md#system-prompt.
 """
 
 import asyncio

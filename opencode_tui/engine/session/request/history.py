@@ -1,7 +1,7 @@
 """Pure: which messages of a session are sent to the model, and the state of the conversation that the loop needs.
 
 Messages come in the order of the session (oldest first) and are compared by that order, never by raw ids.
-Source: seed 001; reference, sections 9 and 16.
+Source: docs/internals/compaction.md#summaries.
 """
 
 from collections.abc import Sequence

@@ -1,6 +1,6 @@
 """Find and render instruction files of a folder or of the user.
 
-Source: reference, section 25; SPEC row 17.
+Source: docs/internals/loop.md#instructions.
 """
 
 import asyncio
@@ -135,7 +135,7 @@ class Instructions(Struct, frozen=True):
         return render([*files, *configured_files(self.patterns, directory, worktree, self.home)])
 
 
-# Instruction files near a file that the model reads: sent with it, once. Source: reference, section 25.
+# Instruction files near a file that the model reads: sent with it, once. Source: docs/internals/loop.md#instructions.
 
 
 class DirectoryInstructions:

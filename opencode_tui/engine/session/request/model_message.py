@@ -2,8 +2,8 @@
 
 After aborts, crashes, provider switches and pruning alike, the result is valid for strict providers: it starts
 with the user, roles alternate, every call is answered right after it by a result with its id, ids are unique and plain, no text is
-empty, reasoning is sent only to the model that produced it, media stay within a budget of bytes. Source: seeds 000 and 001;
-reference, section 17; SPEC row 16.
+empty, reasoning is sent only to the model that produced it, media stay within a budget of bytes.
+Source: docs/internals/loop.md#requests.
 """
 
 import re

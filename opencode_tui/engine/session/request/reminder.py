@@ -1,7 +1,7 @@
 """Pure: reminders that the program adds to user messages. They are stored before they are sent: later requests repeat them.
 
-Everything added is inside `<system-reminder>`. Late messages are wrapped as seed 001, 6.2, defines: clients and scripted models
-know that form. Source: reference, section 24; SPEC section 3, "markers".
+Everything added is inside `<system-reminder>`. Late messages are wrapped in a form that clients and scripted
+models know. Source: docs/internals/loop.md#reminders.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,4 +1,6 @@
-"""Structured answers: a tool that receives them, and the check against the schema. Source: reference, section 24.
+"""Structured answers: a tool that receives them, and the check against the schema.
+
+Source: docs/internals/loop.md#structured-answers.
 
 The model gets the tool `StructuredOutput` whose input is the schema, and must call a tool. A valid call is the answer.
 """

@@ -1,6 +1,6 @@
 """Create a user message from a prompt: its agent and model, its parts and their expansions.
 
-Source: reference, section 23.
+Source: docs/internals/loop.md#prompts.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence

@@ -19,7 +19,7 @@ from opencode_tui.engine.session.revert.summary import (
     status_of,
     usable,
 )
-from opencode_tui.engine.snapshot.report import Patch, PathNote, Preview, Report
+from opencode_tui.engine.snapshot.report import Patch, as_patch
 from opencode_tui.engine.snapshot.revert.plan import CHANGED_SINCE
 from opencode_tui.engine.snapshot.snapshot import Snapshots
 from opencode_tui.engine.tool.edit.diff import compare
@@ -60,19 +60,6 @@ def with_undo(info: SessionInfo, revert: RevertState, report: RevertReport) -> S
 def without_undo(info: SessionInfo) -> SessionInfo:
     """Return the record of a session without any undo."""
     return _noted(info, UndoNote()).changed(revert=None)
-
-
-def as_report(report: RevertReport | None) -> Report | None:
-    """Return a stored report in the form of the snapshots, None for one without files."""
-    if report is None or report.before is None or report.after is None:
-        return None
-    return Report(
-        before=report.before,
-        after=report.after,
-        restored=[file.path for file in report.restored],
-        deleted=[file.path for file in report.deleted],
-        failed=[PathNote(path=file.path, reason=file.reason or "") for file in report.failed],
-    )
 
 
 def _noted(info: SessionInfo, note: UndoNote) -> SessionInfo:
@@ -127,12 +114,12 @@ class FileRevert:
         """Return what an undo would do to files, after reverting the active one; a redo does only the latter."""
         before, gone = await self._in_force(active)
         patches = [*work.patches, *_as_patches(before)]
-        found = await self._snapshots.preview(patches) if patches else Preview()
+        found = await self._snapshots.preview(patches) if patches else RevertPreview()
         changes = await self._changes(patches, is_redo=is_redo)
         return RevertPreview(
             restored=_files(found.restored, changes),
             deleted=_files(found.deleted, changes),
-            kept=await _with_times(found.conflicts, changes),
+            kept=await _with_times(found.kept, changes),
             unprotected=_unprotected(found.unprotected, {**gone, **work.lost}, changes),
             unavailable=self._snapshots.unavailable,
             beside=[] if is_redo else await self._snapshots.beside(patches),
@@ -140,7 +127,7 @@ class FileRevert:
 
     async def revert(
         self, work: RevertablePatches, active: RevertReport | None, *, key: str, is_redo: bool = False
-    ) -> Report | None:
+    ) -> RevertReport | None:
         """Revert, and return the report, None when no file is concerned; `key` as in `Snapshots.revert`.
 
         The report of an undo includes the active one; that of a redo covers only itself.
@@ -152,27 +139,30 @@ class FileRevert:
             return await self._snapshots.unrevert(before, key=key)
         return await self._snapshots.revert(work.patches, active=before, key=key)
 
-    async def to_revert_report(
-        self, report: Report | None, work: RevertablePatches, active: RevertReport | None, *, is_redo: bool = False
+    async def complete(
+        self,
+        report: RevertReport | None,
+        work: RevertablePatches,
+        active: RevertReport | None,
+        *,
+        is_redo: bool = False,
     ) -> RevertReport:
-        """Return a report in the form that is shown and stored."""
+        """Return the report of `revert` with what the changes were, as it is shown and stored."""
         before, gone = await self._in_force(active)
         lost = {**gone, **work.lost}
         if report is None:
             return RevertReport(unprotected=_unprotected([], lost, {}), unavailable=self._snapshots.unavailable)
         changes = await self._changes([*work.patches, *_as_patches(before)], is_redo=is_redo)
-        return RevertReport(
-            before=report.before,
-            after=report.after,
+        return report.changed(
             restored=_files(report.restored, changes),
             deleted=_files(report.deleted, changes),
-            kept=await _with_times(report.conflicts, changes),
+            kept=await _with_times(report.kept, changes),
             unprotected=_unprotected(report.unprotected, lost, changes),
-            failed=[_file(failure.path, changes, reason=failure.reason) for failure in report.failed],
+            failed=_files(report.failed, changes),
             beside=[] if is_redo else await self._snapshots.beside(work.patches),
         )
 
-    async def finished(self, key: str) -> Report | None:
+    async def finished(self, key: str) -> RevertReport | None:
         """Return the report of the revert with this key, None when it was not done or is no longer known."""
         return None if self._snapshots.unavailable is not None else await self._snapshots.completed_revert(key)
 
@@ -193,14 +183,13 @@ class FileRevert:
         changes = await self._snapshots.diff(report.before, report.after, files)
         return await asyncio.to_thread(_as_text, changes)
 
-    async def _in_force(self, active: RevertReport | None) -> tuple[Report | None, dict[str, str]]:
+    async def _in_force(self, active: RevertReport | None) -> tuple[RevertReport | None, dict[str, str]]:
         """Return the report of the active undo, or its files with the reason when its snapshots have been cleaned up."""
-        report = as_report(active)
-        if report is None:
+        if active is None or active.before is None or active.after is None:
             return None, {}
-        if not await self._snapshots.missing([report.before, report.after]):
-            return report, {}
-        return None, dict.fromkeys([*report.restored, *report.deleted], CLEANED)
+        if not await self._snapshots.missing([active.before, active.after]):
+            return active, {}
+        return None, {file.path: CLEANED for file in (*active.restored, *active.deleted)}
 
     async def _changes(self, patches: Sequence[Patch], *, is_redo: bool) -> dict[str, FileDiff]:
         """Return the changes that an undo or redo reverts, by absolute path."""
@@ -209,10 +198,10 @@ class FileRevert:
         return {f"{root}/{change.file}": change for change in found}
 
 
-async def _with_times(conflicts: Sequence[PathNote], changes: Mapping[str, FileDiff]) -> list[UndoFile]:
+async def _with_times(conflicts: Sequence[UndoFile], changes: Mapping[str, FileDiff]) -> list[UndoFile]:
     """Return the files that an undo leaves alone, with the time in ms of the last change of those that were changed since."""
 
-    def changed_at(conflict: PathNote) -> int | None:
+    def changed_at(conflict: UndoFile) -> int | None:
         if conflict.reason != CHANGED_SINCE:
             return None
         folder, name = os.path.split(conflict.path)
@@ -234,8 +223,9 @@ def _is_elsewhere(directory: str, worktree: Path) -> bool:
     return os.path.isdir(directory) and not Path(directory).resolve().is_relative_to(worktree.resolve())
 
 
-def _as_patches(report: Report | None) -> list[Patch]:
-    return [] if report is None else [report.as_patch()]
+def _as_patches(report: RevertReport | None) -> list[Patch]:
+    patch = None if report is None else as_patch(report)
+    return [] if patch is None else [patch]
 
 
 def _backwards(patch: Patch) -> Patch:
@@ -243,8 +233,8 @@ def _backwards(patch: Patch) -> Patch:
     return patch if patch.after is None else patch.changed(hash=patch.after, after=patch.hash)
 
 
-def _files(paths: Sequence[str], changes: Mapping[str, FileDiff]) -> list[UndoFile]:
-    return [_file(path, changes) for path in paths]
+def _files(files: Sequence[UndoFile], changes: Mapping[str, FileDiff]) -> list[UndoFile]:
+    return [_file(file.path, changes, reason=file.reason) for file in files]
 
 
 def _file(path: str, changes: Mapping[str, FileDiff], *, reason: str | None = None) -> UndoFile:
@@ -261,8 +251,8 @@ def _file(path: str, changes: Mapping[str, FileDiff], *, reason: str | None = No
     )
 
 
-def _unprotected(notes: Sequence[PathNote], lost: Mapping[str, str], changes: Mapping[str, FileDiff]) -> list[UndoFile]:
-    reasons = {**{note.path: note.reason for note in notes}, **lost}
+def _unprotected(files: Sequence[UndoFile], lost: Mapping[str, str], changes: Mapping[str, FileDiff]) -> list[UndoFile]:
+    reasons = {**{file.path: file.reason for file in files}, **lost}
     return [_file(path, changes, reason=reason) for path, reason in sorted(reasons.items())]
 
 

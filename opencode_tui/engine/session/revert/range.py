@@ -1,7 +1,7 @@
 """Pure: the range of a conversation that an undo hides.
 
 Messages come in the order of the session, oldest first, and are compared by it. An undo starts at a request of the user, or, in
-an answer, at a part with text or calls before it. Source: seed 000; reference, section 20.
+an answer, at a part with text or calls before it. Source: docs/internals/snapshots.md#conversation.
 """
 
 from collections.abc import Iterator, Sequence

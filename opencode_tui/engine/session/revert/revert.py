@@ -2,7 +2,7 @@
 
 Crash-safe: the pending undo is stored in the session's record before a file changes; the files change in one transaction, which
 is completed or rolled back; then the record stores the result. The next use of the session completes a pending undo.
-Source: SPEC, rows 19 and section 5; seed 000.
+Source: docs/internals/snapshots.md#conversation.
 """
 
 import secrets
@@ -33,7 +33,6 @@ from opencode_tui.engine.session.revert.range import (
 )
 from opencode_tui.engine.session.revert.summary import SessionSummaries
 from opencode_tui.engine.session.session_lock import SessionLock
-from opencode_tui.engine.snapshot.report import Report
 from opencode_tui.schema.error import BusyError, NotFoundError, NothingToRevertError
 from opencode_tui.schema.ids import Prefix
 from opencode_tui.schema.session.message import UserMessage
@@ -231,11 +230,11 @@ class SessionRevert:
         return await self._store.get(info.id)
 
     async def _conclude(
-        self, info: SessionInfo, pending: PendingUndo, report: Report | None, work: RevertablePatches
+        self, info: SessionInfo, pending: PendingUndo, report: RevertReport | None, work: RevertablePatches
     ) -> RevertReport:
         active = read_note(info).report
         state = pending.to
-        done = await self._files.to_revert_report(report, work, active, is_redo=state is None)
+        done = await self._files.complete(report, work, active, is_redo=state is None)
         if is_of_files(info):  # a cleanup was interrupted after it had written the message
             await self._delete_record(info)
         if state is not None:

@@ -1,4 +1,6 @@
-"""The changes of files by a session and by each of its turns: counts, texts, the event. Source: reference, section 21.
+"""The changes of files by a session and by each of its turns: counts, texts, the event.
+
+Source: docs/internals/session.md#summaries.
 
 A turn's changes are those of its own steps and of the agents that it started, not those of others in the meantime; an undo
 reverts their net change per file. Every run computes it, so nothing of the snapshots is imported before a file has changed.

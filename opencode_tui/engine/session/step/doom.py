@@ -1,4 +1,4 @@
-"""Pure: whether a turn repeats itself. Source: seeds 000 and 002; SPEC row 11.
+"""Pure: whether a turn repeats itself. Source: docs/internals/loop.md#repeated-calls.
 
 Checks the calls of the whole turn, across messages: the third equal call in a row, or the third round of a cycle of two
 to four calls, the twelfth where it reads a background command.

@@ -1,7 +1,7 @@
 """Pure: apply the events of a stream to the parts of a message.
 
 `apply` takes an event and returns changes in the order in which they must be stored and published. The machine uses no disk and no
-bus; ids and times come from its arguments. Source: seed 000's event table; reference, section 10.
+bus; ids and times come from its arguments. Source: docs/internals/loop.md#one-step.
 """
 
 from collections.abc import Iterable

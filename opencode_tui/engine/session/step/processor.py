@@ -2,7 +2,7 @@
 
 The stream's parts are stored and published as they arrive; the tools of the step start together after a complete stream; of an
 broken answer nothing runs, and its text is dropped when it is tried again. `finalize` closes whatever an interruption or a failure
-left open; the run's supervisor calls it after the body has ended. Source: seeds 000 and 002; SPEC rows 8 and 10.
+left open; the run's supervisor calls it after the body has ended. Source: docs/internals/loop.md#one-step.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""The title of a new session, by the small model during the first turn. Source: reference, section 22; SPEC row 20.
+"""The title of a new session, by the small model during the first turn. Source: docs/internals/loop.md#titles.
 
 Only a top-level session without a title gets one, from its first request. Nothing waits for it; a failure is written to
 the log. Without room in a budget there is no title. The cost of the call is added to `session.metadata`.
@@ -26,8 +26,7 @@ from opencode_tui.schema.session.message import UserMessage
 from opencode_tui.schema.session.part import AnyPart, FilePart, SubtaskPart, TextPart
 from opencode_tui.schema.session.session import SessionInfo, is_default_title
 
-# Titles of messages, from their text, and of sessions, from the answer of a model. Source: reference, sections 21 and
-# 22.
+# Titles of messages, from their text, and of sessions, from the answer of a model. Source: docs/internals/loop.md#titles.
 
 MAX_TITLE = 100
 """Maximum characters of a title."""

@@ -28,7 +28,8 @@ from opencode_tui.engine.session.records.store import LiveTool, SessionStore
 from opencode_tui.engine.session.request.structured import TOOL as STRUCTURED
 from opencode_tui.engine.session.request.structured import StructuredAnswer
 from opencode_tui.engine.session.step.doom import CallKey, call_key, is_doom_loop, threshold_of
-from opencode_tui.engine.session.step.file_changes import FileChangeRecorder, StepChanges
+from opencode_tui.engine.session.step.file_changes import StepPatch
+from opencode_tui.engine.snapshot.record.call import CallChanges
 from opencode_tui.engine.tool.builtin.recall import StoredOutput
 from opencode_tui.engine.tool.registry import ToolRegistry
 from opencode_tui.engine.tool.tool import Subagents, Tool, ToolContext, ToolResult
@@ -100,7 +101,7 @@ class CallScope(Struct, frozen=True):
     form: StructuredAnswer | None = None
     is_last: bool = False
     switched_off: frozenset[str] = frozenset()
-    changes: StepChanges | None = None
+    changes: StepPatch | None = None
     hand_over: Callable[[str, str], Awaitable[None]] | None = None
     by_user: bool = False
 
@@ -258,7 +259,7 @@ class ToolCalls(Struct, frozen=True):
         self,
         live: LiveTool,
         text: str,
-        watch: FileChangeRecorder | None = None,
+        watch: CallChanges | None = None,
         *,
         stop_reason: StopReason | None = None,
         details: ErrorDetails = NO_DETAILS,
@@ -283,7 +284,7 @@ class ToolCalls(Struct, frozen=True):
         owner = {"sessionID": part.session_id, "messageID": part.message_id}
         return [{**owner, "id": f"{part.id}_{n}", **file} for n, file in enumerate(result.attachments, start=1)]
 
-    def _context(self, live: LiveTool, scope: CallScope, watch: FileChangeRecorder | None) -> ToolContext:
+    def _context(self, live: LiveTool, scope: CallScope, watch: CallChanges | None) -> ToolContext:
         part = live.part
 
         def progress(title: str | None, metadata: dict[str, Any]) -> None:
@@ -346,7 +347,7 @@ async def _ask_to_repeat(tool: str, given: dict[str, Any], context: ToolContext)
         raise RejectedError(error.feedback, subject=subject) from error
 
 
-def _note(watch: FileChangeRecorder | None) -> dict[str, Any]:
+def _note(watch: CallChanges | None) -> dict[str, Any]:
     """Return the metadata of a call about changes that undo will not revert."""
     return {} if watch is None or watch.unprotected is None else {"unprotected": watch.unprotected}
 

@@ -1,4 +1,4 @@
-"""Pure: the approximate size of a text in tokens, four characters each. Source: seeds 000 and 001; reference, section 14.
+"""Pure: the approximate size of a text in tokens, four characters each. Source: docs/internals/loop.md#tokens-and-cost.
 
 Pruning uses this rule to behave like OpenCode; `estimate.py` estimates requests more exactly.
 """

@@ -61,7 +61,7 @@ _APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND
 class SnapshotSettings:
     """The settings of snapshots: `max_size` of a store in bytes, and the age in ms from which snapshots may be deleted.
 
-    Source: SPEC, section 5.
+    Source: docs/internals/snapshots.md#quota.
     """
 
     is_on: bool = True

@@ -8,15 +8,16 @@ A background command has a scan of its own before it, one when the run that star
 changed in between, without what file tools wrote and what other commands of the same request were found to change. What changes
 after the run is contested, because the user may have changed it. Other commands that run at the same time get what they may have
 changed, except files that the background command has open for writing: a later step must not revert the database of a server that
-an earlier one started. Steps with such commands record which ones ran beside theirs. Source: SPEC, section 5.
+an earlier one started. Steps with such commands record which ones ran beside theirs. Source: docs/internals/snapshots.md#steps.
 """
 
 import asyncio
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 from opencode_tui.cancellation import run_to_completion
 from opencode_tui.engine.snapshot.change_log import ChangeHistory, ChangeLog, OpenStep
@@ -25,9 +26,9 @@ from opencode_tui.engine.snapshot.objects.changes import is_certain, is_partial
 from opencode_tui.engine.snapshot.objects.store import ObjectWriter
 from opencode_tui.engine.snapshot.objects.view import View, open_view
 from opencode_tui.engine.snapshot.record.accumulator import ChangeSet, Interval, StepAccumulator
+from opencode_tui.engine.snapshot.record.call import BackgroundProgram, FileWrite
 from opencode_tui.engine.snapshot.record.step_snapshots import (
     Recorded,
-    Write,
     changes_above,
     observe_writes,
     store_changes,
@@ -55,18 +56,15 @@ class _ActiveWindow:
 class BackgroundWindow:
     """The time in which a background command of a step runs: the last scan, and what others were found to change since.
 
-    `name` is for the user, `open_files` returns device and inode of the files that it has open for writing. `is_contested` is set
-    when the run that started it has ended, `is_ended` when the changes are recorded.
+    `is_contested` is set when the run that started it has ended, `is_ended` when the changes are recorded.
     """
 
-    session: str
-    message: str
+    step: "StepRecording"
+    program: BackgroundProgram
     shell: str
     base: str
     since: int
     stamps: Stamps
-    name: str
-    open_files: Callable[[], Collection[tuple[int, int]]]
     others: set[str] = field(default_factory=set[str])
     is_contested: bool = False
     is_ended: bool = False
@@ -85,7 +83,7 @@ class CommandWindow:
     def running_sessions(self) -> set[str]:
         """The sessions whose commands run now."""
         members = self.active.members if self.active is not None else ()
-        return {one.session for one in (*members, *self.background)}
+        return {*(step.session for step in members), *(window.step.session for window in self.background)}
 
     def exclude(self, paths: Iterable[str]) -> None:
         """Leave paths, which another command was found to change, out of the changes of the background commands."""
@@ -93,13 +91,31 @@ class CommandWindow:
             one.others.update(paths)
 
 
+Moment = Literal["write", "command", "after run"]
+"""When a step's record is stored: at a write or before a command, after a command, or maybe long after the step's run."""
+
+
+async def _store_nothing(_moment: Moment) -> None:
+    pass
+
+
 class StepRecording:
     """The record of one step. Its methods raise SnapshotError, StorageError; the failed part is then missing from it."""
 
-    def __init__(self, lock: WorktreeLock, *, session: str, message: str, window: CommandWindow) -> None:
+    def __init__(
+        self,
+        lock: WorktreeLock,
+        *,
+        session: str,
+        message: str,
+        window: CommandWindow,
+        store: Callable[[Moment], Awaitable[None]] = _store_nothing,
+    ) -> None:
+        """`store` stores the present `result` with the session."""
         self._lock = lock
         self.session = session
-        self._message = message
+        self.message = message
+        self.store = store
         self._window = window
         self._accumulator = StepAccumulator()
         self._keys: dict[int, str] = {}
@@ -126,7 +142,7 @@ class StepRecording:
             return None
         return self.result.after if self.result is not None else self._first
 
-    async def before_write(self, writes: Sequence[Write], made: Iterable[Path]) -> tuple[int, list[Path]]:
+    async def before_write(self, writes: Sequence[FileWrite], made: Iterable[Path]) -> tuple[int, list[Path]]:
         """Record files as they are and as they will be; `made` are folders that were made for them.
 
         Return the write's number, and the files outside the project, which are not recorded. The record is on disk when this
@@ -194,7 +210,7 @@ class StepRecording:
             if is_new:
                 base, now = active.base, self._lock.clock()
                 await self._lock.append(
-                    lambda claims: claims.begin_step(self._message, base, session=self.session, time=now)
+                    lambda claims: claims.begin_step(self.message, base, session=self.session, time=now)
                 )
 
     async def end_command(self) -> None:
@@ -208,9 +224,7 @@ class StepRecording:
                 return
             await self._record_commands(active)
 
-    async def begin_background(
-        self, name: str, open_files: Callable[[], Collection[tuple[int, int]]]
-    ) -> BackgroundWindow:
+    async def begin_background(self, program: BackgroundProgram) -> BackgroundWindow:
         """Record all files directly before a background command of the step starts; returns its window for `end_background`."""
 
         made: list[BackgroundWindow] = []
@@ -222,11 +236,9 @@ class StepRecording:
             opened.snapshot_log.add(view.id, since)
             stamps = opened.worktree.stamps(view)
             shell = opened.change_log.begin_shell(self._window.name, time=since)
-            window = BackgroundWindow(
-                self.session, self._message, shell, view.id, since, stamps, name=name, open_files=open_files
-            )
+            window = BackgroundWindow(self, program, shell, view.id, since, stamps)
             made.append(window)
-            opened.change_log.begin_step(self._message, view.id, session=self.session, time=since)
+            opened.change_log.begin_step(self.message, view.id, session=self.session, time=since)
             return window
 
         async with self._window.lock:
@@ -235,7 +247,7 @@ class StepRecording:
             except BaseException:
                 # The command will not start, so there are no changes to record.
                 for window in made:
-                    await run_to_completion(self.close_background(window, is_stored=True))
+                    await run_to_completion(self._close_background(window, is_stored=True))
                 raise
             self._window.background.append(window)
         self._first = self._first or window.base
@@ -254,14 +266,20 @@ class StepRecording:
             window.is_contested = True
 
     async def end_background(self, window: BackgroundWindow) -> None:
-        """Record the changes of a background command that has ended."""
+        """Record and store the changes of a background command that has ended, maybe long after the step. Raises as `store`."""
+        is_stored = False
         try:
-            await self._record_background(window)
-        except BaseException:
-            self._has_missed = True
-            raise
+            try:
+                await self._record_background(window)
+            except BaseException:
+                self._has_missed = True
+                raise
+            finally:
+                window.is_ended = True
+            await self.store("after run")
+            is_stored = True
         finally:
-            window.is_ended = True
+            await self._close_background(window, is_stored=is_stored)
 
     async def _record_background(self, window: BackgroundWindow) -> None:
         """Record the changes since the last scan of the window, which then begins with the new one."""
@@ -278,7 +296,7 @@ class StepRecording:
             touched = find_touched(base.manifest.skipped, after.manifest.skipped, window.stamps, stamps)
             touched = {path: reason for path, reason in touched.items() if path not in others}
             is_doubtful = window.is_contested or history.has_other_shell(self._window.name, since=window.since)
-            beside = {one.name for one in self._window.background if one is not window}
+            beside = {one.program.name for one in self._window.background if one is not window}
             self._accumulator.add(
                 ChangeSet(
                     changes,
@@ -298,7 +316,7 @@ class StepRecording:
             if not window.is_ended:
                 await self._lock.run(work)
 
-    async def close_background(self, window: BackgroundWindow, *, is_stored: bool) -> None:
+    async def _close_background(self, window: BackgroundWindow, *, is_stored: bool) -> None:
         """Record that a background command has ended; changes that are not stored count as those of a killed program."""
         now = self._lock.clock()
         if window in self._window.background:
@@ -307,13 +325,13 @@ class StepRecording:
         def close(changes: ChangeLog) -> None:
             changes.end_shell(window.shell, time=now)
             if is_stored and not self._has_background and self._current_window() is None:
-                changes.end_step(self._message, time=now)
+                changes.end_step(self.message, time=now)
 
         await self._lock.append(close)
 
     @property
     def _has_background(self) -> bool:
-        return any(one.message == self._message for one in self._window.background)
+        return any(one.step is self for one in self._window.background)
 
     async def finalize(self) -> None:
         """Record the changes of the step's commands, all of which have ended, and remove the writes that did not happen."""
@@ -334,7 +352,7 @@ class StepRecording:
             except BaseException:
                 opened.change_log.end_shell(shell, time=opened.clock())
                 raise
-            opened.change_log.begin_step(self._message, view.id, session=self.session, time=since)
+            opened.change_log.begin_step(self.message, view.id, session=self.session, time=since)
             opened.snapshot_log.add(view.id, since)
             stamps = opened.worktree.stamps(view)
             self._window.active = _ActiveWindow(shell, opened.change_log, view.id, since, begun, stamps)
@@ -397,7 +415,7 @@ class StepRecording:
             whole=(base.id, after.id),
             contested=frozenset(changes) if is_doubtful else frozenset(kept),
             skipped=touched,
-            beside=frozenset(one.name for one in self._window.background) if changes else frozenset(),
+            beside=frozenset(one.program.name for one in self._window.background) if changes else frozenset(),
         )
         self._window.exclude((*(path for path in changes if path not in kept), *touched))
         self._accumulator.add_commands(
@@ -414,7 +432,7 @@ class StepRecording:
         own: set[str] = set()
         late: set[str] = set()
         for window in self._window.background if paths else ():
-            files = frozenset(window.open_files())
+            files = frozenset(window.program.open_files())
             found = {path for path in paths if files and _identity(tree, path) in files}
             (late if window.is_contested else own).update(found)
         return own - late, late
@@ -432,7 +450,7 @@ class StepRecording:
         """Record that the step's commands have ended. Blocks for a line appended to a file."""
         now = self._lock.clock()
         if not self._has_background:
-            active.change_log.end_step(self._message, time=now)
+            active.change_log.end_step(self.message, time=now)
         if not active.members:
             active.change_log.end_shell(active.shell, time=now)
             self._window.active = None

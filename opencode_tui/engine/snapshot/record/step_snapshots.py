@@ -24,6 +24,7 @@ from opencode_tui.engine.snapshot.objects.tree import EMPTY_TREE, EXECUTABLE, LI
 from opencode_tui.engine.snapshot.objects.tree_edit import edit_tree
 from opencode_tui.engine.snapshot.objects.view import View, add_snapshot, open_view
 from opencode_tui.engine.snapshot.record.accumulator import ChangeSet, StepAccumulator
+from opencode_tui.engine.snapshot.record.call import FileWrite
 from opencode_tui.engine.snapshot.snapshot import LockedWorktree
 from opencode_tui.engine.snapshot.worktree import NOT_IN_PROJECT, Worktree
 from opencode_tui.schema.error import SnapshotError
@@ -78,15 +79,6 @@ def _usual(entry: Entry) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Write:
-    """A write that is about to happen: the file's whole content and permission bits; `content` None deletes it."""
-
-    path: Path
-    content: bytes | None
-    mode: int
-
-
-@dataclass(frozen=True, slots=True)
 class Recorded:
     """The changes of a step so far; `files` are absolute paths.
 
@@ -98,7 +90,7 @@ class Recorded:
     files: list[str]
 
 
-def observe_writes(tree: Worktree, writes: Sequence[Write], made: Iterable[Path]) -> tuple[ChangeSet, ObjectWriter]:
+def observe_writes(tree: Worktree, writes: Sequence[FileWrite], made: Iterable[Path]) -> tuple[ChangeSet, ObjectWriter]:
     """Return the change that writes will make, and the writer with the content of both states.
 
     `made` are folders that were made for them. Raises SnapshotError when all of them are outside the project.

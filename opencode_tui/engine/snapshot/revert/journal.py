@@ -9,9 +9,10 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from opencode_tui.engine.snapshot.entry import Entry
-from opencode_tui.engine.snapshot.report import Report
 from opencode_tui.engine.snapshot.revert.plan import Plan, Step
 from opencode_tui.schema.error import SnapshotError
+from opencode_tui.schema.record import JsonObject
+from opencode_tui.schema.session.undo import RevertReport
 from opencode_tui.storage.files import AtomicWriter, FileSystem
 from opencode_tui.storage.record_file import storage_error
 
@@ -124,7 +125,7 @@ class CompletedReverts:
         """Return whether a revert is completed."""
         return bool(key) and self._files.exists(self._path(key))
 
-    def read(self, key: str) -> Report | None:
+    def read(self, key: str) -> RevertReport | None:
         """Return the report of a revert, None when it was not completed; raises SnapshotError, StorageError."""
         path = self._path(key)
         try:
@@ -134,13 +135,13 @@ class CompletedReverts:
         except OSError as error:
             raise storage_error(error, "read", path) from error
         try:
-            return Report.model_validate_json(data)
-        except ValueError as error:
+            return RevertReport.model_validate(_renewed(json.loads(data)))
+        except (ValueError, KeyError, TypeError) as error:
             raise SnapshotError(
                 f"{path}: the report of a completed undo is damaged; check your files, then remove it"
             ) from error
 
-    def write(self, key: str, report: Report) -> None:
+    def write(self, key: str, report: RevertReport) -> None:
         """Store the report of a completed revert durably; raises StorageError."""
         path = self._path(key)
         try:
@@ -160,3 +161,11 @@ class CompletedReverts:
         if not key.isalnum():
             raise SnapshotError(f"{key!r} cannot name an undo; use letters and digits")
         return f"{self._folder}/{key}.json"
+
+
+def _renewed(content: JsonObject) -> JsonObject:
+    """Return a report in its present form; until version 0.2 it had another one, and one may wait for its session still."""
+    if "conflicts" not in content:
+        return content
+    plain = {name: [{"path": path} for path in content[name]] for name in ("restored", "deleted")}
+    return {**content, **plain, "kept": content["conflicts"]}

@@ -2,7 +2,7 @@
 
 A path is changed only where its present state is the one that the change left. Any other state is a conflict, reported and left
 unchanged. Over several patches of one path, each must begin with the state in which the previous one ended. A path is deleted only
-where a snapshot proves that it was absent. Source: SPEC, section 5.
+where a snapshot proves that it was absent. Source: docs/internals/snapshots.md#plan.
 """
 
 import itertools

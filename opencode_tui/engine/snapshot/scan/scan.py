@@ -77,7 +77,7 @@ Allow = Callable[[str, int, int], None]
 """Called before a path that its mode closes to its owner gets another mode: its path, its mode, the other one."""
 
 LARGE_BYTES = 2 * 1024 * 1024
-"""The largest file that is recorded without being forced. Source: SPEC, section 5; performance, section 4."""
+"""The largest file that is recorded without being forced. Source: docs/internals/snapshots.md#scans."""
 
 
 class FileRecorder:

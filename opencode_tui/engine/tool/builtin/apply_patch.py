@@ -1,6 +1,6 @@
 """The apply_patch tool: changes to many files, all verified before any is written.
 
-Source: reference, section 28 (apply_patch).
+Source: docs/internals/tools.md#apply_patch.
 """
 
 import asyncio

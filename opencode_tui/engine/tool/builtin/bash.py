@@ -1,7 +1,7 @@
-"""The bash tool: runs a command and returns the beginning and end of its output. Source: reference, section 28."""
+"""The bash tool: runs a command and returns the beginning and end of its output. Source: docs/internals/tools.md#bash."""
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,24 +14,21 @@ from opencode_tui.engine.permission.command_decision import CommandPlan
 from opencode_tui.engine.sandbox.environment import NO_SECRETS, Secrets
 from opencode_tui.engine.sandbox.limits import NO_LIMITS, Limits
 from opencode_tui.engine.tool.builtin.bash_permission import ON_HOST, ask_for_command
-from opencode_tui.engine.tool.builtin.bash_run import CommandRun, Ran
+from opencode_tui.engine.tool.builtin.bash_run import MAX_TIMEOUT_MS, CommandRun, Ran
 from opencode_tui.engine.tool.kit import ExtendEnvironment, ToolKit
 from opencode_tui.engine.tool.process.process import NO_TIMEOUT_MS, Command, Ended, find_shell
 from opencode_tui.engine.tool.process.running_command import CommandOutput, RunningCommand
 from opencode_tui.engine.tool.tool import Parameters, ToolContext, ToolResult, read_description
-from opencode_tui.schema.api.limit import ReachedLimit
 from opencode_tui.schema.error import ToolError
 from opencode_tui.schema.session.sandbox import KEY
 
 if TYPE_CHECKING:
     from opencode_tui.engine.sandbox.sandbox import Sandbox
-    from opencode_tui.engine.tool.process.background import BackgroundCommands, BackgroundOutput
-    from opencode_tui.engine.tool.process.background import Follow as FollowInBackground
+    from opencode_tui.engine.tool.process.background import BackgroundCommands
 
 DEFAULT_TIMEOUT_MS = 120_000
-MAX_TIMEOUT_MS = 600_000
 _FRAME_S = 1 / 15
-"""Pause between two updates of the output on the screen. Source: performance.md, section 6."""
+"""Pause between two updates of the output on the screen. Source: docs/internals/screen.md#output."""
 
 
 class BashParameters(Parameters):
@@ -87,68 +84,44 @@ class BashTool:
         is_background = bool(arguments.background) and self._shell.background is not None
         plan = await self._approved(arguments.command, folder, context, is_background=is_background)
         environ = await self._environment(folder, context)
-        if is_background:
-            return await self._start(arguments, folder, environ, plan, context)
-        shell = find_shell(environ, folder, self._shell.shell)
-        limits = NO_LIMITS if context.by_user else self._shell.limits
+        command = Command(
+            arguments.command,
+            folder,
+            environ,
+            NO_TIMEOUT_MS if is_background else timeout_ms,
+            find_shell(environ, folder, self._shell.shell),
+            is_watched=is_background,
+            limits=NO_LIMITS if context.by_user else self._shell.limits,
+        )
         run = CommandRun(
-            Command(arguments.command, folder, environ, timeout_ms, shell, limits=limits),
+            command,
             plan,
             sandbox=self._shell.sandbox,
             make_output=lambda: CommandOutput(self._shell.reserve_output, redactor=self._shell.secrets.stream()),
             follow=lambda command, output: _follow(command, output, arguments, context),
             context=context,
         )
+        if is_background:
+            return await self._start(run, arguments)
         return self._result(await run.run(), arguments, context.agent)
 
-    async def _start(
-        self,
-        arguments: BashParameters,
-        folder: Path,
-        environ: Mapping[str, str],
-        plan: CommandPlan,
-        context: ToolContext,
-    ) -> ToolResult:
+    async def _start(self, run: CommandRun, arguments: BashParameters) -> ToolResult:
         """Start the command in the background and return its id."""
         from opencode_tui.engine.tool.process.background import BackgroundOutput, BackgroundStart
-
-        shell = find_shell(environ, folder, self._shell.shell)
-        command = Command(
-            arguments.command, folder, environ, NO_TIMEOUT_MS, shell, is_watched=True, limits=self._shell.limits
-        )
-
-        async def work(
-            follow: "FollowInBackground",
-            own: ToolContext,
-            output: "BackgroundOutput",
-            undone: Callable[[Sequence[str]], None],
-        ) -> Sequence[str]:
-            run = CommandRun(
-                command,
-                plan,
-                sandbox=self._shell.sandbox,
-                make_output=lambda: output,
-                follow=follow,
-                context=own,
-                is_background=True,
-                undone=undone,
-            )
-            ran = await run.run()
-            return [*_messages(ran.ended, NO_TIMEOUT_MS), *ran.messages]
 
         request = BackgroundStart(
             command=arguments.command,
             description=arguments.description,
-            directory=folder,
-            context=context,
-            make_output=lambda: BackgroundOutput(self._shell.reserve_output, redactor=self._shell.secrets.stream()),
-            work=work,
+            directory=run.command.folder,
+            context=run.context,
+            output=BackgroundOutput(self._shell.reserve_output, redactor=self._shell.secrets.stream()),
+            run=run.in_background,
         )
         assert self._shell.background is not None
         started = await self._shell.background.get().start(request)
         metadata = {"output": "", "description": arguments.description, "background": started.id, "truncated": False}
         text = f"Started in the background as {started.id}. Read its output or stop it with bash_output."
-        if plan.runs == "sandbox" and plan.tier == "bubblewrap":
+        if run.plan.runs == "sandbox" and run.plan.tier == "bubblewrap":
             text += " Its ports can be reached only by what it starts itself, because it is confined."
         return ToolResult(title=_title(arguments), output=text, metadata=metadata)
 
@@ -176,7 +149,7 @@ class BashTool:
 
     def _result(self, ran: Ran, arguments: BashParameters, agent: str) -> ToolResult:
         ended, excerpt = ran.ended, ran.output.excerpt(is_final=True)
-        messages = [*_messages(ended, _timeout_ms(arguments)), *ran.messages]
+        messages = ran.lines(_timeout_ms(arguments))
         text = excerpt.for_model(may_delegate=self._may_delegate(agent))
         metadata = {
             "output": excerpt.preview(),
@@ -244,33 +217,6 @@ def _check_text(command: str) -> None:
 
 def _title(arguments: BashParameters) -> str:
     return arguments.description or arguments.command.strip().split("\n")[0]
-
-
-def _limit_message(limit: ReachedLimit) -> str:
-    words = limit.words[0].upper() + limit.words[1:]
-    if limit.kind == "disk":
-        return f"{words}; remove what is not needed, or write less."
-    setting = "processes" if limit.kind in ("threads", "sessions") else limit.kind
-    return f"{words}; let it use less. Only the user can raise the limit (the setting experimental.sandbox.{setting})."
-
-
-def _messages(ended: Ended, timeout_ms: int) -> list[str]:
-    """Return lines for the model in addition to the output, one line each."""
-    messages: list[str] = []
-    if ended.limit is not None:
-        messages.append(_limit_message(ended.limit))
-    elif ended.reason == "timeout":
-        messages.append(
-            f"Stopped after its timeout of {timeout_ms} ms; give a longer one if it needs it (at most {MAX_TIMEOUT_MS}), "
-            "or run a server or watcher with background."
-        )
-    elif ended.exit_code:
-        messages.append(f"Exit code {ended.exit_code}.")
-    if ended.leftovers:
-        named = [name for name in ended.leftovers if name]  # some end before their name can be read
-        listed = ", ".join(named[:5]) + (", …" if len(ended.leftovers) > 5 else "")
-        messages.append(f"Stopped what was still running when the command ended ({len(ended.leftovers)}): {listed}")
-    return messages
 
 
 def make(kit: ToolKit) -> BashTool:

@@ -1,6 +1,6 @@
 """The permissions of a shell command, asked before it runs in one question, and where it then runs.
 
-Source: reference, sections 27 and 28 (bash); SPEC, section 6.
+Source: docs/internals/permissions.md#commands.
 """
 
 import asyncio

@@ -1,6 +1,6 @@
 """The run of a command that may run: in the sandbox or on the host, again on the host after a refusal, protected files undone.
 
-Source: SPEC, section 6.
+Source: docs/internals/sandbox.md#where-commands-run.
 """
 
 import asyncio
@@ -21,12 +21,14 @@ from opencode_tui.engine.tool.process.process import Command, Ended
 from opencode_tui.engine.tool.process.running_command import CommandOutput
 from opencode_tui.engine.tool.tool import ToolContext
 from opencode_tui.programs import safe_environ
+from opencode_tui.schema.api.limit import ReachedLimit
 from opencode_tui.schema.error import PermissionRefused, RejectedError, ToolError, with_feedback
 from opencode_tui.schema.session.sandbox import KEY, ProtectedChange, RefusedAccess, SandboxFacts
 
 if TYPE_CHECKING:
     from opencode_tui.engine.sandbox.changes import Change
     from opencode_tui.engine.sandbox.sandbox import Confined, Sandbox
+    from opencode_tui.engine.tool.process.background import BackgroundJob
 
 logger = logging.getLogger(__name__)
 
@@ -34,8 +36,7 @@ _NOT_FOUND = 127
 """The shell's exit code for a program that it does not find."""
 _WITHOUT_PROJECT = "PATH had no folder of the project, because this ran outside the sandbox."
 
-Follow = Callable[[Command, CommandOutput], Awaitable[Ended]]
-"""Runs a command to its end while its output shows."""
+MAX_TIMEOUT_MS = 600_000
 
 
 class Ran(Struct, frozen=True):
@@ -46,21 +47,47 @@ class Ran(Struct, frozen=True):
     sandbox: SandboxFacts
     messages: Sequence[str] = ()
 
+    def lines(self, timeout_ms: int) -> list[str]:
+        """Return lines for the model in addition to the output: how the command ended, then the messages."""
+        ended = self.ended
+        messages: list[str] = []
+        if ended.limit is not None:
+            messages.append(_limit_message(ended.limit))
+        elif ended.reason == "timeout":
+            messages.append(
+                f"Stopped after its timeout of {timeout_ms} ms; give a longer one if it needs it (at most {MAX_TIMEOUT_MS}), "
+                "or run a server or watcher with background."
+            )
+        elif ended.exit_code:
+            messages.append(f"Exit code {ended.exit_code}.")
+        if ended.leftovers:
+            named = [name for name in ended.leftovers if name]  # some end before their name can be read
+            listed = ", ".join(named[:5]) + (", …" if len(ended.leftovers) > 5 else "")
+            messages.append(f"Stopped what was still running when the command ended ({len(ended.leftovers)}): {listed}")
+        return [*messages, *self.messages]
+
+
+def _limit_message(limit: ReachedLimit) -> str:
+    words = limit.words[0].upper() + limit.words[1:]
+    if limit.kind == "disk":
+        return f"{words}; remove what is not needed, or write less."
+    setting = "processes" if limit.kind in ("threads", "sessions") else limit.kind
+    return f"{words}; let it use less. Only the user can raise the limit (the setting experimental.sandbox.{setting})."
+
 
 class CommandRun(Struct, frozen=True):
     """Runs one command as its plan says; one in the background is not run again after a refusal.
 
-    `undone` is called with protected files, relative to the worktree, whose changes were undone because nobody decided about them.
+    `follow` runs the command to its end while its output shows.
     """
 
     command: Command
     plan: CommandPlan
     sandbox: "Sandbox | None"
     make_output: Callable[[], CommandOutput]
-    follow: Follow
+    follow: Callable[[Command, CommandOutput], Awaitable[Ended]]
     context: ToolContext
-    is_background: bool = False
-    undone: Callable[[Sequence[str]], None] = lambda _files: None
+    job: "BackgroundJob | None" = None
 
     async def run(self) -> Ran:
         """Run the command and return the result of its last run. Raises ToolError when it cannot be started."""
@@ -68,6 +95,11 @@ class CommandRun(Struct, frozen=True):
         if confined is None or self.sandbox is None:
             return await self._run_on_host(SandboxFacts(runs="host", tier=self.plan.tier))
         return await self._run_confined(confined, self.sandbox, confined.messages)
+
+    async def in_background(self, job: "BackgroundJob", context: ToolContext) -> Sequence[str]:
+        """Run the command as a job in the background, in the context for that, and return lines for the model."""
+        run = replace(self, make_output=lambda: job.output, follow=job.follow, context=context, job=job)
+        return (await run.run()).lines(self.command.timeout_ms)
 
     async def _confine(self) -> "Confined | None":
         if self.sandbox is None:
@@ -102,7 +134,7 @@ class CommandRun(Struct, frozen=True):
 
         Raises ToolError where one has started since this was decided. In the background it would keep others from starting.
         """
-        if self.sandbox is None or not self.plan.names_files or self.is_background:
+        if self.sandbox is None or not self.plan.names_files or self.job is not None:
             return nullcontext()
         if self.plan.runs == "host" and self.sandbox.is_shared and not self.plan.is_shared:
             raise ToolError(
@@ -129,7 +161,7 @@ class CommandRun(Struct, frozen=True):
             return Ran(ended, output, facts, messages)
         refused = RefusedAccess(what=refusal.what, path=refusal.path, host=refusal.host)
         facts = facts.changed(refused=refused)
-        if self.is_background:
+        if self.job is not None:
             return Ran(ended, output, facts, [*messages, f"Blocked by the sandbox, probably: {refusal.what}"])
         host = await self._allowable_host(refusal, sandbox)
         try:
@@ -218,7 +250,8 @@ class CommandRun(Struct, frozen=True):
             ", ".join(undone) or "none",
         )
         self.context.progress(None, {KEY: facts.changed(undone=undone).to_dict()})
-        self.undone(undone)
+        if self.job is not None:
+            self.job.report_undone(undone)
 
     def _facts(self, kind: str, tier: str, reasons: list[str]) -> SandboxFacts:
         return SandboxFacts(kind=kind, runs="host", tier=tier, reasons=reasons, folder=str(self.command.folder))

@@ -1,4 +1,4 @@
-"""The edit tool: replaces text in one file. Source: reference, section 28 (edit)."""
+"""The edit tool: replaces text in one file. Source: docs/internals/tools.md#edit."""
 
 from functools import partial
 from pathlib import Path

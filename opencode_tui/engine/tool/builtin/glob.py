@@ -1,4 +1,4 @@
-"""The glob tool: files by name pattern, newest first. Source: reference, section 28 (glob)."""
+"""The glob tool: files by name pattern, newest first. Source: docs/internals/tools.md#glob."""
 
 from pydantic import Field
 

@@ -1,4 +1,4 @@
-"""The grep tool: lines by regular expression, newest files first. Source: reference, section 28 (grep)."""
+"""The grep tool: lines by regular expression, newest files first. Source: docs/internals/tools.md#grep."""
 
 import asyncio
 from collections.abc import Sequence

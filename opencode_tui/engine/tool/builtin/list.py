@@ -1,4 +1,4 @@
-"""The list tool: a folder's files as a tree, shallow ones first when there are many. Source: reference, section 28."""
+"""The list tool: a folder's files as a tree, shallow ones first when there are many. Source: docs/internals/tools.md#list."""
 
 from functools import partial
 from pathlib import Path

@@ -1,6 +1,6 @@
 """The plan_exit tool: the plan agent asks whether its plan should be built; with a yes the build agent continues.
 
-Source: reference, section 24 (plan_exit).
+Source: docs/internals/tools.md#plan_exit.
 """
 
 import asyncio

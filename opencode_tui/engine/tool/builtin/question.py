@@ -1,4 +1,4 @@
-"""The question tool: the model asks the user. Source: reference, section 28 (question)."""
+"""The question tool: the model asks the user. Source: docs/internals/tools.md#question."""
 
 from typing import Annotated
 

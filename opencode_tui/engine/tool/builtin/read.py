@@ -1,4 +1,4 @@
-"""The read tool: lines of a file, entries of a folder, images and PDF as attachments. Source: reference, section 28 (read)."""
+"""The read tool: lines of a file, entries of a folder, images and PDF as attachments. Source: docs/internals/tools.md#read."""
 
 import asyncio
 import base64

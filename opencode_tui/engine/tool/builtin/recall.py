@@ -1,7 +1,7 @@
 """The recall tool: the model reads the stored output of an earlier call again.
 
 The text comes as this call's own result and the earlier one stays cleared, so that what the provider has cached stays valid.
-Source: SPEC section 3, "prune".
+Source: docs/internals/compaction.md#pruning.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""The skill tool: the model loads the instructions of one skill. Source: reference, sections 28 and 30."""
+"""The skill tool: the model loads the instructions of one skill. Source: docs/internals/tools.md#skill."""
 
 import asyncio
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""The task tool: another agent works in a child session. Source: reference, section 28 (task)."""
+"""The task tool: another agent works in a child session. Source: docs/internals/tools.md#task."""
 
 from pydantic import Field
 

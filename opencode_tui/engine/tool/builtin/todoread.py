@@ -1,4 +1,4 @@
-"""The todoread tool: the model reads a session's plan. Source: reference, section 28 (todoread)."""
+"""The todoread tool: the model reads a session's plan. Source: docs/internals/tools.md#todowrite-and-todoread."""
 
 from opencode_tui.engine.tool.builtin.todowrite import present_todos
 from opencode_tui.engine.tool.kit import TodoStore, ToolKit

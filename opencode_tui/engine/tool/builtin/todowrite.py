@@ -1,4 +1,4 @@
-"""The todowrite tool: a session's plan, which the user sees. Source: reference, section 28 (todowrite)."""
+"""The todowrite tool: a session's plan, which the user sees. Source: docs/internals/tools.md#todowrite-and-todoread."""
 
 import json
 from typing import Literal

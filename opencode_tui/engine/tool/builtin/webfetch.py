@@ -1,4 +1,4 @@
-"""The webfetch tool: one page or file over HTTP(S). Source: reference, section 28 (webfetch).
+"""The webfetch tool: one page or file over HTTP(S). Source: docs/internals/tools.md#webfetch.
 
 What may be fetched is decided for every address on the way, also for one that a redirect names: a host that is, or resolves to, an
 address of this machine or its network needs a rule or an answer of the user, and the connection goes to the addresses that were

@@ -1,4 +1,4 @@
-"""The write tool: one whole file. Source: reference, section 28 (write)."""
+"""The write tool: one whole file. Source: docs/internals/tools.md#write."""
 
 from functools import partial
 from pathlib import Path

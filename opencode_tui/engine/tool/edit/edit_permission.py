@@ -1,4 +1,7 @@
-"""The permission to change files: protected ones need approval every time. Source: SPEC, section 6.5."""
+"""The permission to change files: protected ones need approval every time.
+
+Source: docs/internals/permissions.md#protected-files.
+"""
 
 import asyncio
 import os

@@ -2,7 +2,7 @@
 
 Strategies go from strict to loose, and the first with a match decides: one match is the answer, several are an error that
 names their lines. No strategy may change text that the model did not quote: lines that are equal in its old and its new text stay
-as they are in the file. Texts here have `\n` line ends only. Source: reference, section 28 (edit), made safe.
+as they are in the file. Texts here have `\n` line ends only. Source: docs/internals/tools.md#edit.
 
 Both texts may be large, and a search must not hold the interpreter: every strategy takes time linear in their size. Where matches
 overlap so densely that this cannot be, those in addition to a chain of separate ones are left out.

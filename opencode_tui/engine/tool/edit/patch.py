@@ -1,6 +1,6 @@
 """The patch format that models write: files to add, delete, update and move, as data.
 
-Source: reference, section 28 (apply_patch).
+Source: docs/internals/tools.md#apply_patch.
 """
 
 import re

@@ -1,6 +1,6 @@
 """The read guard: the state in which each session has read a file, so that it never overwrites unknown content.
 
-Kept in memory for the life of the engine; a resumed session reads again. Source: reference, section 28 (read guard).
+Kept in memory for the life of the engine; a resumed session reads again. Source: docs/internals/tools.md#read-guard.
 """
 
 import os

@@ -84,7 +84,7 @@ def detect(data: bytes, *, is_whole: bool) -> TextFormat:
 def is_binary(sample: bytes) -> bool:
     """Return whether the first bytes of a file are not text: a NUL, or more than 30 % control characters.
 
-    Source: reference, section 28 (read).
+    Source: docs/internals/tools.md#read.
     """
     head = sample[:_SAMPLE]
     if not head or any(head.startswith(mark) for mark, _ in _MARKS):

@@ -16,8 +16,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from opencode_tui.engine.snapshot.record.call import FileWrite
 from opencode_tui.engine.tool.files.read_guard import Stamp, stamp_of
-from opencode_tui.engine.tool.tool import FileWrite
 from opencode_tui.schema.error import ToolError
 from opencode_tui.storage.safe_folder import NotAFolderError, OpenFolder, open_folder
 

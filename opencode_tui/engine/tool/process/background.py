@@ -11,8 +11,9 @@ import asyncio
 import logging
 import threading
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Iterator, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from msgspec.structs import replace
 
 from opencode_tui.cancellation import run_to_completion
 from opencode_tui.engine.sandbox.environment import StreamRedactor
+from opencode_tui.engine.snapshot.record.call import BackgroundProgram, CallChanges
 from opencode_tui.engine.tool.process.process import Command, Ended
 from opencode_tui.engine.tool.process.running_command import (
     CommandOutput,
@@ -28,7 +30,7 @@ from opencode_tui.engine.tool.process.running_command import (
     continuation_bytes,
     unfinished_bytes,
 )
-from opencode_tui.engine.tool.tool import BackgroundProgram, FileWatch, FileWrite, ToolContext, ToolResult
+from opencode_tui.engine.tool.tool import ToolContext, ToolResult
 from opencode_tui.engine.tool.truncate import MAX_BYTES
 from opencode_tui.schema.api.background import BackgroundCommand, BackgroundState, BackgroundText
 from opencode_tui.schema.error import BusyError, NotFoundError, OpencodeError, ToolError
@@ -55,8 +57,6 @@ _START_S = 0.03
 _LINE_CHARS = 200
 
 logger = logging.getLogger(__name__)
-
-Follow = Callable[[Command, CommandOutput], Awaitable[Ended]]
 
 
 class BackgroundOutput(CommandOutput):
@@ -113,17 +113,14 @@ class BackgroundOutput(CommandOutput):
 
 
 class BackgroundStart(Struct, frozen=True):
-    """A command to start: `work` runs it, with the given function to follow it, and returns lines for the model.
-
-    It calls the last function with the protected files whose changes were undone because nobody decided about them.
-    """
+    """A command to start: `run` runs it, as a job in the context that outlives its call, and returns lines for the model."""
 
     command: str
     description: str
     directory: Path
     context: ToolContext
-    make_output: Callable[[], BackgroundOutput]
-    work: Callable[[Follow, ToolContext, BackgroundOutput, Callable[[Sequence[str]], None]], Awaitable[Sequence[str]]]
+    output: BackgroundOutput
+    run: BackgroundWork
 
 
 class BackgroundCall(Struct, frozen=True):
@@ -159,7 +156,7 @@ class NewOutput(Struct, frozen=True):
 
 
 @dataclass(eq=False, slots=True)
-class _Job:
+class BackgroundJob:
     """A command with what only this program knows of it.
 
     `started` is set when its process runs, before which it is hidden, `recorded` when its changes of files are stored;
@@ -169,6 +166,7 @@ class _Job:
     info: BackgroundCommand
     session_id: str
     output: BackgroundOutput
+    owner: BackgroundCommands
     started: asyncio.Event = field(default_factory=asyncio.Event)
     ended: asyncio.Event = field(default_factory=asyncio.Event)
     recorded: asyncio.Event = field(default_factory=asyncio.Event)
@@ -181,13 +179,32 @@ class _Job:
     is_unreported: bool = False
     stopped_by: str = ""
 
+    async def follow(self, command: Command, output: CommandOutput) -> Ended:
+        """Run the command of the job to its end. Raises ToolError when it cannot be started."""
+        return await self.owner.follow(self, command, output)
+
+    def report_undone(self, files: Sequence[str]) -> None:
+        """Record and show protected files whose changes were undone because nobody decided about them."""
+        self.info = self.info.changed(undone=list(files))
+        self.owner.warn(self.info.format_undone())
+
+    @asynccontextmanager
+    async def record_changes(self, changes: CallChanges | None) -> AsyncGenerator[None]:
+        """Record the changes in the context as those of a command in the background, for the call that started it."""
+        program = BackgroundProgram(f"{self.info.id} ({_short(self.info.command)})", self.open_files)
+        try:
+            async with nullcontext() if changes is None else changes.background(program):
+                yield
+        finally:
+            self.recorded.set()
+
     def open_files(self) -> Collection[tuple[int, int]]:
         """Return device and inode of the files that it has open for writing; blocks, for any thread."""
         running = self.running
         return () if running is None else running.files_open_for_writing()
 
 
-_Work = Callable[[_Job, ToolContext], Awaitable[Sequence[str]]]
+BackgroundWork = Callable[[BackgroundJob, ToolContext], Awaitable[Sequence[str]]]
 """Does what a job is for, in the context that outlives its call, and returns lines for the model."""
 
 
@@ -201,26 +218,14 @@ class BackgroundCommands:
         self._publish = publish
         self._clock = clock
         self._root_of = root_of
-        self._jobs: dict[str, _Job] = {}
+        self._jobs: dict[str, BackgroundJob] = {}
         self._count = 0
 
     async def start(self, request: BackgroundStart) -> BackgroundCommand:
         """Start a command and return it when its process runs. Raises ToolError when it cannot be started."""
         info = self._new_info(request.context, command=request.command, directory=request.directory)
         info = info.changed(description=request.description)
-
-        async def work(job: _Job, context: ToolContext) -> Sequence[str]:
-            async def follow(command: Command, output: CommandOutput) -> Ended:
-                return await self._follow(job, command, output)
-
-            def undone(files: Sequence[str]) -> None:
-                job.info = job.info.changed(undone=list(files))
-                toast = {"title": "Background command", "message": job.info.format_undone(), "variant": "warning"}
-                self._publish(ScreenToastShown.model_validate(toast))
-
-            return await request.work(follow, context, job.output, undone)
-
-        return await self._begin(_Job(info, info.session_id, request.make_output()), request.context, work)
+        return await self._begin(self._new_job(info, request.output), request.context, request.run)
 
     async def adopt(self, call: BackgroundCall) -> BackgroundCommand:
         """Let a running call go on, and return it when its changes of files are recorded as those of the background.
@@ -230,11 +235,11 @@ class BackgroundCommands:
         info = self._new_info(call.context, command=call.command, directory=call.context.directory)
         info = info.changed(tool=call.tool)
 
-        async def work(job: _Job, context: ToolContext) -> Sequence[str]:
+        async def work(job: BackgroundJob, context: ToolContext) -> Sequence[str]:
             await self._follow_call(job, context, call.task)
             return ()
 
-        return await self._begin(_Job(info, info.session_id, call.output), call.context, work)
+        return await self._begin(self._new_job(info, call.output), call.context, work)
 
     def _new_info(self, context: ToolContext, *, command: str, directory: Path) -> BackgroundCommand:
         if sum(job.info.is_running for job in self._jobs.values()) >= RUNNING_LIMIT:
@@ -252,7 +257,10 @@ class BackgroundCommands:
             started=self._clock(),
         )
 
-    async def _begin(self, job: _Job, context: ToolContext, work: _Work) -> BackgroundCommand:
+    def _new_job(self, info: BackgroundCommand, output: BackgroundOutput) -> BackgroundJob:
+        return BackgroundJob(info, info.session_id, output, self)
+
+    async def _begin(self, job: BackgroundJob, context: ToolContext, work: BackgroundWork) -> BackgroundCommand:
         """Run a job in a task of its own, and return it once it is `started`."""
         info = job.info
         self._jobs[info.id] = job
@@ -353,12 +361,12 @@ class BackgroundCommands:
         """End all commands."""
         await self.end()
 
-    async def _run(self, job: _Job, context: ToolContext, work: _Work) -> None:
-        watch = _BackgroundWatch(context.watch, job)
+    async def _run(self, job: BackgroundJob, context: ToolContext, work: BackgroundWork) -> None:
         try:
             job.info = job.info.changed(session_id=await self._root_of(job.session_id))
             # The call is over, so nothing is shown there.
-            job.messages += await work(job, replace(context, watch=watch, progress=_show_nothing))
+            around = partial(job.record_changes, context.watch)
+            job.messages += await work(job, replace(context, around_commands=around, progress=_show_nothing))
         except asyncio.CancelledError:
             raise
         except OpencodeError as error:
@@ -371,7 +379,13 @@ class BackgroundCommands:
             if job.started.is_set():
                 self._finish(job, "stopped", None)
 
-    async def _follow(self, job: _Job, command: Command, output: CommandOutput) -> Ended:
+    def warn(self, message: str) -> None:
+        """Show a message about a command."""
+        toast = {"title": "Background command", "message": message, "variant": "warning"}
+        self._publish(ScreenToastShown.model_validate(toast))
+
+    async def follow(self, job: BackgroundJob, command: Command, output: CommandOutput) -> Ended:
+        """Run the command of a job to its end. Raises ToolError when it cannot be started."""
         try:
             async with RunningCommand(command, output) as running:
                 ended = await running.wait(_START_S)
@@ -391,7 +405,7 @@ class BackgroundCommands:
         self._finish(job, "exited" if ended.reason == "exit" else "stopped", ended.exit_code)
         return ended
 
-    async def _follow_call(self, job: _Job, context: ToolContext, task: asyncio.Task[ToolResult]) -> None:
+    async def _follow_call(self, job: BackgroundJob, context: ToolContext, task: asyncio.Task[ToolResult]) -> None:
         try:
             async with context.commands():
                 job.running = _RunningCall(task)
@@ -410,7 +424,9 @@ class BackgroundCommands:
             task.cancel()
             await run_to_completion(asyncio.wait({task}))
 
-    def _finish(self, job: _Job, state: BackgroundState, exit_code: int | None, *, failed: bool = False) -> None:
+    def _finish(
+        self, job: BackgroundJob, state: BackgroundState, exit_code: int | None, *, failed: bool = False
+    ) -> None:
         """Mark a command as ended, once."""
         if not job.info.is_running:
             return
@@ -424,14 +440,14 @@ class BackgroundCommands:
         for name in ended[:-KEPT_LIMIT]:
             del self._jobs[name]
 
-    async def _stop(self, job: _Job, *, by: str) -> BackgroundCommand:
+    async def _stop(self, job: BackgroundJob, *, by: str) -> BackgroundCommand:
         if job.info.is_running and job.running is not None:
             job.stopped_by = by
             job.running.stop()
         await job.ended.wait()
         return self._shown(job)
 
-    async def _wait(self, job: _Job, limit_s: float, words: str) -> None:
+    async def _wait(self, job: BackgroundJob, limit_s: float, words: str) -> None:
         deadline = asyncio.get_running_loop().time() + limit_s
         while not job.ended.is_set() and (left_s := deadline - asyncio.get_running_loop().time()) > 0:
             if words and words.casefold() in job.output.read(job.position)[0].casefold():
@@ -442,10 +458,10 @@ class BackgroundCommands:
             except TimeoutError:
                 continue
 
-    def _visible(self) -> Iterator[_Job]:
+    def _visible(self) -> Iterator[BackgroundJob]:
         return (job for job in self._jobs.values() if job.started.is_set())
 
-    def _job(self, wanted: str) -> _Job:
+    def _job(self, wanted: str) -> BackgroundJob:
         job = self._jobs.get(wanted)
         if job is None or not job.started.is_set():
             known = ", ".join(one.info.id for one in self._visible()) or "none"
@@ -454,7 +470,7 @@ class BackgroundCommands:
             )
         return job
 
-    def _text(self, job: _Job, since: int) -> BackgroundText:
+    def _text(self, job: BackgroundJob, since: int) -> BackgroundText:
         text, skipped, position = job.output.read(since, is_final=not job.info.is_running)
         path = job.output.excerpt(is_final=False).path
         return BackgroundText(
@@ -465,40 +481,8 @@ class BackgroundCommands:
             path=None if path is None else str(path),
         )
 
-    def _shown(self, job: _Job) -> BackgroundCommand:
+    def _shown(self, job: BackgroundJob) -> BackgroundCommand:
         return job.info.changed(line=job.output.last_line)
-
-
-class _BackgroundWatch:
-    """Records the changes of a command as those of one in the background."""
-
-    def __init__(self, watch: FileWatch | None, job: _Job) -> None:
-        self._watch = watch
-        self._job = job
-
-    async def before_write(self, writes: Sequence[FileWrite], made: Sequence[Path]) -> None:
-        """Commands write nothing themselves."""
-
-    async def after_write(self, *, done: bool) -> None:
-        """As above."""
-
-    def background(self, program: BackgroundProgram) -> AbstractAsyncContextManager[None]:
-        """Return the context of the command."""
-        return self.commands()
-
-    def commands(self) -> AbstractAsyncContextManager[None]:
-        """Return the context of the command."""
-        return self._commands()
-
-    @asynccontextmanager
-    async def _commands(self) -> AsyncGenerator[None]:
-        job = self._job
-        program = BackgroundProgram(f"{job.info.id} ({_short(job.info.command)})", job.open_files)
-        try:
-            async with nullcontext() if self._watch is None else self._watch.background(program):
-                yield
-        finally:
-            job.recorded.set()
 
 
 def _show_nothing(_title: str | None, _metadata: dict[str, Any]) -> None:

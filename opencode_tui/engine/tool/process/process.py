@@ -4,7 +4,7 @@ The shell leads a session and a process group of its own; standard input is empt
 over when the shell is, also while a process still holds the pipe; the remaining processes are ended then. A timeout gives the group
 TERM and 1 s, a cancel TERM and 100 ms, then KILL; then the processes that left the group are found and ended. All this holds for a
 confined command as well: the supervisor of its namespace keeps the remaining processes alive until they are found and named here.
-Source: SPEC, section 3; performance.md, section 6.
+Source: docs/internals/loop.md#runs.
 """
 
 import math

@@ -26,7 +26,7 @@ FILE_BYTES = 64 * 1024 * 1024
 """How much of an output its file keeps."""
 
 PREVIEW_CHARS = 30_000
-"""How much of an output the screen gets. Source: reference, section 28."""
+"""How much of an output the screen gets. Source: docs/internals/tools.md#bash."""
 
 _PARTIAL_LINE_BYTES = 2_000
 """A line that was cut is left out when no more than this of it remains."""

@@ -13,7 +13,10 @@ from pathlib import Path
 from opencode_tui.storage.safe_folder import Disk
 
 LINE_LENGTH = 2_000
-"""Longer lines are cut: at this many bytes by a search, at this many characters by the grep tool. Source: reference, section 28."""
+"""Longer lines are cut: at this many bytes by a search, at this many characters by the grep tool.
+
+Source: docs/internals/tools.md#grep.
+"""
 CUT_MARK = " [... "
 """Begins what ripgrep writes in place of the rest of a long line."""
 _CHUNK_BYTES = 1 << 20

@@ -28,7 +28,7 @@ Readable = Callable[[ToolContext, Path], bool]
 """Returns whether the read tool could show a file in this context without asking."""
 
 RESULT_LIMIT = 100
-"""Source: reference, section 28 (glob, grep)."""
+"""Source: docs/internals/tools.md#grep."""
 FILE_LIMIT = 20_000
 MATCH_LIMIT = 2_000
 FALLBACK_NOTE = "(ripgrep is not installed; searched with the slower built-in search.)"

@@ -1,4 +1,7 @@
-"""Runs work to its end although the caller is canceled, and blocking work that stops soon after its caller is canceled."""
+"""Runs work to its end although the caller is canceled, and blocking work that stops soon after its caller is canceled.
+
+The one way to let work outlive its caller's cancellation.
+"""
 
 import asyncio
 import threading

@@ -1,5 +1,7 @@
 """How requests leave this machine: the proxies and certificates of the environment, with the names of the variables in force.
 
+No other module reads these variables.
+
 `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY` and `NO_PROXY`, in small letters first, as curl and Python read them; an address of this
 machine is never asked through a proxy. `SSL_CERT_FILE`, `SSL_CERT_DIR`, else `REQUESTS_CA_BUNDLE`, replace the certificates that
 this program brings, `NODE_EXTRA_CA_CERTS` adds to them. Sources: https://everything.curl.dev/usingcurl/proxies/env.html,

@@ -19,7 +19,7 @@ from opencode_tui.engine.instance import Instance
 from opencode_tui.engine.lazy import Lazy
 from opencode_tui.engine.permission.policy import Policy
 from opencode_tui.engine.skill.skills import Skill
-from opencode_tui.schema.api.folder import CommandSummary, Notices
+from opencode_tui.schema.api.folder import CommandSummary, InactiveSetting, Notices
 from opencode_tui.schema.api.project import Places, ProjectInfo
 from opencode_tui.schema.api.question import QuestionRequest
 from opencode_tui.schema.api.request import CommandInput, CreateSession, PromptInput
@@ -157,7 +157,7 @@ class _Sessions:
             shares.get().end(record)
 
     async def recover_all(self) -> int:
-        return await self._session.sessions.recover_all(self._session.maintenance.recover)
+        return await self._session.sessions.recover_all(self._session.runs.recover)
 
 
 class _Search:
@@ -384,7 +384,7 @@ class _Settings:
         undo_off = await asyncio.to_thread(why_unavailable, worktree, self._paths, is_on=is_on)
         return Notices.trusted(
             warnings=warnings,
-            ignored=[str(notice) for notice in config.ignored],
+            ignored=[InactiveSetting(setting=one.subject, reason=one.reason) for one in config.ignored],
             undo_off=undo_off,
             of_models=of_models or None,
         )

@@ -286,7 +286,8 @@ class _Loading:
         if verdict == "trusted":
             return layer
         inert = [one for one in gated if is_loosening(one, self._merged.value)]
-        self._ignored += [layer.notice(one.path, self._refusal(one.effect, verdict)) for one in _distinct(inert)]
+        reason = self._refusal(verdict)
+        self._ignored += [replace(layer.notice(one.path, one.effect), reason=reason) for one in _distinct(inert)]
         return replace(layer, value=without(layer.value, [one.path for one in inert]))
 
     def _add_extensions(self, source: SettingsSource) -> None:
@@ -298,7 +299,7 @@ class _Loading:
                 if verdict != "trusted":
                     refused.update(member.path for member in members)
                     self._ignored += [
-                        Notice(str(one.path), "", self._refusal(f"a {one.kind} that starts programs", verdict))
+                        Notice(str(one.path), "", f"a {one.kind} that starts programs", reason=self._refusal(verdict))
                         for one in members
                     ]
         self._extensions += [extension for extension in found if extension.path not in refused]
@@ -312,12 +313,12 @@ class _Loading:
                 self._warnings.append(Notice(str(self._paths.trust), "", str(error)))
         return judge(self._trusted, item)
 
-    def _refusal(self, effect: str, verdict: Verdict) -> str:
+    def _refusal(self, verdict: Verdict) -> str:
         if verdict == "changed":
             since = "changed since you trusted it; review with"
         else:
             since = "ignored until you trust this folder; review with"
-        return f"{effect}: {since} `opencode-tui trust`"
+        return f"{since} `opencode-tui trust`"
 
     def _add_flags(self) -> None:
         if self._flags.permission is not None:

@@ -7,14 +7,20 @@ from opencode_tui.schema.error import ConfigError
 
 
 class Notice(Struct, frozen=True):
-    """A warning about a setting. `source` is a file or a variable, `key` is dotted."""
+    """A warning about a setting. `source` is a file or a variable, `key` is dotted; `reason` is why it has no effect."""
 
     source: str
     key: str
     message: str
     line: int | None = None
+    reason: str = ""
 
     def __str__(self) -> str:
+        return f"{self.subject}: {self.reason}" if self.reason else self.subject
+
+    @property
+    def subject(self) -> str:
+        """The line without the reason."""
         return describe(self.source, self.line, self.key, self.message)
 
     def to_dict(self) -> dict[str, str | int]:

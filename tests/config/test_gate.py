@@ -87,7 +87,7 @@ def test_it_has_no_effect_before_trust_and_all_of_it_after(
     world.repository(settings)
     loaded = world.load()
     assert ([notice.key for notice in loaded.ignored], loaded.effective) == (keys, left)
-    assert all("until you trust" in notice.message for notice in loaded.ignored)
+    assert all("until you trust" in notice.reason for notice in loaded.ignored)
     world.trust()
     assert world.load().ignored == []
 

@@ -25,7 +25,7 @@ def test_changed_settings_are_not_trusted(world: SettingsWorld) -> None:
     world.repository({"mcp": {"m": {"type": "local", "command": ["false"]}}})
     loaded = world.load()
     assert "mcp" not in loaded.effective
-    assert "changed since you trusted it" in loaded.ignored[0].message
+    assert "changed since you trusted it" in loaded.ignored[0].reason
 
 
 def test_harmless_changes_cost_no_trust(world: SettingsWorld) -> None:

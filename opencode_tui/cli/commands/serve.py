@@ -114,7 +114,7 @@ def end_on_signals() -> "asyncio.Future[int]":
 async def report_notices(clients: "LocalClients") -> None:
     """Write the warnings about the settings to stderr; invalid settings raise before anything listens."""
     notices = await (await clients.at()).settings.notices()
-    for line in [*notices.warnings, *notices.ignored]:
+    for line in [*notices.warnings, *map(str, notices.ignored)]:
         say(line)
 
 

@@ -113,7 +113,7 @@ class PlainChat:
         if options["is_forked"] and self._session is not None:
             self._session = await self._client.sessions.fork(self._session.id, ForkSession())
         notices = await self._client.settings.notices()
-        for line in [*notices.warnings, *notices.ignored, *filter(None, [notices.undo_off])]:
+        for line in [*notices.warnings, *map(str, notices.ignored), *filter(None, [notices.undo_off])]:
             say(line)
         self._print("Plain mode. One line is one prompt, a backslash at its end continues it, ! runs a shell command.")
         self._print("/help lists the commands, ctrl+c interrupts a turn, ctrl+d quits.")

@@ -368,7 +368,7 @@ async def _share(client: "Client", session: SessionInfo) -> None:
 async def _report_notices(client: "Client", reported: Collection[str] = ()) -> set[str]:
     """Write new warnings about the settings to stderr; return all that were written."""
     notices = await client.settings.notices()
-    lines = [*notices.warnings, *notices.ignored, *filter(None, [notices.undo_off])]
+    lines = [*notices.warnings, *map(str, notices.ignored), *filter(None, [notices.undo_off])]
     for line in lines:
         if line not in reported:
             say(line)

@@ -106,14 +106,14 @@ async def chatgpt_sign_in(
                 is_wanted=lambda: waiting.is_wanted,
             )
             if not done.plan_usage:
-                words = (
-                    f"signed in as {done.label}, but the plan may not be used; allow it with"
-                    " `opencode-tui auth login chatgpt --consent` or in /login, or use an API key"
+                return SignInDone(
+                    words=f"signed in as {done.label}, but the plan may not be used",
+                    advice="allow it with `opencode-tui auth login chatgpt --consent` or in /login, or use an API key",
+                    may_use_plan=False,
                 )
-                return SignInDone(words=words, may_use_plan=False)
-            missing = "" if read_models(accounts, done) else "; its models could not be read, sign in again for them"
+            missing = None if read_models(accounts, done) else "its models could not be read, sign in again for them"
             return SignInDone(
-                words=f"signed in as {done.label}{missing}", first_use=list(FIRST_USE) if is_first else None
+                words=f"signed in as {done.label}", advice=missing, first_use=list(FIRST_USE) if is_first else None
             )
 
         waiting = BrowserSignIn(attempt, finish)

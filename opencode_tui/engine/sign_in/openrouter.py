@@ -52,8 +52,10 @@ async def openrouter_sign_in(auth: AuthStore, environ: Mapping[str, str]) -> Asy
             if not waiting.is_wanted:
                 raise SignInError("it was canceled; delete the new key on openrouter.ai/settings/keys")
             auth.login("openrouter", key)
-            words = "saved a key of your OpenRouter account; list its models with `opencode-tui models openrouter`"
-            return SignInDone(words=words)
+            return SignInDone(
+                words="saved a key of your OpenRouter account",
+                advice="list its models with `opencode-tui models openrouter`",
+            )
 
         waiting = BrowserSignIn(_Attempt(f"{site}/auth?{urlencode(query)}", state), finish)
         async with waiting.expected(callbacks):

@@ -20,6 +20,16 @@ class CommandSummary(Record):
     hints: list[str] = Field(default_factory=list[str])
 
 
+class InactiveSetting(Record):
+    """A setting without effect: where it is and what it does, and why it has none; no reason if the first says it all."""
+
+    setting: str
+    reason: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.setting}: {self.reason}" if self.reason else self.setting
+
+
 class Notices(Record):
     """Messages about the settings: `warnings`, and the settings `ignored` until the folder is trusted.
 
@@ -28,6 +38,6 @@ class Notices(Record):
     """
 
     warnings: list[str] = Field(default_factory=list[str])
-    ignored: list[str] = Field(default_factory=list[str])
+    ignored: list[InactiveSetting] = Field(default_factory=list[InactiveSetting])
     undo_off: str | None = absent()
     of_models: list[str] | None = absent()

@@ -33,15 +33,20 @@ class SignInAddress(Record):
 
 
 class SignInDone(Record):
-    """The end of a sign-in: a sentence on who signed in; `first_use` are the sentences that are said after the first one only."""
+    """The end of a sign-in: a sentence on who signed in, and what to do next.
+
+    `first_use` are the sentences that are said after the first one only.
+    """
 
     words: str
+    advice: str | None = absent()
     first_use: list[str] | None = absent()
     may_use_plan: bool = True
 
     def whole(self) -> str:
         """Return all sentences."""
-        return " ".join([f"{self.words}.", *self.first_use]) if self.first_use else self.words
+        words = f"{self.words}; {self.advice}" if self.advice else self.words
+        return " ".join([f"{words}.", *self.first_use]) if self.first_use else words
 
 
 class SignInAccount(Record):

@@ -60,7 +60,7 @@ async def view_settings(chat: Chat) -> None:
     settings = await chat.control.client.settings.effective()
     lines = [json.dumps(settings, indent=2, ensure_ascii=False)]
     for head, entries in (("Warnings", chat.control.warnings), ("Inactive", chat.control.ignored)):
-        lines += ["", head, *(f"  {' '.join(one.split())}" for one in entries)] if entries else []
+        lines += ["", head, *(f"  {' '.join(str(one).split())}" for one in entries)] if entries else []
     chat.open_text(FullText("Settings", "\n".join(lines)))
 
 

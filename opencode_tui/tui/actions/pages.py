@@ -242,6 +242,6 @@ async def folder_status(control: SessionController) -> str:
         f"skills         {', '.join(one.name for one in skills) or 'none'}",
     ]
     for head, entries in (("warnings", control.warnings), ("inactive", control.ignored)):
-        if entries:
-            lines += ["", head, *(f"  {' '.join(one.split())}" for one in entries)]
+        if shown := [f"  {' '.join(str(one).split())}" for one in entries]:
+            lines += ["", head, *shown]
     return "\n".join(lines)

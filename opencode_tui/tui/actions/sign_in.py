@@ -128,16 +128,15 @@ def _sign_in(chat: Chat, request: SignInRequest) -> None:
 
 async def _finish(chat: Chat, provider_id: str, done: SignInDone) -> None:
     """Report a sign-in, and say after the first one where usage is managed."""
-    words = f"{done.words[:1].upper()}{done.words[1:]}"
     if not done.may_use_plan:
-        chat.show_note("failed", "The plan may not be used", done.words)
+        chat.show_note("failed", "The plan may not be used", done.whole())
         return
     models = await connected(chat, provider_id)
-    head, _, facts = words.partition("; ")
+    head = f"{done.words[:1].upper()}{done.words[1:]}"
 
     def report() -> None:
         chat.panels.close()
-        chat.show_note("done", head, _model_words(models) or facts)
+        chat.show_note("done", head, _model_words(models) or done.advice or "")
 
     if not done.first_use:
         report()

@@ -7,6 +7,7 @@ from textual import events
 from textual.strip import Strip
 
 from opencode_tui import __version__
+from opencode_tui.schema.api.folder import InactiveSetting
 from opencode_tui.text.cells import breaks, pad
 from opencode_tui.text.quantity import age
 from opencode_tui.text.safe_text import screen_line
@@ -187,10 +188,10 @@ class Welcome(Rows):
         return [(pad(self.look.words(words), NOTE), style), (note, muted)]
 
 
-def _without_effect(text: str, control: SessionController) -> str:
-    """Return an ignored setting without the words of the heading."""
-    line = screen_line(" ".join(text.split()))
-    return line.partition(": ignored until")[0].removeprefix(f"{control.client.directory}/")
+def _inactive(one: InactiveSetting, control: SessionController) -> str:
+    """Return an ignored setting; the heading is the usual reason."""
+    line = screen_line(" ".join(one.setting.split()))
+    return line.removeprefix(f"{control.client.directory}/")
 
 
 def _warnings(control: SessionController) -> list[Group]:
@@ -207,7 +208,7 @@ def _warnings(control: SessionController) -> list[Group]:
         reason = screen_line(control.sandbox.exposed)
         groups.append(("Commands can change this program", "", [(f"{reason[:1].upper()}{reason[1:]}.", "")]))
     if control.ignored:
-        lines = [(_without_effect(one, control), "") for one in control.ignored[:5]]
+        lines = [(_inactive(one, control), "") for one in control.ignored[:5]]
         groups.append(("Inactive until you trust this folder", "", [*lines, ("/trust", "review and trust")]))
     if control.warnings:
         groups.append(("Settings", "", [(screen_line(" ".join(one.split())), "") for one in control.warnings[:5]]))

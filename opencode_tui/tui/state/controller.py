@@ -9,6 +9,7 @@ from pathlib import Path
 
 from opencode_tui.client.client import Client, EventReader
 from opencode_tui.schema.api.catalog import SandboxState
+from opencode_tui.schema.api.folder import InactiveSetting
 from opencode_tui.schema.api.request import CommandInput, CreateSession, PromptInput, PromptPart, ShellInput, TextInput
 from opencode_tui.schema.error import BusyError, NotFoundError, OpencodeError
 from opencode_tui.schema.event.event import BusLagged, Event, PartGrowth, PartUpdated, SessionUpdated
@@ -75,7 +76,7 @@ class SessionController:
         self.facts: SessionFacts | None = None
         self.transcript = Transcript()
         self.warnings: Sequence[str] = ()
-        self.ignored: Sequence[str] = ()
+        self.ignored: Sequence[InactiveSetting] = ()
         """Wrong settings, and settings that are inactive until the folder is trusted; unsafe texts."""
         self.undo_off: str | None = None
         """Why undo restores no files in this folder; unsafe."""

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from opencode_tui.schema.api.context import ContextItem, ContextView
-from opencode_tui.schema.api.folder import CommandSummary, Notices
+from opencode_tui.schema.api.folder import CommandSummary, InactiveSetting, Notices
 from opencode_tui.schema.api.question import Question, QuestionOption, QuestionRequest
 from opencode_tui.schema.model import ModelRef
 from opencode_tui.schema.permission import PermissionReport, PermissionRequest, Verdict
@@ -63,7 +63,7 @@ def script() -> Script:
         diffs=[FileDiff(file=EVIL, before=EVIL, after=f"{EVIL}\n{EVIL}", additions=1, deletions=1)],
         models=[model],
         commands=[CommandSummary(name="evil", description=EVIL, template="")],
-        notices=Notices(warnings=[EVIL], ignored=[EVIL]),
+        notices=Notices(warnings=[EVIL], ignored=[InactiveSetting(setting=EVIL, reason=EVIL)]),
         files=[EVIL],
         branch=EVIL,
         context=view,

@@ -12,7 +12,7 @@ from textual.pilot import Pilot
 
 from opencode_tui.schema.api.catalog import SandboxState
 from opencode_tui.schema.api.context import ContextItem, ContextView
-from opencode_tui.schema.api.folder import CommandSummary, Notices
+from opencode_tui.schema.api.folder import CommandSummary, InactiveSetting, Notices
 from opencode_tui.schema.api.question import Question, QuestionOption, QuestionRequest
 from opencode_tui.schema.model import Cost, ModelRef
 from opencode_tui.schema.permission import PermissionReport, PermissionRequest, Rule, ToolCallRef, Verdict
@@ -119,8 +119,14 @@ def no_key() -> Script:
 def untrusted() -> Script:
     """A stranger's folder that would start things."""
     ignored = [
-        f"{ROOT}/opencode.json line 3: plugin: starts programs: ignored until you trust this folder",
-        f"{ROOT}/opencode.json line 9: permission.bash: relaxes permissions: ignored until you trust this folder",
+        InactiveSetting(
+            setting=f"{ROOT}/opencode.json line 3: plugin: starts programs",
+            reason="ignored until you trust this folder",
+        ),
+        InactiveSetting(
+            setting=f"{ROOT}/opencode.json line 9: permission.bash: relaxes permissions",
+            reason="ignored until you trust this folder",
+        ),
     ]
     return Script(
         directory=Path(ROOT),
@@ -275,7 +281,8 @@ def asks_to_build() -> Script:
     story.answer([PLAN, story.running("plan_exit", {}, since=8)], at="5", end=None)
     call = next(part for part in story.messages[1].parts if isinstance(part, ToolPart))
     options = [QuestionOption(label="Yes"), QuestionOption(label="No")]
-    asked = Question(question="The plan at .opencode/plans/rows.md is complete. Build?", header="", options=options)
+    file = ".opencode/plans/rows.md"
+    asked = Question(question=f"The plan at {file} is complete. Build?", header="", options=options, plan=file)
     ref = ToolCallRef(message_id=call.message_id, call_id=call.call_id)
     script.messages, script.plan = story.messages, PLAN
     script.questions = [QuestionRequest(id="que_1", session_id=SESSION, questions=[asked], tool=ref)]

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from opencode_tui.schema.api.folder import Notices
+from opencode_tui.schema.api.folder import InactiveSetting, Notices
 from opencode_tui.schema.api.trust import TrustItem, TrustReport
 from opencode_tui.schema.session.diff import FileDiff
 from opencode_tui.tui.prompt.draft import Attachment
@@ -123,7 +123,11 @@ def stranger() -> Script:
         TrustItem(name=name, effects=lines, verdict="changed" if "commands" in name else "unknown")
         for name, lines in effects.items()
     ]
-    ignored = [f"{ROOT}/{line}: ignored until you trust this folder" for lines in effects.values() for line in lines]
+    ignored = [
+        InactiveSetting(setting=f"{ROOT}/{line}", reason="ignored until you trust this folder")
+        for lines in effects.values()
+        for line in lines
+    ]
     script = idle()
     script.trust = TrustReport(worktree=ROOT, seen="as read", items=items)
     script.notices = Notices(ignored=ignored)

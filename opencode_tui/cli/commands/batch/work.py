@@ -250,7 +250,7 @@ async def _check_models(orders: Sequence[TaskOrder]) -> None:
                 await client.prompts.check(request)
             except OpencodeError as error:
                 raise ConfigError(f"task {task_id}: {error}") from error
-            ignored.update((await client.settings.notices()).ignored)
+            ignored.update(map(str, (await client.settings.notices()).ignored))
     if ignored:
         count = plural(len(ignored), "setting")
         say(f"{count} of untrusted folders without effect, e.g. {sorted(ignored)[0]}")

@@ -106,7 +106,7 @@ def unknown_options(line: str) -> list[str]:
 
 def options_of(command: click.Command) -> set[str]:
     context = click.Context(command, info_name="opencode-tui")
-    own = {option for parameter in command.get_params(context) for option in parameter.opts}
+    own = {"--help", "-h"}.union(*(parameter.opts for parameter in command.params))
     if isinstance(command, click.Group):
         below = [command.get_command(context, name) for name in command.list_commands(context)]
         return own.union(*(options_of(inner) for inner in below if inner is not None))

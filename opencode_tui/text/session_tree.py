@@ -1,10 +1,18 @@
 """Sessions as a tree: forks and the sessions of agents below what they came from."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
 from opencode_tui.schema.session.session import SessionInfo, fork_origin
+
+
+class TreeSigns(Struct, frozen=True):
+    """What is before a session: below another one, below it as the last one, and below one that has others after it."""
+
+    branch: str = "├ "
+    last_branch: str = "└ "
+    rail: str = "│ "
 
 
 class TreeRow(Struct, frozen=True):
@@ -13,36 +21,73 @@ class TreeRow(Struct, frozen=True):
     info: SessionInfo
     branch: str
     kind: str
+    root: SessionInfo
+    used: int
+    """When a session of the same tree was last updated, in ms since 1970."""
 
 
-def build_tree(infos: Sequence[SessionInfo]) -> list[TreeRow]:
-    """Return all sessions, top to bottom, the last used first on every level.
+def _by_update(info: SessionInfo, _used: int) -> tuple[int, ...]:
+    return (info.time.updated,)
 
-    What came from none that still exists is at the top, as does one of a circle that a damaged record made.
+
+def build_tree(
+    infos: Iterable[SessionInfo],
+    signs: TreeSigns = TreeSigns(),  # noqa: B008 - frozen
+    *,
+    root_order: Callable[[SessionInfo, int], tuple[int, ...]] = _by_update,
+) -> list[TreeRow]:
+    """Return all sessions, top to bottom, the last used first on every level; roots by `root_order`, the greatest first.
+
+    `root_order` gets a root and when its tree was last used. What came from none that still exists is at the top, as does
+    one of a circle that a damaged record made.
     """
-    known = {info.id for info in infos}
-    newest_first = sorted(infos, key=lambda info: info.time.updated, reverse=True)
+    by_id = sorted(infos, key=lambda info: info.id)  # IDs of sessions descend: of one millisecond the newest is first
+    newest = sorted(by_id, key=lambda info: info.time.updated, reverse=True)
+    known = {info.id for info in newest}
     below: dict[str, list[SessionInfo]] = {}
-    for info in newest_first:
+    for info in newest:
         below.setdefault(origin_of(info) if origin_of(info) in known else "", []).append(info)
+    roots = sorted(below.get("", []), key=lambda info: root_order(info, _last_used(info, below)), reverse=True)
+    tree = _Tree(below, signs)
     rows: list[TreeRow] = []
-    seen: set[str] = set()
-    for info in [*below.get("", []), *newest_first]:
-        if info.id not in seen:
-            rows.extend(_branch(info, below, seen, lead="", branch=""))
+    for root in [*roots, *newest]:
+        if root.id not in tree.seen:
+            used = _last_used(root, below)
+            grown = tree.grow(root, lead="", branch="")
+            rows += [TreeRow(one, branch, _kind(one), root, used) for one, branch in grown]
     return rows
 
 
-def _branch(
-    info: SessionInfo, below: dict[str, list[SessionInfo]], seen: set[str], *, lead: str, branch: str
-) -> Iterator[TreeRow]:
-    seen.add(info.id)
-    yield TreeRow(info, lead + branch, _kind(info))
-    lead += {"": "", "└ ": "  ", "├ ": "│ "}[branch]
-    children = [child for child in below.get(info.id, []) if child.id not in seen]
-    for child in children:
-        if child.id not in seen:
-            yield from _branch(child, below, seen, lead=lead, branch="└ " if child is children[-1] else "├ ")
+class _Tree:
+    def __init__(self, below: Mapping[str, Sequence[SessionInfo]], signs: TreeSigns) -> None:
+        self.seen: set[str] = set()
+        self._below = below
+        self._signs = signs
+
+    def grow(self, info: SessionInfo, *, lead: str, branch: str) -> Iterator[tuple[SessionInfo, str]]:
+        """Yield a session and its descendants, each with the lines before it."""
+        signs = self._signs
+        self.seen.add(info.id)
+        yield info, lead + branch
+        if branch:
+            lead += "  " if branch == signs.last_branch else signs.rail
+        children = [child for child in self._below.get(info.id, []) if child.id not in self.seen]
+        for child in children:
+            if child.id not in self.seen:
+                arm = signs.last_branch if child is children[-1] else signs.branch
+                yield from self.grow(child, lead=lead, branch=arm)
+
+
+def _last_used(info: SessionInfo, below: Mapping[str, Sequence[SessionInfo]]) -> int:
+    """Return when a session or one of its descendants was last updated."""
+    newest, rest, seen = info.time.updated, [info.id], {info.id}
+    while rest:
+        for child in below.get(rest.pop(), ()):
+            if child.id not in seen:
+                seen.add(child.id)
+                rest.append(child.id)
+                newest = max(newest, child.time.updated)
+    return newest
 
 
 def origin_of(info: SessionInfo) -> str:

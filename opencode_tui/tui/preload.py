@@ -6,7 +6,7 @@ MODULES = (
     "opencode_tui.tui.state.controller",
     "opencode_tui.tui.actions.table",
     "opencode_tui.tui.dialogs.overlay",
-    "opencode_tui.tui.chrome.sidebar",
+    "opencode_tui.tui.sessions.sidebar",
     "opencode_tui.tui.conversation.view",
     "opencode_tui.tui.chat.chat",
     "opencode_tui.tui.chrome.welcome",

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 from textual import events
 from textual.app import ComposeResult
 from textual.containers import Vertical
-from textual.timer import Timer
 from textual.widgets import Static
 
 from opencode_tui.schema.api.keybinds import BY_ID, Action
 from opencode_tui.tui.base_app import BaseApp
 from opencode_tui.tui.chrome.activity import Activity, Kind
 from opencode_tui.tui.chrome.frame import Frame
-from opencode_tui.tui.options import Ending, StartOptions
+from opencode_tui.tui.opening import Opening
+from opencode_tui.tui.options import StartOptions
 from opencode_tui.tui.output.display import LineScreen
 from opencode_tui.tui.prompt.editor import Editor
 from opencode_tui.tui.screen_guards import ErrorBoundary
@@ -23,21 +23,17 @@ from opencode_tui.tui.screen_guards import ErrorBoundary
 if TYPE_CHECKING:
     from opencode_tui.client.client import Client
     from opencode_tui.tui.chat.chat import Chat
-    from opencode_tui.tui.chrome.sidebar import Sidebar
     from opencode_tui.tui.chrome.status_line import Pressed
     from opencode_tui.tui.conversation import requests
     from opencode_tui.tui.dialogs.panel import Panel
     from opencode_tui.tui.sessions.browser import SessionBrowser
-    from opencode_tui.tui.state.controller import Pump
+    from opencode_tui.tui.state.pump import Pump
 
 WIDE, NARROW = 140, 120
 """Cells from which the sidebar is wide, and under which it is hidden."""
 
 TYPING = ("prompt", "completion", "recent", "chat", "app")
 """Scopes of the keys whose actions may depend on the text that is typed."""
-
-LEADER_DELAY_S = 0.4
-"""Seconds after the leader key until the keys are listed; who knows the second key presses it earlier."""
 
 RECALLS = ("history_previous", "history_next")
 """Actions that the prompt's box does, not its editor."""
@@ -50,27 +46,28 @@ class ChatScreen(ErrorBoundary, LineScreen[None], inherit_bindings=False):
 
     def __init__(self, options: StartOptions, app: BaseApp, clock: Callable[[], float] = time.time) -> None:
         super().__init__()
-        self.chat: Chat | None = None
-        """None until the engine is open."""
         self._app = app
         self._options = options
         self._clock = clock
         self._frame = Frame()
         self.prompt = self._frame.prompt
-        self._is_submitted = False
+        self._opening = Opening(self._frame, app)
+        self._chat: Opening | Chat = self._opening
         self._is_key_for_prompt = False
         """Whether the current key was typed before the question became active."""
-        self._early_actions: list[str] = []
-        """Actions of keys that were pressed before the engine was open."""
-        self._leader_timer: Timer | None = None
         self._is_shell = False
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the engine is open, and the chat is built."""
+        return self._chat is not self._opening
 
     @property
     def opened(self) -> "Chat":
         """The chat. Raises RuntimeError before the engine is open."""
-        if self.chat is None:
+        if isinstance(self._chat, Opening):
             raise RuntimeError("the engine is not open yet")
-        return self.chat
+        return self._chat
 
     def compose(self) -> ComposeResult:
         """Yield the rows from top to bottom."""
@@ -104,17 +101,17 @@ class ChatScreen(ErrorBoundary, LineScreen[None], inherit_bindings=False):
     def on_descendant_focus(self, event: events.DescendantFocus) -> None:
         """Show the keys of what has the focus; close the browser when the prompt gets it."""
         self.refresh_chrome()
-        if self.chat is not None and self.chat.is_browsing and event.widget is self.prompt.editor:
-            self.chat.close_browser()
+        self._chat.follow_focus(event.widget)
 
     def attach(self, client: "Client") -> None:
         """Connect the screen to the engine."""
         from opencode_tui.tui.actions.table import ACTIONS  # loaded after the first frame
         from opencode_tui.tui.chat.chat import Chat
-        from opencode_tui.tui.state.controller import Pump
+        from opencode_tui.tui.state.pump import Pump
 
-        chat = self.chat = Chat(self, self._frame, self._app, client, ACTIONS, self._options, self._clock)
+        chat = Chat(self, self._frame, self._app, client, ACTIONS, self._options, self._clock)
         pump = Pump(client, apply=chat.control.apply, drained=chat.chrome.soon)
+        self._chat = chat
         self.run_worker(partial(self._begin, chat, pump), exit_on_error=False)
 
     async def _begin(self, chat: "Chat", pump: "Pump") -> None:
@@ -131,9 +128,9 @@ class ChatScreen(ErrorBoundary, LineScreen[None], inherit_bindings=False):
         if self._options.place is not None:
             chat.do(show_place(chat, self._options.place))
         chat.refresh_chrome()
-        if self._is_submitted:
+        if self._opening.is_submitted:
             submit(chat)
-        for action_id in self._early_actions:
+        for action_id in self._opening.actions:
             if self.can(BY_ID[action_id]):
                 self.act(action_id)
         if self._options.prompt:
@@ -158,29 +155,21 @@ class ChatScreen(ErrorBoundary, LineScreen[None], inherit_bindings=False):
 
     def begin_key(self, event: events.Key) -> None:
         """Decide whether a key is for the question that is shown, or was typed before it could be read."""
-        self._is_key_for_prompt = self.chat is not None and self.chat.panels.is_for_prompt(event, self.focused)
+        self._is_key_for_prompt = self._chat.is_for_prompt(event, self.focused)
 
     def end_key(self) -> None:
         """End what `begin_key` decided: a click has no such doubt."""
         self._is_key_for_prompt = False
 
     def on_any_key(self, key: str, *, is_printable: bool) -> None:
-        """End what lasts until another key: an armed first press, and an error once the next prompt is begun."""
-        if self.chat is None:
-            return
-        from opencode_tui.tui.actions.run import disarm_other
-
-        disarm_other(self.chat, key)
-        if is_printable and not self.prompt.editor.text and self.chat.activity.activity.kind == "failed":
-            self.chat.clear_note()
+        """End what lasts until another key."""
+        self._chat.begin_key(key, is_printable=is_printable)
 
     def handle_priority_key(self, key: str, character: str | None) -> bool:
-        """Handle a key of the list above the prompt, or one of vim in it; return whether it was one."""
-        if self.prompt.completing:
-            completing = self._app.keymap.actions(key, ("completion",))
-            if completing and self.prompt.complete(completing[0].id):
-                return True
-        if self._choose_recent(key):
+        """Handle a key of the list above the prompt, of the start page's list, or of vim; return whether it was one."""
+        if self._chat.complete(key):
+            return True
+        if self.typed_editor is self.prompt.editor and not self.prompt.editor.text and self._chat.choose_recent(key):
             return True
         mode = self.prompt.vim_mode
         is_used = self.typed_editor is self.prompt.editor and self.prompt.vim_key(key, character)
@@ -188,31 +177,19 @@ class ChatScreen(ErrorBoundary, LineScreen[None], inherit_bindings=False):
             self.refresh_chrome()
         return is_used
 
-    def _choose_recent(self, key: str) -> bool:
-        """Choose a recent session of the start page while the prompt is empty; return whether the key does so."""
-        if self.chat is None or not self.chat.welcome.display:
-            return False
-        if self.typed_editor is not self.prompt.editor or self.prompt.editor.text:
-            return False
-        actions = self._app.keymap.actions(key, ("recent",))
-        return self.chat.welcome.choose(actions[0].id if actions else "")
-
     def show_note(self, kind: Kind, words: str, facts: str = "") -> None:
         """Show a message in the activity line until the next key with an action, once the engine is open."""
-        if self.chat is not None:
-            self.chat.show_note(kind, words, facts)
+        self._chat.show_note(kind, words, facts)
 
     def refresh_chrome(self) -> None:
         """Update everything around the conversation, once the engine is open."""
-        if self.chat is not None:
-            self.chat.refresh_chrome()
+        self._chat.refresh_chrome()
 
     def restyle(self) -> None:
         """Draw everything in the current look."""
         for editor in self.query(Editor):
             editor.restyle()
-        if self.chat is not None:
-            self.chat.view.request_frame()
+        self._chat.restyle()
         self.refresh_all()
 
     def refresh_all(self) -> None:
@@ -223,24 +200,16 @@ class ChatScreen(ErrorBoundary, LineScreen[None], inherit_bindings=False):
 
     def leave(self, error: BaseException | None = None, *, messages: Sequence[str] = ()) -> None:
         """End the app with the session to resume; the messages are then shown in the terminal."""
-        if self.chat is not None:
-            self.chat.leave(error, messages=messages)
-        else:
-            self.prompt.keep_unsent()
-            self._app.exit(Ending(None, "", error, messages=tuple(messages)))
+        self._chat.leave(error, messages=messages)
 
     def can(self, action: Action) -> bool:
         """Return whether an action is available now: the focused editor comes first."""
         editor = self.typed_editor
         if action.scope == "prompt":
             return isinstance(editor, Editor) and self._may_write(editor, action.id)
-        if action.scope == "item":
-            return self.chat is not None and self.chat.is_reading
         if action.id == "help_view" and self._app.last_key == "question_mark":
             return False  # the prompt decides by the text before it
-        if self.chat is None:
-            return True  # it is done once the engine is open
-        return not self.chat.browser.keeps(self._app.last_key) and self.chat.can(action)
+        return self._chat.can(action)
 
     def _may_write(self, editor: Editor, action_id: str) -> bool:
         if action_id in RECALLS:
@@ -254,29 +223,18 @@ class ChatScreen(ErrorBoundary, LineScreen[None], inherit_bindings=False):
             self.prompt.recall(action_id)
         elif action_id == "input_submit" and editor is self.prompt.editor:
             if not self.prompt.editor.continue_line():
-                self.submit()  # at once: characters after the key belong to the next prompt
+                self._chat.run(action_id)  # at once: characters after the key belong to the next prompt
         elif action_id == "input_clear" and editor is self.prompt.editor:
             self.prompt.clear()
         elif isinstance(editor, Editor) and editor.can(action_id):
             editor.apply(action_id)
-        elif self.chat is not None:
-            self.chat.run(action_id)
-        elif action_id == "app_exit":
-            self.leave()
         else:
-            self._early_actions.append(action_id)
+            self._chat.run(action_id)
 
     def on_editor_submitted(self, event: Editor.Submitted) -> None:
         """Send a completed command."""
         event.stop()
-        self.submit()
-
-    def submit(self) -> None:
-        """Send the prompt, or send it once the engine is open."""
-        if self.chat is not None:
-            self.chat.run("input_submit")
-        else:
-            self._is_submitted = True
+        self._chat.run("input_submit")
 
     def on_text_area_changed(self) -> None:
         """Show in the status line whether the prompt is a command for the shell."""
@@ -287,8 +245,8 @@ class ChatScreen(ErrorBoundary, LineScreen[None], inherit_bindings=False):
     def on_editor_help_requested(self, event: Editor.HelpRequested) -> None:
         """Show the keyboard shortcuts, unless `?` is bound to something else."""
         event.stop()
-        if self.chat is not None and "?" in self._app.keymap.keys("help_view"):
-            self.chat.run("help_view")
+        if self.is_open and "?" in self._app.keymap.keys("help_view"):
+            self._chat.run("help_view")
         else:
             self.prompt.editor.put_in("?")
 
@@ -296,17 +254,11 @@ class ChatScreen(ErrorBoundary, LineScreen[None], inherit_bindings=False):
         """Show or hide that the second key of a sequence is expected; after a moment list the keys."""
         at_right = Activity(key=self._app.keymap.leader, act="…", action_id="") if is_pending else Activity()
         self._frame.activity.show_at_right(at_right)
-        if self._leader_timer is not None:
-            self._leader_timer.stop()
-            self._leader_timer = None
-        if self.chat is not None and is_pending:
-            self._leader_timer = self.set_timer(LEADER_DELAY_S, partial(self._list_leader_keys, self.chat))
-        elif self.chat is not None:
-            self.chat.leader_keys.show(())
+        self._chat.show_leader_keys(self._leader_keys if is_pending else None)
 
-    def _list_leader_keys(self, chat: "Chat") -> None:
+    def _leader_keys(self) -> Sequence[tuple[str, str, str]]:
         keys = self._app.keymap.leader_keys(self.scopes)
-        chat.leader_keys.show([(key, action.name, action.id) for key, action in keys if self.can(action)])
+        return [(key, action.name, action.id) for key, action in keys if self.can(action)]
 
     # Requests of the conversation, the sidebar and the prompt, which are there once the engine is open.
 
@@ -320,21 +272,14 @@ class ChatScreen(ErrorBoundary, LineScreen[None], inherit_bindings=False):
         chat.show_at_right(Activity() if event.is_following or not event.new_lines else at_right)
 
     def on_session_requested(self, event: "requests.SessionRequested") -> None:
-        """Open a subagent session."""
-        self._open_session(event.session_id)
-
-    def on_sidebar_chosen(self, event: "Sidebar.Chosen") -> None:
-        """Open a session."""
-        self._open_session(event.session_id)
-
-    def _open_session(self, session_id: str) -> None:
-        self.opened.do(self.opened.control.open(session_id))
+        """Show another session."""
+        self.opened.do(self.opened.control.open(event.session_id))
 
     def on_session_browser_acted(self, event: "SessionBrowser.Acted") -> None:
         """Run an action of the session browser."""
-        from opencode_tui.tui.actions.browser import act_in_browser
+        from opencode_tui.tui.actions.session_lists import act_in_browser
 
-        act_in_browser(self.opened, event.action, event.session_id)
+        act_in_browser(self.opened, event.action)
 
     def on_session_browser_left(self, _event: "SessionBrowser.Left") -> None:
         """Close the session browser."""
@@ -408,7 +353,7 @@ class ChatScreen(ErrorBoundary, LineScreen[None], inherit_bindings=False):
 
     def on_completions_chosen(self) -> None:
         """Insert the clicked completion."""
-        self.prompt.accept_completion(send=False)
+        self.opened.completing.accept(send=False)
 
     def on_editor_opened(self, event: "Editor.Opened") -> None:
         """Show the attachment of the clicked marker, if there is one."""

@@ -4,27 +4,24 @@ import asyncio
 import os
 from dataclasses import replace
 from pathlib import Path
-from typing import cast
 
 from opencode_tui import __version__
 from opencode_tui.schema.api.project import Places
 from opencode_tui.schema.api.request import ForkSession
-from opencode_tui.schema.permission import APPROVALS, Approvals
-from opencode_tui.schema.record import JsonObject
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.tui.chat.chat import Chat
 from opencode_tui.tui.chrome.welcome import EXAMPLES
 from opencode_tui.tui.prompt.history import read_history
-from opencode_tui.tui.state.controller import SessionController
+from opencode_tui.tui.state.screen_settings import read_settings
 from opencode_tui.tui.theme.glyphs import ASCII
 from opencode_tui.tui.theme.themes import Themes, theme_folders
-from opencode_tui.tui.widgets.wheel import LINES, Wheel
 
 
 async def begin(chat: Chat) -> None:
     """Apply the settings and open the session of the command line. Raises OpencodeError."""
     control, options = chat.control, chat.options
     places = await apply_settings(chat)
+    await chat.notices.load(control.client)
     await control.start(options)
     if options.is_forked and control.session_id is not None:
         made = await control.client.sessions.fork(control.session_id, ForkSession())
@@ -32,8 +29,8 @@ async def begin(chat: Chat) -> None:
     state = options.state or Path(places.state)
     await _prepare_prompt(chat, state)
     chat.show_conversation()
-    if control.facts is not None and control.undo_off:  # the welcome text says it otherwise
-        chat.show_note("note", *control.undo_off.capitalize().split(": ", 1))
+    if control.facts is not None and chat.notices.undo_off:  # the welcome text says it otherwise
+        chat.show_note("note", *chat.notices.undo_off.capitalize().split(": ", 1))
     if control.choice.problem:
         chat.show_note("failed", control.choice.problem)
     chat.do(_finish(chat, state))
@@ -52,37 +49,24 @@ LOOK_FOR_VERSION_S = 3.0
 async def apply_settings(chat: Chat) -> Places:
     """Apply the keys, theme and glyphs of the settings; return the paths of the folder. Raises OpencodeError."""
     app, control = chat.app, chat.control
-    settings = await control.client.settings.effective()
-    app.use_keys(_keybinds(settings))
+    settings = chat.settings = read_settings(await control.client.settings.effective())
+    app.use_keys(settings.keybinds)
     places = await control.client.project.places()
     own = os.environ.get("OPENCODE_CONFIG_DIR") if chat.options.server is None else None
     app.use_themes(await asyncio.to_thread(Themes, theme_folders(places, own)))
-    tui = settings.get("tui")
-    tui_settings = cast("JsonObject", tui) if isinstance(tui, dict) else {}
-    if tui_settings.get("reduced_motion") or tui_settings.get("ascii"):
-        glyphs = ASCII if tui_settings.get("ascii") else app.look.glyphs
-        app.apply_look(replace(app.look, glyphs=glyphs, is_still=bool(tui_settings.get("reduced_motion"))))
-    control.wheel = _wheel(tui_settings)
-    chat.prompt.editor.writes_out_pastes = bool(_experimental(settings).get("disable_paste_summary"))
-    if "vim" in tui_settings:
-        chat.prompt.use_vim(is_on=bool(tui_settings["vim"]))
-    _apply_status_line(control, tui_settings.get("status_line"))
-    if tui_settings.get("delivery") == "queue":
-        control.delivery = "queue"
-    control.session_budget = _session_budget(settings)
-    control.is_stacked = tui_settings.get("diff_style") == "stacked"
-    control.approvals = control.default_approvals = _approvals(settings)
-    theme = settings.get("theme")
-    if isinstance(theme, str):
-        app.apply_theme(theme)
+    if settings.is_still or settings.is_ascii:
+        glyphs = ASCII if settings.is_ascii else app.look.glyphs
+        app.apply_look(replace(app.look, glyphs=glyphs, is_still=settings.is_still))
+    chat.view.wheel = settings.wheel()
+    chat.prompt.editor.writes_out_pastes = settings.writes_out_pastes
+    if settings.uses_vim is not None:
+        chat.prompt.use_vim(is_on=settings.uses_vim)
+    if settings.delivery == "queue":
+        chat.sender.delivery = "queue"
+    control.approvals = control.default_approvals = settings.approvals
+    if settings.theme:
+        app.apply_theme(settings.theme)
     return places
-
-
-def _session_budget(settings: JsonObject) -> float:
-    limits = settings.get("limits")
-    cost: object = cast("JsonObject", limits).get("cost") if isinstance(limits, dict) else None
-    budget: object = cast("JsonObject", cost).get("session") if isinstance(cost, dict) else None
-    return float(budget) if isinstance(budget, int | float) else 0.0
 
 
 async def _prepare_prompt(chat: Chat, state: Path) -> None:
@@ -92,11 +76,11 @@ async def _prepare_prompt(chat: Chat, state: Path) -> None:
     await control.choice.load_variants(state / "model-variants.json", selects=control.session_id is None)
     earlier = await asyncio.to_thread(read_history, path)
     is_demo = control.choice.model is not None and control.choice.model.provider_id == "demo"
-    control.has_prompts = bool(earlier)
+    chat.notices.has_prompts = bool(earlier)
     box.history.load(earlier or (EXAMPLES if is_demo else ()))
     box.keep_history(path)
     chat.start_completions()
-    await box.read_commands()
+    await chat.completing.read_commands()
     if is_demo and not earlier:
         box.has_examples = True
     box.editor.refresh()
@@ -104,18 +88,17 @@ async def _prepare_prompt(chat: Chat, state: Path) -> None:
 
 async def _finish(chat: Chat, state: Path) -> None:
     """Load the models and the state of the sandbox, and look for stores to import from: only later frames need them."""
-    control = chat.control
+    control, notices = chat.control, chat.notices
     await control.choice.load_models()
     if control.choice.model is not None and control.choice.model.provider_id == "demo":
         if await asyncio.to_thread(_is_first, state / LOOKED_FOR_SERVERS):
-            control.local_servers = await control.client.catalog.local_servers()
-            if control.local_servers:
+            notices.local_servers = await control.client.catalog.local_servers()
+            if notices.local_servers:
                 await control.choice.load_models()
         else:
-            settings = await control.client.settings.effective()
-            control.can_look_for_servers = settings.get("local_models") is not False
-    control.sandbox = await control.client.settings.sandbox()
-    control.can_import = await control.client.imports.available()
+            notices.can_look_for_servers = chat.settings.looks_for_servers
+    notices.sandbox = await control.client.settings.sandbox()
+    notices.can_import = await control.client.imports.available()
     chat.refresh_chrome()
     chat.do(_report_newer_version(chat))
     chat.do(_read_newer_models(chat))
@@ -143,32 +126,3 @@ async def _report_newer_version(chat: Chat) -> None:
         chat.show_note(
             "note", f"Version {screen_line(newer)} is available", f"this is {__version__}; nothing was changed"
         )
-
-
-def _apply_status_line(control: SessionController, settings: object) -> None:
-    line = cast("JsonObject", settings) if isinstance(settings, dict) else {}
-    fields = line.get("fields")
-    control.status_fields = tuple(map(str, cast("list[object]", fields))) if isinstance(fields, list) else ()
-    control.has_status_command = bool(line.get("command"))
-
-
-def _wheel(tui_settings: JsonObject) -> Wheel:
-    speed, acceleration = tui_settings.get("scroll_speed"), tui_settings.get("scroll_acceleration")
-    accelerates = isinstance(acceleration, dict) and bool(cast("JsonObject", acceleration).get("enabled"))
-    return Wheel(float(speed) if isinstance(speed, int | float) else LINES, accelerates=accelerates)
-
-
-def _experimental(settings: JsonObject) -> JsonObject:
-    found = settings.get("experimental")
-    return cast("JsonObject", found) if isinstance(found, dict) else {}
-
-
-def _approvals(settings: JsonObject) -> Approvals:
-    found = _experimental(settings).get("approvals")
-    return APPROVALS[APPROVALS.index(found)] if found in APPROVALS else "normal"
-
-
-def _keybinds(settings: JsonObject) -> dict[str, str]:
-    found = settings.get("keybinds")
-    pairs = cast("JsonObject", found) if isinstance(found, dict) else {}
-    return {name: keys for name, keys in pairs.items() if isinstance(keys, str)}

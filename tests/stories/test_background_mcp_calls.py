@@ -15,7 +15,7 @@ from opencode_tui.schema.event.event import QuestionAsked
 from opencode_tui.schema.session.session import SessionInfo
 from opencode_tui.schema.session.tool_state import ToolStateCompleted
 from opencode_tui.text.tool import facts_of, is_bad_exit
-from opencode_tui.tui.chrome.sidebar import background_state
+from opencode_tui.tui.chrome.sections import background_state
 from opencode_tui.tui.theme.glyphs import UNICODE
 from tests.engine.mcp.conftest import COMMAND, until
 from tests.support.provider.model_script import Answer, Call

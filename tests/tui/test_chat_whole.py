@@ -16,7 +16,7 @@ EDITED = {"history_previous", "history_next"}
 
 async def test_no_attribute_of_an_open_chat_is_missing(environ: dict[str, str], tmp_path: Path) -> None:
     async with screen(environ, tmp_path, is_attached=False) as page:
-        assert page.app.chat.chat is None
+        assert not page.app.chat.is_open
         page.app.attach(page.world.client)
         await page.sees("   normal   ")
         chat = page.app.chat.opened

@@ -59,7 +59,7 @@ async def view_settings(chat: Chat) -> None:
     """Show the effective settings, with their warnings."""
     settings = await chat.control.client.settings.effective()
     lines = [json.dumps(settings, indent=2, ensure_ascii=False)]
-    for head, entries in (("Warnings", chat.control.warnings), ("Inactive", chat.control.ignored)):
+    for head, entries in (("Warnings", chat.notices.warnings), ("Inactive", chat.notices.ignored)):
         lines += ["", head, *(f"  {' '.join(str(one).split())}" for one in entries)] if entries else []
     chat.open_text(FullText("Settings", "\n".join(lines)))
 

@@ -249,7 +249,7 @@ def _models(chat: Chat, typed: str = "") -> None:
         await choice.load_models()
         chat.app.update_overlay(content())
         found = await chat.control.client.catalog.local_servers()
-        chat.control.local_servers, chat.control.can_look_for_servers = found, False
+        chat.notices.local_servers, chat.notices.can_look_for_servers = found, False
         chat.refresh_chrome()
         if found:
             await choice.load_models()
@@ -333,7 +333,7 @@ def _cycle_model(chat: Chat, step: int) -> None:
 async def cycle_approvals(chat: Chat) -> None:
     """Change the mode of approvals of the shown session."""
     mode = await chat.control.cycle_approvals()
-    chat.show_note("note", f"Approvals: {mode}", approvals_words(mode, chat.control.sandbox))
+    chat.show_note("note", f"Approvals: {mode}", approvals_words(mode, chat.notices.sandbox))
 
 
 async def _cycle_variant_later(chat: Chat) -> None:

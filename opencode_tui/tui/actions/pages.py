@@ -1,99 +1,15 @@
-"""Actions that open a full page: sessions, context, changes, timeline, status."""
+"""Actions that open a full page: context, changes, timeline, status."""
 
 import asyncio
-from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
 
 from opencode_tui import __version__
-from opencode_tui.schema.session.session import SessionInfo
-from opencode_tui.tui.actions import session, session_sets
-from opencode_tui.tui.actions.browser import open_listed
-from opencode_tui.tui.actions.export import export
+from opencode_tui.tui.actions import session
 from opencode_tui.tui.actions.registry import action
-from opencode_tui.tui.actions.search import search
 from opencode_tui.tui.actions.undo import ask_undo
 from opencode_tui.tui.chat.chat import Chat
 from opencode_tui.tui.state.controller import SessionController
-
-if TYPE_CHECKING:
-    from opencode_tui.tui.sessions.page import SessionsPlace, SessionsScreen
-
-
-@action("session_list", with_words=True)
-def list_sessions(chat: Chat, words: str = "") -> None:
-    """Open the list of sessions, filtered by the words."""
-    from opencode_tui.tui.sessions.page import SessionsPlace
-
-    _sessions(chat, SessionsPlace(typed=words))
-
-
-def _sessions(chat: Chat, place: "SessionsPlace | None" = None) -> None:
-    from opencode_tui.tui.sessions.page import SessionsPlace, SessionsScreen  # pages load on demand
-
-    def act(what: str, chosen: str) -> None:
-        _from_sessions(chat, what, chosen, page)
-
-    place = place or SessionsPlace()
-    place.can_undo = bool(chat.moved)
-    page = SessionsScreen(chat.control, act, place=place)
-    chat.open_page(page)
-
-
-def _from_sessions(chat: Chat, what: str, chosen: str, page: "SessionsScreen") -> None:
-    infos = page.infos()
-    is_open = page.stays
-    single = next((info for info in infos if info.id == chosen), None)
-
-    def back(words: str = "") -> None:
-        page.place.can_undo = bool(chat.moved)
-        if words:
-            page.place.marked.clear()
-        if is_open:
-            page.show_result(words)
-        else:
-            page.place.message = words
-            _sessions(chat, page.place)
-
-    match what:
-        case "search":
-            search(chat, page.place.typed, lambda: _sessions(chat, page.place))
-        case "undo":
-            session_sets.undo(chat, back)
-        case "restore":
-            session_sets.restore(chat, page.trashed(), back)
-        case "remove":
-            session_sets.remove(chat, page.trashed(), back)
-        case _ if not infos:
-            return
-        case "delete":
-            session_sets.delete(chat, infos, back)
-        case "archive":
-            session_sets.archive(chat, infos, back)
-        case "unarchive":
-            session_sets.unarchive(chat, infos, back)
-        case "pin":
-            session_sets.pin(chat, infos, back)
-        case "export" if len(infos) > 1:
-            session_sets.export(chat, infos, back)
-        case _ if single is not None:
-            _with_one(chat, what, single, back)
-        case _:
-            back()
-
-
-def _with_one(chat: Chat, what: str, info: SessionInfo, back: Callable[[], object]) -> None:
-    match what:
-        case "open":
-            open_listed(chat, info)
-        case "rename":
-            session.rename(chat, info, back)
-        case "export":
-            export(chat, info, back)
-        case _ if info.id in chat.control.folder.sessions:
-            chat.do(session.fork(chat, info.id))
-        case _:
-            chat.show_note("note", "Open it first", "a session is forked in its own folder")
+from opencode_tui.tui.state.notices import FolderNotices
 
 
 @action("session_import")
@@ -163,7 +79,7 @@ async def open_diff(chat: Chat) -> None:
         return
     diffs = await chat.control.client.sessions.diff(session_id)
     if diffs:
-        chat.open_page(DiffScreen(diffs, chat.control.client.project.places, is_stacked=chat.control.is_stacked))
+        chat.open_page(DiffScreen(diffs, chat.control.client.project.places, is_stacked=chat.settings.is_stacked))
     else:
         chat.show_note("note", "No file changes", "in this session so far")
 
@@ -181,7 +97,8 @@ async def open_timeline(chat: Chat) -> None:
     root = str(chat.control.client.directory)
     messages = await chat.control.client.messages.list(session_id)
     found = await asyncio.to_thread(moments, messages, branches, root=root)
-    chat.open_page(TimelineScreen(chat.control, found, partial(_from_timeline, chat)))
+    act = partial(_from_timeline, chat)
+    chat.open_page(TimelineScreen(chat.control, found, act, is_stacked=chat.settings.is_stacked))
 
 
 def _from_timeline(chat: Chat, what: str, chosen: str) -> None:
@@ -208,7 +125,7 @@ async def open_status(chat: Chat) -> None:
     """Show the facts of the folder that help with support."""
     from opencode_tui.tui.conversation.tools.tool import FullText
 
-    text = await folder_status(chat.control)
+    text = await folder_status(chat.control, chat.notices)
     chat.open_text(FullText("Status", text))
 
 
@@ -217,7 +134,7 @@ def _session_id(chat: Chat) -> str | None:
     return None if info is None else info.id
 
 
-async def folder_status(control: SessionController) -> str:
+async def folder_status(control: SessionController, notices: FolderNotices) -> str:
     """Return the status page as plain text, one fact per line; not made safe."""
     client = control.client
     places = await client.project.places()
@@ -241,7 +158,7 @@ async def folder_status(control: SessionController) -> str:
         f"tools          {', '.join(one.id for one in tools)}",
         f"skills         {', '.join(one.name for one in skills) or 'none'}",
     ]
-    for head, entries in (("warnings", control.warnings), ("inactive", control.ignored)):
+    for head, entries in (("warnings", notices.warnings), ("inactive", notices.ignored)):
         if shown := [f"  {' '.join(str(one).split())}" for one in entries]:
             lines += ["", head, *shown]
     return "\n".join(lines)

@@ -57,7 +57,7 @@ def submit(chat: Chat) -> None:
     chat.do(box.remember(draft.whole))
     chat.clear_note()
     command = parse(draft.text)
-    if command is not None and command[0] in SLASH and command[0] not in box.own_commands:
+    if command is not None and command[0] in SLASH and command[0] not in chat.completing.own_commands:
         _run_built_in(chat, draft, *command)
         return
     if is_rule(draft.text) and chat.control.is_alone:
@@ -78,13 +78,13 @@ def _run_built_in(chat: Chat, draft: Draft, name: str, words: str) -> None:
 
 async def _send(chat: Chat, draft: Draft) -> None:
     stored: list[str] = []
-    interrupts = chat.control.interrupts
+    interrupts = chat.sender.interrupts
     try:
         await _route(chat, draft, stored.append)
     except OpencodeError:
         if not stored:  # the prompt could not be sent: restore it
             chat.prompt.put_back(draft)
-        elif chat.control.interrupts != interrupts or await _is_shown_in_chat(chat):
+        elif chat.sender.interrupts != interrupts or await _is_shown_in_chat(chat):
             return  # the chat says so, with what to do
         raise
 
@@ -97,20 +97,20 @@ async def _is_shown_in_chat(chat: Chat) -> bool:
 
 async def _route(chat: Chat, draft: Draft, stored: Callable[[str], None]) -> None:
     if draft.text.startswith("!"):
-        await chat.control.shell(draft.text[1:].strip(), stored=stored)
+        await chat.sender.shell(draft.text[1:].strip(), stored=stored)
         return
     if not draft.text.startswith("/"):
-        await chat.control.send(draft.whole, draft.parts(), stored=stored)
+        await chat.sender.send(draft.whole, draft.parts(), stored=stored)
         return
     known = {one.name for one in await chat.control.client.catalog.commands()}
     command = parse(draft.text, known)
     if command is None:
-        await chat.control.send(draft.whole, draft.parts(), stored=stored)
+        await chat.sender.send(draft.whole, draft.parts(), stored=stored)
         return
     name, arguments = command
     if name not in known:
         raise OpencodeError(f"Unknown command /{name}. Press ctrl+p to see all commands.")
-    await chat.control.command(name, arguments, stored=stored)
+    await chat.sender.command(name, arguments, stored=stored)
 
 
 @action("input_paste")
@@ -176,16 +176,16 @@ async def send_queued(chat: Chat) -> None:
     queued = _queued_ids(chat)
     if not queued:
         chat.show_note("note", "Nothing is queued")
-    elif not await chat.control.send_now(queued[0]):
+    elif not await chat.sender.send_now(queued[0]):
         chat.show_note("note", "Too late", "the message was already sent")
 
 
 @action("prompt_delivery_toggle")
 def switch_delivery(chat: Chat) -> None:
     """Change when a message that is sent during a turn is read."""
-    control = chat.control
-    control.delivery = "queue" if control.delivery == "steer" else "steer"
-    if control.delivery == "queue":
+    sender = chat.sender
+    sender.delivery = "queue" if sender.delivery == "steer" else "steer"
+    if sender.delivery == "queue":
         chat.show_note("note", "Messages are queued", "a message sent during a turn waits for its end")
     else:
         chat.show_note("note", "Messages steer the turn", "one sent during a turn joins its next step")

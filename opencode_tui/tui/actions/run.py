@@ -41,7 +41,7 @@ def _rewind(chat: Chat) -> None:
     if chat.control.facts is None or chat.prompt.editor.text:
         return
     if _is_second(chat, "rewind"):
-        disarm(chat)
+        chat.end_first_press()
         chat.run("session_timeline")
     else:
         key = chat.app.keymap.first("session_interrupt")
@@ -50,8 +50,8 @@ def _rewind(chat: Chat) -> None:
 
 async def _abort(chat: Chat) -> None:
     """Interrupt the run and move queued messages back into the prompt."""
-    disarm(chat)
-    await chat.control.interrupt()
+    chat.end_first_press()
+    await chat.sender.interrupt()
     for message_id in reversed(chat.control.waiting.ids):
         await put_back_queued(chat, message_id)
 
@@ -62,7 +62,7 @@ def press_quit(chat: Chat) -> None:
     if chat.app.last_key == "ctrl+c" and chat.control.is_busy:
         interrupt(chat)
     elif chat.app.last_key not in SHARED or _is_second(chat, "quit"):
-        disarm(chat)
+        chat.end_first_press()
         quit(chat)
     else:
         _arm(chat, "quit", Activity(key=chat.app.last_key, act="again to quit", action_id="app_exit"))
@@ -116,18 +116,6 @@ def suspend(chat: Chat) -> None:
     chat.app.action_suspend_process()
 
 
-def disarm(chat: Chat) -> None:
-    """Drop a first press."""
-    chat.first_press = FirstPress()
-    chat.show_at_right(Activity())
-
-
-def disarm_other(chat: Chat, key: str) -> None:
-    """Drop a first press when another key follows."""
-    if chat.first_press.action and chat.first_press.key != key:
-        disarm(chat)
-
-
 def _pressed(chat: Chat, action_id: str) -> str:
     """Return the key to press again: the one that was pressed, in readable form, else the action's first one."""
     return shown(chat.app.last_key, "") if chat.app.last_key else chat.app.keymap.first(action_id)
@@ -142,4 +130,4 @@ def _arm(chat: Chat, what: str, hint: Activity) -> None:
     """Record a first press and show what a second one does, until its time is over or another first press follows."""
     first = chat.first_press = FirstPress(what, chat.app.last_key, chat.control.now() + ARMED_MS)
     chat.show_at_right(hint)
-    chat.screen.set_timer(ARMED_MS / 1000, lambda: disarm(chat) if chat.first_press is first else None)
+    chat.screen.set_timer(ARMED_MS / 1000, lambda: chat.end_first_press() if chat.first_press is first else None)

@@ -107,7 +107,7 @@ async def set_title(chat: Chat, info: SessionInfo, title: str, after: Callable[[
     """Rename a session, unless the title is empty."""
     if title and title != info.title:
         changed = await chat.control.client.sessions.update(info.id, UpdateSession(title=title))
-        chat.control.replace(info.id, changed)
+        chat.sessions.replace(info.id, changed)
     after()
 
 
@@ -125,7 +125,7 @@ def _note(chat: Chat, words: str) -> None:
 @action("session_restore")
 def restore_session(chat: Chat) -> None:
     """Bring back what was deleted or archived last in this run."""
-    if chat.moved:
+    if chat.sessions.moved:
         session_sets.undo(chat, partial(_note, chat))
     else:
         chat.show_note("note", "Nothing to restore", "older deleted sessions are in the trash of the session list")

@@ -10,10 +10,11 @@ from opencode_tui.schema.api.trash import TrashedSession
 from opencode_tui.schema.error import OpencodeError
 from opencode_tui.schema.session.session import SessionInfo
 from opencode_tui.text.quantity import byte_words, plural
-from opencode_tui.tui.chat.chat import Chat, Moved
+from opencode_tui.tui.chat.chat import Chat
 from opencode_tui.tui.dialogs.confirm import ConfirmPanel, Question
 from opencode_tui.tui.keys.router import KeyAction
-from opencode_tui.tui.session_tree import is_pinned
+from opencode_tui.tui.sessions.known_sessions import Moved
+from opencode_tui.tui.state.session_state import is_pinned
 
 LISTED = 12
 """Titles that a preview lists."""
@@ -49,7 +50,7 @@ async def _delete(chat: Chat, infos: Sequence[SessionInfo]) -> str:
     try:
         for info in _roots(infos):
             await chat.control.client.sessions.remove(info.id)
-            chat.control.replace(info.id, None)
+            chat.sessions.replace(info.id, None)
             deleted.append(info)
             if chat.control.session_id == info.id:
                 chat.control.leave()
@@ -127,21 +128,21 @@ async def _export(chat: Chat, infos: Sequence[SessionInfo]) -> str:
 
 def undo(chat: Chat, back: Back) -> None:
     """Bring back what was deleted or archived last."""
-    if chat.moved:
+    if chat.sessions.moved:
         _do(chat, partial(_undo, chat), back)
 
 
 async def _undo(chat: Chat) -> str:
-    last = chat.moved[-1]
+    last = chat.sessions.moved[-1]
     try:
         for info in last.infos:
             if last.kind == "deleted":
-                chat.control.replace(info.id, await chat.control.client.trash.restore(info.id))
+                chat.sessions.replace(info.id, await chat.control.client.trash.restore(info.id))
             else:
                 await _update(chat, info, UpdateSession(archived=0))
     finally:
-        chat.moved.remove(last)
-    chat.last_restored = last.infos[0].id
+        chat.sessions.moved.remove(last)
+    chat.sessions.last_restored = last.infos[0].id
     chat.refresh_chrome()
     return f"Restored: {_named(last.infos)}"
 
@@ -154,7 +155,7 @@ def restore(chat: Chat, entries: Sequence[TrashedSession], back: Back) -> None:
 async def _restore(chat: Chat, entries: Sequence[TrashedSession]) -> str:
     for entry in entries:
         await chat.control.client.trash.restore(entry.name)
-        chat.moved = [one for one in chat.moved if all(info.id != entry.session_id for info in one.infos)]
+        chat.sessions.drop_moved({entry.session_id})
     return f"Restored: {_named(entries)}"
 
 
@@ -170,19 +171,18 @@ def remove(chat: Chat, entries: Sequence[TrashedSession], back: Back) -> None:
 
 async def _remove(chat: Chat, entries: Sequence[TrashedSession]) -> str:
     await chat.control.client.trash.empty([entry.name for entry in entries])
-    gone = {entry.session_id for entry in entries}
-    chat.moved = [one for one in chat.moved if all(info.id not in gone for info in one.infos)]
+    chat.sessions.drop_moved({entry.session_id for entry in entries})
     return f"Removed permanently: {_named(entries)}"
 
 
 async def _update(chat: Chat, info: SessionInfo, change: UpdateSession) -> None:
-    chat.control.replace(info.id, await chat.control.client.sessions.update(info.id, change))
+    chat.sessions.replace(info.id, await chat.control.client.sessions.update(info.id, change))
     chat.refresh_chrome()
 
 
 def _remember(chat: Chat, kind: Literal["deleted", "archived"], infos: Sequence[SessionInfo]) -> None:
     if infos:
-        chat.moved.append(Moved(kind, infos))
+        chat.sessions.moved.append(Moved(kind, infos))
     chat.refresh_chrome()
 
 

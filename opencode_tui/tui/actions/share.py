@@ -46,7 +46,7 @@ async def _share(chat: Chat, info: SessionInfo) -> None:
     chat.panels.close()
     chat.show_note("note", "Sharing", "sending the conversation")
     shared = await chat.control.client.sharing.share(info.id)
-    chat.control.replace(info.id, shared)
+    chat.sessions.replace(info.id, shared)
     _show_link(chat, "Shared", shared)
 
 
@@ -59,7 +59,7 @@ async def unshare_shown(chat: Chat) -> None:
     if info.share is None:
         chat.show_note("note", "Not shared", "/share publishes this session")
         return
-    chat.control.replace(info.id, await chat.control.client.sharing.unshare(info.id))
+    chat.sessions.replace(info.id, await chat.control.client.sharing.unshare(info.id))
     chat.show_note("done", "No longer shared", "the link shows nothing any more")
 
 

@@ -1,7 +1,6 @@
 """All actions of the chat: the import of their modules registers them."""
 
 from opencode_tui.tui.actions import (
-    browser,
     export,
     facts,
     lists,
@@ -14,6 +13,7 @@ from opencode_tui.tui.actions import (
     run,
     search,
     session,
+    session_lists,
     share,
     trust,
     undo,
@@ -23,8 +23,8 @@ from opencode_tui.tui.actions.remote import do_request
 from opencode_tui.tui.chat.chat import ChatActions
 
 MODULES = (
-    *(browser, export, facts, lists, login, memory, pages, pick, prompt),
-    *(run, search, session, share, trust, undo, view),
+    *(export, facts, lists, login, memory, pages, pick, prompt),
+    *(run, search, session, session_lists, share, trust, undo, view),
 )
 
 ACTIONS = ChatActions(can=registry.can, run=registry.run, requested=do_request)

@@ -35,6 +35,7 @@ async def _trust(chat: Chat, report: TrustReport) -> None:
     await chat.control.client.reopen()
     await apply_settings(chat)
     await chat.control.load(chat.options)
+    await chat.notices.load(chat.control.client)
     chat.show_conversation()
     chat.show_note("done", "Folder trusted")
 

@@ -18,7 +18,7 @@ async def ask_undo(chat: Chat, message_id: str | None = None, part_id: str | Non
     if session_id is None:
         return
     if chat.control.is_busy:  # end the run first; its changes are undone with the rest
-        await chat.control.interrupt()
+        await chat.sender.interrupt()
     preview = await chat.control.client.undo.preview(session_id, message_id, part_id)
     assert preview.scope is not None
     transcript = chat.control.transcript
@@ -52,7 +52,7 @@ async def _show_diff(chat: Chat, session_id: str, scope: UndoScope) -> None:
     sides = TURN if scope.requests == 1 and not scope.part_id else ("before", "after")
     if diffs:
         places = chat.control.client.project.places
-        chat.open_page(DiffScreen(diffs, places, is_stacked=chat.control.is_stacked, sides=sides))
+        chat.open_page(DiffScreen(diffs, places, is_stacked=chat.settings.is_stacked, sides=sides))
     else:
         chat.show_note("note", "No file changes", "in what is undone")
 

@@ -4,9 +4,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Literal
 
+from textual import events
 from textual.screen import Screen
+from textual.widget import Widget
 
 from opencode_tui.client.client import Client
 from opencode_tui.schema.api.keybinds import Action
@@ -16,8 +17,9 @@ from opencode_tui.tui.base_app import BaseApp
 from opencode_tui.tui.chat.panel_host import PanelHost
 from opencode_tui.tui.chat.parts import NARROW, ChatParts
 from opencode_tui.tui.chat.refresh import ChromeRefresh
-from opencode_tui.tui.chrome.activity import Kind
+from opencode_tui.tui.chrome.activity import Activity, Kind
 from opencode_tui.tui.chrome.frame import Frame
+from opencode_tui.tui.chrome.leader_keys import LeaderKey
 from opencode_tui.tui.options import Ending, Place, StartOptions
 from opencode_tui.tui.state.controller import SessionController
 
@@ -29,14 +31,6 @@ class FirstPress:
     action: str = ""
     key: str = ""
     until: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Moved:
-    """Sessions that were deleted or archived together in this run."""
-
-    kind: Literal["deleted", "archived"]
-    infos: Sequence[SessionInfo]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,17 +69,15 @@ class Chat(ChatParts):
         self.chrome = ChromeRefresh(self, sync_panels=lambda: self.panels.sync(), is_asking=lambda: self.panels.is_open)
         self.panels = PanelHost(self, self.chrome)
         self.first_press = FirstPress()
-        self.moved: list[Moved] = []
-        """What can be undone for the rest of the run, the last one at the end."""
-        self.last_restored = ""
-        """The ID of the session that was brought back last."""
         self.restored_text = ""
         """The prompt text that the last undo restored."""
         self.visited = ""
         """The ID of the prompt in the conversation that was visited last."""
 
     def can(self, action: Action) -> bool:
-        """Return whether an action of the chat is available now; a panel keeps escape and tab."""
+        """Return whether an action of the chat is available now; a panel keeps escape and tab, the browser its keys."""
+        if self.browser.keeps(self.app.last_key):
+            return False
         if action.id == "session_interrupt" and self.panels.closes_on_escape:
             return False
         return not (self.panels.is_open and action.id.startswith("agent_")) and self._actions.can(self, action)
@@ -93,6 +85,45 @@ class Chat(ChatParts):
     def run(self, action_id: str) -> None:
         """Run an action."""
         self._actions.run(self, action_id)
+
+    def is_for_prompt(self, event: events.Key, focused: Widget | None) -> bool:
+        """Return whether a key is for the prompt although it has no focus: a question accepts no key yet, or has just ended."""
+        return self.panels.is_for_prompt(event, focused)
+
+    def begin_key(self, key: str, *, is_printable: bool) -> None:
+        """End what lasts until another key: a first press, and an error once the next prompt is begun."""
+        if self.first_press.action and self.first_press.key != key:
+            self.end_first_press()
+        if is_printable and not self.prompt.editor.text and self.activity.activity.kind == "failed":
+            self.clear_note()
+
+    def end_first_press(self) -> None:
+        """Drop the first press of a key that needs two."""
+        self.first_press = FirstPress()
+        self.show_at_right(Activity())
+
+    def complete(self, key: str) -> bool:
+        """Choose a completion while they are shown; return whether the key does so."""
+        actions = self.keymap.actions(key, ("completion",)) if self.completing.is_shown else []
+        return bool(actions) and self.completing.run(actions[0].id)
+
+    def choose_recent(self, key: str) -> bool:
+        """Choose a session of the start page while it is shown; return whether the key does so."""
+        actions = self.keymap.actions(key, ("recent",)) if self.welcome.display else []
+        return self.welcome.display and self.welcome.choose(actions[0].id if actions else "")
+
+    def follow_focus(self, focused: Widget) -> None:
+        """Close the session browser when the prompt gets the focus."""
+        if self.is_browsing and focused is self.prompt.editor:
+            self.close_browser()
+
+    def show_leader_keys(self, keys: Callable[[], Sequence[LeaderKey]] | None) -> None:
+        """List the keys that can follow the leader key after a moment; None hides the list."""
+        self.leader_keys.show_soon(keys)
+
+    def restyle(self) -> None:
+        """Draw the conversation in the current look."""
+        self.view.request_frame()
 
     def show_note(self, kind: Kind, words: str, facts: str = "") -> None:
         """Show a message in the activity line until the next key with an action."""
@@ -118,14 +149,13 @@ class Chat(ChatParts):
         control, view = self.control, self.view
         if not view.is_attached:
             self.talk.mount(view, self.welcome)
-        view.wheel = control.wheel
         redo, focus = self.keymap.first("messages_redo"), self.keymap.first("messages_focus")
         view.use_keys(redo_key=redo, focus_key=focus)
         view.show(control.transcript, root=str(control.client.directory))
         view.display = control.facts is not None
         self.welcome.display = control.facts is None
         if control.facts is None:
-            self.welcome.show(control, self.keymap.first)
+            self.welcome.show(control, self.notices, self.keymap.first)
         if control.is_elsewhere:
             self.do(control.follow_elsewhere())
         self.refresh_chrome()

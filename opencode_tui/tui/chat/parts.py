@@ -11,15 +11,20 @@ from opencode_tui.tui.base_app import BaseApp
 from opencode_tui.tui.chrome.activity import Activity
 from opencode_tui.tui.chrome.frame import Frame
 from opencode_tui.tui.chrome.leader_keys import LeaderKeys
-from opencode_tui.tui.chrome.sidebar import Sidebar
 from opencode_tui.tui.chrome.welcome import Welcome
 from opencode_tui.tui.conversation.tools.tool import FullText
 from opencode_tui.tui.conversation.view import ConversationView
 from opencode_tui.tui.external_editor import edit_file
 from opencode_tui.tui.keys.keymap import Keymap
-from opencode_tui.tui.prompt.completion_list import Completions
+from opencode_tui.tui.prompt.completing import Completing
 from opencode_tui.tui.sessions.browser import SessionBrowser
+from opencode_tui.tui.sessions.known_sessions import KnownSessions
+from opencode_tui.tui.sessions.session_list import SessionList
+from opencode_tui.tui.sessions.sidebar import Sidebar
 from opencode_tui.tui.state.controller import SessionController
+from opencode_tui.tui.state.notices import FolderNotices
+from opencode_tui.tui.state.screen_settings import ScreenSettings
+from opencode_tui.tui.state.sender import Sender
 
 _log = logging.getLogger(__name__)
 
@@ -28,7 +33,7 @@ NARROW = 120
 
 
 class ChatParts:
-    """The widgets of the chat, its app and its controller."""
+    """The widgets of the chat, its app, its controller, and what is known of the folder."""
 
     def __init__(
         self,
@@ -43,6 +48,11 @@ class ChatParts:
         self.screen = screen
         self.app = app
         self.control = control
+        self.sender = Sender(control)
+        self.sessions = KnownSessions(control)
+        self.settings = ScreenSettings()
+        """The settings of the folder; the defaults until they are read."""
+        self.notices = FolderNotices()
         self.header = frame.header
         self.activity = frame.activity
         self.queue = frame.queue
@@ -50,13 +60,14 @@ class ChatParts:
         self.talk = frame.talk
         self.ask = frame.ask
         self.status = frame.status
-        self.sidebar = Sidebar()
-        self.browser = SessionBrowser()
+        self.sidebar = Sidebar(SessionList(self.sessions))
+        self.browser = SessionBrowser(SessionList(self.sessions, keeps_place=True))
         self.leader_keys = LeaderKeys()
         self.view = ConversationView(control.transcript, root=str(control.client.directory), clock=clock)
         self.welcome = Welcome()
+        self.completing = Completing(frame.prompt.editor, control.client)
         self._report = report
-        for hidden in (self.leader_keys, self.view, self.welcome):
+        for hidden in (self.leader_keys, self.view, self.welcome, self.completing.completions):
             hidden.display = False
         screen.mount(self.sidebar, self.browser)
         screen.query_one("#page").mount(self.leader_keys)
@@ -111,10 +122,8 @@ class ChatParts:
 
     def start_completions(self) -> None:
         """Suggest files, agents and commands in the prompt from now on."""
-        completions = Completions()
-        completions.display = False
-        self.screen.query_one("#page").mount(completions)
-        self.prompt.complete_with(self.control.client, completions)
+        self.screen.query_one("#page").mount(self.completing.completions)
+        self.prompt.complete_with(self.completing)
 
     def refresh_all(self) -> None:
         """Draw every widget again."""

@@ -8,10 +8,18 @@ from textual.timer import Timer
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.tui.chat.parts import ChatParts
 from opencode_tui.tui.chrome.activity import Activity, Kind
-from opencode_tui.tui.chrome.sidebar import sidebar_facts
 from opencode_tui.tui.chrome.status_facts import OutsideFacts
-from opencode_tui.tui.chrome.words import Mode, activity_of, end_of_turn, prompt_hints, status_of, title_of
-from opencode_tui.tui.session_tree import listed_rows
+from opencode_tui.tui.chrome.words import (
+    Mode,
+    activity_of,
+    end_of_turn,
+    hints_of,
+    prompt_hints,
+    shell_status,
+    status_of,
+    title_of,
+)
+from opencode_tui.tui.sessions.sidebar import sidebar_facts
 from opencode_tui.tui.terminal_title import Notifier
 
 IDLE_S = 20
@@ -40,7 +48,7 @@ class ChromeRefresh:
         self._sync_panels = sync_panels
         self._is_asking = is_asking
         self._notifier = Notifier(parts.app.notify_terminal)
-        self._outside = OutsideFacts(parts.control, parts.do)
+        self._outside = OutsideFacts(parts.control, lambda: parts.settings, parts.do)
         self._note: Activity | None = None
         self._noted_at = 0
         self._said: Activity | None = None
@@ -114,12 +122,12 @@ class ChromeRefresh:
         self._show_queue()
         parts.prompt.editor.show_hints(prompt_hints(control, has_examples=parts.prompt.has_examples))
         if parts.welcome.display:
-            parts.welcome.show(control, parts.keymap.first)
+            parts.welcome.show(control, parts.notices, parts.keymap.first)
         if parts.browser.display:
-            glyphs, is_everywhere = parts.browser.look.glyphs, parts.browser.is_everywhere
-            parts.browser.update_rows(listed_rows(control, glyphs, is_everywhere=is_everywhere), now)
+            parts.browser.follow(now)
         elif parts.sidebar.display:
-            parts.sidebar.show(sidebar_facts(control, parts.sidebar.look.glyphs, home=os.path.expanduser("~")))
+            budget, home = parts.settings.session_budget, os.path.expanduser("~")
+            parts.sidebar.show(sidebar_facts(control, budget=budget, home=home))
         if control.facts is not None and control.facts.is_context_changed and not control.is_busy:
             parts.do(self._measure())
         if control.folder.is_languages_changed:
@@ -154,18 +162,24 @@ class ChromeRefresh:
         return "reading" if self._parts.is_reading else "asking" if self._is_asking() else ""
 
     def _show_status(self) -> None:
-        parts, chosen = self._parts, self._control.status_fields
+        parts, control, mode = self._parts, self._control, self._mode()
+        chosen, key, vim = parts.settings.status_fields, parts.keymap.first, parts.prompt.vim_mode
         needs_branch = "branch" in chosen if chosen else parts.is_folded
-        self._outside.follow(self._control.now(), self.refresh, needs_branch=needs_branch)
+        self._outside.follow(control.now(), self.refresh, needs_branch=needs_branch)
+        if mode == "shell":
+            parts.status.show(shell_status(key, vim))
+            return
+        width, delivery = parts.screen.size.width, parts.sender.delivery
+        hints = hints_of(control, mode=mode, delivery=delivery, width=width, key=key)
         parts.status.show(
             status_of(
-                self._control,
+                control,
+                parts.settings,
+                parts.notices,
                 is_folded=parts.is_folded,
-                mode=self._mode(),
-                vim=parts.prompt.vim_mode,
-                width=parts.screen.size.width,
-                key=parts.keymap.first,
                 outside=self._outside,
+                hints=hints,
+                vim=vim,
             )
         )
 

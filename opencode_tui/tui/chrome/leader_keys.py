@@ -1,10 +1,11 @@
 """The list of keys that can follow the leader key."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from textual import events
 from textual.geometry import Size
 from textual.strip import Strip
+from textual.timer import Timer
 
 from opencode_tui.text.cells import clip, pad
 from opencode_tui.text.cells import width as cells
@@ -17,6 +18,12 @@ NARROWEST = 26
 KEY, GAP = 7, 2
 """Cells of a key, and between columns."""
 
+DELAY_S = 0.4
+"""Seconds after the leader key until the keys are listed; who knows the second key presses it earlier."""
+
+LeaderKey = tuple[str, str, str]
+"""A key in readable form, the name and the ID of its action."""
+
 
 class LeaderKeys(Rows):
     """Keys and names of the available actions, in columns; a click runs one."""
@@ -25,10 +32,18 @@ class LeaderKeys(Rows):
 
     def __init__(self) -> None:
         super().__init__()
-        self._keys: Sequence[tuple[str, str, str]] = ()
+        self._keys: Sequence[LeaderKey] = ()
+        self._timer: Timer | None = None
 
-    def show(self, keys: Sequence[tuple[str, str, str]]) -> None:
-        """Show (key, name, action ID) triples; without any, hide the list."""
+    def show_soon(self, keys: Callable[[], Sequence[LeaderKey]] | None) -> None:
+        """Show what `keys` returns after a moment; None hides the list."""
+        if self._timer is not None:
+            self._timer.stop()
+        self._timer = None if keys is None else self.set_timer(DELAY_S, lambda: self._show(keys()))
+        if keys is None:
+            self._show(())
+
+    def _show(self, keys: Sequence[LeaderKey]) -> None:
         self._keys = keys
         self.display = bool(keys)
         self.refresh(layout=True)
@@ -61,7 +76,7 @@ class LeaderKeys(Rows):
         rows = [self._row(self._keys[at::high], width, (width - 2) // columns) for at in range(min(high, room))]
         return [empty, *rows, empty]
 
-    def _row(self, keys: Sequence[tuple[str, str, str]], width: int, column: int) -> Strip:
+    def _row(self, keys: Sequence[LeaderKey], width: int, column: int) -> Strip:
         palette, mark = self.look.palette, self.look.glyphs.ellipsis
         pieces: list[Piece] = [("  ", palette.area(self.area))]
         for key, name, action_id in keys:

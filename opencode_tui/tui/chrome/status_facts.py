@@ -7,6 +7,7 @@ from opencode_tui.schema.api.catalog import StatusFacts
 from opencode_tui.schema.error import OpencodeError
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.tui.state.controller import SessionController
+from opencode_tui.tui.state.screen_settings import ScreenSettings
 
 EVERY_MS = 30_000
 """Milliseconds after which the facts are read again without a reason; a turn that starts or ends is a reason."""
@@ -20,13 +21,19 @@ _log = logging.getLogger(__name__)
 class OutsideFacts:
     """The facts as last read; nothing waits for them."""
 
-    def __init__(self, control: SessionController, do: Callable[[Coroutine[object, object, None]], None]) -> None:
+    def __init__(
+        self,
+        control: SessionController,
+        settings: Callable[[], ScreenSettings],
+        do: Callable[[Coroutine[object, object, None]], None],
+    ) -> None:
         self.is_dirty = False
         """Whether the work tree has changed or new files."""
         self.text = ""
         """The line of the command, safe."""
         self.has_failed = False
         self._control = control
+        self._settings = settings
         self._do = do
         self._seen: object = None
         self._read_at = 0
@@ -39,7 +46,7 @@ class OutsideFacts:
         seen = (control.session_id, control.is_busy, control.folder.branch, control.choice.model, control.approvals)
         if self._is_reading or (seen == self._seen and now - self._read_at < EVERY_MS):
             return
-        if not (control.has_status_command or (needs_branch and control.folder.branch)):
+        if not (self._settings().has_status_command or (needs_branch and control.folder.branch)):
             return
         self._seen, self._read_at, self._is_reading = seen, now, True
         self._do(self._read(changed, needs_branch=needs_branch))
@@ -49,7 +56,7 @@ class OutsideFacts:
         try:
             if needs_branch and self._control.folder.branch:
                 self.is_dirty = await self._has_changes()
-            if self._control.has_status_command:
+            if self._settings().has_status_command:
                 await self._run_command()
         finally:
             self._is_reading = False

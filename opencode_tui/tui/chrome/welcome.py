@@ -1,6 +1,7 @@
 """The text of an empty conversation: one sentence about what to do next, and a few things to try."""
 
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 
 from rich.style import Style
 from textual import events
@@ -11,9 +12,10 @@ from opencode_tui.schema.api.folder import InactiveSetting
 from opencode_tui.text.cells import breaks, pad
 from opencode_tui.text.quantity import age
 from opencode_tui.text.safe_text import screen_line
-from opencode_tui.tui.chrome.sidebar import Sidebar
-from opencode_tui.tui.session_tree import name_of
+from opencode_tui.tui.conversation.requests import SessionRequested
 from opencode_tui.tui.state.controller import SessionController
+from opencode_tui.tui.state.notices import FolderNotices
+from opencode_tui.tui.state.session_state import name_of
 from opencode_tui.tui.widgets.row import Piece, Rows, measure, row
 
 EXAMPLES = ("create notes.md with a plan", "find TODO in this project", "list the files here")
@@ -42,7 +44,7 @@ class Welcome(Rows):
         self._chosen = ""
         """The ID of the recent session that the keys have chosen; empty without one."""
 
-    def show(self, control: SessionController, key: Callable[[str], str]) -> None:
+    def show(self, control: SessionController, notices: FolderNotices, key: Callable[[str], str]) -> None:
         """Show the text for a run without a key, an untrusted folder, or recent sessions; `key` returns the key of an action."""
         help_key, list_key = key("help_view") or "/help", key("session_list")
         is_demo = control.choice.model is not None and control.choice.model.provider_id == "demo"
@@ -53,7 +55,7 @@ class Welcome(Rows):
                 ("demo model", True),
                 (" or add a key.", False),
             )
-            notes = {} if control.undo_off else {"create notes.md with a plan": "can be undone"}
+            notes = {} if notices.undo_off else {"create notes.md with a plan": "can be undone"}
             tries = [(one, notes.get(one, "")) for one in reversed(EXAMPLES)]
             groups.append(("Try", "the demo works offline, on real files", tries))
             keys = [
@@ -61,23 +63,23 @@ class Welcome(Rows):
                 ("opencode-tui auth login anthropic", "prompts for the key and saves it"),
                 ("export OPENAI_API_KEY=…", "or any provider's variable"),
             ]
-            if control.local_servers:
-                running = [("/models", line) for line in control.local_servers[:_MOST_SERVERS]]
+            if notices.local_servers:
+                running = [("/models", line) for line in notices.local_servers[:_MOST_SERVERS]]
                 groups.append(("Models on this computer", "no key needed", running))
-            if control.can_look_for_servers:
+            if notices.can_look_for_servers:
                 keys.append(("/models", "finds Ollama, LM Studio, llama.cpp, vLLM"))
             groups.append(("Add a key", "", keys))
         else:
             more = (
                 ", or press up for previous prompts"
-                if control.has_prompts or control.folder.sessions
+                if notices.has_prompts or control.folder.sessions
                 else f". {help_key} lists the keys"
             )
             self._sentence = ((f"Type a request{more}.", False),)
         groups += self._recent(control, f", {list_key} lists all" if list_key else "", is_demo=is_demo)
-        if control.can_import:
+        if notices.can_import:
             groups.append(("Sessions of other programs were found", "", [("/import", "open and continue them here")]))
-        groups += _warnings(control)
+        groups += _warnings(notices, control.client.directory)
         if groups != self._groups:
             self._groups = groups
             self.redraw()
@@ -96,7 +98,7 @@ class Welcome(Rows):
             case "recent_up" if was > 0:
                 self._chosen = ids[was - 1]
             case "recent_open" if was >= 0:
-                self.post_message(Sidebar.Chosen(ids[was]))
+                self.post_message(SessionRequested(ids[was]))
             case _:  # such as `recent_leave`
                 pass
         self.redraw()
@@ -106,7 +108,7 @@ class Welcome(Rows):
         """Open the clicked session."""
         session_id = event.style.meta.get("session") if event.style.meta else None
         if session_id:
-            self.post_message(Sidebar.Chosen(str(session_id)))
+            self.post_message(SessionRequested(str(session_id)))
 
     def _recent(self, control: SessionController, note: str, *, is_demo: bool) -> list[Group]:
         infos = [one for one in control.folder.sessions.values() if one.parent_id is None and one.time.archived is None]
@@ -188,28 +190,28 @@ class Welcome(Rows):
         return [(pad(self.look.words(words), NOTE), style), (note, muted)]
 
 
-def _inactive(one: InactiveSetting, control: SessionController) -> str:
+def _inactive(one: InactiveSetting, folder: Path) -> str:
     """Return an ignored setting; the heading is the usual reason."""
     line = screen_line(" ".join(one.setting.split()))
-    return line.removeprefix(f"{control.client.directory}/")
+    return line.removeprefix(f"{folder}/")
 
 
-def _warnings(control: SessionController) -> list[Group]:
+def _warnings(notices: FolderNotices, folder: Path) -> list[Group]:
     """Return the warnings about settings and trust."""
     groups: list[Group] = []
-    if control.is_read_only:
+    if notices.is_read_only:
         groups.append(("Read-only folder", "", [("The agent can read and plan, but not edit.", "")]))
-    if control.undo_off:
-        reason = screen_line(control.undo_off)
+    if notices.undo_off:
+        reason = screen_line(notices.undo_off)
         groups.append(
             (f"{reason[:1].upper()}{reason[1:]}", "", [("Changes of files are not recorded and cannot be undone.", "")])
         )
-    if control.sandbox is not None and control.sandbox.exposed:
-        reason = screen_line(control.sandbox.exposed)
+    if notices.sandbox is not None and notices.sandbox.exposed:
+        reason = screen_line(notices.sandbox.exposed)
         groups.append(("Commands can change this program", "", [(f"{reason[:1].upper()}{reason[1:]}.", "")]))
-    if control.ignored:
-        lines = [(_inactive(one, control), "") for one in control.ignored[:5]]
+    if notices.ignored:
+        lines = [(_inactive(one, folder), "") for one in notices.ignored[:5]]
         groups.append(("Inactive until you trust this folder", "", [*lines, ("/trust", "review and trust")]))
-    if control.warnings:
-        groups.append(("Settings", "", [(screen_line(" ".join(one.split())), "") for one in control.warnings[:5]]))
+    if notices.warnings:
+        groups.append(("Settings", "", [(screen_line(" ".join(one.split())), "") for one in notices.warnings[:5]]))
     return groups

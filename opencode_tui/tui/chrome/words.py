@@ -4,26 +4,33 @@ import os
 from collections.abc import Callable
 from typing import Literal
 
+from opencode_tui.schema.api.catalog import SandboxState
 from opencode_tui.schema.permission import PermissionRequest
+from opencode_tui.schema.session.message import Delivery
 from opencode_tui.schema.session.session import RetryStatus, SessionInfo
 from opencode_tui.schema.session.tool_state import ToolStateCompleted
 from opencode_tui.text.cells import clip
+from opencode_tui.text.cost import cost_words, plan_words
 from opencode_tui.text.quantity import duration, money, short_path, token_words
 from opencode_tui.text.retry import waiting_reason
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.text.tool import exit_code
 from opencode_tui.tui.chrome.activity import Activity
 from opencode_tui.tui.chrome.header import Title
-from opencode_tui.tui.chrome.sidebar import cost_of
 from opencode_tui.tui.chrome.status_facts import OutsideFacts
 from opencode_tui.tui.chrome.status_line import Status
 from opencode_tui.tui.prompt.editor import HINTS
 from opencode_tui.tui.state.controller import SessionController
 from opencode_tui.tui.state.items import RetryItem, ToolItem
+from opencode_tui.tui.state.notices import FolderNotices
+from opencode_tui.tui.state.screen_settings import ScreenSettings
 from opencode_tui.tui.state.session_facts import SessionFacts
 
 Mode = Literal["", "asking", "reading", "shell"]
 """What the keys are for: the prompt, a panel, the focused conversation, or a command in the prompt."""
+
+Hints = tuple[tuple[str, str, str], ...]
+"""The key, the words and the ID of each action, the most important last."""
 
 READING = (
     ("item_find", "find"),
@@ -102,37 +109,31 @@ def _facts(*facts: str) -> str:
 
 def status_of(
     control: SessionController,
+    settings: ScreenSettings,
+    notices: FolderNotices,
     *,
     is_folded: bool,
-    mode: Mode,
-    width: int,
-    key: Callable[[str], str],
     outside: OutsideFacts,
+    hints: Hints,
     vim: str = "",
 ) -> Status:
-    """Return the status line; `key` returns the key of an action. Fields that the user chose are shown next to a sidebar too."""
+    """Return the status line with these hints. Fields that the user chose are shown next to a sidebar too."""
     facts = control.facts
     is_child = facts is not None and bool(facts.info.parent_id)
     agent = screen_line((facts.agent if is_child and facts is not None else "") or control.choice.agent or "")
     variant = f" {control.choice.variant}" if control.choice.variant else ""
     chosen = control.choice.model
-    is_demo = chosen is not None and chosen.provider_id == "demo"
-    model = screen_line(f"{chosen if is_demo else chosen.model_id}{variant}") if chosen is not None else "no model"
+    model = (
+        screen_line(f"{chosen if _is_demo(control) else chosen.model_id}{variant}")
+        if chosen is not None
+        else "no model"
+    )
     share, cost = "", ""
-    is_full = is_folded or bool(control.status_fields)
+    is_full = is_folded or bool(settings.status_fields)
     if is_full:
         share = share_text(facts.context, control.choice.limit) if facts is not None else ""
-        cost = cost_of(control)
-    sandbox, is_confined = _sandbox_of(control)
-    delivery = control.delivery if control.is_busy else ""
-    hints = _hints(is_asking=mode == "asking", is_demo=is_demo, delivery=delivery, width=width, key=key)
-    if mode == "reading":
-        hints = tuple((key(action), word, action) for action, word in READING if key(action))
-    elif is_child and mode != "asking":
-        hints = (*hints[-1:], (key("session_parent"), "parent session", "session_parent"))
-    if mode == "shell":
-        run = (key("input_submit"), "run", "")
-        return Status("shell command", "runs at once, without the model", vim=vim, hints=(run,))
+        cost = cost_of(control, settings.session_budget)
+    sandbox, is_confined = _sandbox_of(notices.sandbox)
     waiting = control.waiting_elsewhere() if is_folded else 0
     return Status(
         agent,
@@ -142,18 +143,22 @@ def status_of(
         control.approvals,
         sandbox,
         is_confined,
-        is_exposed=control.sandbox is not None and bool(control.sandbox.exposed),
+        is_exposed=notices.sandbox is not None and bool(notices.sandbox.exposed),
         branch=_branch(control, outside) if is_full else "",
-        folder=short_path(str(control.client.directory), os.path.expanduser("~")) if control.status_fields else "",
+        folder=short_path(str(control.client.directory), os.path.expanduser("~")) if settings.status_fields else "",
         text=outside.text,
         has_failed=outside.has_failed,
         has_reached_plan=facts is not None and facts.has_reached_plan,
-        fields=control.status_fields,
+        fields=settings.status_fields,
         waiting=waiting,
         background=_running_in_background(control) if is_folded else 0,
         vim=vim,
         hints=hints,
     )
+
+
+def _is_demo(control: SessionController) -> bool:
+    return control.choice.model is not None and control.choice.model.provider_id == "demo"
 
 
 def _running_in_background(control: SessionController) -> int:
@@ -170,9 +175,8 @@ def _branch(control: SessionController, outside: OutsideFacts) -> str:
     return f"{clip(branch, LONGEST_BRANCH, '~')}{'*' if outside.is_dirty else ''}" if branch else ""
 
 
-def _sandbox_of(control: SessionController) -> tuple[str, bool]:
+def _sandbox_of(found: SandboxState | None) -> tuple[str, bool]:
     """Return the words about the sandbox, empty while nothing is known, and whether it works."""
-    found = control.sandbox
     if found is None:
         return "", False
     if found.tier != "none":
@@ -195,13 +199,30 @@ def share_text(used: int, limit: int) -> str:
     return f"{round(100 * used / limit)} %" if limit else token_words(used)
 
 
-def _hints(
-    *, is_asking: bool, is_demo: bool, delivery: str, width: int, key: Callable[[str], str]
-) -> tuple[tuple[str, str, str], ...]:
-    if is_asking:
+def shell_status(key: Callable[[str], str], vim: str) -> Status:
+    """Return the status line while the prompt is a command for the shell; `key` returns the key of an action."""
+    return Status(
+        "shell command", "runs at once, without the model", vim=vim, hints=((key("input_submit"), "run", ""),)
+    )
+
+
+def hints_of(
+    control: SessionController, *, mode: Mode, delivery: Delivery, width: int, key: Callable[[str], str]
+) -> Hints:
+    """Return the keys that are useful now; `key` returns the key of an action."""
+    if mode == "reading":
+        return tuple((key(action), word, action) for action, word in READING if key(action))
+    if mode == "asking":
         up, down = key("messages_page_up"), key("messages_page_down")
         return ((f"{up} {down}", "read the chat", ""),)
-    first = ("model_list", "models") if is_demo else ("agent_cycle", "agent")
+    hints = _prompt_keys(control, delivery if control.is_busy else "", width, key)
+    if control.facts is not None and control.facts.info.parent_id:
+        return (*hints[-1:], (key("session_parent"), "parent session", "session_parent"))
+    return hints
+
+
+def _prompt_keys(control: SessionController, delivery: str, width: int, key: Callable[[str], str]) -> Hints:
+    first = ("model_list", "models") if _is_demo(control) else ("agent_cycle", "agent")
     wanted = [("command_list", "commands"), first, ("approvals_cycle", "approvals"), ("help_view", "help")]
     if width < 100:
         wanted = [("sidebar_toggle", "sidebar"), ("command_list", "commands")]
@@ -213,3 +234,12 @@ def _hints(
 
 def _since(control: SessionController, facts: SessionFacts) -> int:
     return facts.turn_started or control.folder.busy_since.get(facts.info.id, 0)
+
+
+def cost_of(control: SessionController, budget: float) -> str:
+    """Return what the shown session costs of a budget in USD, and the plan that pays for the model."""
+    facts, chosen = control.facts, control.choice.model
+    provider_id = chosen.provider_id if chosen else ""
+    if facts is None:
+        return plan_words(provider_id)
+    return cost_words(facts.cost, budget, provider_id, is_reached=facts.has_reached_plan)

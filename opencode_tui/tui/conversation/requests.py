@@ -1,4 +1,4 @@
-"""Messages from the conversation view to the app."""
+"""Messages from the conversation and the parts around it to the screen."""
 
 from textual.message import Message
 
@@ -24,7 +24,7 @@ class FullTextRequested(Message):
 
 
 class SessionRequested(Message):
-    """Request to open the session of a task's agent."""
+    """Request to show another session."""
 
     def __init__(self, session_id: str) -> None:
         super().__init__()

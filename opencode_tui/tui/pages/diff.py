@@ -26,6 +26,7 @@ from opencode_tui.tui.external_editor import open_file
 from opencode_tui.tui.keys.router import KeyAction, Keyed
 from opencode_tui.tui.pages.page import PageFoot, PageHead, Preview
 from opencode_tui.tui.screen_guards import DismissOnce, ErrorBoundary
+from opencode_tui.tui.theme.glyphs import change_letter
 from opencode_tui.tui.widgets.row import Piece, Rows, change_counts, measure, row
 
 LEFT_MARGIN, RIGHT_MARGIN = 3, 2
@@ -277,7 +278,7 @@ class DiffScreen(Keyed, ErrorBoundary, DismissOnce[None], inherit_bindings=False
     def _file(self, at: int, room: int) -> list[Piece]:
         diff, look = self._diffs[at], self.body.look
         area = "selection" if at == self._at else "panel"
-        letter = {"added": "A", "deleted": "D"}.get(diff.status or "", "M")
+        letter = change_letter(diff.status)
         counts = change_columns(look, diff.additions, diff.deletions, area)
         path = clip_front(screen_line(diff.file), room - measure(counts) - 4, look.glyphs.ellipsis)
         left = [

@@ -17,6 +17,7 @@ from opencode_tui.tui.chrome.status_line import pressed, pressing
 from opencode_tui.tui.keys.router import KeyAction, Keyed, keymap_of, moves
 from opencode_tui.tui.screen_guards import DismissOnce, ErrorBoundary
 from opencode_tui.tui.widgets.row import Piece, Rows, measure, row
+from opencode_tui.tui.widgets.selection import Selection
 
 WIDE = 120
 """Cells of the screen from which the preview is shown."""
@@ -97,50 +98,38 @@ class PageList(Rows, can_focus=True):
     def __init__(self) -> None:
         super().__init__()
         self.entries: Sequence[Entry] = ()
-        self._at = 0
-        self._top = 0
+        self.selection = Selection()
 
     @property
     def chosen(self) -> str:
         """Return the id of the selected row; empty when there is none."""
-        return self.entries[self._at].id if 0 <= self._at < len(self.entries) else ""
+        return self.selection.chosen
 
     def show(self, entries: Sequence[Entry], *, chosen: str = "", near: int | None = None) -> None:
         """Show other rows; the selection follows its id. If that is gone it is the row at `near` or after it, else the first."""
-        wanted = chosen or self.chosen
         self.entries = entries
-        places = [at for at, one in enumerate(entries) if one.id]
-        first = places[0] if places else 0
-        if near is not None and places:
-            first = next((at for at in places if at >= near), places[-1])
-        self._at = next((at for at in places if entries[at].id == wanted), first)
-        self.redraw()
-        self.post_message(self.Moved())
-
-    @property
-    def at(self) -> int:
-        """Return the number of the selected row."""
-        return self._at
+        if chosen:
+            self.selection.select(chosen)
+        self.selection.show([one.id for one in entries], near=near)
+        self._draw_moved()
 
     def move(self, rows: int) -> None:
         """Move the selection up or down by selectable rows."""
-        places = [at for at, one in enumerate(self.entries) if one.id]
-        if not places:
-            return
-        here = places.index(self._at) if self._at in places else 0
-        self._at = places[min(max(0, here + rows), len(places) - 1)]
-        self.redraw()
-        self.post_message(self.Moved())
+        if self.selection.move(rows):
+            self._draw_moved()
 
     def on_click(self, event: events.Click) -> None:
         """Select a row; open the selected one."""
-        at = self._top + event.y
-        if 0 <= at < len(self.entries) and self.entries[at].id:
-            if at == self._at:
+        clicked = self.selection.row_at(event.y)
+        if clicked:
+            if clicked == self.chosen:
                 self.post_message(self.Opened())
-            self._at = at
-            self.redraw()
-            self.post_message(self.Moved())
+            self.selection.select(clicked)
+            self._draw_moved()
+
+    def _draw_moved(self) -> None:
+        self.redraw()
+        self.post_message(self.Moved())
 
     def on_mouse_scroll_down(self) -> None:
         """Move down."""
@@ -152,11 +141,9 @@ class PageList(Rows, can_focus=True):
 
     def rows(self, width: int, height: int) -> Sequence[Strip]:
         """Return the visible rows, the selected one and its neighbors among them."""
-        most = max(0, len(self.entries) - height)
-        self._top = min(max(self._top, self._at - height + 2), self._at - 1 if self._at else 0, most)
-        self._top = max(0, self._top)
-        shown = self.entries[self._top : self._top + height]
-        return [self._row(one, self._top + at == self._at and bool(one.id), width) for at, one in enumerate(shown)]
+        at = self.selection.at
+        shown = self.selection.visible(height)
+        return [self._row(self.entries[number], number == at and bool(self.chosen), width) for number in shown]
 
     def _row(self, entry: Entry, is_here: bool, width: int) -> Strip:
         palette = self.look.palette

@@ -18,9 +18,9 @@ from opencode_tui.tui.diff.cells import CodeRow, change_columns, code_rows, one_
 from opencode_tui.tui.keys.router import KeyAction
 from opencode_tui.tui.pages.page import Entry, PageScreen
 from opencode_tui.tui.pages.timeline_moments import Moment, Step
-from opencode_tui.tui.session_tree import HUES, State, sign_of, state_of
 from opencode_tui.tui.state.controller import SessionController
 from opencode_tui.tui.state.items import CompactionItem
+from opencode_tui.tui.state.session_state import HUES, State, sign_of, state_of
 from opencode_tui.tui.theme.look import Look
 from opencode_tui.tui.widgets.row import Piece, row
 
@@ -136,12 +136,21 @@ class TimelineScreen(PageScreen):
 
     DEFAULT_CSS = "TimelineScreen Preview { width: 37%; }"
 
-    def __init__(self, control: SessionController, found: Sequence[Moment], act: Callable[[str, str], object]) -> None:
+    def __init__(
+        self,
+        control: SessionController,
+        found: Sequence[Moment],
+        act: Callable[[str, str], object],
+        *,
+        is_stacked: bool = False,
+    ) -> None:
+        """`is_stacked`: the page of a turn's changes uses one column."""
         super().__init__()
+        self._is_stacked = is_stacked
         self._control = control
         self._moments = found
         self._act = act
-        self._effectss: dict[str, RevertEffects] = {}
+        self._effects: dict[str, RevertEffects] = {}
 
     def fill(self) -> None:
         """Show all moments, the last one selected."""
@@ -176,7 +185,7 @@ class TimelineScreen(PageScreen):
     def on_page_list_moved(self) -> None:
         """Load the effects of a revert to the selected row."""
         chosen = self.listing.chosen
-        if chosen and not chosen.startswith("ses_") and chosen not in self._effectss:
+        if chosen and not chosen.startswith("ses_") and chosen not in self._effects:
             self.run_worker(partial(self._look, chosen), exclusive=True, exit_on_error=False)
         self.preview.redraw()
 
@@ -204,7 +213,7 @@ class TimelineScreen(PageScreen):
             return
         if diffs:
             places = self._control.client.project.places
-            self.app.push_screen(DiffScreen(diffs, places, is_stacked=self._control.is_stacked, sides=TURN))
+            self.app.push_screen(DiffScreen(diffs, places, is_stacked=self._is_stacked, sides=TURN))
         else:
             self.foot.show_message("No file changes in this turn")
 
@@ -215,11 +224,11 @@ class TimelineScreen(PageScreen):
         try:
             preview = await self._control.client.undo.preview(session_id, message_id)
         except OpencodeError as error:
-            self._effectss[message_id] = RevertEffects(error=screen_line(" ".join(str(error).split())))
+            self._effects[message_id] = RevertEffects(error=screen_line(" ".join(str(error).split())))
         else:
             files = undone_files(preview, self._control.client.directory)
             change = await asyncio.to_thread(change_since, self._moments, moment, files)
-            self._effectss[message_id] = RevertEffects(preview, files, change)
+            self._effects[message_id] = RevertEffects(preview, files, change)
         self.preview.redraw()
 
     def _moment_of(self, message_id: str) -> Moment | None:
@@ -310,7 +319,7 @@ class TimelineScreen(PageScreen):
         moment = self._moment_of(self.listing.chosen)
         if moment is None:
             return []
-        return draw_effects(moment, self._effectss.get(moment.message_id), self.listing.look, room)
+        return draw_effects(moment, self._effects.get(moment.message_id), self.listing.look, room)
 
 
 def _compaction_words(item: CompactionItem | None) -> str:

@@ -14,7 +14,7 @@ from opencode_tui.schema.session.tool_state import ToolStateCompleted
 from opencode_tui.schema.tools import row_of
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.text.tool import argument_of, name_of, relative
-from opencode_tui.tui.session_tree import name_of as session_name
+from opencode_tui.tui.state.session_state import name_of as session_name
 
 NO_CHANGE = "no file changes"
 

@@ -1,7 +1,8 @@
 """The prompt: a bar and the editor on a background, with attachments and history."""
 
 import asyncio
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -17,9 +18,7 @@ from opencode_tui.tui.screen_guards import ErrorBoundary
 from opencode_tui.tui.widgets.row import Rows, strip
 
 if TYPE_CHECKING:
-    from opencode_tui.client.client import Client
-    from opencode_tui.tui.prompt.completion import Completer, Trigger
-    from opencode_tui.tui.prompt.completion_list import Completions
+    from opencode_tui.tui.prompt.completing import Completing
     from opencode_tui.tui.prompt.vim_keys import VimKeys, VimMaker
 
 BELOW = 3
@@ -61,9 +60,7 @@ class PromptBox(ErrorBoundary, Horizontal):
         self.vim: VimKeys | None = None
         self._shown = Selection()
         """What vim selected last; the mouse may have selected something else."""
-        self.completions: Completions | None = None
-        self._completer: Completer | None = None
-        self._asked: Trigger | None = None
+        self._completing: Completing | None = None
         self._attachments: dict[str, Attachment] = {}
         self._aside: dict[str, Mapping[str, Attachment]] = {}
         """Attachments of unsent prompts, by text."""
@@ -166,91 +163,24 @@ class PromptBox(ErrorBoundary, Horizontal):
         if self._history_file is not None:
             await asyncio.to_thread(append_history, self._history_file, text)
 
-    def complete_with(self, client: "Client", completions: "Completions") -> None:
-        """Suggest files, agents and commands while the user types; the caller mounts the list."""
-        from opencode_tui.tui.prompt.completion import Completer  # not for the first frame
-
-        self.completions = completions
-        self._completer = Completer(client)
-        completions.place(above=self.size.height + BELOW)
-
-    @property
-    def own_commands(self) -> Set[str]:
-        """The names of the user's and the project's commands; each replaces a built-in one of the same name."""
-        return self._completer.own_commands if self._completer is not None else frozenset()
-
-    async def read_commands(self) -> None:
-        """Read the names of the commands, after `complete_with`."""
-        if self._completer is not None:
-            await self._completer.read_commands()
-
-    @property
-    def completing(self) -> bool:
-        """Return whether completions are shown."""
-        return self.completions is not None and self.completions.display and self.editor.has_focus
+    def complete_with(self, completing: "Completing") -> None:
+        """Suggest files, agents and commands from now on; the caller mounts the list."""
+        self._completing = completing
+        self.on_resize()
 
     async def on_text_area_changed(self) -> None:
         """Show completions for the text before the cursor, and by the bar whether the text is a shell command."""
         self._bar.mark("warning" if self.is_shell else "accent")
-        self.run_worker(self._complete, group="completion", exclusive=True, exit_on_error=False)
-
-    async def _complete(self) -> None:
-        if self._completer is None or self.completions is None:
-            return
-        from opencode_tui.tui.prompt.completion import trigger, with_symbols
-
-        line, _ = self.editor.cursor_location
-        is_recalled = self.editor.text == self.history.shown  # the arrows recall further prompts
-        is_typed = not is_recalled and self.vim_mode in ("", "vim insert")
-        wanted = None if not is_typed else trigger(self.editor.before_cursor, is_first_line=line == 0)
-        self._asked = wanted
-        if wanted is None:
-            self._completer.reset()
-            self.completions.show(())
-            return
-        found = await self._completer.find(wanted)
-        if self._asked == wanted:
-            self.completions.show(found)
-        symbols = await self._completer.find_symbols(wanted)  # the next key ends this wait
-        if symbols and self._asked == wanted:
-            self.completions.show(with_symbols(found, symbols), is_longer=True)
+        if self._completing is not None:
+            is_recalled = self.editor.text == self.history.shown  # the arrows recall further prompts
+            is_typed = not is_recalled and self.vim_mode in ("", "vim insert")
+            work = partial(self._completing.follow, is_typed=is_typed)
+            self.run_worker(work, group="completion", exclusive=True, exit_on_error=False)
 
     def on_resize(self) -> None:
         """Keep the list above the prompt at any height; it may be shown before the prompt is laid out."""
-        if self.completions is not None:
-            self.completions.place(above=self.size.height + BELOW)
-
-    def complete(self, action_id: str) -> bool:
-        """Run an action of the shown completions; return whether it did anything."""
-        assert self.completions is not None
-        match action_id:
-            case "completion_up":
-                self.completions.move(-1)
-            case "completion_down":
-                self.completions.move(1)
-            case "completion_close":
-                self.completions.show(())
-            case "completion_insert" | "completion_send":
-                return self.accept_completion(send=action_id == "completion_send")
-            case _:
-                return False
-        return True
-
-    def accept_completion(self, *, send: bool) -> bool:
-        """Insert the selected completion; a complete command is left for sending."""
-        assert self.completions is not None
-        chosen, wanted = self.completions.chosen, self._asked
-        self.completions.show(())
-        if chosen is None or wanted is None:
-            return False
-        if send and chosen.insert.strip() == f"/{wanted.query}":
-            return False
-        line, column = self.editor.cursor_location
-        result = self.editor.replace(chosen.insert, (line, column - wanted.length), (line, column))
-        self.editor.move_cursor(result.end_location)
-        if send and wanted.kind == "command" and not chosen.insert.endswith(" "):
-            self.editor.post_message(Editor.Submitted())
-        return True
+        if self._completing is not None:
+            self._completing.completions.place(above=self.size.height + BELOW)
 
     def use_vim(self, *, is_on: bool) -> None:
         """Edit with the keys of vim, in insert mode first, or without them."""

@@ -16,6 +16,7 @@ from opencode_tui.text.cells import breaks, clip, clip_front, pad
 from opencode_tui.text.quantity import byte_words, clock, plural
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.tui.diff.cells import change_columns
+from opencode_tui.tui.theme.glyphs import change_letter, todo_sign
 from opencode_tui.tui.theme.look import Look
 from opencode_tui.tui.widgets.row import Piece, measure, row
 
@@ -129,16 +130,15 @@ def _words(head: str, at: str, words: str, look: Look, *, room: int, most: int) 
 
 
 def _todo(todo: Todo, look: Look) -> list[Piece]:
-    glyphs, style = look.glyphs, look.palette.style
-    signs = {"completed": (glyphs.done, "success"), "in_progress": (glyphs.running, "accent")}
-    sign, hue = signs.get(todo.status, (glyphs.waiting, "muted"))
+    style = look.palette.style
+    sign, hue = todo_sign(todo.status, look.glyphs)
     is_now = todo.status == "in_progress"
     words = style("text" if is_now else "muted", AREA, bold=is_now)
     return [(f"{sign} ", style(hue, AREA, bold=is_now)), (screen_line(todo.content), words)]
 
 
 def _change(diff: FileDiff, look: Look, room: int) -> list[Piece]:
-    letter = {"added": "A", "deleted": "D"}.get(diff.status or "", "M")
+    letter = change_letter(diff.status)
     counts = change_columns(look, diff.additions, diff.deletions, AREA)
     path = clip_front(screen_line(diff.file), room - measure(counts) - 3, look.glyphs.ellipsis)
     text = look.palette.style("text", AREA)

@@ -1,21 +1,16 @@
-"""Controls the shown session: loads it, applies events, and sends what the user does."""
+"""Controls the shown session: loads it, applies events, and follows what other processes do with it."""
 
 import asyncio
-import os
-import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 
-from opencode_tui.client.client import Client, EventReader
-from opencode_tui.schema.api.catalog import SandboxState
-from opencode_tui.schema.api.folder import InactiveSetting
-from opencode_tui.schema.api.request import CommandInput, CreateSession, PromptInput, PromptPart, ShellInput, TextInput
+from opencode_tui.client.client import Client
+from opencode_tui.schema.api.request import CreateSession
 from opencode_tui.schema.error import BusyError, NotFoundError, OpencodeError
 from opencode_tui.schema.event.event import BusLagged, Event, PartGrowth, PartUpdated, SessionUpdated
 from opencode_tui.schema.event.screen_event import ScreenEvent
 from opencode_tui.schema.permission import APPROVALS, Approvals, PermissionRequest
-from opencode_tui.schema.session.message import Delivery, is_waiting
+from opencode_tui.schema.session.message import is_waiting
 from opencode_tui.schema.session.session import APPROVALS_KEY, SessionInfo
 from opencode_tui.schema.session.undo import UndoFiles
 from opencode_tui.text.language import RUN
@@ -28,29 +23,9 @@ from opencode_tui.tui.state.model_selection import ModelSelection
 from opencode_tui.tui.state.session_facts import SessionFacts, is_left_open
 from opencode_tui.tui.state.transcript import Transcript
 from opencode_tui.tui.state.waiting_requests import WaitingRequests
-from opencode_tui.tui.widgets.wheel import Wheel
 
 LOOK_S = 1.0
 """Seconds between two checks whether another process has released the shown session."""
-
-
-class _Turn:
-    """A request's turn to be stored; `end` may be called more than once."""
-
-    def __init__(self, lock: asyncio.Lock) -> None:
-        self._send_lock = lock
-        self._is_held = False
-
-    async def begin(self) -> None:
-        """Wait for the requests before this one."""
-        await self._send_lock.acquire()
-        self._is_held = True
-
-    def end(self) -> None:
-        """Release the next request."""
-        if self._is_held:
-            self._is_held = False
-            self._send_lock.release()
 
 
 class SessionController:
@@ -75,48 +50,14 @@ class SessionController:
         self.choice = ModelSelection(client)
         self.facts: SessionFacts | None = None
         self.transcript = Transcript()
-        self.warnings: Sequence[str] = ()
-        self.ignored: Sequence[InactiveSetting] = ()
-        """Wrong settings, and settings that are inactive until the folder is trusted; unsafe texts."""
-        self.undo_off: str | None = None
-        """Why undo restores no files in this folder; unsafe."""
-        self.can_import = False
-        """Whether there are sessions of other programs to import."""
-        self.local_servers: Sequence[str] = ()
-        """A line for each server of models that runs on this machine; looked for at the first start without a key."""
-        self.can_look_for_servers = False
-        """Whether there is no key, and no look for such servers yet: the list of models looks for them."""
         self.approvals: Approvals = "normal"
         """The mode of the shown session, and of the next new one."""
         self.default_approvals: Approvals = "normal"
-        self.delivery: Delivery = "steer"
-        """When a request that is sent during a turn is read."""
         self.waiting = WaitingRequests()
-        self.status_fields: Sequence[str] = ()
-        """The fields of the status line that the settings choose; empty for the default."""
-        self.has_status_command = False
-        self.sandbox: SandboxState | None = None
-        """How commands are confined; None until it is known."""
-        self.session_budget = 0.0
-        """The setting `limits.cost.session` in USD, 0 without one."""
-        self.is_read_only = False
-        self.has_prompts = False
-        """Whether there are earlier prompts, of this run or of others."""
-        self.is_stacked = False
-        """Whether diffs use one column even where two fit."""
-        self.everywhere: Sequence[SessionInfo] = ()
-        """The sessions of all projects, as they were when the user asked for them."""
-        self.wheel = Wheel()
         self.is_alone = True
         """Whether the engine runs in this process: changes by other processes cause no events."""
         self.is_elsewhere = False
         """Whether another process runs the shown session; its changes are shown when it finishes."""
-        self.interrupts = 0
-        """The number of runs that the user has interrupted."""
-        self._sends = 0
-        """Requests of this screen that are not answered yet."""
-        self._send_lock = asyncio.Lock()
-        """Requests are stored in the order in which they were sent."""
         self._is_urgent = False
         self._readings: list[list[Event]] = []
         """For each running load, the events since it started."""
@@ -165,7 +106,6 @@ class SessionController:
         """Load the folder and open the requested session. Raises OpencodeError."""
         self.is_alone = options.server is None
         await self.load(options)
-        self.is_read_only = await asyncio.to_thread(_is_read_only, self.client.directory)
         if options.session_id:
             await self.open(options.session_id)
         elif options.is_continued and (latest := await self.client.sessions.latest()):
@@ -175,8 +115,6 @@ class SessionController:
         """Read the folder's sessions and settings. Raises OpencodeError."""
         await self._read_folder()
         await self.choice.load(options.model, options.agent, options.variant)
-        notices = await self.client.settings.notices()
-        self.warnings, self.ignored, self.undo_off = notices.warnings, notices.ignored, notices.undo_off
 
     async def open(self, session_id: str) -> None:
         """Show a session; events that arrive while it is read are applied afterwards. Raises NotFoundError."""
@@ -261,11 +199,6 @@ class SessionController:
         self.waiting = WaitingRequests()
         self._opened()
 
-    def replace(self, session_id: str, info: SessionInfo | None) -> None:
-        """Show a change of a session of any project, whose events may not arrive here; None for a deleted session."""
-        others = [one for one in self.everywhere if one.id != session_id]
-        self.everywhere = others if info is None or len(others) == len(self.everywhere) else [*others, info]
-
     def apply(self, event: Event) -> None:
         """Apply an event of the folder."""
         if isinstance(event, BusLagged):
@@ -338,62 +271,9 @@ class SessionController:
         except NotFoundError:
             self.leave()
 
-    async def send(self, text: str, attached: Sequence[PromptPart], *, stored: Callable[[str], None]) -> None:
-        """Send a request and wait for its answer; while a run works it is queued. Raises OpencodeError."""
-        self._sends += 1
-        turn = _Turn(self._send_lock)
-        await turn.begin()
-
-        def on_message_id(message_id: str) -> None:
-            turn.end()
-            stored(message_id)
-
-        try:
-            if self.is_alone and self._sends == 1:
-                await self.reload_if_changed()
-            await self._send(text, attached, on_message_id)
-        finally:
-            turn.end()
-            self._sends -= 1
-
-    async def _send(self, text: str, attached: Sequence[PromptPart], stored: Callable[[str], None]) -> None:
-        session = await self._session()
-        parts: list[PromptPart] = [TextInput(text=text), *attached, *(await self.client.prompts.expand(text))[1:]]
-        request = PromptInput(
-            model=self.choice.model,
-            agent=self.choice.agent,
-            variant=self.choice.variant,
-            delivery="queue" if self.delivery == "queue" and self.is_busy else None,
-            parts=parts,
-        )
-        await self.client.prompts.prompt(session.id, request, stored=stored)
-
-    async def command(self, name: str, arguments: str, *, stored: Callable[[str], None]) -> None:
-        """Run a custom slash command. Raises OpencodeError."""
-        session = await self._session()
-        model = str(self.choice.model) if self.choice.model else None
-        given = CommandInput(command=name, arguments=arguments, model=model, agent=self.choice.agent)
-        await self.client.prompts.command(session.id, given, stored=stored)
-
-    async def shell(self, command: str, *, stored: Callable[[str], None]) -> None:
-        """Run a shell command of the user. Raises OpencodeError."""
-        session = await self._session()
-        given = ShellInput(command=command, agent=self.choice.agent, model=self.choice.model)
-        await self.client.prompts.shell(session.id, given, stored=stored)
-
     def span(self, message_ids: Sequence[str], turns: int) -> str:
         """Return `1 turn · 12:04 to 12:06` for messages of the shown session."""
         return self.facts.span(message_ids, turns) if self.facts is not None else ""
-
-    async def interrupt(self) -> bool:
-        """Interrupt the run of the shown session; return whether there was one."""
-        self.interrupts += 1
-        return self.session_id is not None and await self.client.prompts.abort(self.session_id)
-
-    async def send_now(self, message_id: str) -> bool:
-        """Let the session read a request that waits at once; return False when it does not wait any more."""
-        self.interrupts += 1  # a response that this ends did not fail
-        return self.session_id is not None and await self.client.prompts.send_now(self.session_id, message_id)
 
     async def cycle_approvals(self) -> Approvals:
         """Change the mode of approvals to the next one, for the shown session and new ones, and return it."""
@@ -407,7 +287,8 @@ class SessionController:
         found = (info.metadata or {}).get(APPROVALS_KEY)
         self.approvals = APPROVALS[APPROVALS.index(found)] if found in APPROVALS else self.default_approvals
 
-    async def _session(self) -> SessionInfo:
+    async def session(self) -> SessionInfo:
+        """Return the shown session; create it if there is none. Raises OpencodeError."""
         if self.facts is None:
             info = await self.client.sessions.create(CreateSession())
             if self.approvals != self.default_approvals:
@@ -421,35 +302,3 @@ class SessionController:
 def _as_a_whole(event: Event) -> Event:
     """Return an idempotent form of an event: the part's current record instead of appended text."""
     return PartUpdated(part=event.live.record()) if isinstance(event, PartGrowth) else event
-
-
-def _is_read_only(folder: Path) -> bool:
-    """Return whether a local folder is read-only; False for a folder of a remote server."""
-    return folder.is_dir() and not os.access(folder, os.W_OK)
-
-
-SLICE_S = 0.008
-"""Seconds of reading events before other tasks run."""
-
-
-class Pump:
-    """The only reader of the engine's events; subscribes on creation, `run` reads until it is canceled."""
-
-    def __init__(self, client: Client, *, apply: Callable[[Event], None], drained: Callable[[], None]) -> None:
-        self._events: EventReader = client.events()
-        self._apply = apply
-        self._drained = drained
-
-    async def run(self) -> None:
-        """Pass events on in order; call `drained` after each batch of waiting events."""
-        with self._events as events:
-            async for envelope in events:
-                self._apply(envelope.event)
-                self._drain(events)
-                self._drained()
-                await asyncio.sleep(0)
-
-    def _drain(self, events: EventReader) -> None:
-        end = time.monotonic() + SLICE_S
-        while time.monotonic() < end and (envelope := events.poll()) is not None:
-            self._apply(envelope.event)

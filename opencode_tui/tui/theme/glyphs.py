@@ -105,3 +105,17 @@ def glyphs_for(encoding: str | None, *, ascii_wanted: bool = False) -> Glyphs:
     """Return the Unicode set for a UTF-8 terminal, the ASCII set otherwise or with `ascii_wanted`."""
     utf8 = (encoding or "").lower().replace("-", "").replace("_", "") == "utf8"
     return UNICODE if utf8 and not ascii_wanted else ASCII
+
+
+def todo_sign(status: str, glyphs: Glyphs) -> tuple[str, str]:
+    """Return the sign of a todo's status, and the token of its color."""
+    return {
+        "completed": (glyphs.done, "success"),
+        "in_progress": (glyphs.running, "accent"),
+        "cancelled": (glyphs.interrupted, "muted"),
+    }.get(status, (glyphs.waiting, "muted"))
+
+
+def change_letter(status: str | None) -> str:
+    """Return the letter before a changed file."""
+    return {"added": "A", "deleted": "D"}.get(status or "", "M")

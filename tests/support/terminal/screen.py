@@ -77,8 +77,8 @@ class Page:
     @property
     def session_id(self) -> str | None:
         """The session that is shown."""
-        chat = self.app.chat.chat
-        return None if chat is None else chat.control.session_id
+        chat = self.app.chat
+        return chat.opened.control.session_id if chat.is_open else None
 
     async def type(self, text: str) -> None:
         """Type letters without a pause, as a terminal delivers them after a delay, and wait for their effect."""
@@ -160,8 +160,8 @@ class Page:
     @property
     def _is_behind(self) -> bool:
         """Whether the conversation has something to draw: the rows around it do not wait for its frames."""
-        chat = self.app.chat.chat
-        return chat is not None and self.app.screen is self.app.chat and chat.view._transcript.has_changes
+        chat = self.app.chat
+        return chat.is_open and self.app.screen is chat and chat.opened.view._transcript.has_changes
 
     async def _drawn(self) -> None:
         """Wait until the screen is drawn again, or LOOKS_AGAIN_S: to read it costs as much as to draw it."""

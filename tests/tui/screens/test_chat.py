@@ -12,7 +12,7 @@ from textual import events
 from textual.timer import Timer
 
 from opencode_tui.tui import start
-from opencode_tui.tui.actions.run import ARMED_MS, disarm
+from opencode_tui.tui.actions.run import ARMED_MS
 from opencode_tui.tui.actions.session import open_session
 from opencode_tui.tui.chrome.status_line import Pressed
 from opencode_tui.tui.options import StartOptions
@@ -279,8 +279,7 @@ async def test_the_list_of_files_covers_no_row_of_a_prompt_that_grew_or_came_bac
     (folder / "parser.py").write_text("x")
     async with screen(environ, folder) as page:
         prompt = page.app.chat.prompt
-        completions = prompt.completions
-        assert completions is not None
+        completions = page.app.chat.opened.completing.completions
         prompt.display = False
         prompt.editor.put("one\ntwo\nlook at @pars")
         while not completions.display:
@@ -637,7 +636,7 @@ async def test_a_quit_by_mouse_asks_no_second_time(environ: dict[str, str], fold
     async with screen(environ, folder) as page:
         await page.press("ctrl+c")
         await page.sees("again to quit")
-        disarm(page.app.chat.opened)  # the five seconds are over
+        page.app.chat.opened.end_first_press()  # the five seconds are over
         page.app.chat.post_message(Pressed("app_exit"))
         await page.ends()
 
@@ -760,7 +759,7 @@ async def test_requests_that_are_sent_in_one_breath_are_all_answered(environ: di
         await page.sees("✓ Done")
         for text in ("one", "two", "three"):
             page.app.chat.prompt.editor.put(text)
-            page.app.chat.submit()
+            page.app.chat.opened.run("input_submit")
         text = await page.sees("▎ three")
         for _ in range(100):
             if all(word in json.dumps(page.world.server.bodies) for word in ("one", "two", "three")):

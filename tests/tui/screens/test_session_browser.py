@@ -37,7 +37,7 @@ def listed(page: Page) -> str:
 def selected(page: Page) -> str:
     """Return the title of the selected session; empty while it is unknown."""
     browser, control = page.app.chat.opened.browser, page.app.chat.opened.control
-    info = control.folder.sessions.get(browser.selected)
+    info = control.folder.sessions.get(browser.sessions.chosen)
     return info.title if info is not None else ""
 
 
@@ -176,7 +176,7 @@ async def test_a_question_that_appears_gets_no_key_of_the_browser(environ: dict[
         await page.press(*OPEN)
         await page.sees("Other")
         page.app.chat.prompt.editor.put("go")
-        page.app.chat.submit()
+        page.app.chat.opened.run("input_submit")
         await page.sees("Run this")
         await page.answer("y", "a", "e", "p")
         assert not (folder / "answered").exists()

@@ -43,7 +43,7 @@ async def selects(page: Page, title: str) -> None:
     """Wait until this session is selected on the page."""
     while True:
         found = page.app.screen
-        if isinstance(found, SessionsScreen) and [info.title for info in found.infos()] == [title]:
+        if isinstance(found, SessionsScreen) and [info.title for info in found.sessions.infos()] == [title]:
             return
         await page.pilot.pause(0.02)
 
@@ -69,7 +69,7 @@ async def test_u_is_a_letter_of_the_filter_once_the_message_is_gone(environ: dic
         await page.sees("Archived: up and away   u brings it back")
         await page.press("down", "u")
         await page.sees_no_more("u brings it back")
-        assert shown(page).place.typed == "u"
+        assert shown(page).sessions.typed == "u"
         await page.press("backspace", "ctrl+z")
         await page.sees("Restored: up and away")
         assert [info.time.archived for info in await sessions(page)] == [None, None]

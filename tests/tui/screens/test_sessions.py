@@ -12,6 +12,7 @@ from opencode_tui.tui.actions.lists import help_choices
 from opencode_tui.tui.app import OpenCodeApp
 from opencode_tui.tui.keys.keymap import Keymap
 from opencode_tui.tui.sessions.page import SessionsScreen
+from opencode_tui.tui.sessions.session_list import SessionList
 from tests.support.terminal.conversation import SESSION, Story
 from tests.support.terminal.screen import screen_text
 from tests.support.terminal.scripted_client import Script
@@ -40,7 +41,9 @@ async def listed(script: Script, keybinds: Mapping[str, str] | None = None) -> A
     async with app.run_test(size=(140, 35)) as pilot:
         await act(pilot)
         acts: list[tuple[str, str]] = []
-        page = SessionsScreen(app.chat.opened.control, lambda what, chosen: acts.append((what, chosen)))
+        chat = app.chat.opened
+        sessions = SessionList(chat.sessions, chosen=chat.control.session_id or "")
+        page = SessionsScreen(chat.control, sessions, lambda what, _stays: acts.append((what, sessions.chosen)))
         await app.push_screen(page)
         opened = Opened(app, pilot, page, acts)
         while "esc back" not in await opened.text():

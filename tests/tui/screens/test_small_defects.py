@@ -172,7 +172,7 @@ async def test_keys_before_the_engine_is_open_are_done_afterwards(environ: dict[
     async with screen(environ, folder, is_attached=False) as page:
         await page.press("ctrl+x", "t")
         await page.type("typed")
-        assert page.app.chat.chat is None
+        assert not page.app.chat.is_open
         page.app.attach(page.world.client)
         await page.sees("Filter themes")
         assert page.app.chat.prompt.editor.text == "typed"

@@ -65,7 +65,7 @@ async def test_vim_is_switched_by_its_command_and_completes_in_insert_mode_only(
         await page.press("escape")
         assert box.vim_mode == "vim normal"
         await page.press("x", "i")
-        assert not box.completing
+        assert not page.app.chat.opened.completing.is_shown
         await page.type("im")
         await page.press("escape", "escape")
         box.editor.put("/vim")

@@ -24,6 +24,7 @@ from opencode_tui.tui.conversation.tools.edit import EditRenderer, PatchRenderer
 from opencode_tui.tui.conversation.tools.task import TaskRenderer
 from opencode_tui.tui.conversation.tools.tool import Opened, ToolRenderer, is_cut
 from opencode_tui.tui.state.items import ToolItem
+from opencode_tui.tui.theme.glyphs import todo_sign
 
 _SHOWN = 2
 """Lines of a bad end that are shown, next to the one that counts the rest."""
@@ -167,12 +168,7 @@ def _todo_text(todo: Mapping[str, object]) -> str:
 
 
 def _todo(status: str, content: str, page: RenderContext) -> Line:
-    glyphs = page.look.glyphs
-    sign, token = {
-        "completed": (glyphs.done, "success"),
-        "in_progress": (glyphs.running, "accent"),
-        "cancelled": (glyphs.interrupted, "muted"),
-    }.get(status, (glyphs.waiting, "muted"))
+    sign, token = todo_sign(status, page.look.glyphs)
     is_now = status == "in_progress"
     text = page.style("text" if is_now else "muted", bold=is_now)
     return plain_line([(sign, page.style(token, bold=is_now)), (" ", page.area()), (screen_line(content), text)], page)

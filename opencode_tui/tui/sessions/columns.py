@@ -1,9 +1,9 @@
-"""The rows of the sessions page: a session with its state, changes, cost and age, and a deleted session."""
+"""The columns of the sessions page: a session with its state, changes, cost and age, or a deleted session."""
 
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
+from functools import partial
 
-from opencode_tui.schema.api.trash import TrashedSession
 from opencode_tui.schema.permission import PermissionRequest
 from opencode_tui.schema.session.session import UNDO_KEY, SessionInfo
 from opencode_tui.schema.session.undo import UndoNote
@@ -12,8 +12,10 @@ from opencode_tui.text.quantity import age, byte_words, plural
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.tui.diff.cells import change_columns
 from opencode_tui.tui.pages.page import Entry
-from opencode_tui.tui.session_tree import HUES, SessionRow, day, sign_of
+from opencode_tui.tui.sessions.session_list import Row, SessionList
+from opencode_tui.tui.sessions.tree import SessionRow, TrashRow
 from opencode_tui.tui.state.controller import SessionController
+from opencode_tui.tui.state.session_state import HUES, sign_of
 from opencode_tui.tui.theme.look import Look
 from opencode_tui.tui.widgets.row import Piece, measure
 
@@ -30,42 +32,43 @@ DELETIONS = 5
 """Cells from the end of the additions to that of the deletions."""
 
 
-class SessionRows:
-    """Draws the rows of one list; `costs` are USD of each session alone, `width` returns the cells of the list."""
+class SessionColumns:
+    """Draws the lines of a list; `costs` are USD of each session alone, `width` returns the cells of the list."""
 
     def __init__(
         self,
         control: SessionController,
+        sessions: SessionList,
         look: Look,
-        rows: Sequence[SessionRow],
         costs: Mapping[str, float],
         *,
         width: Callable[[], int],
-        marked: Container[str] = (),
-        with_text: Container[str] = (),
     ) -> None:
-        """`with_text` are the sessions that a filter found by their content."""
         self._control = control
-        self._with_text = with_text
-        self._marked = marked
+        self._sessions = sessions
         self._look = look
-        self._costs = _with_agents(rows, costs)
+        self._costs = _with_agents([one for one in sessions.rows if isinstance(one, SessionRow)], costs)
         self._width = width
 
-    def heading(self, group: str, *, is_first: bool) -> Entry:
-        """Return the heading of a day; the first one has the column names."""
-        muted = self._look.palette.style
-
-        def right(area: str) -> Sequence[Piece]:
-            return [(self._names(), muted("muted", area))] if is_first else []
-
-        return Entry(lambda area: [(f"  {group}", muted("muted", area))], right)
-
-    def entry(self, one: SessionRow) -> Entry:
-        """Return the row of a session."""
-        return Entry(lambda area: self._left(one, area), lambda area: self._right(one, area), one.info.id)
+    def entry(self, one: Row | str, *, is_first: bool) -> Entry:
+        """Return a line; the heading of a group has the names of the columns if it is the first line."""
+        match one:
+            case SessionRow():
+                return Entry(lambda area: self._left(one, area), lambda area: self._right(one, area), one.id)
+            case TrashRow():
+                return Entry(
+                    lambda area: self._left_of_trash(one, area), lambda area: self._right_of_trash(one, area), one.id
+                )
+            case "":
+                return Entry(lambda _area: [])
+            case str():
+                muted = partial(self._look.palette.style, "muted")
+                names = self._names() if is_first else ""
+                return Entry(lambda area: [(f"  {one}", muted(area))], lambda area: [(names, muted(area))])
 
     def _names(self) -> str:
+        if self._sessions.view == "trash":
+            return pad("size", SIZE, is_right=True) + pad("deleted", DELETED, is_right=True)
         state = pad("state", STATE) if self._width() >= STATE_FROM else ""
         changes = pad("changes", CHANGES, is_right=True) if self._width() >= CHANGES_FROM else ""
         return f"{state}{changes}{pad('cost', COST, is_right=True)}{pad('age', AGE, is_right=True)}"
@@ -75,11 +78,11 @@ class SessionRows:
         is_loud = one.state in ("running", "asks")
         sign = (f"{sign_of(one.state, self._look.glyphs)} ", style(HUES[one.state], area, bold=is_loud))
         return [
-            mark_of(self._look, area) if one.info.id in self._marked else sign,
+            self._mark(area) if one.id in self._sessions.marked else sign,
             (one.branch, style("guide", area)),
             (f"{one.kind}  " if one.kind else "", style("muted", area)),
             (one.title, style("text", area, bold=area == "selection")),
-            ("  in the text" if one.info.id in self._with_text else "", style("muted", area)),
+            ("  in the text" if one.id in self._sessions.found_in_text else "", style("muted", area)),
         ]
 
     def _right(self, one: SessionRow, area: str) -> Sequence[Piece]:
@@ -92,7 +95,7 @@ class SessionRows:
         if self._width() >= CHANGES_FROM:
             pieces += self._changes(one.info, area)
         updated = age(one.info.time.updated, self._control.now())
-        figures = pad(cost_words(self._costs[one.info.id]), COST, is_right=True) + pad(updated, AGE, is_right=True)
+        figures = pad(cost_words(self._costs[one.id]), COST, is_right=True) + pad(updated, AGE, is_right=True)
         return [*pieces, (figures, style("muted", area))]
 
     def _changes(self, info: SessionInfo, area: str) -> list[Piece]:
@@ -102,59 +105,32 @@ class SessionRows:
         )
         return [(" " * max(0, CHANGES - measure(counts)), self._look.palette.area(area)), *counts]
 
+    def _mark(self, area: str) -> Piece:
+        glyph = self._look.glyphs.checked
+        sign = glyph if len(glyph) == 1 else "+"  # one cell, as the sign of a state
+        return f"{sign} ", self._look.palette.style("accent", area, bold=True)
 
-def mark_of(look: Look, area: str) -> Piece:
-    """Return the sign of a marked row."""
-    sign = look.glyphs.checked if len(look.glyphs.checked) == 1 else "+"  # one cell, as the sign of a state
-    return f"{sign} ", look.palette.style("accent", area, bold=True)
-
-
-class TrashRows:
-    """Draws deleted sessions."""
-
-    def __init__(self, control: SessionController, look: Look, *, marked: Container[str]) -> None:
-        self._now = control.now()
-        self._look = look
-        self._marked = marked
-
-    def group(self, entry: TrashedSession) -> str:
-        """Return the day on which a session was deleted."""
-        return day(entry.deleted, self._now)
-
-    def heading(self, group: str, *, is_first: bool) -> Entry:
-        """Return the heading of a day; the first one has the column names."""
+    def _left_of_trash(self, one: TrashRow, area: str) -> Sequence[Piece]:
         style = self._look.palette.style
-        names = pad("size", SIZE, is_right=True) + pad("deleted", DELETED, is_right=True)
-        return Entry(
-            lambda area: [(f"  {group}", style("muted", area))],
-            lambda area: [(names, style("muted", area))] if is_first else [],
-        )
+        count = len(one.entry.session_ids) - 1
+        return [
+            self._mark(area) if one.id in self._sessions.marked else ("  ", style("muted", area)),
+            (one.title, style("text", area, bold=area == "selection")),
+            (f"  and {plural(count, 'subagent session')}" if count > 0 else "", style("muted", area)),
+        ]
 
-    def entry(self, one: TrashedSession) -> Entry:
-        """Return the row of a session."""
-        style = self._look.palette.style
-        title = screen_line(" ".join(one.title.split())) or "(no title)"
-        below = f"  and {plural(len(one.session_ids) - 1, 'subagent session')}" if len(one.session_ids) > 1 else ""
-        figures = pad(byte_words(one.bytes), SIZE, is_right=True) + pad(
-            age(one.deleted, self._now), DELETED, is_right=True
-        )
-        return Entry(
-            lambda area: [
-                mark_of(self._look, area) if one.name in self._marked else ("  ", style("muted", area)),
-                (title, style("text", area, bold=area == "selection")),
-                (below, style("muted", area)),
-            ],
-            lambda area: [(figures, style("muted", area))],
-            one.name,
-        )
+    def _right_of_trash(self, one: TrashRow, area: str) -> Sequence[Piece]:
+        size, deleted = byte_words(one.entry.bytes), age(one.entry.deleted, self._control.now())
+        figures = pad(size, SIZE, is_right=True) + pad(deleted, DELETED, is_right=True)
+        return [(figures, self._look.palette.style("muted", area))]
 
 
 def _with_agents(rows: Sequence[SessionRow], costs: Mapping[str, float]) -> dict[str, Decimal]:
     """Return the cost of each session with its subagent sessions."""
-    totals = {one.info.id: Decimal(str(costs.get(one.info.id, 0))) for one in rows}
+    totals = {one.id: Decimal(str(costs.get(one.id, 0))) for one in rows}
     for one in reversed(rows):  # a parent comes before its children
         if one.info.parent_id in totals:
-            totals[one.info.parent_id] += totals[one.info.id]
+            totals[one.info.parent_id] += totals[one.id]
     return totals
 
 
@@ -167,7 +143,7 @@ def cost_words(usd: Decimal) -> str:
 
 def state_words(one: SessionRow, control: SessionController) -> str:
     """Return what a session does or waits for, in two or three safe words."""
-    asked = control.folder.waits(one.info.id)
+    asked = control.folder.waits(one.id)
     if isinstance(asked, PermissionRequest):
         return screen_line(f"asks: {asked.patterns[0] if asked.patterns else asked.permission}")
     match one.state:
@@ -175,7 +151,7 @@ def state_words(one: SessionRow, control: SessionController) -> str:
             return "needs your answer"
         case "retry":
             return "waiting to retry"
-        case "running" if control.facts is not None and control.session_id == one.info.id:
+        case "running" if control.facts is not None and control.session_id == one.id:
             return _lowered(control.facts.word)
         case "undone":
             return _undone(one.info)

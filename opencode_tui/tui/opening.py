@@ -1,0 +1,72 @@
+"""What the screen does before the engine is open: it keeps the actions of keys for later."""
+
+from collections.abc import Callable, Sequence
+
+from textual import events
+from textual.widget import Widget
+
+from opencode_tui.schema.api.keybinds import Action
+from opencode_tui.tui.base_app import BaseApp
+from opencode_tui.tui.chrome.activity import Kind
+from opencode_tui.tui.chrome.frame import Frame
+from opencode_tui.tui.options import Ending
+
+
+class Opening:
+    """In the place of the chat until it is built: nothing is shown around the prompt, and no question waits."""
+
+    def __init__(self, frame: Frame, app: BaseApp) -> None:
+        self._frame = frame
+        self._app = app
+        self.actions: list[str] = []
+        """The actions to run once the engine is open, in the order of their keys."""
+        self.is_submitted = False
+        """Whether the prompt is sent once the engine is open."""
+
+    def can(self, action: Action) -> bool:
+        """Return whether an action can run later: there is no conversation whose item it could be for."""
+        return action.scope != "item"
+
+    def run(self, action_id: str) -> None:
+        """Run an action later; quit at once."""
+        if action_id == "app_exit":
+            self.leave()
+        elif action_id == "input_submit":
+            self.is_submitted = True
+        else:
+            self.actions.append(action_id)
+
+    def is_for_prompt(self, _event: events.Key, _focused: Widget | None) -> bool:
+        """Return whether a key is for the prompt although it has no focus."""
+        return False
+
+    def begin_key(self, _key: str, *, is_printable: bool) -> None:
+        """End what lasts until another key: nothing does."""
+
+    def complete(self, _key: str) -> bool:
+        """Return whether a key chooses a completion: there are none yet."""
+        return False
+
+    def choose_recent(self, _key: str) -> bool:
+        """Return whether a key chooses a session of the start page, which is not shown yet."""
+        return False
+
+    def follow_focus(self, _focused: Widget) -> None:
+        """Update what depends on the focus: nothing does."""
+
+    def show_note(self, kind: Kind, words: str, facts: str = "") -> None:
+        """Show no message: what happens before the engine is open is reported when it is."""
+
+    def show_leader_keys(self, _keys: Callable[[], Sequence[tuple[str, str, str]]] | None) -> None:
+        """List no keys that can follow the leader key."""
+
+    def refresh_chrome(self) -> None:
+        """Update nothing."""
+
+    def restyle(self) -> None:
+        """Draw nothing: there is no conversation."""
+
+    def leave(self, error: BaseException | None = None, *, messages: Sequence[str] = ()) -> None:
+        """End the app without a session; the messages are then shown in the terminal."""
+        self._frame.prompt.keep_unsent()
+        self._app.exit(Ending(None, "", error, messages=tuple(messages)))

@@ -1,0 +1,79 @@
+"""Suggests files, agents and commands for the text before the cursor, and inserts the one that is chosen."""
+
+from collections.abc import Set
+
+from opencode_tui.client.client import Client
+from opencode_tui.tui.prompt.completion import Completer, Trigger, trigger, with_symbols
+from opencode_tui.tui.prompt.completion_list import Completions
+from opencode_tui.tui.prompt.editor import Editor
+
+
+class Completing:
+    """The completions of one editor; the caller mounts `completions`."""
+
+    def __init__(self, editor: Editor, client: Client) -> None:
+        self.completions = Completions()
+        self._editor = editor
+        self._completer = Completer(client)
+        self._wanted: Trigger | None = None
+        """What is completed; None while nothing is."""
+
+    @property
+    def own_commands(self) -> Set[str]:
+        """The names of the user's and the project's commands; each replaces a built-in one of the same name."""
+        return self._completer.own_commands
+
+    async def read_commands(self) -> None:
+        """Read the names of the commands. Raises OpencodeError."""
+        await self._completer.read_commands()
+
+    @property
+    def is_shown(self) -> bool:
+        """Whether the keys of completions work."""
+        return self.completions.display and self._editor.has_focus
+
+    async def follow(self, *, is_typed: bool) -> None:
+        """Show completions for the text before the cursor, if the user types it."""
+        line, _ = self._editor.cursor_location
+        wanted = trigger(self._editor.before_cursor, is_first_line=line == 0) if is_typed else None
+        self._wanted = wanted
+        if wanted is None:
+            self._completer.reset()
+            self.completions.show(())
+            return
+        found = await self._completer.find(wanted)
+        if self._wanted == wanted:
+            self.completions.show(found)
+        symbols = await self._completer.find_symbols(wanted)  # the next key ends this wait
+        if symbols and self._wanted == wanted:
+            self.completions.show(with_symbols(found, symbols), is_longer=True)
+
+    def run(self, action_id: str) -> bool:
+        """Run an action of the shown completions; return whether it did anything."""
+        match action_id:
+            case "completion_up":
+                self.completions.move(-1)
+            case "completion_down":
+                self.completions.move(1)
+            case "completion_close":
+                self.completions.show(())
+            case "completion_insert" | "completion_send":
+                return self.accept(send=action_id == "completion_send")
+            case _:
+                return False
+        return True
+
+    def accept(self, *, send: bool) -> bool:
+        """Insert the selected completion; a complete command is left for sending."""
+        chosen, wanted, editor = self.completions.chosen, self._wanted, self._editor
+        self.completions.show(())
+        if chosen is None or wanted is None:
+            return False
+        if send and chosen.insert.strip() == f"/{wanted.query}":
+            return False
+        line, column = editor.cursor_location
+        result = editor.replace(chosen.insert, (line, column - wanted.length), (line, column))
+        editor.move_cursor(result.end_location)
+        if send and wanted.kind == "command" and not chosen.insert.endswith(" "):
+            editor.post_message(Editor.Submitted())
+        return True

@@ -1,0 +1,73 @@
+"""The settings that the screen applies, read from the effective ones; a value of another type counts as not set."""
+
+from collections.abc import Mapping, Sequence
+from typing import cast
+
+from msgspec import Struct
+
+from opencode_tui.schema.permission import APPROVALS, Approvals
+from opencode_tui.schema.record import JsonObject
+from opencode_tui.schema.session.message import Delivery
+from opencode_tui.tui.widgets.wheel import LINES, Wheel
+
+
+class ScreenSettings(Struct, frozen=True):
+    """The settings of one folder."""
+
+    keybinds: Mapping[str, str] = {}
+    """Keys by action."""
+    theme: str = ""
+    is_ascii: bool = False
+    is_still: bool = False
+    """Whether nothing moves on the screen."""
+    uses_vim: bool | None = None
+    """Whether the prompt has the keys of vim; None where it is not set."""
+    writes_out_pastes: bool = False
+    """Whether a long paste is text of the prompt instead of a mark."""
+    scroll_lines: float = LINES
+    scroll_accelerates: bool = False
+    is_stacked: bool = False
+    """Whether diffs use one column even where two fit."""
+    delivery: Delivery = "steer"
+    approvals: Approvals = "normal"
+    session_budget: float = 0.0
+    """The limit of a session's cost in USD, 0 without one."""
+    status_fields: Sequence[str] = ()
+    """The fields of the status line; empty for the default."""
+    has_status_command: bool = False
+    looks_for_servers: bool = True
+    """Whether the list of models looks for servers of models on this machine."""
+
+    def wheel(self) -> Wheel:
+        """Return a wheel with the chosen speed."""
+        return Wheel(self.scroll_lines, accelerates=self.scroll_accelerates)
+
+
+def read_settings(settings: JsonObject) -> ScreenSettings:
+    """Return what the effective settings say for the screen."""
+    tui, experimental = _object(settings, "tui"), _object(settings, "experimental")
+    status_line, budget = _object(tui, "status_line"), _object(_object(settings, "limits"), "cost").get("session")
+    approvals, theme, speed = experimental.get("approvals"), settings.get("theme"), tui.get("scroll_speed")
+    fields = status_line.get("fields")
+    return ScreenSettings(
+        keybinds={name: keys for name, keys in _object(settings, "keybinds").items() if isinstance(keys, str)},
+        theme=theme if isinstance(theme, str) else "",
+        is_ascii=bool(tui.get("ascii")),
+        is_still=bool(tui.get("reduced_motion")),
+        uses_vim=bool(tui["vim"]) if "vim" in tui else None,
+        writes_out_pastes=bool(experimental.get("disable_paste_summary")),
+        scroll_lines=float(speed) if isinstance(speed, int | float) else LINES,
+        scroll_accelerates=bool(_object(tui, "scroll_acceleration").get("enabled")),
+        is_stacked=tui.get("diff_style") == "stacked",
+        delivery="queue" if tui.get("delivery") == "queue" else "steer",
+        approvals=APPROVALS[APPROVALS.index(approvals)] if approvals in APPROVALS else "normal",
+        session_budget=float(budget) if isinstance(budget, int | float) else 0.0,
+        status_fields=tuple(map(str, cast("list[object]", fields))) if isinstance(fields, list) else (),
+        has_status_command=bool(status_line.get("command")),
+        looks_for_servers=settings.get("local_models") is not False,
+    )
+
+
+def _object(parent: JsonObject, name: str) -> JsonObject:
+    found = parent.get(name)
+    return cast("JsonObject", found) if isinstance(found, dict) else {}

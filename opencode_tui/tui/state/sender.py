@@ -1,0 +1,98 @@
+"""Sends what the user writes and decides about a run: requests, commands, interruptions."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+
+from opencode_tui.schema.api.request import CommandInput, PromptInput, PromptPart, ShellInput, TextInput
+from opencode_tui.schema.session.message import Delivery
+from opencode_tui.tui.state.controller import SessionController
+
+
+class _Turn:
+    """A request's turn to be stored; `end` may be called more than once."""
+
+    def __init__(self, lock: asyncio.Lock) -> None:
+        self._send_lock = lock
+        self._is_held = False
+
+    async def begin(self) -> None:
+        """Wait for the requests before this one."""
+        await self._send_lock.acquire()
+        self._is_held = True
+
+    def end(self) -> None:
+        """Release the next request."""
+        if self._is_held:
+            self._is_held = False
+            self._send_lock.release()
+
+
+class Sender:
+    """Sends requests of the shown session, which is created with the first one, in the order in which they were written."""
+
+    def __init__(self, control: SessionController) -> None:
+        self.delivery: Delivery = "steer"
+        """When a request that is sent during a turn is read."""
+        self.interrupts = 0
+        """The number of runs that the user has interrupted."""
+        self._control = control
+        self._sends = 0
+        """Requests that are not answered yet."""
+        self._send_lock = asyncio.Lock()
+
+    async def send(self, text: str, attached: Sequence[PromptPart], *, stored: Callable[[str], None]) -> None:
+        """Send a request and wait for its answer; while a run works it is queued. Raises OpencodeError."""
+        self._sends += 1
+        turn = _Turn(self._send_lock)
+        await turn.begin()
+
+        def on_message_id(message_id: str) -> None:
+            turn.end()
+            stored(message_id)
+
+        try:
+            if self._control.is_alone and self._sends == 1:
+                await self._control.reload_if_changed()
+            await self._send(text, attached, on_message_id)
+        finally:
+            turn.end()
+            self._sends -= 1
+
+    async def _send(self, text: str, attached: Sequence[PromptPart], stored: Callable[[str], None]) -> None:
+        client, choice = self._control.client, self._control.choice
+        session = await self._control.session()
+        request = PromptInput(
+            model=choice.model,
+            agent=choice.agent,
+            variant=choice.variant,
+            delivery="queue" if self.delivery == "queue" and self._control.is_busy else None,
+            parts=[TextInput(text=text), *attached, *(await client.prompts.expand(text))[1:]],
+        )
+        await client.prompts.prompt(session.id, request, stored=stored)
+
+    async def command(self, name: str, arguments: str, *, stored: Callable[[str], None]) -> None:
+        """Run a custom slash command. Raises OpencodeError."""
+        choice = self._control.choice
+        session = await self._control.session()
+        model = str(choice.model) if choice.model else None
+        given = CommandInput(command=name, arguments=arguments, model=model, agent=choice.agent)
+        await self._control.client.prompts.command(session.id, given, stored=stored)
+
+    async def shell(self, command: str, *, stored: Callable[[str], None]) -> None:
+        """Run a shell command of the user. Raises OpencodeError."""
+        choice = self._control.choice
+        session = await self._control.session()
+        given = ShellInput(command=command, agent=choice.agent, model=choice.model)
+        await self._control.client.prompts.shell(session.id, given, stored=stored)
+
+    async def interrupt(self) -> bool:
+        """Interrupt the run of the shown session; return whether there was one."""
+        self.interrupts += 1
+        session_id = self._control.session_id
+        return session_id is not None and await self._control.client.prompts.abort(session_id)
+
+    async def send_now(self, message_id: str) -> bool:
+        """Let the session read a request that waits at once; return False when it does not wait any more."""
+        self.interrupts += 1  # a response that this ends did not fail
+        session_id = self._control.session_id
+        return session_id is not None and await self._control.client.prompts.send_now(session_id, message_id)

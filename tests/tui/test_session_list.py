@@ -1,0 +1,94 @@
+"""The list of sessions behind the sidebar, the session browser and the sessions page, without a screen."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from opencode_tui.tui.sessions.known_sessions import KnownSessions
+from opencode_tui.tui.sessions.session_list import SessionList
+from opencode_tui.tui.state.controller import SessionController
+from opencode_tui.tui.theme.glyphs import UNICODE
+from opencode_tui.tui.widgets.selection import Selection
+from tests.support.terminal.conversation import NOON, ROOT
+from tests.support.terminal.scripted_client import Script, ScriptedClient, as_client, session
+
+DAY_MS = 86_400_000
+
+
+def controlled(*titles: str) -> SessionController:
+    """Return the controller of a folder with sessions of these titles, each a day older than the one before."""
+    infos = [session(title, id=f"ses_{title}", updated=NOON - at * DAY_MS) for at, title in enumerate(titles)]
+    control = SessionController(
+        as_client(ScriptedClient(Script(infos, directory=Path(ROOT)))),
+        opened=lambda: None,
+        lagged=lambda _reason: None,
+        requested=lambda _event: None,
+        clock=lambda: NOON / 1000,
+    )
+    control.folder.sessions = {info.id: info for info in infos}
+    return control
+
+
+def listed(*titles: str, chosen: str = "", keeps_place: bool = False) -> SessionList:
+    sessions = SessionList(KnownSessions(controlled(*titles)), chosen=chosen, keeps_place=keeps_place)
+    sessions.read(UNICODE)
+    return sessions
+
+
+def titles_of(sessions: SessionList) -> Sequence[str]:
+    return [one if isinstance(one, str) else one.title for one in sessions.lines]
+
+
+def test_each_group_has_a_heading_below_an_empty_line() -> None:
+    assert titles_of(listed("new", "old")) == ["Today", "new", "", "Yesterday", "old"]
+
+
+def test_a_filter_shows_matches_without_headings_and_then_what_was_found_in_texts() -> None:
+    sessions = listed("parser", "docs", "tests")
+    sessions.type("doc")
+    sessions.add_found(["ses_docs", "ses_tests"])
+    assert titles_of(sessions) == ["docs", "tests"]
+    assert sessions.found_in_text == ["ses_tests"]
+    sessions.clear_filter()
+    assert [one for one in titles_of(sessions) if one in ("parser", "docs", "tests")] == ["parser", "docs", "tests"]
+
+
+def test_the_selection_stays_on_its_session_and_then_in_its_place() -> None:
+    control = controlled("a", "b", "c")
+    sessions = SessionList(KnownSessions(control), chosen="ses_b")
+    sessions.read(UNICODE)
+    assert sessions.chosen == "ses_b"
+    del control.folder.sessions["ses_b"]
+    sessions.read(UNICODE)
+    assert sessions.chosen == "ses_c"
+
+
+def test_a_filter_selects_the_best_match_or_keeps_the_place() -> None:
+    for keeps_place, chosen in ((False, "ses_retry"), (True, "ses_retry later")):
+        sessions = listed("parser", "docs", "retry later", "retry", chosen="ses_docs", keeps_place=keeps_place)
+        sessions.type("retry")
+        assert titles_of(sessions) == ["retry", "retry later"]
+        assert sessions.chosen == chosen
+
+
+def test_actions_are_for_the_marked_sessions_in_the_order_of_the_list_else_for_the_selected_one() -> None:
+    sessions = listed("a", "b", "c")
+    assert [info.title for info in sessions.infos()] == ["a"]
+    sessions.mark()
+    sessions.selection.move(1)
+    sessions.mark()
+    assert [info.title for info in sessions.infos()] == ["a", "c"]
+    sessions.show_next_view()
+    assert sessions.view == "archived" and sessions.marked == []
+
+
+def test_headings_cannot_be_selected_and_the_selected_row_stays_visible() -> None:
+    rows = Selection()
+    rows.show(["", "a", "b", "", "", "c"])
+    assert (rows.chosen, rows.at) == ("a", 1)
+    rows.move(2)
+    assert rows.chosen == "c" and 5 in rows.visible(3)
+    rows.move(-9)
+    assert rows.chosen == "a" and list(rows.visible(3)) == [0, 1, 2]
+    assert rows.row_at(0) == "" and rows.row_at(2) == "b"
+    rows.show([])
+    assert rows.chosen == "" and not rows.move(1)

@@ -14,7 +14,7 @@ from opencode_tui.config.check.types import describe_unknown, find_unknown_keys,
 from opencode_tui.config.flags import Flags
 from opencode_tui.config.load import LoadedConfig, load_config
 from opencode_tui.config.merge import JOINED, Merged, without
-from opencode_tui.config.redact import COVER, redact_settings
+from opencode_tui.config.redact import redact_settings
 from opencode_tui.config.sources.jsonc import JsoncError, KeyPath
 from opencode_tui.config.sources.jsonc_edit import merge_into
 from opencode_tui.config.sources.layer import Layer, parse_layer, read_layer, visit
@@ -22,6 +22,7 @@ from opencode_tui.config.sources.locations import FILE_NAMES
 from opencode_tui.config.sources.migrate import migrate
 from opencode_tui.config.sources.substitute import Substitution
 from opencode_tui.config.sources.text_file import UnreadableFileError, read_text
+from opencode_tui.redaction.cover import COVER
 from opencode_tui.schema.error import ConfigError, StorageError
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.storage.locks import Locks

@@ -15,7 +15,9 @@ from typing import Any, cast
 
 from msgspec import Struct
 
-from opencode_tui.redaction.detectors import KEY, PASSWORD, cover, redact
+from opencode_tui.redaction.cover import cover
+from opencode_tui.redaction.detectors import KEY, PASSWORD, redact
+from opencode_tui.redaction.names import is_secret_field
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.session.tool_state import ErrorDetails
 
@@ -39,10 +41,6 @@ _ENV_FILE = re.compile(
 )
 _ASSIGNMENT = re.compile(
     r"(?m)^(?P<head>(?:\d+:\s|[+\- ]|\s*\d+\|)?[ \t]*(?:export[ \t]+)?[A-Za-z_][A-Za-z0-9_.]*[ \t]*=[ \t]*)(?P<value>\S.*)$"
-)
-_SECRET_FIELD = re.compile(
-    r"(?:.*[_\-.])?(?:password|passwd|passphrase|secret|token|api[_\-]?key|access[_\-]?key|private[_\-]?key|credentials?|authorization|cookie)",
-    re.IGNORECASE,
 )
 _DATA_ADDRESS = re.compile(r"data:(?P<mime>[\w.+\-/]*)(?P<rest>(?:;[\w=\-]+)*),(?P<data>.*)", re.DOTALL)
 _TEXT_KINDS = (
@@ -198,7 +196,7 @@ class Redactor:
             return text
         if text.startswith("data:") and (match := _DATA_ADDRESS.fullmatch(text)):
             return self._data(match)
-        if len(text) >= 4 and _SECRET_FIELD.fullmatch(name):
+        if len(text) >= 4 and is_secret_field(name):
             self.counts[PASSWORD] += 1
             return cover(PASSWORD)
         return self.text(text)

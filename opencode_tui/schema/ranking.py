@@ -1,7 +1,7 @@
 """Ranks names against what a user types: rows of lists, titles of sessions, paths of files."""
 
 import heapq
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 _BREAKS = frozenset(" /_-.:@")
@@ -12,7 +12,7 @@ SIMILAR = 80
 """Minimum similarity of a mistyped query in percent: of five characters one may be wrong."""
 
 SLICE = 1_000
-"""Paths that are compared at a time."""
+"""Paths that are compared at a time: a caller can do other work in between."""
 
 _FAR = 400
 """Maximum matched characters of a name."""
@@ -41,35 +41,44 @@ def ranked(query: str, names: Sequence[str]) -> list[tuple[int, Match]]:
 
 
 def ranked_paths(query: str, folded: Sequence[str], limit: int) -> Iterator[Sequence[int]]:
-    """Yield the indices of the matching paths so far, best first and at most `limit`, after each of some milliseconds.
+    """Yield the indices of the matching paths so far, best first and at most `limit`, after each `SLICE` paths.
 
     `folded` are the case-folded paths, in which folders end with a slash. What contains the query comes first: where the last
     name begins with it, then has it, then the whole path. If these are few, paths follow with its characters in their order; if
     there are none at all, those that are similar to it. Hidden files come after others, deep and long paths after others.
     """
-    from rapidfuzz import fuzz, process  # only for a search
-    from rapidfuzz.distance import LCSseq
-
     wanted = query.strip().casefold()
-    letters = "".join(wanted.split())
-    parts = [folded[start : start + SLICE] for start in range(0, len(folded), SLICE)]
     best: list[tuple[tuple[int, bool, int, int], int]] = []
-    for rule in ("piece", "order", "similar"):
-        if len(best) >= limit or (rule == "similar" and best):
+    for find in (_with_piece, _with_order, _with_similar):
+        if len(best) >= limit or (find is _with_similar and best):
             return
         best = []
-        for number, part in enumerate(parts):
-            if rule == "piece":
-                hits = [at for at, path in enumerate(part) if wanted in path]
-            elif rule == "order":
-                compared = process.extract_iter(letters, part, scorer=LCSseq.similarity, score_cutoff=len(letters))
-                hits = [at for _, _, at in compared]
-            else:
-                compared = process.extract_iter(letters, part, scorer=fuzz.partial_ratio, score_cutoff=SIMILAR)
-                hits = [at for path, _, at in compared if len(path) >= len(letters)]
-            scored = [(_path_rank(wanted, part[at]), number * SLICE + at) for at in hits]
+        for start in range(0, len(folded), SLICE):
+            part = folded[start : start + SLICE]
+            scored = [(_path_rank(wanted, part[at]), start + at) for at in find(wanted, part)]
             best = heapq.nsmallest(limit, [*best, *scored])
             yield [at for _, at in best]
+
+
+def _with_piece(wanted: str, paths: Sequence[str]) -> Iterable[int]:
+    return (at for at, path in enumerate(paths) if wanted in path)
+
+
+def _with_order(wanted: str, paths: Sequence[str]) -> Iterable[int]:
+    from rapidfuzz import process  # only for a query that few paths have
+    from rapidfuzz.distance import LCSseq
+
+    letters = "".join(wanted.split())
+    found = process.extract_iter(letters, paths, scorer=LCSseq.similarity, score_cutoff=len(letters))
+    return (at for _, _, at in found)
+
+
+def _with_similar(wanted: str, paths: Sequence[str]) -> Iterable[int]:
+    from rapidfuzz import fuzz, process  # only for a query that no path has
+
+    letters = "".join(wanted.split())
+    found = process.extract_iter(letters, paths, scorer=fuzz.partial_ratio, score_cutoff=SIMILAR)
+    return (at for path, _, at in found if len(path) >= len(letters))
 
 
 def _path_rank(wanted: str, path: str) -> tuple[int, bool, int, int]:

@@ -1,6 +1,7 @@
 """Settings as they are printed."""
 
-from opencode_tui.config.redact import COVER, redact_settings
+from opencode_tui.config.redact import redact_settings
+from opencode_tui.redaction.cover import COVER
 
 
 def test_secrets_are_covered_and_everything_else_stays() -> None:

@@ -1,8 +1,11 @@
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+import opencode_tui.schema.suggest as suggest_module
 from opencode_tui.schema.suggest import did_you_mean, nearest, suggest
 
 COMMANDS = ("run", "session", "sessions", "models", "Mcp")
@@ -42,3 +45,10 @@ suggest.nearest("a", ["b"])
 print(before, "rapidfuzz" in sys.modules)"""
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["False", "True"]
+
+
+def test_no_other_module_asks_whether_a_name_was_meant() -> None:
+    package = Path(suggest_module.__file__).parents[1]
+    words = re.compile(r"did you mean|get_close_matches", re.IGNORECASE)
+    found = [str(file.relative_to(package)) for file in package.rglob("*.py") if words.search(file.read_text())]
+    assert found == ["schema/suggest.py"]

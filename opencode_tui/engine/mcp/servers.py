@@ -7,7 +7,6 @@ known yet or old (`start_unknown`), so that neither the first frame nor the firs
 import asyncio
 import json
 import logging
-import re
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -16,7 +15,7 @@ from pathlib import Path
 from msgspec import Struct
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
-from opencode_tui.config.redact import COVER, redact_address, redact_text
+from opencode_tui.config.redact import redact_address, redact_text
 from opencode_tui.config.settings.settings import (
     ExperimentalSettings,
     McpLocalSettings,
@@ -29,6 +28,8 @@ from opencode_tui.engine.mcp.lists import ConnectionLost, ListCache, McpError
 from opencode_tui.engine.mcp.names import tool_ids
 from opencode_tui.engine.mcp.server import BACKOFF_S, CALL_S, Elicit, McpServer, McpStopped, Report, ServerWorld
 from opencode_tui.engine.mcp.sign_in import SignIns
+from opencode_tui.redaction.cover import COVER
+from opencode_tui.redaction.names import is_secret_flag, is_secret_option
 from opencode_tui.schema.api.mcp import McpArgument, McpPrompt, McpResource, McpServerStatus, McpTool, SignInState
 from opencode_tui.schema.error import ConfigError, NotFoundError, SignInError
 from opencode_tui.schema.event.folder_event import McpBrowserOpenFailed, McpToolsChanged
@@ -382,18 +383,15 @@ async def _start_often(server: McpServer) -> None:
             return
 
 
-_KEY_FLAG = re.compile(r"-.*(key|token|secret|password|authorization|credential)", re.IGNORECASE)
-
-
 def _describe_command(command: Sequence[str]) -> str:
     """Return a command as one line, with the values of arguments whose names say that they are keys covered."""
     shown: list[str] = []
     for before, word in zip(("", *command), command, strict=False):
         name, equals, _ = word.partition("=")
-        if equals and _KEY_FLAG.match(f"-{name}"):
+        if equals and is_secret_option(name):
             shown.append(f"{name}={COVER}")
         else:
-            shown.append(COVER if _KEY_FLAG.fullmatch(before) and not word.startswith("-") else word)
+            shown.append(COVER if is_secret_flag(before) and not word.startswith("-") else word)
     return " ".join(shown)
 
 

@@ -6,13 +6,14 @@ from typing import Any
 
 from msgspec import Struct
 
-from opencode_tui.config.redact import COVER, redact_address
+from opencode_tui.config.redact import redact_address
 from opencode_tui.engine.provider.decode import openai_request
 from opencode_tui.engine.provider.formats import ProviderFormat, find_format
 from opencode_tui.engine.provider.http import request_headers
 from opencode_tui.engine.provider.litellm_worker import litellm_call
 from opencode_tui.engine.provider.llm import LlmRequest
 from opencode_tui.engine.provider.provider import Endpoint
+from opencode_tui.redaction.cover import COVER
 from opencode_tui.schema.record import JsonObject
 
 _OPEN_HEADERS = ("accept", "accept-encoding", "anthropic-beta", "anthropic-version", "content-type", "user-agent")

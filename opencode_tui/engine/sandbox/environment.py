@@ -12,8 +12,9 @@ from typing import Any, cast
 
 from msgspec import Struct
 
-from opencode_tui.config.redact import COVER
 from opencode_tui.engine.provider.known_provider import KNOWN
+from opencode_tui.redaction.cover import COVER
+from opencode_tui.redaction.names import is_secret_option, is_secret_variable
 from opencode_tui.schema.error import OpencodeError
 from opencode_tui.schema.record import JsonObject
 
@@ -38,14 +39,12 @@ def find_setting_keys(settings: JsonObject) -> SettingKeys:
             options: JsonObject = owner.get("options") or {}
             headers: JsonObject = {**(owner.get("headers") or {}), **(options.get("headers") or {})}
             for name, value in (*options.items(), *headers.items()):
-                if isinstance(value, str) and _KEY_OPTION.search(name):
+                if isinstance(value, str) and is_secret_option(name):
                     values.add(value.rpartition(" ")[2])
     for server in _objects(settings.get("mcp")):
         own: JsonObject = {**(server.get("environment") or {}), **(server.get("headers") or {})}
         values |= {
-            value.rpartition(" ")[2]
-            for name, value in own.items()
-            if isinstance(value, str) and _KEY_OPTION.search(name)
+            value.rpartition(" ")[2] for name, value in own.items() if isinstance(value, str) and is_secret_option(name)
         }
         oauth = server.get("oauth")
         secret = cast("JsonObject", oauth).get("clientSecret") if isinstance(oauth, dict) else None
@@ -63,13 +62,6 @@ MIN_SECRET_CHARS = 8
 """Shorter values are not removed from outputs: they occur in other words."""
 
 _OWN = frozenset({"OPENCODE_SERVER_PASSWORD", "OPENCODE_CONFIG_CONTENT", "PYDANTIC_DISABLE_PLUGINS"})
-_KEY_NAME = re.compile(
-    r"(?:^|.*_)(?:API_?KEYS?|APIKEY|ACCESS_KEY(?:_ID)?|PRIVATE_KEY|SIGNING_KEY|ENCRYPTION_KEY|MASTER_KEY|TOKEN|PAT|PASSWORD|PASSWD|PASS|"
-    r"PASSPHRASE|CREDENTIALS?|.*SECRET.*)(?:_(?:\d+|BASE64|B64|JSON))?|(?:AWS|BEDROCK)_.*|PGPASSWORD|MYSQL_PWD|NPM_CONFIG_.*AUTH.*",
-    re.IGNORECASE,
-)
-_KEY_OPTION = re.compile(r"key|token|secret|password|authorization|credential", re.IGNORECASE)
-_NOT_KEYS = frozenset({"AWS_REGION", "AWS_DEFAULT_REGION", "AWS_CA_BUNDLE", "AWS_PAGER", "AWS_DEFAULT_OUTPUT"})
 _SOCKET_NAME = re.compile(
     r"SSH_(?:AUTH_SOCK|AGENT_PID|ASKPASS.*|CONNECTION|CLIENT|TTY)|DBUS_.*|DOCKER_.*|CONTAINER_HOST|BUILDKIT_HOST|PODMAN_.*|KUBECONFIG|"
     r"XDG_RUNTIME_DIR|XDG_SESSION_.*|DISPLAY|WAYLAND_.*|XAUTHORITY|SESSION_MANAGER|GPG_AGENT_INFO|GNOME_.*|GNUPGHOME|TMUX(?:_.*)?|STY|"
@@ -104,7 +96,7 @@ class Secrets:
         found = set(of_settings)
         withheld: set[str] = set()
         for name, value in environ.items():
-            is_key = name in named or (_KEY_NAME.fullmatch(name) is not None and name not in _NOT_KEYS)
+            is_key = name in named or is_secret_variable(name)
             if is_key or value in of_settings:
                 withheld.add(name)
             if is_key and name != "OPENCODE_CONFIG_CONTENT" and len(value) >= MIN_SECRET_CHARS:

@@ -6,7 +6,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from opencode_tui.engine.permission.shell.findings import Findings, Mode
-from opencode_tui.engine.permission.shell.needs import NETWORK_KINDS, Kind, find_needs
+from opencode_tui.engine.permission.shell.needs import NETWORK_KINDS, Kind, find_needs, need_found
 from opencode_tui.engine.permission.shell.state import State, moved
 from opencode_tui.engine.permission.shell.words import Word, literal
 
@@ -108,6 +108,11 @@ class Call(Struct, frozen=True):
     def need(self, kind: Kind, words: str) -> None:
         """Record why the command needs the outside, or what it discards, in a sentence."""
         self.runner.findings.need(kind, words)
+
+    def found(self, finding: str, *, path: str = "") -> None:
+        """Record what the table says of a finding of the command's analyzer."""
+        need = need_found(finding)
+        self.need(need.kind, need.words.replace("{path}", path))
 
     def needs(self, name: str, arguments: list[Word]) -> None:
         """Record what the table says of a program with these arguments."""

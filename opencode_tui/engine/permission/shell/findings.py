@@ -17,7 +17,7 @@ from opencode_tui.engine.permission.shell.filesystem import (
     is_network_device,
     resolve,
 )
-from opencode_tui.engine.permission.shell.needs import Kind, Reason
+from opencode_tui.engine.permission.shell.needs import Kind, Reason, need_found
 from opencode_tui.engine.permission.shell.words import Word
 
 Mode = Literal["r", "w", "rw"]
@@ -128,7 +128,8 @@ class Findings(Struct):
             if is_network_device(device):
                 self.network = True
                 host = device.split("/")[3]
-                self.need("network", f"Opens a connection to {host}.", host=host)
+                need = need_found("opened-device")
+                self.need(need.kind, need.words.replace("{host}", host), host=host)
                 return
             if is_device(device):
                 return

@@ -13,40 +13,21 @@ from opencode_tui.engine.permission.shell.call import Call
 from opencode_tui.engine.permission.shell.findings import Mode
 from opencode_tui.engine.permission.shell.needs import given, names_all, operands_of
 from opencode_tui.engine.permission.shell.operands import spec_of, split_options
-from opencode_tui.engine.permission.shell.words import Word, listed, literal, names
+from opencode_tui.engine.permission.shell.words import Word, listed, literal
 
 _READS = listed("git reads")
 _RECORDS = listed("git records")
 _WRITES = listed("git writes")
 _PLAIN = listed("git options")
-_PRINTS = names("diff show log stash whatchanged diff-index format-patch")
-_HARMLESS_SETTING = re.compile(
-    r"(?:color|column|advice|log|user|author|committer|push|pull|branch|init|status|blame|tag|rerere|i18n|gc|index|feature|pack)\..*"
-    r"|core\.(?:quotepath|autocrlf|eol|safecrlf|filemode|ignorecase|precomposeunicode|abbrev|bare|longpaths|whitespace|symlinks"
-    r"|checkstat|untrackedcache|preloadindex|bigfilethreshold|compression)"
-    r"|diff\.(?:algorithm|renames|renamelimit|context|interhunkcontext|mnemonicprefix|noprefix|colormoved|submodule|wserrorhighlight)"
-    r"|merge\.(?:conflictstyle|ff|log|renames|stat)|commit\.(?:gpgsign|verbose|status|cleanup)|fetch\.(?:prune|prunetags|parallel|writecommitgraph)"
-    r"|rebase\.(?:autosquash|autostash|stat|updaterefs|abbreviatecommands)|http\.(?:postbuffer|lowspeedlimit|lowspeedtime|version)"
-    r"|safe\.directory|protocol\.version|submodule\.recurse|stash\..*|grep\.(?:linenumber|patterntype|column)|format\.(?:pretty|signoff)",
-    re.IGNORECASE,
-)
-_RUNNING = {
-    "rebase": "xi",
-    "grep": "O",
-    "clone": "uc",
-    "difftool": "x",
-    "add": "iep",
-    "commit": "p",
-    "filter-branch": "f",
-}
-"""Short options of a command that run something or wait for keys."""
-
+_PRINTS = listed("git prints")
+_HARMLESS_SETTINGS = listed("git harmless settings")
+_RUNNING = {name: letters for name, _, letters in (word.partition("=") for word in listed("git short options"))}
 _PROGRAMS = re.compile(
     r"--(?:up(?:l.*)?|rec(?:e.*)?|exe(?:c)?|ext(?:c.*)?|open-.*|(?:tree|env|index|msg|parent|commit|tag-name)-filter)"
 )
 """Options whose value is a command line, such as `--upload-pack` and `--exec`, abbreviated too."""
 
-_BEFORE = names("--git-dir --work-tree --namespace --super-prefix --attr-source --list-cmds")
+_BEFORE = listed("git options before with a value")
 _BEFORE_PLAIN = listed("git options before")
 
 
@@ -82,8 +63,7 @@ def run_git(call: Call) -> None:
     _record_paths(call, command, words)
 
 
-_RUN_HOOKS = names("commit push merge rebase pull am cherry-pick revert checkout switch worktree gc")
-"""Commands that start hooks of the repository."""
+_RUN_HOOKS = listed("git runs hooks")
 
 
 def _has_hooks(call: Call) -> bool:
@@ -142,7 +122,7 @@ def _is_in_other_repository(call: Call) -> bool:
 
 def _set(call: Call, word: Word, option: str) -> Call:
     name, _, value = word.text.partition("=")
-    if option == "--config-env" or not word.known or not _HARMLESS_SETTING.fullmatch(name):
+    if option == "--config-env" or not word.known or not _is_harmless(name):
         call.steered()
         if value.startswith("!") or re.search(r"\s", value):
             call.run_text(value.lstrip("!"))
@@ -228,14 +208,21 @@ def _config(call: Call, texts: list[str]) -> None:
     operands = [text for text in texts if not text.startswith("-") and text not in ("set", "get", "list", "unset")]
     reads = _reads_config(texts)
     if not reads:
-        call.need("config", "Changes git settings.")
-    if not reads and not (operands and _HARMLESS_SETTING.fullmatch(operands[0])):
+        call.found("changed-setting")
+    if not reads and not (operands and _is_harmless(operands[0])):
         call.opaque()
         call.run_text(operands[-1][1:]) if operands and operands[-1].startswith("!") else None
     if given(texts, "--global"):
         call.use_text(f"{call.state.home}/.gitconfig", "r" if reads else "rw")
     if given(texts, "--system"):
         call.use_text("/etc/gitconfig", "r" if reads else "rw")
+
+
+def _is_harmless(setting: str) -> bool:
+    """Return whether a setting of git runs nothing."""
+    name = setting.lower()
+    section, dot, _ = name.partition(".")
+    return "\n" not in name and (name in _HARMLESS_SETTINGS or (bool(dot) and f"{section}.*" in _HARMLESS_SETTINGS))
 
 
 def _reads_config(texts: Sequence[str]) -> bool:
@@ -254,4 +241,4 @@ def _reads_config(texts: Sequence[str]) -> bool:
     return len(operands) < 2
 
 
-_CONFIG_VALUED = names("-f --file --type --default --blob --comment --value --url")
+_CONFIG_VALUED = listed("git config options with a value")

@@ -1,7 +1,7 @@
 """Builtins of the shell, which change its folder, define names or evaluate text, and programs whose argument is a program."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 
 from msgspec.structs import replace
@@ -10,7 +10,7 @@ from opencode_tui.engine.permission.protected import is_secret
 from opencode_tui.engine.permission.shell.call import Call
 from opencode_tui.engine.permission.shell.operands import ASSUMED, UNLISTED, apply_spec, spec_of, split_options
 from opencode_tui.engine.permission.shell.state import State, assigned_names, is_dangerous, moved
-from opencode_tui.engine.permission.shell.words import UNKNOWN, literal, names
+from opencode_tui.engine.permission.shell.words import UNKNOWN, listed, literal, names
 
 _FILE_TEST = re.compile(r"-[abcdefghkprstuwxGLNOS]")
 _DIGITS = re.compile(r"[+-]\d+")
@@ -211,13 +211,8 @@ _LITERAL = re.compile(r"(['\"])((?:~|\.\.|/)[^'\"\s]*|[^'\"\s]*\.env(?:\.\w+)?)\
 _CODE_OPTION = re.compile(r"-[A-Za-z]*[ceEprR]|--eval|--print|--command")
 _IN_PLACE = re.compile(r"-[0acFlnpsw]*i")
 _QUIET = names("-V -VV -v -h --version --help -version")
-_MODULES = names(
-    "pytest unittest ruff black isort mypy pyright flake8 pylint coverage compileall py_compile tabnanny"
-    " platform site sysconfig"
-)
-"""Modules that run what the project says, or nothing; like test runners they are not opaque."""
-
-_NETWORK_MODULES = names("pip http.server ensurepip twine venv build smtpd ftplib webbrowser")
+_MODULES = listed("python modules")
+_NETWORK_MODULES = listed("python network modules")
 
 
 def run_shell(call: Call) -> None:
@@ -315,33 +310,23 @@ def record_literals(call: Call, program: str) -> None:
             call.guess(literal(call.state.home + text[1:] if text.startswith("~") else text))
 
 
-INTERPRETERS: Mapping[str, Callable[[Call], None]] = {
-    "cd": change_directory,
-    "pushd": change_directory,
-    "popd": pop_directory,
-    "eval": evaluate,
-    "trap": trap,
-    "alias": alias,
-    **dict.fromkeys(("export", "declare", "typeset", "local", "readonly"), declare),
-    "set": set_options,
-    "shopt": set_shell_options,
-    **dict.fromkeys(("read", "mapfile", "readarray"), read_variables),
-    "printf": print_formatted,
-    **dict.fromkeys(("test", "["), test),
-    **dict.fromkeys(("let", "unset", "wait", "getopts"), calculate),
-    **dict.fromkeys(("hash", "enable", "complete", "compgen", "bind", "compopt"), hash_programs),
-    **dict.fromkeys(
-        names("bash sh dash ash zsh ksh mksh yash fish csh tcsh rbash nu elvish xonsh pwsh powershell cmd"), run_shell
-    ),
-    **dict.fromkeys(names("su runuser sg newgrp script"), switch_user),
-    **dict.fromkeys(("at", "batch", "crontab", "anacron"), schedule),
-    **dict.fromkeys(
-        names(
-            "python pypy python2 perl ruby node nodejs php lua luajit Rscript R julia ghci runghc runhaskell groovy scala"
-            " kotlin clojure elixir iex erl escript tclsh wish guile racket sbcl clisp java jshell swipl ocaml raku irb"
-            " ipython jupyter streamlit uvicorn gunicorn flask django-admin octave m4"
-        ),
-        run_language,
-    ),
-}
-"""Builtins and programs whose argument is a program."""
+INTERPRETERS: Sequence[Callable[[Call], None]] = (
+    change_directory,
+    pop_directory,
+    evaluate,
+    trap,
+    alias,
+    declare,
+    set_options,
+    set_shell_options,
+    read_variables,
+    print_formatted,
+    test,
+    calculate,
+    hash_programs,
+    run_shell,
+    switch_user,
+    schedule,
+    run_language,
+)
+"""The analyzers of builtins and of programs whose argument is a program."""

@@ -27,7 +27,7 @@ from opencode_tui.engine.permission.shell.operands import (
 )
 from opencode_tui.engine.permission.shell.programs import find_analyzer
 from opencode_tui.engine.permission.shell.state import State, holds_command, is_dangerous
-from opencode_tui.engine.permission.shell.words import Word, literal, names, rows
+from opencode_tui.engine.permission.shell.words import Word, listed, literal, names, rows
 
 # Programs that run their arguments as a command: where that command starts, and which paths the wrapper itself uses. One that
 # `hides` makes the command opaque (another user, another root, words from standard input, an intermediate shell).
@@ -50,8 +50,7 @@ class Wrapper(Struct, frozen=True):
 @cache
 def _table() -> dict[str, Wrapper]:
     table: dict[str, Wrapper] = {}
-    for row in rows("wrappers.txt"):
-        programs, options, before, text = (column.strip() for column in row.split("|"))
+    for programs, options, before, text in rows("wrappers.txt", 4):
         marks = {mark: True for mark in text.split()}
         table.update(dict.fromkeys(programs.split(), Wrapper(parse_options(options.split()), before, **marks)))
     return table
@@ -158,9 +157,7 @@ def _skip_assignments(call: Call, words: list[Word]) -> None:
 _SIGNS = frozenset({".", ":", "[", "!", "{", "}"})
 _MOVES = frozenset({"cd", "pushd", "popd", "dirs"})
 _RESERVED = names("if then else elif fi for while until do done case esac select function in")
-_LISTS_HIDDEN = {
-    "ls": "-a -A -f --all --almost-all", "fd": "-H -u --hidden --unrestricted", "rg": "-u -. --hidden --unrestricted",
-}  # fmt: skip
+_LISTS_HIDDEN = {name: " ".join(listed(f"hidden by {name}")) for name in ("ls", "fd", "rg")}
 """Options with which a program prints the names of hidden files."""
 
 

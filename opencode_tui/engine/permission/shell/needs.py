@@ -94,15 +94,23 @@ def _commands(words: Sequence[str]) -> list[str]:
     return found
 
 
+def need_found(finding: str) -> Need:
+    """Return the line about what an analyzer finds out, by its name in the table."""
+    return _table()[f"{_FOUND}={finding}"][0]
+
+
+_FOUND = "found"
+
+
 @cache
 def _table() -> Mapping[str, list[Need]]:
+    """Return the lines by program, and those about findings by their condition."""
     table: dict[str, list[Need]] = {}
-    for row in rows("needs.txt"):
-        kind, programs, commands, conditions, words = (column.strip() for column in row.split("|"))
+    for kind, programs, commands, conditions, words in rows("needs.txt", 5):
         pairs = tuple(cast("tuple[str, str]", tuple(one.split("=", 1))) for one in conditions.split())
         need = Need(cast("Kind", kind), words, names(commands), pairs)
-        for program in programs.split():
-            table.setdefault(program, []).append(need)
+        for key in [conditions] if conditions.startswith(f"{_FOUND}=") else programs.split():
+            table.setdefault(key, []).append(need)
     return table
 
 

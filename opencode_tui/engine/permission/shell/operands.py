@@ -170,7 +170,7 @@ def apply_spec(call: Call, spec: Spec) -> None:
         if spec.hosts and _REMOTE.fullmatch(word.text):
             if not spec.network:
                 call.network()
-                call.need("network", "Copies files to or from another computer.")
+                call.found("other-computer")
             continue
         use_operand(call, word, role, assumed=spec.assumed)
     if (spread or spec.searches) and not operands[1 if first else 0 :]:
@@ -411,8 +411,7 @@ def spec_names() -> Iterable[str]:
 @cache
 def _table() -> dict[str, Spec]:
     table: dict[str, Spec] = {}
-    for row in rows("commands.txt"):
-        programs, operands, options = (column.strip() for column in row.split("|"))
+    for programs, operands, options in rows("commands.txt", 3):
         table.update(dict.fromkeys(programs.split(), _parse_spec(operands, options)))
     return table
 

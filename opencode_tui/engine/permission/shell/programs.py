@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from functools import lru_cache
+from functools import cache, lru_cache
 
 from msgspec.structs import replace
 
@@ -20,7 +20,7 @@ from opencode_tui.engine.permission.shell.operands import (
     split_options,
     use_operand,
 )
-from opencode_tui.engine.permission.shell.words import Word, literal
+from opencode_tui.engine.permission.shell.words import Word, listed, literal, rows
 
 
 def make_link(call: Call) -> None:
@@ -55,7 +55,7 @@ def move(call: Call) -> None:
                 call.runner.poison(renames=False)
                 call.state.move(None, cannot_fail=True)
             if ".git" in path[len(call.runner.findings.root) :].split("/"):
-                call.need("discard", "Moves data of a git repository.")
+                call.found("moved-repository")
     for word in targets:
         use_operand(call, word, Role.WRITE, assumed=False)
 
@@ -72,13 +72,13 @@ def delete(call: Call) -> None:
             continue
         for path in findings.targets(word, call.state.folders):
             if ".git" in path[len(findings.root) :].split("/"):
-                call.need("discard", "Deletes data of a git repository.")
+                call.found("deleted-repository")
             elif is_recursive and is_inside(findings.root, path):
-                call.need("discard", "Deletes the whole project.")
+                call.found("deleted-project")
             elif is_recursive and findings.filesystem.is_tracked(path, findings.root):
-                call.need("discard", f"Deletes the folder {path[len(findings.root) + 1 :]} with everything in it.")
+                call.found("deleted-folder", path=path[len(findings.root) + 1 :])
         if is_recursive and word.text in ("*", "./*", ".[!.]*", "{*,.*}"):
-            call.need("discard", "Deletes the whole project.")
+            call.found("deleted-project")
 
 
 _SIGNAL_OPTION = re.compile(r"-(?:\d+|[A-Za-z]+\d*)|--signal(?:=.*)?")
@@ -94,16 +94,14 @@ def end_process(call: Call) -> None:
     for word in words:
         is_own = word.text.startswith("%") or (not word.known and call.state.starts_jobs)
         if not is_own and word.text != "--":
-            call.need("signal", "Ends processes that the command did not start.")
+            call.found("other-process")
 
 
 # Programs that walk folders and can run commands or write files for each match: find, fd.
 
-_EXECUTES = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
-_WRITES = frozenset({"-fprint", "-fprint0", "-fls", "-fprintf"})
-_SELECTS = frozenset(
-    {"-name", "-iname", "-path", "-ipath", "-wholename", "-regex", "-iregex", "-empty", "-newer", "-mtime", "-size"}
-)
+_EXECUTES = listed("find executes")
+_WRITES = listed("find writes")
+_SELECTS = listed("find selects")
 _READS = re.compile(r"-(?:a|c|m)?newer\w*|-samefile|-files0-from")
 
 
@@ -119,7 +117,7 @@ def run_find(call: Call) -> None:
         if any(word.text in _EXECUTES for word in words):
             call.tree(start, listed)
     if deletes and not any(word.text in _SELECTS for word in words):
-        call.need("discard", "Deletes whole folders with everything in them.")
+        call.found("deleted-matches")
     call.runner.findings.listed = listed
     _run_expressions(call, words[count:])
 
@@ -354,19 +352,28 @@ def _record_awk_program(call: Call, word: Word) -> None:
 
 def find_analyzer(name: str) -> Callable[[Call], None] | None:
     """Return the analyzer of a program, None if a line of the table describes it."""
-    return _ANALYSERS.get(name)
+    return _analyzers().get(name)
 
 
-_ANALYSERS: Mapping[str, Callable[[Call], None]] = {
-    **INTERPRETERS,
-    "git": run_git,
-    "kill": end_process,
-    **dict.fromkeys(("ln", "link", "gln"), make_link),
-    **dict.fromkeys(("rm", "rmdir", "unlink", "trash", "grm"), delete),
-    **dict.fromkeys(("mv", "gmv"), move),
-    **dict.fromkeys(("find", "gfind"), run_find),
-    **dict.fromkeys(("fd", "fdfind"), run_fd),
-    **dict.fromkeys(("tar", "gtar", "bsdtar"), run_tar),
-    **dict.fromkeys(("sed", "gsed", "ssed"), run_sed),
-    **dict.fromkeys(("awk", "gawk", "mawk", "nawk", "original-awk"), run_awk),
+_FUNCTIONS: Mapping[str, Callable[[Call], None]] = {
+    one.__name__: one
+    for one in (
+        *INTERPRETERS,
+        run_git,
+        end_process,
+        make_link,
+        delete,
+        move,
+        run_find,
+        run_fd,
+        run_tar,
+        run_sed,
+        run_awk,
+    )
 }
+
+
+@cache
+def _analyzers() -> Mapping[str, Callable[[Call], None]]:
+    """Return the analyzers of the table `analyzers.txt` by the names of their programs."""
+    return {name: _FUNCTIONS[function] for function, programs in rows("analyzers.txt", 2) for name in programs.split()}

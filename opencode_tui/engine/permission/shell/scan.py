@@ -18,7 +18,7 @@ from opencode_tui.engine.permission.shell.findings import Findings, FoundMember,
 from opencode_tui.engine.permission.shell.needs import Reason
 from opencode_tui.engine.permission.shell.state import State
 from opencode_tui.engine.permission.shell.walker import Walker
-from opencode_tui.engine.permission.shell.words import PRIVATE, listed, names
+from opencode_tui.engine.permission.shell.words import PRIVATE, listed
 
 
 def command_prefix(words: Sequence[str]) -> tuple[str, ...]:
@@ -201,11 +201,7 @@ def _folder(path: str, findings: Findings) -> str:
     return path.rpartition("/")[0] or "/"
 
 
-_STARTS_ANYTHING = names(
-    "bash sh dash zsh ksh fish env sudo doas su xargs eval exec source . command builtin nohup nice time timeout setsid ssh find"
-    " parallel watch python python2 python3 node perl ruby php lua Rscript uvx npx bunx rm"
-)
-"""Programs whose name alone says nothing about what they do, or that destroy what their operands name."""
+_STARTS_ANYTHING = listed("starts anything")
 
 
 def _always(member: FoundMember) -> tuple[str, ...]:

@@ -8,9 +8,11 @@ import posixpath
 import re
 from collections.abc import Iterator, Mapping
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 
 from msgspec import Struct
+
+from opencode_tui.schema.table import read_rows, read_sections, split_columns
 
 
 def names(text: str) -> frozenset[str]:
@@ -18,10 +20,10 @@ def names(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-def rows(table: str) -> list[str]:
-    """Return the lines of a table of this package, without comments."""
-    text = files("opencode_tui.engine.permission.shell").joinpath(table).read_text(encoding="utf-8")
-    return [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
+def rows(table: str, count: int) -> Iterator[list[str]]:
+    """Yield the rows of a table of this package, split into so many columns."""
+    for row in read_rows(Path(__file__).with_name(table)):
+        yield split_columns(row, count)
 
 
 def listed(title: str) -> frozenset[str]:
@@ -31,14 +33,8 @@ def listed(title: str) -> frozenset[str]:
 
 @cache
 def _lists() -> Mapping[str, frozenset[str]]:
-    found: dict[str, frozenset[str]] = {}
-    title = ""
-    for row in rows("names.txt"):
-        if row.startswith("["):
-            title = row[1:].partition("]")[0]
-        else:
-            found[title] = found.get(title, frozenset()) | names(row)
-    return found
+    sections = read_sections(Path(__file__).with_name("names.txt"))
+    return {section.title: names(" ".join(section.rows)) for section in sections}
 
 
 UNKNOWN = "\ue007"

@@ -1,9 +1,16 @@
 """What needs the outside of the sandbox, and what discards work at large, is named in a sentence."""
 
+import re
+from pathlib import Path
+
 import pytest
 
+from opencode_tui.engine.permission.shell import needs
 from opencode_tui.engine.permission.shell.filesystem import VirtualFileSystem
+from opencode_tui.engine.permission.shell.operands import find_spec
+from opencode_tui.engine.permission.shell.programs import find_analyzer
 from opencode_tui.engine.permission.shell.scan import scan
+from opencode_tui.engine.permission.shell.words import rows
 from tests.support.shell.world import HOME, PROJECT, scanned
 
 
@@ -119,3 +126,21 @@ def test_the_interpreter_of_a_virtual_environment_is_no_path_outside(command: st
     )
     found = scan(command, cwd=PROJECT, home=HOME, project_root=PROJECT, filesystem=files)
     assert [reason.kind for reason in found.outside] == kinds
+
+
+def test_every_finding_has_one_row_whose_programs_have_the_analyzer() -> None:
+    """An analyzer that names a finding without a row would end a scan; a row that no analyzer names says nothing."""
+    sources = "".join(file.read_text() for file in Path(needs.__file__).parent.glob("*.py"))
+    named = set(re.findall(r"(?:\.found|need_found)\(\"([a-z-]+)\"", sources))
+    table = [row for row in rows("needs.txt", 5) if row[3].startswith("found=")]
+    assert {row[3].removeprefix("found=") for row in table} == named
+    assert len(table) == len(named) >= 9
+    programs = {name for row in table for name in row[1].split() if name[0] != "/"}
+    assert all(find_analyzer(name.partition(".")[0]) or find_spec(name) for name in programs)
+
+
+def test_every_analyzer_has_a_row() -> None:
+    for function, programs in rows("analyzers.txt", 2):
+        found = [find_analyzer(name) for name in programs.split()]
+        assert {one.__name__ for one in found if one is not None} == {function}
+    assert find_analyzer("no-such-program") is None

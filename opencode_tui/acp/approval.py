@@ -1,6 +1,5 @@
 """Questions of the engine as permission requests of the protocol, and their answers; pure."""
 
-import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -43,9 +42,6 @@ _KINDS: dict[Act, PermissionOptionKind] = {
 """The kinds of the answers; a client cannot edit a rule."""
 
 _NAMES: dict[Act, str] = {"once": "Allow once", "reject": "Reject"}
-
-
-_PLAN_FILE = re.compile(r"(?:[^\s`'\"]*/)?\.opencode/plans/[^\s`'\"]+\.md")
 
 
 class Answer(Struct, frozen=True):
@@ -147,12 +143,6 @@ class AskedQuestion(Struct, frozen=True):
 
     call: ToolCallUpdate
     options: list[PermissionOption]
-
-
-def plan_file(question: str) -> str | None:
-    """Return the file of a finished plan that a question names, relative to the worktree; None where it names none."""
-    named = _PLAN_FILE.search(question)
-    return named[0] if named is not None else None
 
 
 def ask_question(question: Question, call_id: str, *, plan: str | None = None) -> AskedQuestion:

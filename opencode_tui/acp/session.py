@@ -15,7 +15,6 @@ from opencode_tui.acp.approval import (
     asked_call,
     label_of,
     options_of,
-    plan_file,
     request_of,
 )
 from opencode_tui.acp.choices import COMPACT
@@ -371,12 +370,11 @@ class OpenSession:
         return label_of(question, response)
 
     async def _plan(self, question: Question) -> str:
-        """Return the text of the plan that a question names; empty where it names none."""
-        named = plan_file(question.question)
-        if named is None:
+        """Return the text of the plan that a question is about; empty where it has no file."""
+        if question.plan is None:
             return ""
         try:
-            return (await self._client.files.read(named)).content
+            return (await self._client.files.read(question.plan)).content
         except OpencodeError:  # it is gone
             return ""
 

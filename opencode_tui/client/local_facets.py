@@ -157,7 +157,7 @@ class _Sessions:
             shares.get().end(record)
 
     async def recover_all(self) -> int:
-        return await self._session.sessions.recover_all(self._session.maintenance.recover)
+        return await self._session.sessions.recover_all(self._session.runs.recover)
 
 
 class _Search:

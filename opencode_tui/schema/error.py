@@ -224,14 +224,23 @@ class BudgetError(OpencodeError):
 
 
 class ToolError(OpencodeError):
-    """A tool failed; the text is sent to the model."""
+    """A tool failed; the text is sent to the model: `problem; advice`, and below it `lines` of a file.
+
+    The advice is what only a model can do about it, such as to quote otherwise.
+    """
+
+    def __init__(self, problem: str, advice: str = "", *, lines: str = "") -> None:
+        self.below = f"\n{lines}" if lines else ""
+        super().__init__(f"{problem}{'; ' if advice else ''}{advice}{self.below}")
+        self.problem = problem
+        self.advice = advice
 
 
 class MissingFileError(ToolError):
     """A file or folder does not exist: `problem` says so. `nearest` are similar names, best first; `advice` is in their place."""
 
     def __init__(self, problem: str, *, advice: str, nearest: Sequence[str] = ()) -> None:
-        super().__init__(f"{problem}; {did_you_mean(nearest) or advice}")
+        super().__init__(problem, did_you_mean(nearest) or advice)
         self.nearest = tuple(nearest)
 
 

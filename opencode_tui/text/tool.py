@@ -216,10 +216,8 @@ def failure_facts(state: ToolStateError) -> list[Fact]:
 _PARAMETERS = {"oldString": "the text to replace", "newString": "its replacement"}
 
 
-def _describe_error(error: str) -> str:
-    """Return the error of a tool for files without what only a model can do about it."""
-    head, _, advice = error.partition("\n")[0].rpartition("; ")
-    text = error.replace(f"; {advice}", "", 1) if head else error
+def _describe_error(text: str) -> str:
+    """Return the problem of a tool for files with words for its parameters."""
     for name, words in _PARAMETERS.items():
         text = text.replace(name, words)
     return text[:1].upper() + text[1:]
@@ -242,7 +240,7 @@ def failure_text(part: ToolPart, state: ToolStateError, root: str = "") -> str:
         nearest = " or ".join(relative(one, root) for one in state.nearest)
         return f"No such file.{unchanged}" + (f" Nearest: {nearest}" if nearest else "")
     if (row.shows_changes or row.is_by_path) and error:
-        return _describe_error(error)
+        return _describe_error(state.problem or error)
     return error or "failed (no details)"
 
 

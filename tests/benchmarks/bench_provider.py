@@ -16,8 +16,8 @@ from typing import Any
 
 import httpx
 
-from opencode_tui.engine.provider.direct import DirectLlm
 from opencode_tui.engine.provider.formats import ProviderFormat, find_format
+from opencode_tui.engine.provider.http import DirectLlm
 from opencode_tui.engine.provider.llm import LlmRequest, TextBlock, TextDelta, UserEntry
 from opencode_tui.engine.provider.provider import Endpoint
 from opencode_tui.schema.model import Model

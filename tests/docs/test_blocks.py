@@ -1,7 +1,9 @@
 """What the documentation shows of settings, JSON and commands is right."""
 
+import itertools
 import json
 import re
+import shlex
 
 import click
 import pytest
@@ -14,6 +16,9 @@ from opencode_tui.config.sources.jsonc import parse
 from tests.support.source.pages import blocks, code, names
 
 LANGUAGES = {"sh", "json", "jsonc", "lua", "text", "python"}
+
+CALL = re.compile(r"(?:^|[|;&] )opencode-tui ")
+"""The program in a line of a shell."""
 
 KEYS = {re.sub(r"\*", "NAME", key) for key in list_keys()}
 
@@ -53,9 +58,19 @@ def test_every_command_that_is_named_exists(name: str) -> None:
             assert command_of(text.split()[1:]) is not None, f"{name}:{line}: {text}"
 
 
+@pytest.mark.parametrize("name", names())
+def test_every_option_of_a_command_exists(name: str) -> None:
+    lines = [(line, text) for line, text in code(name) if text.startswith("opencode-tui ")]
+    for block in blocks(name):
+        shell = block.text.splitlines() if block.language == "sh" else []
+        lines += [(block.line, text) for text in shell if CALL.search(text)]
+    assert [f"{name}:{line}: {fault}" for line, text in lines for fault in unknown_options(text)] == []
+
+
 def test_a_setting_and_a_command_that_do_not_exist_are_found() -> None:
     assert is_known("experimental.sandbox.mode") and not is_known("experimental.sandbox.moode")
     assert is_known("permission.bash") and is_known("provider.local.options.baseURL")
+    assert unknown_options("git diff | opencode-tui run --auto -c --colour -- --any") == ["--colour"]
     assert command_of(["session", "list"]) is not None and command_of(["sessions"]) is None
 
 
@@ -77,6 +92,25 @@ FREE = {"permission", "keybinds", "tools", "agent.NAME.permission", "provider.NA
 
 def is_file(text: str) -> bool:
     return text.rpartition(".")[2] in ("py", "md", "json", "jsonc", "toml")
+
+
+def unknown_options(line: str) -> list[str]:
+    """Return the options that the command of a line, or one below it that is the default, does not have."""
+    words = shlex.split(CALL.split(line)[-1], comments=True)
+    command = command_of(words)
+    assert command is not None, line
+    known = options_of(command)
+    given = itertools.takewhile(lambda word: word not in ("--", "|"), words)
+    return [word for word in given if re.match(r"--?[a-z]", word) and word.partition("=")[0] not in known]
+
+
+def options_of(command: click.Command) -> set[str]:
+    context = click.Context(command, info_name="opencode-tui")
+    own = {"--help", "-h"}.union(*(parameter.opts for parameter in command.params))
+    if isinstance(command, click.Group):
+        below = [command.get_command(context, name) for name in command.list_commands(context)]
+        return own.union(*(options_of(inner) for inner in below if inner is not None))
+    return own
 
 
 def command_of(words: list[str]) -> click.Command | None:

@@ -17,6 +17,9 @@ from tests.support.source.pages import Block, blocks, names
 from tests.support.world.cli import PACKAGE_ROOT
 from tests.support.world.repo import make_repo
 
+pytestmark = pytest.mark.timeout(300)
+"""A page is a series of up to ten processes, each a turn of the demo; beside other work one takes some seconds."""
+
 NEEDS = (
     "installs other agents from package indexes",
     "needs a key",
@@ -82,7 +85,7 @@ def run(text: str, folder: Path, variables: Mapping[str, str]) -> "subprocess.Co
 def bash(text: str, folder: Path, variables: Mapping[str, str]) -> "subprocess.CompletedProcess[str]":
     command = ["bash", "-euo", "pipefail", "-c", text]
     return subprocess.run(
-        command, cwd=folder, env=variables, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=80
+        command, cwd=folder, env=variables, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=240
     )
 
 

@@ -18,8 +18,8 @@ from opencode_tui.engine.importing.export_file import ExportFile
 from opencode_tui.engine.mcp.lists import ConnectionLost, McpError
 from opencode_tui.engine.provider.chatgpt.accounts import Account, Accounts
 from opencode_tui.engine.provider.chatgpt.sign_in import begin, finish
-from opencode_tui.engine.provider.direct import DirectLlm
 from opencode_tui.engine.provider.formats import find_format
+from opencode_tui.engine.provider.http import DirectLlm
 from opencode_tui.engine.provider.litellm_worker import LitellmLlm, LitellmWorker
 from opencode_tui.engine.provider.local_servers import LocalServers
 from opencode_tui.engine.provider.model_fetch import ListSource, ModelLists

@@ -44,25 +44,19 @@ FORMAT = ProviderFormat(
 DECODER = '''"""Decoder for the stream of a server of scripts."""
 
 from opencode_tui.engine.provider.decode.delta import WireDelta, WireEnd, WireFinish, WireText
-from opencode_tui.engine.provider.decode.response import ResponseBody, as_text, read_events
+from opencode_tui.engine.provider.decode.response import StreamDecoder, as_text
 from opencode_tui.schema.record import JsonObject
 
 
-class ScriptDecoder:
+class ScriptDecoder(StreamDecoder):
     """Decodes the bytes of one response to deltas."""
 
-    def __init__(self) -> None:
-        self._body = ResponseBody()
+    def read_whole(self, body: JsonObject, deltas: list[WireDelta]) -> None:
+        """Append the deltas of an object in the place of a stream."""
+        self.read_event(body, deltas)
 
-    def feed(self, chunk: bytes) -> list[WireDelta]:
-        """Return the deltas that these bytes complete."""
-        return read_events(self._body.feed(chunk), self._read)
-
-    def end(self) -> list[WireDelta]:
-        """Return the deltas that the end of the body completes."""
-        return read_events(self._body.end(), self._read)
-
-    def _read(self, event: JsonObject, deltas: list[WireDelta]) -> None:
+    def read_event(self, event: JsonObject, deltas: list[WireDelta]) -> None:
+        """Append the deltas of one event."""
         if text := as_text(event.get("say")):
             deltas.append(WireText(text))
         if event.get("curtain"):

@@ -54,7 +54,8 @@ async def test_a_yes_lets_the_build_agent_continue(environ: dict[str, str], proj
     async with opened(environ, project.path, *script) as world:
         session, asked = await plan(world, [["Yes"]])
         users = [one for one in await world.messages(session) if isinstance(one.info, UserMessage)]
-        assert ".opencode/plans/fix.md" in str(asked[0].to_dict()["questions"])
+        [question] = asked[0].to_dict()["questions"]
+        assert question["plan"] == ".opencode/plans/fix.md" and question["plan"] in question["question"]
         assert [one.info.agent for one in users] == ["plan", "build"]
         handed, switched = users[1].parts
         assert handed.synthetic and ".opencode/plans/fix.md" in handed.text

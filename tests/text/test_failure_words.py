@@ -8,6 +8,7 @@ from opencode_tui.schema.error import (
     OpencodeError,
     QuestionDismissedError,
     RejectedError,
+    ToolError,
 )
 from opencode_tui.schema.permission import Rule
 from opencode_tui.schema.session.part import ToolPart, parse_part
@@ -46,6 +47,13 @@ CASES: list[tuple[str, OpencodeError, StopReason | None, str, str]] = [
     ("edit", MISSING, None, "No such file. Nothing was changed. Nearest: b.py or /q/a.py", "failed"),
     ("read", MISSING, None, "No such file. Nearest: b.py or /q/a.py", "failed"),
     ("list", MissingFileError("/p/a does not exist", advice="leave it out"), None, "No such file.", "failed"),
+    (
+        "edit",
+        ToolError("oldString is gone", "quote it", lines="1: a"),
+        None,
+        "The text to replace is gone\n1: a",
+        "failed",
+    ),
 ]
 
 
@@ -75,7 +83,7 @@ def test_the_words_do_not_depend_on_the_text_for_the_model(
     [
         ("bash", "The user rejected permission and said: use make", "The user rejected permission and said: use make"),
         ("bash", "A permission rule denies bash for 'rm'.", "A permission rule denies bash for 'rm'."),
-        ("read", "file not found: /p/a.py; did you mean /p/b.py?", "File not found: /p/a.py"),
+        ("read", "file not found: /p/a.py; did you mean /p/b.py?", "File not found: /p/a.py; did you mean /p/b.py?"),
         ("bash", "", "failed (no details)"),
     ],
 )

@@ -16,6 +16,7 @@ from opencode_tui.config.sources.jsonc import KeyPath
 from opencode_tui.config.sources.project_file import PatternSearch, find_objection
 from opencode_tui.config.sources.substitute import Placeholder, find_placeholders, resolve_file
 from opencode_tui.schema.record import JsonObject
+from opencode_tui.schema.tools import tool_with
 
 STARTS = "starts programs"
 SENDS = "sends data elsewhere"
@@ -281,7 +282,7 @@ def _experimental(value: Any, path: KeyPath, place: RepositoryFolder) -> Iterato
             yield from _sandbox(entry, (*path, key))
         elif key == "approvals":
             yield from () if entry == "ask" else (Gated((*path, key), WEAKENS, entry),)
-        elif key in ("lsp_diagnostics", "websearch"):
+        elif key in ("lsp_diagnostics", tool_with("search")):
             yield from () if entry == "off" else (Gated((*path, key), WEAKENS, entry),)
         elif key not in _EXPERIMENTAL_HARMLESS and entry is not False:
             yield Gated((*path, key), SENDS if key == "openTelemetry" else WEAKENS, entry)

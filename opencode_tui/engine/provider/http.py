@@ -1,5 +1,7 @@
 """Providers over HTTP, without a library of theirs: streaming POSTs, whose connection closes when the caller stops reading.
 
+`DirectLlm` is the adapter of all formats (`formats.py`), `HttpProvider` its client.
+
 HTTP/1.1 with keep-alive, one client per provider. Credentials are not sent to another origin on redirects; the size of a
 decompressed body and the time without data are limited. The first request imports httpx, in a thread.
 """
@@ -7,7 +9,7 @@ decompressed body and the time without data are limited. The first request impor
 import asyncio
 import sys
 import zlib
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import aclosing, suppress
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -15,10 +17,15 @@ from urllib.parse import urljoin, urlsplit
 
 from opencode_tui import __version__
 from opencode_tui.config.redact import redact_text
+from opencode_tui.engine.provider.decode.delta import ProtocolError
+from opencode_tui.engine.provider.decode.response import WebPageError
 from opencode_tui.engine.provider.error import plain
+from opencode_tui.engine.provider.formats import ProviderFormat
 from opencode_tui.engine.provider.inflate import unpacker
+from opencode_tui.engine.provider.llm import LlmRequest, OnUsage, StreamEvent, ignore_usage
+from opencode_tui.engine.provider.normalize import closing_events, normalizing
 from opencode_tui.engine.provider.provider import Endpoint
-from opencode_tui.schema.error import ConfigError
+from opencode_tui.schema.error import ConfigError, ProviderError
 from opencode_tui.schema.ids import Clock, system_clock
 
 if TYPE_CHECKING:
@@ -32,6 +39,9 @@ _MAX_ERROR_BODY = 64 * 1024
 _MAX_ANSWER_BYTES = 256 * 1024 * 1024
 _MAX_REDIRECTS = 3
 _NO_HEADERS: Mapping[str, str] = MappingProxyType({})
+
+_DRAIN_S = 0.05
+"""Seconds to wait for the end of a response body, so that the connection can be reused."""
 
 
 def request_headers(endpoint: Endpoint, credentials: Mapping[str, str]) -> dict[str, str]:
@@ -219,3 +229,56 @@ def _make_client(endpoint: Endpoint) -> "httpx.AsyncClient":
 
 def _as_it_is(raw: bytes) -> tuple[bytes, ...]:
     return (raw,)
+
+
+class DirectLlm:
+    """A provider with one of the formats."""
+
+    def __init__(
+        self, endpoint: Endpoint, used: ProviderFormat, *, clock: Clock = system_clock, on_usage: OnUsage = ignore_usage
+    ) -> None:
+        self._on_usage = on_usage
+        self._provider_id = endpoint.provider_id
+        self._format = used
+        self._clock = clock
+        self._http = HttpProvider(endpoint, used.credentials(endpoint.api_key), clock=clock)
+
+    async def stream(self, request: LlmRequest) -> AsyncGenerator[Sequence[StreamEvent]]:
+        """Yield one batch of events for each chunk of bytes that completes any; see `Llm.stream`."""
+        with normalizing(self._format.metadata_key, request, self._on_usage) as normalizer:
+            decoder = self._format.decoder()
+            async with aclosing(
+                self._http.post(self._format.path(request), self._format.encode(request), headers=request.model.headers)
+            ) as chunks:
+                try:
+                    async for chunk in chunks:
+                        if events := normalizer.push_metered(decoder.feed(chunk)):
+                            yield events
+                        if normalizer.has_end or normalizer.error is not None:
+                            break
+                    else:
+                        if events := normalizer.push_metered(decoder.end()):
+                            yield events
+                except WebPageError as error:
+                    raise plain.web_page(self._provider_id, str(error)) from error
+                except ProtocolError as error:
+                    raise plain.invalid_response(self._provider_id, str(error)) from error
+                except ProviderError:
+                    if not normalizer.is_whole:
+                        raise
+                yield closing_events(normalizer, self._provider_id, secrets=self._http.secrets, now_ms=self._clock())
+                await _drain(chunks)
+
+    async def close(self) -> None:
+        """Close all connections."""
+        await self._http.close()
+
+
+async def _drain(chunks: AsyncIterator[bytes]) -> None:
+    """Read the few bytes after the provider's end marker; ignore errors, because the response is complete."""
+    try:
+        async with asyncio.timeout(_DRAIN_S):
+            async for _ in chunks:
+                pass
+    except (TimeoutError, ProviderError):
+        return

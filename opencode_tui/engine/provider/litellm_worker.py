@@ -275,7 +275,7 @@ class LitellmLlm:
                         raise self._failure(message)
                     deltas: list[WireDelta] = []
                     for chunk in as_list(message.get("chunks")):
-                        decoder.read_chunk(as_object(chunk), deltas)
+                        decoder.read_event(as_object(chunk), deltas)
                     try:
                         events = normalizer.push(deltas)
                     except ProtocolError as error:

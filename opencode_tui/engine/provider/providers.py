@@ -95,7 +95,7 @@ class Providers:
             return LitellmLlm(endpoint, self._worker, clock=self._clock, on_usage=self._on_usage)
         if adapter == "chatgpt" and self._plan is not None:
             return self._plan(endpoint)
-        from opencode_tui.engine.provider.direct import DirectLlm
         from opencode_tui.engine.provider.formats import find_format
+        from opencode_tui.engine.provider.http import DirectLlm
 
         return DirectLlm(endpoint, find_format(adapter), clock=self._clock, on_usage=self._on_usage)

@@ -50,6 +50,7 @@ from opencode_tui.schema.event.event import FileEdited
 from opencode_tui.schema.model import MODEL_TITLE
 from opencode_tui.schema.permission import Action
 from opencode_tui.schema.record import JsonObject
+from opencode_tui.schema.tools import TOOLS, Need, tool_with
 from opencode_tui.storage.task_folders import is_task_worktree
 
 if TYPE_CHECKING:
@@ -426,20 +427,28 @@ class FolderServices:
         )
 
     def _find_useless_tools(self) -> list[str]:
-        """Return `lsp` without a language server that finds definitions here, `websearch` without a key for it. Blocks."""
-        programs = self.programs
-        useless = [] if not programs.has_languages or programs.server_table().can_navigate() else ["lsp"]
+        """Return the tools that need a language server that finds definitions here, or a key for searches. Blocks."""
+        programs, missing = self.programs, set[Need]()
+        if programs.has_languages and not programs.server_table().can_navigate():
+            missing.add("languages")
         try:
             has_search = self.searches_at_provider or self._find_search() is not None
         except ConfigError:  # a damaged file of keys, which the request to the model reports
             has_search = False
-        return useless if has_search else [*useless, "websearch"]
+        if not has_search:
+            missing.add("search")
+        return [row.name for row in TOOLS if row.needs in missing]
 
     @property
     def searches_at_provider(self) -> bool:
         """Whether providers search the web themselves where they can."""
-        experimental = self.config.settings.experimental
-        return experimental is not None and experimental.websearch == "provider"
+        return self._search_setting == "provider"
+
+    @property
+    def _search_setting(self) -> str | None:
+        """The experimental setting with the name of the tool that searches the web."""
+        found: str | None = getattr(self.config.settings.experimental, tool_with("search"), None)
+        return found
 
     def has_search(self) -> bool:
         """Return whether a search service has a key. Blocks; raises ConfigError."""
@@ -449,8 +458,7 @@ class FolderServices:
         """Return the service that searches the web, None without a key or when it is off. Blocks; raises ConfigError."""
         from opencode_tui.engine.tool.search_service import find_service
 
-        experimental = self.config.settings.experimental
-        chosen = experimental.websearch if experimental else None
+        chosen = self._search_setting
         return None if chosen == "off" else find_service(self.core.environ, self.core.auth.key, chosen)
 
     def _protected_folders(self) -> list[Path]:

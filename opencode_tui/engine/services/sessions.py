@@ -17,7 +17,6 @@ from opencode_tui.engine.session.budget import BudgetLimits, Budgets
 from opencode_tui.engine.session.command import CommandServices, SessionCommands
 from opencode_tui.engine.session.compaction.policy import CompactionPolicy, CompactionRules, Compactions
 from opencode_tui.engine.session.loop import SessionLoop
-from opencode_tui.engine.session.maintenance import SessionMaintenance
 from opencode_tui.engine.session.prompt import SessionPrompt
 from opencode_tui.engine.session.request.attachment import Attachments
 from opencode_tui.engine.session.request.builder import RequestBuilder, SystemPrompts
@@ -26,6 +25,7 @@ from opencode_tui.engine.session.request.prefix import SessionPrefixes
 from opencode_tui.engine.session.request.prefix_breaks import PrefixMonitor
 from opencode_tui.engine.session.request.user_message import UserMessages
 from opencode_tui.engine.session.revert.retention import SnapshotRetention
+from opencode_tui.engine.session.runs import SessionRuns
 from opencode_tui.engine.session.session_lock import PartEdits
 from opencode_tui.engine.session.sessions import Sessions
 from opencode_tui.engine.session.shell import SessionShell
@@ -96,12 +96,11 @@ class SessionServices:
         core = self._core
         return SessionPrompt(
             store=core.store,
-            runs=core.runs,
+            runs=self.runs,
             loop=self._loop,
             users=self._users,
             recent=core.recent,
             commands=self._slash_commands,
-            maintenance=self.maintenance,
         )
 
     @cached_property
@@ -110,24 +109,24 @@ class SessionServices:
         folder = self.folder
         return SessionShell(
             step=self._step,
-            runs=self._core.runs,
+            runs=self.runs,
             users=self._users,
-            maintenance=self.maintenance,
             directory=folder.project.directory,
             worktree=folder.project.worktree,
         )
 
     @cached_property
-    def maintenance(self) -> SessionMaintenance:
-        """Prepares sessions for runs and cleans up after them."""
-        return SessionMaintenance(
+    def runs(self) -> SessionRuns:
+        """Starts runs, for which it prepares their sessions."""
+        return SessionRuns(
+            registry=self._core.runs,
             store=self._core.store,
             clock=self._core.clock,
             has_open_steps=self._recorder.has_open_steps,
             recover_files=self._recorder.recover,
-            end_run=self._recorder.end_run,
-            revert=self.revert,
-            summaries=self.summaries,
+            end_changes=self._recorder.end_run,
+            finish_undo=lambda session_id: self.revert.get().cleanup(session_id),
+            summarize=lambda session_id: self.summaries.get().refresh_last(session_id),
         )
 
     @cached_property
@@ -391,15 +390,14 @@ class SessionServices:
             ),
             summaries=self.summaries.get(),
             cleanup=Cleanup(store=core.store, runs=core.runs, locks=core.locks, copies=core.copies),
-            recover_session=self.maintenance.recover,
+            recover_session=self.runs.recover,
             new_id=core.identifier.ascending,
         )
 
     @service
     def forks(self):
         """Forks sessions."""
-        from opencode_tui.engine.session.fork.fork import SessionForks
-        from opencode_tui.engine.session.fork.source import ForkRange
+        from opencode_tui.engine.session.fork.fork import ForkRange, SessionForks
         from opencode_tui.engine.session.fork.worktree import ForkWorktrees
 
         core, folder = self._core, self.folder
@@ -452,8 +450,7 @@ class SessionServices:
     @service
     def _compactions(self):
         from opencode_tui.engine.session.compaction.compaction import CompactionServices, SessionCompaction
-        from opencode_tui.engine.session.compaction.precomputed import PrecomputedSummaries
-        from opencode_tui.engine.session.compaction.summary_request import SummaryRequests
+        from opencode_tui.engine.session.compaction.summary import PrecomputedSummaries, SummaryRequests
 
         core, folder, project = self._core, self.folder, self.folder.project
         requests = SummaryRequests(
@@ -488,16 +485,15 @@ class SessionServices:
     @service
     def compaction(self):
         """Compacts when the user asks for it."""
-        from opencode_tui.engine.session.manual_compaction import ManualCompaction
+        from opencode_tui.engine.session.compaction.compaction import ManualCompaction
 
         core, compactions = self._core, self._compactions.get()
         return ManualCompaction(
             compaction=compactions.compaction,
             requests=compactions.requests,
             store=core.store,
-            runs=core.runs,
-            loop=self._loop,
-            maintenance=self.maintenance,
+            runs=self.runs,
+            go_on=self._loop.run,
             estimator=core.estimator,
         )
 

@@ -12,11 +12,10 @@ from opencode_tui.engine.provider.catalog import DEMO
 from opencode_tui.engine.provider.recent import RecentModels
 from opencode_tui.engine.session.command import SessionCommands
 from opencode_tui.engine.session.loop import SessionLoop
-from opencode_tui.engine.session.maintenance import SessionMaintenance
 from opencode_tui.engine.session.records.store import SessionStore
 from opencode_tui.engine.session.request.history import filter_compacted, is_answered, position
 from opencode_tui.engine.session.request.user_message import Target, UserMessages
-from opencode_tui.engine.session.runs import Run, RunRegistry
+from opencode_tui.engine.session.runs import Run, SessionRuns
 from opencode_tui.schema.api.request import CommandInput, PromptInput
 from opencode_tui.schema.error import RunAborted, SessionError
 from opencode_tui.schema.permission import Rule
@@ -44,12 +43,11 @@ class SessionPrompt(Struct, frozen=True):
     """Accepts requests for the sessions of one folder's instance."""
 
     store: SessionStore
-    runs: RunRegistry
+    runs: SessionRuns
     loop: SessionLoop
     users: UserMessages
     recent: RecentModels
     commands: SessionCommands
-    maintenance: SessionMaintenance
 
     def check(self, request: PromptInput) -> None:
         """Raise ConfigError or ModelNotFoundError when a request for a new session could not be answered."""
@@ -68,7 +66,7 @@ class SessionPrompt(Struct, frozen=True):
         when it was interrupted, BusyError when another process has the session.
         """
         target = await self.users.address(session_id, request)
-        active = self.runs.get(session_id)
+        active = self.runs.registry.get(session_id)
         if active is None:
             return await self._start_request(session_id, _Request(request, stored), target, policy).answer()
         must_wait = request.delivery == "queue" and not request.no_reply
@@ -108,7 +106,7 @@ class SessionPrompt(Struct, frozen=True):
             await self.store.withdraw_message(session_id, message_id)
             return True
         begun = max((info.id for info in messages if isinstance(info, AssistantMessage)), default="")
-        run = self.runs.get(session_id)
+        run = self.runs.registry.get(session_id)
         if not isinstance(wanted, UserMessage) or run is None or message_id <= max(begun, run.read_up_to):
             return False
         run.withdrawn.add(message_id)
@@ -123,7 +121,7 @@ class SessionPrompt(Struct, frozen=True):
         waiting = next((one for one in await self.store.messages(session_id) if one.info.id == message_id), None)
         if waiting is None or not isinstance(waiting.info, UserMessage):
             return False
-        run = self.runs.get(session_id)
+        run = self.runs.registry.get(session_id)
         if is_waiting(waiting.info):
             if run is None:
                 self._start_waiting(session_id, policy, message_id)
@@ -154,23 +152,22 @@ class SessionPrompt(Struct, frozen=True):
         """Interrupt the session's run, or the command that would start one; returns whether there was any. Does not block."""
         was_preparing = self.commands.cancel(session_id)
         self.loop.interrupt(session_id)
-        return self.runs.abort(session_id) or was_preparing
+        return self.runs.registry.abort(session_id) or was_preparing
 
     def _start(self, session_id: str, policy: Policy | None, begin: Begin | None = None) -> Run:
         """Start a run that calls `begin` first; without `begin` return the active run if there is one."""
-        active = self.runs.get(session_id)
+        active = self.runs.registry.get(session_id)
         if active is not None and begin is None:
             return active
 
         async def body(run: Run) -> MessageWithParts:
-            await self.maintenance.prepare(session_id)
             stored = await begin() if begin is not None else None
             if stored is not None:
                 return stored
-            run.end_changes = partial(self.maintenance.end_run, session_id)
-            run.after_run = partial(self.maintenance.summarize, session_id)
+            run.end_changes = partial(self.runs.end_changes, session_id)
+            run.after_run = partial(self.runs.summarize, session_id)
             answer = await self.loop.run(run, await self.store.get(session_id), self)
-            await self.maintenance.end_run(session_id)  # before the user sees its end, and edits files
+            await self.runs.end_changes(session_id)  # before the user sees its end, and edits files
             return answer
 
         return self.runs.start(session_id, body, policy=policy or AskPerson())
@@ -184,7 +181,7 @@ class SessionPrompt(Struct, frozen=True):
 
     def _start_waiting(self, session_id: str, policy: Policy | None, message_id: str | None = None) -> Run:
         """Start a run for the oldest request that waits, or for the given one; return the active run if there is one."""
-        active = self.runs.get(session_id)
+        active = self.runs.registry.get(session_id)
         if active is not None:
             return active
 

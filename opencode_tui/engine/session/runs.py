@@ -1,4 +1,4 @@
-"""One run per session: its body, its waiters and its end.
+"""One run per session: its body, its waiters and its end; and the repair of what a run left open whose process died.
 
 A run is a body (the loop) and a supervisor. The supervisor is a child of the engine's TaskGroup; it alone awaits the body,
 and cleans up only after the body has ended, itself not canceled. However a run ends, its records are closed, its status is idle and
@@ -12,14 +12,21 @@ import logging
 from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import contextmanager
 
+from msgspec import Struct, field
+
 from opencode_tui.engine.permission.policy import Policy
 from opencode_tui.engine.session.records.fork_copy import ForkQueue
 from opencode_tui.engine.session.records.store import Publisher, SessionStore
 from opencode_tui.schema.error import BusyError, OpencodeError, RunAborted
 from opencode_tui.schema.event.event import Event, SessionFailed, SessionIdle, SessionStatusChanged
+from opencode_tui.schema.ids import Clock
 from opencode_tui.schema.session.history import MessageWithParts
-from opencode_tui.schema.session.session import AnyStatus, BusyStatus, IdleStatus
-from opencode_tui.schema.session.stored_error import StoredError, aborted, to_stored
+from opencode_tui.schema.session.message import AssistantMessage
+from opencode_tui.schema.session.part import AnyPart, ReasoningPart, TextPart, ToolPart
+from opencode_tui.schema.session.session import UNDO_KEY, AnyStatus, BusyStatus, IdleStatus
+from opencode_tui.schema.session.stored_error import PROGRAM_ENDED, StoredError, aborted, to_stored
+from opencode_tui.schema.session.tool_state import ToolStatePending, ToolStateRunning, ToolStateUnion, fail
+from opencode_tui.schema.tools import row_of
 from opencode_tui.storage.locks import Locks
 
 
@@ -308,6 +315,110 @@ class RunRegistry:
                 await work()
             except Exception:
                 logger.exception("session %s: the cleanup after its run failed", session_id)
+
+
+INTERRUPTED_TOOL = "Interrupted: the program ended before this call had a result"
+UNSEEN = "the program ended while this ran; undo lists its changes, but does not revert them"
+
+
+async def repair(store: SessionStore, session_id: str, *, clock: Clock) -> int:
+    """Close what a dead process left unfinished in the session; returns the number of repaired messages. Needs its run lock.
+
+    Afterwards no part is `pending` or `running`, no text is open, every message has `time.completed` and no compaction is running.
+    """
+    broken = [message for message in await store.messages(session_id) if is_unfinished(message)]
+    for message in broken:
+        await _close(store, message, clock())
+    if (await store.get(session_id)).time.compacting is not None:
+        await store.update(session_id, lambda info: info.changed(time=info.time.changed(compacting=None)), touch=False)
+    if broken:
+        await store.sync()
+    return len(broken)
+
+
+def is_unfinished(message: MessageWithParts) -> bool:
+    """Return whether an assistant message or one of its parts never ended."""
+    info = message.info
+    if not isinstance(info, AssistantMessage):
+        return False
+    return info.time.completed is None or any(_is_open(part) for part in message.parts)
+
+
+async def _close(store: SessionStore, message: MessageWithParts, now: int) -> None:
+    info = message.info
+    for part in message.parts:
+        match part:
+            case ToolPart() if isinstance(part.state, ToolStatePending | ToolStateRunning):
+                await store.update_part(part.changed(state=_interrupted(part, now)))
+            case TextPart() | ReasoningPart() if _is_open(part) and part.time is not None:
+                await store.update_part(part.changed(text=part.text.rstrip(), time=part.time.changed(end=now)))
+            case _:
+                pass
+    if isinstance(info, AssistantMessage) and info.time.completed is None:
+        error = info.error or aborted(PROGRAM_ENDED)
+        await store.update_message(info.changed(time=info.time.changed(completed=now), error=error))
+
+
+def _interrupted(part: ToolPart, now: int) -> ToolStateUnion:
+    ran = isinstance(part.state, ToolStateRunning) and row_of(part.tool).may_change_unseen
+    return fail(part.state, error=INTERRUPTED_TOOL, now=now, metadata={"unprotected": UNSEEN} if ran else None)
+
+
+def _is_open(part: AnyPart) -> bool:
+    match part:
+        case ToolPart():
+            return isinstance(part.state, ToolStatePending | ToolStateRunning)
+        case TextPart() | ReasoningPart():
+            return part.time is not None and part.time.end is None
+        case _:
+            return False
+
+
+class SessionRuns(Struct, frozen=True):
+    """Starts the runs of one folder's sessions: each begins with a recovered session in which no undo is open.
+
+    All but `start` needs the session's run lock. `recover_files` records the changes of files by commands of a dead process, where
+    `has_open_steps`, which blocks for one small file, finds any; `end_changes` those of background commands. `finish_undo` makes an
+    active or started undo final. `summarize` sums up what the last turn and the session changed in files, after a run.
+    """
+
+    registry: RunRegistry
+    store: SessionStore
+    clock: Clock
+    has_open_steps: Callable[[], bool]
+    recover_files: Callable[[str], Awaitable[None]]
+    end_changes: Callable[[str], Awaitable[None]]
+    finish_undo: Callable[[str], Awaitable[object]]
+    summarize: Callable[[str], Awaitable[None]]
+    recovered: set[str] = field(default_factory=set[str])
+    """The sessions whose files this process has looked at."""
+
+    def start(self, session_id: str, body: Body, *, policy: Policy) -> Run:
+        """Start a run; there must be none. Its body fails as `finish_undo` does, before anything is added."""
+
+        async def prepare_and_run(run: Run) -> MessageWithParts:
+            await self.recover(session_id)
+            info = await self.store.get(session_id)
+            if info.revert is not None or UNDO_KEY in (info.metadata or {}):
+                await self.finish_undo(session_id)
+            return await body(run)
+
+        return self.registry.start(session_id, prepare_and_run, policy=policy)
+
+    async def recover(self, session_id: str) -> int:
+        """Close what a dead process left open, files included, and return the number of repaired messages.
+
+        Files are looked at once in this process, and when a message was unfinished, so that a process died. A failure is logged.
+        """
+        repaired = await repair(self.store, session_id, clock=self.clock)
+        if repaired or session_id not in self.recovered:
+            self.recovered.add(session_id)
+            try:
+                if await asyncio.to_thread(self.has_open_steps):
+                    await self.recover_files(session_id)
+            except OpencodeError as error:
+                logger.warning("session %s: what a killed command changed is not known: %s", session_id, error)
+        return repaired
 
 
 async def _as_coroutine(body: Body, run: Run) -> MessageWithParts:

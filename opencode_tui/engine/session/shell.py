@@ -12,9 +12,8 @@ from msgspec import Struct
 from opencode_tui.engine.agent.agents import AgentInfo
 from opencode_tui.engine.permission.policy import AskPerson, AutoApprove
 from opencode_tui.engine.provider.llm import ToolCall
-from opencode_tui.engine.session.maintenance import SessionMaintenance
 from opencode_tui.engine.session.request.user_message import Target, UserMessages
-from opencode_tui.engine.session.runs import Run, RunRegistry
+from opencode_tui.engine.session.runs import Run, SessionRuns
 from opencode_tui.engine.session.step.processor import StepProcessor, StepServices
 from opencode_tui.engine.session.step.tool_calls import CallScope
 from opencode_tui.schema.api.request import PromptInput, ShellInput, TextInput
@@ -32,9 +31,8 @@ class SessionShell(Struct, frozen=True):
     """Runs the user's command lines in the sessions of one folder."""
 
     step: StepServices
-    runs: RunRegistry
+    runs: SessionRuns
     users: UserMessages
-    maintenance: SessionMaintenance
     directory: Path
     worktree: Path
 
@@ -52,11 +50,10 @@ class SessionShell(Struct, frozen=True):
             parts=[TextInput(text=REQUEST_TEXT, synthetic=True)],
         )
         target = await self.users.address(session_id, prompt)
-        await self.runs.ensure_idle(session_id)
+        await self.runs.registry.ensure_idle(session_id)
 
         async def body(run: Run) -> MessageWithParts:
-            await self.maintenance.prepare(session_id)
-            run.after_run = partial(self.maintenance.summarize, session_id)
+            run.after_run = partial(self.runs.summarize, session_id)
             request, parts = await self.users.new(session_id, prompt, target)
             await self.step.store.add_message(request, parts)
             if stored is not None:

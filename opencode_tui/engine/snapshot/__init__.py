@@ -2,8 +2,8 @@
 
 From the lowest layer up: `entry` (the state of a path), `objects/` (git objects in a folder of our own, snapshots made of them,
 their quota), `scan/` (the worktree into a snapshot), `change_log` (which session changed which path), `revert/` (plan, journal and
-execution of a revert), `work` (operations under the lock), `report` and `reporting` (results), `worktree_lock` (lock and thread),
-`snapshot` (the service), `record/` (the record of one step). Source: docs/internals/snapshots.md#store.
+execution of a revert), `worktree` (all of these for one folder), `report` (what is stored and sent), `snapshot` (the service, and
+the lock with its thread), `record/` (the record of one step and the handle of a call). Source: docs/internals/snapshots.md#store.
 
 The state of a path is recorded before it changes. A revert writes a file only if it still has the state that the step left.
 All paths go through open folders, each once, at any depth. One lock per worktree. Start at `snapshot.py` and

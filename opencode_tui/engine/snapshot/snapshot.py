@@ -1,10 +1,11 @@
 """The snapshot service of one worktree: record the files, list a step's changes, revert them, and restore what was reverted.
 
     snapshots = Snapshots(WorktreeLock(worktree=…, project_id=…, paths=…, locks=…, clock=…))
-    before = await snapshots.track()                       # directly before a step's first writing tool
-    patch = await snapshots.patch(before.id)
     report = await snapshots.revert([patch])               # oldest first; `active` is the report of the revert in effect
     await snapshots.unrevert(report)
+
+The patches are those that steps recorded, through `record/recording.py`. `track` records a whole worktree, for a fork with a
+worktree of its own; `patch` what has changed since, for `debug snapshot`.
 
 Every operation runs in a thread, under one lock per worktree that holds between processes too. The user's repository is not
 changed, and none of its programs run. Source: docs/internals/snapshots.md#store.

@@ -47,7 +47,7 @@ class Location(Struct, frozen=True):
 async def locate(written: str, context: ToolContext) -> Location:
     """Return the location of a path; a relative one starts at the context's directory. Raises ToolError if it is invalid."""
     if not written or "\0" in written:
-        raise ToolError(f"{written!r} is not a path; give an absolute path or one relative to {context.directory}")
+        raise ToolError(f"{written!r} is not a path", f"give an absolute path or one relative to {context.directory}")
     return await asyncio.to_thread(_resolve, written, context)
 
 
@@ -96,7 +96,7 @@ def _resolve(written: str, context: ToolContext) -> Location:
         real = Path(_real_path(joined))
         is_folder = real.is_dir()
     except OSError as error:
-        raise ToolError(f"{path} cannot be resolved ({error.strerror}); give another path") from error
+        raise ToolError(f"{path} cannot be resolved ({error.strerror})", "give another path") from error
     return Location(
         path=path,
         real=real,

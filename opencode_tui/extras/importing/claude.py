@@ -6,30 +6,27 @@ Facts: files that Claude Code 2.1.197 wrote.
 
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Literal
 
-import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from opencode_tui.engine.importing.source import FoundSession, ImportedSession, OpenStore, Problem
 from opencode_tui.extras.importing.claude_calls import agent_of
 from opencode_tui.extras.importing.claude_messages import ClaudeMessages, newest_todos
 from opencode_tui.extras.importing.claude_rows import Facts, Tree, read_tree
-from opencode_tui.extras.importing.conversation import Child, Conversation, short_title
+from opencode_tui.extras.importing.conversation import Child, SessionRecords, fork_title, short_title
 from opencode_tui.extras.importing.ids import derive_session_id
-from opencode_tui.extras.importing.json_lines import JsonLines, as_folder, as_object, as_objects, as_text, decode_object
+from opencode_tui.extras.importing.json_lines import JsonLines, as_folder, as_object, as_objects, as_text, first_object
 from opencode_tui.schema.error import StorageError
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.session import SessionInfo, SessionTime, Todo
 
 _AGENT_FILE = "agent-*.jsonl"
-_HEAD_BYTES = 1024 * 1024
 _LEAVES = 20
 _TASKS = frozenset({"Task", "Agent"})
-_NUMBERED_FORK = " (fork #{})"
 
 
 class _Agent(Struct, frozen=True):
@@ -43,6 +40,15 @@ class _Agent(Struct, frozen=True):
     task: str = ""
 
 
+class _Listed(Struct, frozen=True):
+    """A conversation of a file without its title: the number of its branch, 0 for none, and the ids of its last rows."""
+
+    found: FoundSession
+    facts: Facts
+    branch: int = 0
+    leaves: Sequence[str] = ()
+
+
 class ClaudeSource:
     """The sessions below a folder: `projects` of Claude Code, the folder above it, the folder of one project; or one file."""
 
@@ -52,7 +58,6 @@ class ClaudeSource:
     def __init__(self, path: Path) -> None:
         self.path = path / "projects" if (path / "projects").is_dir() else path
         self.problems: list[Problem] = []
-        self._numbers: dict[str, int] = {}
         self._known: dict[str, str] = {}
 
     def list(self) -> Iterator[FoundSession]:
@@ -80,8 +85,7 @@ class ClaudeSource:
         if chosen is None:
             raise StorageError(f"{path} no longer has the conversation {found.id}")
         agent = self._agent_of(found, path)
-        is_first = not key
-        children = self._children(tree, file, found) if is_first or not found.parent else {}
+        children = self._children(tree, file, found) if not key or not found.parent else {}
         todos = [Todo.model_validate(item) for item in newest_todos(tree, chosen, file)]
         info = SessionInfo(
             id=found.session_id,
@@ -92,10 +96,10 @@ class ClaudeSource:
             time=SessionTime(created=found.created, updated=found.updated),
             parent_id=self._parent_id(found),
         )
-        records = Conversation(found.session_id, found.directory, found.path, problems)
+        records = SessionRecords(found.session_id, found.directory, found.path, problems)
         messages = ClaudeMessages(tree, file, records, children, agent)
         return ImportedSession(
-            info, _closing(file, messages.read(chosen), tree if is_first else None), todos, problems=problems
+            info, _closing(file, messages.read(chosen), None if key else tree), todos, problems=problems
         )
 
     def close(self) -> None:
@@ -107,30 +111,23 @@ class ClaudeSource:
         """Yield the sessions of one project; a title may be in the file of another session."""
         files = sorted(path for path in folder.glob(name) if not path.name.startswith("agent-"))
         agents = _beside(folder)
-        found: list[tuple[FoundSession, Facts, frozenset[str]]] = []
+        listed = [one for path in files for one in self._list_file(path)]
         titles: dict[str, str] = {}
-        for path in files:
-            for one, facts, leaves in self._list_file(path):
-                titles |= facts.summaries
-                found.append((one, facts, leaves))
-        known = {one.id for one, _, _ in found}
-        for one, facts, leaves in found:
-            summary = next((titles[leaf] for leaf in leaves if titles.get(leaf)), "")
-            title = one.title or _title(facts, summary)
-            number = one.id.partition("#")[2] and not one.parent
-            yield _replaced(one, title + (_NUMBERED_FORK.format(self._branch(one)) if number else ""))
+        for each in listed:
+            titles |= each.facts.summaries
+        for each in listed:
+            one = each.found
+            summary = next((titles[leaf] for leaf in reversed(each.leaves) if titles.get(leaf)), "")
+            yield replace(one, title=fork_title(one.title or _title(each.facts, summary), each.branch))
             if "#" not in one.id:
                 self._known[one.id] = one.session_id
-                listed = [*_subagents(folder / one.id), *(agent for agent in agents if agent.parent == one.id)]
-                yield from self._list_agents(listed, one)
+                own = [*_subagents(folder / one.id), *(agent for agent in agents if agent.parent == one.id)]
+                yield from self._list_agents(own, one)
         if name == "*.jsonl":
+            known = {each.found.id for each in listed}
             yield from self._list_agents([agent for agent in agents if agent.parent not in known], None)
 
-    def _branch(self, one: FoundSession) -> int:
-        """Return the number of a branch in its file."""
-        return self._numbers.get(one.id, 1)
-
-    def _list_file(self, path: Path) -> Iterator[tuple[FoundSession, Facts, frozenset[str]]]:
+    def _list_file(self, path: Path) -> Iterator[_Listed]:
         tree = self._tree(path)
         if tree is None or not any(row.kind in ("user", "assistant") for row in tree.rows):
             return
@@ -141,30 +138,23 @@ class ClaudeSource:
             begun = next(row for row in tree.rows if row.uuid == one.key) if one.key else first
             source = f"{path.stem}#{one.key}" if one.key else path.stem
             created = begun.time if one.key else facts.created
-            self._numbers[source] = number
             updated = max(created, max((tree.rows[at].time for at in one.rows), default=last.time))
-            yield (
-                FoundSession(
-                    source, derive_session_id("claude", source, created), directory, "", created, updated, str(path),
-                    path.stat().st_size, facts.version,
-                ),
-                facts,
-                frozenset(tree.rows[at].uuid for at in one.rows[-_LEAVES:]),
+            found = FoundSession(
+                source, derive_session_id("claude", source, created), directory, "", created, updated, str(path),
+                path.stat().st_size, facts.version,
             )  # fmt: skip
+            yield _Listed(found, facts, number, [tree.rows[at].uuid for at in one.rows[-_LEAVES:]])
         for one in tree.sidechains:
             row = tree.rows[one.rows[0]]
             source = f"{path.stem}#{one.key}"
             with JsonLines(path, []) as file:
                 prompt = _first_text(file.at(row.offset, row.size))
-            yield (
-                FoundSession(
-                    source, derive_session_id("claude", source, row.time), directory,
-                    f"{short_title(prompt)} (@general subagent)", row.time, max(tree.rows[at].time for at in one.rows), str(path),
-                    0, facts.version, path.stem,
-                ),
-                facts,
-                frozenset(),
+            found = FoundSession(
+                source, derive_session_id("claude", source, row.time), directory,
+                f"{short_title(prompt)} (@general subagent)", row.time, max(tree.rows[at].time for at in one.rows), str(path),
+                0, facts.version, path.stem,
             )  # fmt: skip
+            yield _Listed(found, facts)
 
     def _list_agents(self, agents: Sequence[_Agent], parent: FoundSession | None) -> Iterator[FoundSession]:
         for agent in agents:
@@ -234,7 +224,7 @@ class ClaudeSource:
     def _agent_of(self, found: FoundSession, path: Path) -> str:
         if not found.parent and not path.name.startswith("agent-"):
             return "build"
-        return agent_of(as_text(_head(path.with_suffix(".meta.json")).get("agentType")))
+        return agent_of(as_text(first_object(path.with_suffix(".meta.json")).get("agentType")))
 
     def _parent_id(self, found: FoundSession) -> str | None:
         """Return the id here of the session that started a subagent."""
@@ -254,7 +244,7 @@ def _subagents(folder: Path) -> list[_Agent]:
     """Return the subagents in the folder of a session."""
     agents: list[_Agent] = []
     for path in sorted((folder / "subagents").glob(_AGENT_FILE)):
-        about = _head(path.with_suffix(".meta.json"))
+        about = first_object(path.with_suffix(".meta.json"))
         call_id, kind, task = (as_text(about.get(key)) for key in ("toolUseId", "agentType", "description"))
         agents.append(_Agent(path, path.stem.removeprefix("agent-"), folder.name, call_id, kind, task))
     return agents
@@ -264,7 +254,7 @@ def _beside(folder: Path) -> list[_Agent]:
     """Return the subagents whose files lie beside those of the sessions."""
     agents: list[_Agent] = []
     for path in sorted(folder.glob(_AGENT_FILE)):
-        head = _head(path)
+        head = first_object(path)
         agents.append(_Agent(path, path.stem.removeprefix("agent-"), as_text(head.get("sessionId"))))
     return agents
 
@@ -278,21 +268,9 @@ def _closing(file: JsonLines, messages: Iterator[MessageWithParts], tree: Tree |
                 file.report(tree.rows[at].line, "is left out: a prompt that was written again before it had an answer")
 
 
-def _head(path: Path) -> JsonObject:
-    """Return the object in the first line of a file; an empty one where there is none."""
-    with suppress(OSError), path.open("rb") as file:
-        found = decode_object(file.readline(_HEAD_BYTES))
-        return found if isinstance(found, dict) else {}
-    return {}
-
-
 def _title(facts: Facts, summary: str) -> str:
     found = facts.custom_title or summary or facts.title or facts.prompt
     return short_title(re.sub(r"<[^>]{1,60}>", " ", found)) or "Claude Code session"
-
-
-def _replaced(found: FoundSession, title: str) -> FoundSession:
-    return msgspec.structs.replace(found, title=title)
 
 
 def _decoded(name: str) -> str:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 
-from opencode_tui.engine.tool.edit.diff import TextDiff
+from opencode_tui.engine.tool.edit.diff import TextDiff, compare
 from opencode_tui.extras.importing.conversation import (
     Outcome,
     edit_metadata,
@@ -11,7 +11,6 @@ from opencode_tui.extras.importing.conversation import (
     headed,
     rejection,
     relative,
-    whole_file,
 )
 from opencode_tui.extras.importing.json_lines import as_count, as_object, as_objects, as_text
 from opencode_tui.schema.record import JsonObject
@@ -19,7 +18,7 @@ from opencode_tui.schema.record import JsonObject
 _EXIT = re.compile(r"(?:Error: )?Exit code (\d{1,3})\n?")
 _REJECTED = "The user doesn't want to "
 _FEEDBACK = "the user said:\n"
-_INTERRUPTED = "[Request interrupted by user"
+INTERRUPTED = "[Request interrupted by user"
 _ERROR_TAG = re.compile(r"</?tool_use_error>")
 _NUMBERED = re.compile(r"^ *(\d+)(?:→|\t)", re.MULTILINE)
 _AGENTS = {"general-purpose": "general", "Explore": "explore", "Plan": "plan"}
@@ -134,7 +133,7 @@ def _failure(tool: str, given: JsonObject, text: str, time: int) -> Outcome:
     if text.startswith(_REJECTED):
         feedback = text.partition(_FEEDBACK)[2].strip()
         return rejection(time, feedback)
-    stopped = "interrupted" if text.startswith(_INTERRUPTED) else ""
+    stopped = "interrupted" if text.startswith(INTERRUPTED) else ""
     return Outcome(text or "The call failed.", time, is_error=True, stop_reason=stopped)
 
 
@@ -163,7 +162,7 @@ def _edit(tool: str, given: JsonObject, text: str, found: JsonObject, time: int,
     diff = _patch(name, found.get("structuredPatch"))
     if not diff.text:
         parts = [(before, after)] if before or tool == "write" else _texts(tool, given)
-        diffs = [whole_file(name, old, new) for old, new in parts]
+        diffs = [compare(name, old, new) for old, new in parts]
         joined = "\n".join(one.text for one in diffs)
         diff = TextDiff(joined, sum(one.additions for one in diffs), sum(one.deletions for one in diffs))
     metadata = edit_metadata(path, before, after if before or tool == "write" else "", diff)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from opencode_tui.engine.session.shell import REQUEST_TEXT
 from opencode_tui.extras.importing.claude_calls import (
+    INTERRUPTED,
     TASK_TOOLS,
     agent_of,
     apply_task,
@@ -18,17 +19,16 @@ from opencode_tui.extras.importing.claude_calls import (
     outcome_of,
     todo_items,
 )
-from opencode_tui.extras.importing.claude_rows import Conversation as Path
-from opencode_tui.extras.importing.claude_rows import Row, Tree
+from opencode_tui.extras.importing.claude_rows import Conversation, Row, Tree
 from opencode_tui.extras.importing.conversation import (
     UNKNOWN_BEGINNING,
     Author,
     Child,
-    Conversation,
     Ending,
     Origin,
     Outcome,
     Piece,
+    SessionRecords,
     Usage,
     call_fields,
     interruption,
@@ -48,13 +48,17 @@ _TAG = re.compile(
     r"<(command-name|command-args|bash-input|bash-stdout|bash-stderr|local-command-stdout)>(.*?)</\1>", re.DOTALL
 )
 _COLOR = re.compile(r"\x1b?\[[0-9;]*m")
-_INTERRUPTED = "[Request interrupted by user"
 _SUMMARY_HEAD = re.compile(r"This session is being continued from a previous conversation[^\n]*\n+(?:Summary:\n)?")
 _SUMMARY_TAIL = re.compile(
     r"\n+(?:If you need specific details from before compaction|Please continue the conversation from).*", re.DOTALL
 )
 _FILLER = "No response requested."
 """The program's own answer where a conversation goes on without one."""
+
+_MENTIONED = frozenset(
+    {"file", "already_read_file", "selected_lines_in_ide", "pdf_reference", "compact_file_reference", "directory"}
+)
+"""Kinds of attachments with a file that the model reads."""
 
 _UNSENT = ("<system-reminder>", "<local-command-caveat>", "Caveat:")
 
@@ -81,7 +85,7 @@ class ClaudeMessages:
     """
 
     def __init__(
-        self, tree: Tree, file: JsonLines, records: Conversation, children: Mapping[str, Child], agent: str = "build"
+        self, tree: Tree, file: JsonLines, records: SessionRecords, children: Mapping[str, Child], agent: str = "build"
     ) -> None:
         self._tree = tree
         self._file = file
@@ -100,7 +104,7 @@ class ClaudeMessages:
         self._command_line = ""
         self._tasks: dict[str, JsonObject] = {}
 
-    def read(self, path: Path) -> Iterator[MessageWithParts]:
+    def read(self, path: Conversation) -> Iterator[MessageWithParts]:
         """Yield the messages of a conversation, oldest first."""
         self._model = self._first_model(path)
         for at in path.rows:
@@ -124,7 +128,7 @@ class ClaudeMessages:
                 f"encrypted thoughts are left out, only their program can read them: {self._dropped}",
             )
 
-    def _first_model(self, path: Path) -> str:
+    def _first_model(self, path: Conversation) -> str:
         """Return the model of the first answer, for requests before it."""
         for at in path.rows:
             row = self._tree.rows[at]
@@ -250,7 +254,7 @@ class ClaudeMessages:
         text = "\n".join(as_text(block.get("text")) for block in blocks if block.get("type") == "text")
         if value.get("isCompactSummary") is True:
             yield from self._summary(row, text)
-        elif text.startswith(_INTERRUPTED):
+        elif text.startswith(INTERRUPTED):
             if self._open is not None:
                 self._open.error = interruption()
                 if as_text(value.get("interruptedMessageId")):
@@ -346,14 +350,7 @@ class ClaudeMessages:
             prompt = attachment.get("prompt")
             blocks = [{"type": "text", "text": prompt}] if isinstance(prompt, str) else as_objects(prompt)
             yield from self._prompt(row, blocks)
-        elif kind in (
-            "file",
-            "already_read_file",
-            "selected_lines_in_ide",
-            "pdf_reference",
-            "compact_file_reference",
-            "directory",
-        ):
+        elif kind in _MENTIONED:
             yield from self._note(row, _file_text(attachment), is_sent=True)
         else:
             yield from self._note(row, f"{kind}: {_plain(attachment)}", is_sent=False)
@@ -396,7 +393,7 @@ def _origin(row: Row, suffix: str = "") -> Origin:
     return Origin(row.uuid + suffix, row.line, row.time)
 
 
-def newest_todos(tree: Tree, path: Path, file: JsonLines) -> list[JsonObject]:
+def newest_todos(tree: Tree, path: Conversation, file: JsonLines) -> list[JsonObject]:
     """Return the todo list as a conversation left it."""
     tasks: dict[str, JsonObject] = {}
     todos: list[JsonObject] = []

@@ -50,7 +50,6 @@ class Row:
 class Facts:
     """What the rows say of the session. `summaries` are titles by the last row of their session, which may be in another file."""
 
-    session_id: str = ""
     directory: str = ""
     version: str = ""
     created: int = 0
@@ -58,7 +57,6 @@ class Facts:
     custom_title: str = ""
     title: str = ""
     prompt: str = ""
-    agent_id: str = ""
     summaries: dict[str, str] = field(default_factory=dict[str, str])
 
 
@@ -105,15 +103,13 @@ def read_tree(file: JsonLines) -> Tree:
 
 
 def _learn(facts: Facts, value: JsonObject) -> None:
-    """Take what a line says of the session."""
+    """Record what a line says of the session."""
     time = as_time(value.get("timestamp"))
     if time is not None:
         facts.created = facts.created or time
         facts.updated = max(facts.updated, time)
-    facts.session_id = facts.session_id or as_text(value.get("sessionId"))
     facts.directory = facts.directory or as_text(value.get("cwd"))
     facts.version = as_text(value.get("version")) or facts.version
-    facts.agent_id = facts.agent_id or as_text(value.get("agentId"))
     match value.get("type"):
         case "custom-title":
             facts.custom_title = as_text(value.get("customTitle")) or facts.custom_title

@@ -5,15 +5,23 @@ Facts: files that Codex 0.169.0 wrote.
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Literal
 
 from opencode_tui.engine.importing.source import FoundSession, ImportedSession, OpenStore, Problem, Problems
 from opencode_tui.extras.importing.codex_items import Items, Thread, read_items, read_whole, threads_of
 from opencode_tui.extras.importing.codex_messages import CodexMessages, newest_todos
-from opencode_tui.extras.importing.conversation import Child, Conversation, short_title
+from opencode_tui.extras.importing.conversation import Child, SessionRecords, fork_title, short_title
 from opencode_tui.extras.importing.ids import derive_session_id
-from opencode_tui.extras.importing.json_lines import JsonLines, as_folder, as_object, as_text, decode_object
+from opencode_tui.extras.importing.json_lines import (
+    JsonLines,
+    as_folder,
+    as_object,
+    as_text,
+    decode_object,
+    first_object,
+)
 from opencode_tui.schema.error import StorageError
 from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.session import SessionInfo, SessionTime, Todo
@@ -22,13 +30,7 @@ _FILES = ("rollout-*.jsonl", "rollout-*.json")
 _UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 _NAME = re.compile(rf"({_UUID})(?:_({_UUID}))?$")
 _ARCHIVE = "archived_sessions"
-_HEAD_BYTES = 4 * 1024 * 1024
 _MAX_LINEAGE = 50
-_NUMBERED_FORK = " (fork #{})"
-
-
-_Lineage = list[tuple[JsonLines, int | None]]
-"""Files that continue each other, each with the ordinal of the line at which the next one goes on."""
 
 
 class CodexSource:
@@ -86,7 +88,7 @@ class CodexSource:
             time=SessionTime(created=found.created, updated=found.updated, archived=_archived(found)),
             parent_id=self._session_id(found.parent) if found.parent else None,
         )
-        records = Conversation(found.session_id, found.directory, found.path, problems)
+        records = SessionRecords(found.session_id, found.directory, found.path, problems)
         messages = CodexMessages(items, records, problems, self._children(items))
         todos = [Todo.model_validate(todo) for todo in newest_todos(items, thread)]
         return ImportedSession(info, _closing(items, messages, thread), todos, problems=problems)
@@ -109,15 +111,14 @@ class CodexSource:
         if facts.parent:
             title = f"{title} (@{facts.agent or 'general'} subagent)"
         is_later = len(items.files) > 1
-        for number, thread in enumerate(_with_items(items)):
+        for number, thread in enumerate(thread for thread in threads_of(items) if thread.items):
             name = f"{source}#{thread.key}" if thread.key else source
             first = next((one for one in items.items if str(one.line) == thread.key), None)
             created = first.time if thread.key and first is not None else facts.created
             updated = max([created, *(items.items[at].time for at in thread.items)])
-            fork = number + is_later
             yield FoundSession(
                 name, derive_session_id("codex", name, created), as_folder(facts.directory) or "/",
-                title + (_NUMBERED_FORK.format(fork) if fork else ""), created, updated, str(path), path.stat().st_size,
+                fork_title(title, number + is_later), created, updated, str(path), path.stat().st_size,
                 facts.version, facts.parent,
             )  # fmt: skip
 
@@ -125,25 +126,22 @@ class CodexSource:
         """Return the items of a file, after those of the files that it continues. Raises StorageError."""
         if path.suffix == ".json":
             return read_whole(path)
-        lineage: _Lineage = [(JsonLines(path, problems), None)]
-        base, end = _base_of(path)
-        seen = {path}
-        while base and len(lineage) < _MAX_LINEAGE:
-            older = self._continued(base, end, seen)
-            if older is None:
-                problems.append(
-                    Problem(str(path), "", f"its beginning is in a file of the session {base}, which is not there")
-                )
-                break
-            seen.add(older)
-            lineage.insert(0, (JsonLines(older, []), end))
-            base, end = _base_of(older)
-        try:
-            return read_items(lineage)
-        except BaseException:
-            for file, _ in lineage:
-                file.close()
-            raise
+        with ExitStack() as opened:
+            lineage: list[tuple[JsonLines, int | None]] = [(opened.enter_context(JsonLines(path, problems)), None)]
+            base, end = _base_of(path)
+            seen = {path}
+            while base and len(lineage) < _MAX_LINEAGE:
+                older = self._continued(base, end, seen)
+                if older is None:
+                    reason = f"its beginning is in a file of the session {base}, which is not there"
+                    problems.append(Problem(str(path), "", reason))
+                    break
+                seen.add(older)
+                lineage.insert(0, (opened.enter_context(JsonLines(older, [])), end))
+                base, end = _base_of(older)
+            items = read_items(lineage)
+            opened.pop_all()  # the items read from the files
+            return items
 
     def _continued(self, thread: str, end: int, seen: set[Path]) -> Path | None:
         """Return the newest file of a thread that has lines before an ordinal."""
@@ -187,10 +185,6 @@ class CodexSource:
         return children
 
 
-def _with_items(items: Items) -> Sequence[Thread]:
-    return [thread for thread in threads_of(items) if thread.items]
-
-
 def _closing(items: Items, messages: CodexMessages, thread: Thread) -> Iterator[MessageWithParts]:
     """Yield the messages, then close the files."""
     try:
@@ -223,17 +217,13 @@ def _source_id(path: Path) -> str:
 
 def _base_of(path: Path) -> tuple[str, int]:
     """Return the thread that a file continues and the ordinal of its own first line; an empty one for a file that begins."""
-    with path.open("rb") as file:
-        value = decode_object(file.readline(_HEAD_BYTES))
-    base = as_object(as_object(as_object(value).get("payload")).get("history_base"))
+    base = as_object(as_object(first_object(path).get("payload")).get("history_base"))
     end = base.get("end_ordinal_exclusive")
     return (as_text(base.get("thread_id")), end) if isinstance(end, int) and end > 0 else ("", 0)
 
 
 def _first_ordinal(path: Path) -> int:
-    with path.open("rb") as file:
-        value = decode_object(file.readline(_HEAD_BYTES))
-    ordinal = as_object(value).get("ordinal")
+    ordinal = first_object(path).get("ordinal")
     return ordinal if isinstance(ordinal, int) else 0
 
 

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from opencode_tui.engine.tool.edit.diff import TextDiff
+from opencode_tui.engine.tool.edit.diff import TextDiff, compare
 from opencode_tui.engine.tool.edit.patch import AddFile, DeleteFile, parse_patch
 from opencode_tui.extras.importing.conversation import (
     Outcome,
@@ -12,7 +12,6 @@ from opencode_tui.extras.importing.conversation import (
     patch_metadata,
     rejection,
     relative,
-    whole_file,
 )
 from opencode_tui.extras.importing.json_lines import as_object, as_objects, as_text, decode_object
 from opencode_tui.extras.importing.tool_names import map_arguments, map_tool
@@ -147,9 +146,9 @@ def reported_changes(payload: JsonObject, root: str) -> list[Change]:
         name = relative(target or path, root)
         match kind:
             case "add":
-                changes.append((path, "add", "", whole_file(name, "", as_text(inner.get("content")))))
+                changes.append((path, "add", "", compare(name, "", as_text(inner.get("content")))))
             case "delete":
-                changes.append((path, "delete", "", whole_file(name, as_text(inner.get("content")), "")))
+                changes.append((path, "delete", "", compare(name, as_text(inner.get("content")), "")))
             case "update":
                 diff = headed(name, as_text(inner.get("unified_diff")))
                 changes.append((path, "move" if target else "update", target, diff))
@@ -180,7 +179,7 @@ def _written_changes(patch: str, root: str) -> list[Change]:
         path = section.path if section.path.startswith("/") else f"{root.rstrip('/')}/{section.path}"
         match section:
             case AddFile():
-                changes.append((path, "add", "", whole_file(section.path, "", section.content)))
+                changes.append((path, "add", "", compare(section.path, "", section.content)))
             case DeleteFile():
                 changes.append((path, "delete", "", TextDiff("", 0, 0)))
             case _:

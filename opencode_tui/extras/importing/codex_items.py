@@ -26,7 +26,6 @@ from opencode_tui.schema.error import StorageError
 from opencode_tui.schema.record import JsonObject
 
 _FILE_LIMIT_BYTES = 64 * 1024 * 1024
-_MAX_LINEAGE = 50
 _KINDS = frozenset({"session_meta", "turn_context", "response_item", "event_msg", "compacted", "token_usage_record"})
 _EVENTS = frozenset({"token_count", "turn_aborted", "thread_rolled_back"})
 _CHANGES = frozenset({"patch_apply_begin", "patch_apply_end"})
@@ -34,7 +33,7 @@ _OUTPUTS = frozenset(
     {"function_call_output", "custom_tool_call_output", "local_shell_call_output", "tool_search_output"}
 )
 _ANSWERS = frozenset({"token_count", "reasoning", "function_call", "custom_tool_call", "local_shell_call"})
-_CALLS = frozenset({"function_call", "custom_tool_call", "local_shell_call"})
+CALLS = frozenset({"function_call", "custom_tool_call", "local_shell_call"})
 
 
 class Item(Struct, frozen=True):
@@ -59,13 +58,10 @@ class Facts:
     version: str = ""
     provider: str = ""
     created: int = 0
-    updated: int = 0
     title: str = ""
     prompt: str = ""
     parent: str = ""
     agent: str = ""
-    base: str = ""
-    base_end: int = 0
     is_talk: bool = False
 
 
@@ -135,7 +131,7 @@ def read_whole(path: Path) -> Items:
     facts = Facts()
     _learn(facts, "session_meta", session)
     time = as_time(session.get("timestamp")) or 0
-    facts.created = facts.updated = time
+    facts.created = time
     items: list[Item] = []
     for number, payload in enumerate(found):
         line = Line(number + 1, number, 0, payload)
@@ -153,7 +149,6 @@ def _item(line: Line, file: int, before: int, facts: Facts) -> Item | None:
     kind = as_text(value.get("type")) if is_wrapped else _bare_kind(value)
     time = as_time(value.get("timestamp")) or before
     facts.created = facts.created or time
-    facts.updated = max(facts.updated, time)
     _learn(facts, kind, payload)
     kind_of = as_text(payload.get("type"))
     if kind not in _KINDS or kind == "session_meta":
@@ -176,7 +171,7 @@ def _bare_kind(value: JsonObject) -> str:
 
 
 def _learn(facts: Facts, kind: str, payload: JsonObject) -> None:
-    """Take what an item says of the session; the first description of a session is its own, later ones are copies."""
+    """Record what an item says of the session; the first description of a session is its own, later ones are copies."""
     if kind == "session_meta" and not facts.id:
         facts.id = as_text(payload.get("id"))
         facts.directory = as_text(payload.get("cwd"))
@@ -186,8 +181,6 @@ def _learn(facts: Facts, kind: str, payload: JsonObject) -> None:
         spawned = as_object(as_object(as_object(payload.get("source")).get("subagent")).get("thread_spawn"))
         facts.parent = as_text(payload.get("parent_thread_id")) or as_text(spawned.get("parent_thread_id"))
         facts.agent = as_text(payload.get("agent_role")) or as_text(spawned.get("agent_role"))
-        base = as_object(payload.get("history_base"))
-        facts.base, facts.base_end = as_text(base.get("thread_id")), as_count(base.get("end_ordinal_exclusive"))
     elif kind == "turn_context":
         facts.directory = facts.directory or as_text(payload.get("cwd"))
     elif kind == "event_msg":
@@ -201,7 +194,7 @@ def _learn(facts: Facts, kind: str, payload: JsonObject) -> None:
             if not facts.directory:
                 facts.directory = _early_directory(payload)
     elif kind == "response_item":
-        facts.is_talk |= as_text(payload.get("type")) in _CALLS
+        facts.is_talk |= as_text(payload.get("type")) in CALLS
 
 
 def _early_directory(payload: JsonObject) -> str:

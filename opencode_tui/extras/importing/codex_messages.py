@@ -14,16 +14,16 @@ from opencode_tui.extras.importing.codex_calls import (
     reported_changes,
     todos_of,
 )
-from opencode_tui.extras.importing.codex_items import Item, Items, Thread, is_synthetic
+from opencode_tui.extras.importing.codex_items import CALLS, Item, Items, Thread, is_synthetic
 from opencode_tui.extras.importing.conversation import (
     UNKNOWN_BEGINNING,
     Author,
     Child,
-    Conversation,
     Ending,
     Origin,
     Outcome,
     Piece,
+    SessionRecords,
     Usage,
     call_fields,
     interruption,
@@ -38,7 +38,6 @@ from opencode_tui.schema.session.history import MessageWithParts
 _SUMMARY_HEAD = re.compile(r"Another language model started to solve this problem.*?own analysis:\s*", re.DOTALL)
 _SHELL = re.compile(r"<command>\n?(.*?)\n?</command>.*?<result>\n(.*?)\n?</result>", re.DOTALL)
 _SHELL_EXIT = re.compile(r"Exit code: (-?\d{1,3})")
-_CALLS = frozenset({"function_call", "custom_tool_call", "local_shell_call"})
 _UNSENT = frozenset({"ghost_snapshot", "other", "compaction_trigger", "additional_tools", "agent_message"})
 _MODES = {"plan": "plan"}
 
@@ -61,7 +60,7 @@ class CodexMessages:
     """Yields the messages of one conversation. `children` are the sessions of subagents by their thread's id."""
 
     def __init__(
-        self, found: Items, records: Conversation, problems: list[Problem], children: Mapping[str, Child]
+        self, found: Items, records: SessionRecords, problems: list[Problem], children: Mapping[str, Child]
     ) -> None:
         self._found = found
         self._records = records
@@ -164,7 +163,7 @@ class CodexMessages:
                 yield from self._message(item, payload)
             case "reasoning":
                 yield from self._reasoning(item, payload)
-            case kind if kind in _CALLS:
+            case kind if kind in CALLS:
                 yield from self._add(item, self._call(item, payload), is_call=True)
             case "web_search_call" | "image_generation_call" | "tool_search_call":
                 yield from self._add(item, self._provided(item, payload), is_call=True)

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from opencode_tui.engine.importing.source import Problem, check_message
 from opencode_tui.engine.tool.builtin.task import task_output
-from opencode_tui.engine.tool.edit.diff import TextDiff, compare
+from opencode_tui.engine.tool.edit.diff import TextDiff
 from opencode_tui.engine.tool.edit.file_editor import shown_texts
 from opencode_tui.extras.importing.ids import DerivedIds
 from opencode_tui.schema.error import RejectedError
@@ -82,8 +82,8 @@ class Ending(Struct, frozen=True):
     by_user: bool = False
 
 
-class Conversation:
-    """Makes messages in the order of the calls; `path` is the file, `directory` where the session runs."""
+class SessionRecords:
+    """Makes the messages of a session in the order of the calls; `path` is its file, `directory` where it runs."""
 
     def __init__(self, session_id: str, directory: str, path: str, problems: list[Problem]) -> None:
         self.session_id = session_id
@@ -284,15 +284,15 @@ def headed(path: str, hunks: str) -> TextDiff:
     return TextDiff(f"Index: {path}\n{'=' * 67}\n--- {path}\n+++ {path}\n{body}", added, removed)
 
 
-def whole_file(path: str, before: str, after: str) -> TextDiff:
-    """Return the change from one whole text to another."""
-    return compare(path, before, after)
-
-
 def relative(path: str, root: str) -> str:
     """Return a path inside a folder relative to it, any other unchanged."""
     base = root.rstrip("/") + "/"
     return path[len(base) :] if len(base) > 1 and path.startswith(base) else path
+
+
+def fork_title(title: str, number: int) -> str:
+    """Return the title of a conversation that began as a branch of another one, as ours are named; 0 is none."""
+    return f"{title} (fork #{number})" if number else title
 
 
 def short_title(text: str) -> str:

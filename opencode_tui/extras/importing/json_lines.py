@@ -5,6 +5,7 @@ Such a file may be written while it is read, cut anywhere, or made by someone el
 
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -22,6 +23,7 @@ from opencode_tui.schema.record import JsonObject
 LINE_LIMIT_BYTES = 32 * 1024 * 1024
 """A longer line is left out. The largest that the programs write hold an image of 5 MB twice."""
 
+_HEAD_BYTES = 4 * 1024 * 1024
 _PIECE_BYTES = 1024 * 1024
 _EARLIEST_MS = 946_684_800_000
 _DAY_MS = 86_400_000
@@ -63,10 +65,10 @@ class JsonLines:
         """Close the file; closing twice is fine."""
         self._file.close()
 
-    def lines(self, *, end: int | None = None) -> Iterator[Line]:
-        """Yield the lines that are objects, up to the offset `end`. A last line without its end is read if it is complete."""
+    def lines(self) -> Iterator[Line]:
+        """Yield the lines that are objects. A last line without its end is read if it is complete."""
         offset, number = 0, 0
-        while end is None or offset < end:
+        while True:
             self._file.seek(offset)
             data = self._file.readline(LINE_LIMIT_BYTES + 1)
             if not data:
@@ -112,6 +114,13 @@ class JsonLines:
         is_cut = not data.endswith(b"\n")
         self.report(number, "is not complete: it is still being written, or the file was cut" if is_cut else value)
         return None
+
+
+def first_object(path: Path) -> JsonObject:
+    """Return the object in the first line of a file; an empty one where there is none."""
+    with suppress(OSError), path.open("rb") as file:
+        return as_object(decode_object(file.readline(_HEAD_BYTES)))
+    return {}
 
 
 def decode_object(data: bytes) -> JsonObject | str:

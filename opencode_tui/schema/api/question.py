@@ -14,12 +14,16 @@ class QuestionOption(Record):
 
 
 class Question(Record):
-    """One question: `header` is a short label; `multiple` allows several answers."""
+    """One question: `header` is a short label; `multiple` allows several answers.
+
+    `plan` is the file of the finished plan that it is about, relative to the worktree.
+    """
 
     question: str
     header: str = ""
     options: list[QuestionOption] = Field(default_factory=list[QuestionOption])
     multiple: bool | None = absent()
+    plan: str | None = absent()
 
 
 class QuestionRequest(Record):

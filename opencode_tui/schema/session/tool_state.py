@@ -18,6 +18,7 @@ from opencode_tui.schema.error import (
     MissingFileError,
     QuestionDismissedError,
     RejectedError,
+    ToolError,
 )
 from opencode_tui.schema.permission import Rule
 from opencode_tui.schema.record import Record, absent
@@ -81,7 +82,7 @@ class ErrorDetails(Record):
     Of a rejection `subject` is what permission was asked for, as `to repeat read: …` (empty for the call itself), `dismissed` that
     it was a question of the agent, `feedback` what the user said. `unasked`: the call needed approval, and there was nobody to ask.
     `rule` denies the call; its permission is the one that was asked for. `nearest` are paths with similar names where the path of
-    the call does not exist, best first.
+    the call does not exist, best first. `problem` is the error without the advice for the model that its text has too.
     """
 
     subject: str | None = absent()
@@ -90,6 +91,7 @@ class ErrorDetails(Record):
     unasked: bool | None = absent()
     rule: Rule | None = absent()
     nearest: list[str] | None = absent()
+    problem: str | None = absent()
 
 
 NO_DETAILS = ErrorDetails()
@@ -108,6 +110,8 @@ def details_of(error: Exception) -> ErrorDetails:
             return ErrorDetails(rule=Rule(permission=error.permission, pattern=error.rule.pattern, action="deny"))
         case MissingFileError():
             return ErrorDetails(nearest=list(error.nearest))
+        case ToolError() if error.advice:
+            return ErrorDetails(problem=f"{error.problem}{error.below}")
         case _:
             return NO_DETAILS
 
@@ -220,6 +224,7 @@ def fail(
         unasked=details.unasked,
         rule=details.rule,
         nearest=details.nearest,
+        problem=details.problem,
     )
 
 

@@ -51,7 +51,6 @@ def _step(text: str) -> PlanStep:
     return PlanStep(_MARKS.sub("", text), tuple(files))
 
 
-_PLAN_FILE = re.compile(r"(?:[^\s`'\"]*/)?\.opencode/plans/[^\s`'\"]+\.md")
 _FILE_WIDTH = 30
 _WIDE = 70
 """Cells from which the files of steps have a column."""
@@ -79,13 +78,13 @@ async def load_plan(client: Client, request: QuestionRequest, *, is_local: bool)
     if not calls or row_of(calls[0].tool).role != "plan":
         return None
     given = [str(value) for value in calls[0].state.input.values()]
-    named = _PLAN_FILE.search("\n".join([request.questions[0].question, *given]))
+    named = request.questions[0].plan
     if named is not None:
         try:
-            file = Path((await client.project.places()).worktree, named[0])
+            file = Path((await client.project.places()).worktree, named)
             if is_local:
                 return Plan(await asyncio.to_thread(file.read_text, "utf-8", "replace"), file)
-            return Plan((await client.files.read(named[0])).content)
+            return Plan((await client.files.read(named)).content)
         except (OpencodeError, OSError):  # it is gone, or outside the folder: what the agent wrote is shown
             pass
     written = (part.text for part in message.parts if isinstance(part, TextPart))

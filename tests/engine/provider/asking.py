@@ -5,8 +5,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from opencode_tui.engine.provider.direct import DirectLlm
 from opencode_tui.engine.provider.formats import find_format
+from opencode_tui.engine.provider.http import DirectLlm
 from opencode_tui.engine.provider.llm import Llm, LlmRequest, StreamEvent, TextBlock, ToolSpec, UserEntry
 from opencode_tui.engine.provider.provider import Endpoint
 from opencode_tui.schema.error import ProviderError

@@ -7,8 +7,8 @@ import pytest
 from msgspec.structs import replace
 
 from opencode_tui.engine.provider.decode.response import describe_text
-from opencode_tui.engine.provider.direct import DirectLlm
 from opencode_tui.engine.provider.formats import find_format
+from opencode_tui.engine.provider.http import DirectLlm
 from opencode_tui.engine.provider.llm import FinishStep, ToolCall, Usage
 from opencode_tui.engine.provider.provider import Endpoint
 from opencode_tui.schema.error import AuthError, ContextOverflowError, split_remedy

@@ -160,5 +160,5 @@ def test_an_error_after_the_reason_of_an_answer_adds_nothing() -> None:
 def test_the_usage_beside_an_error_counts() -> None:
     decoder = OpenAiChatDecoder()
     deltas: list[WireDelta] = []
-    decoder.read_chunk({"error": {"code": 400}, "usage": {"prompt_tokens": 43, "completion_tokens": 10}}, deltas)
+    decoder.read_event({"error": {"code": 400}, "usage": {"prompt_tokens": 43, "completion_tokens": 10}}, deltas)
     assert deltas[0] == WireUsage(Usage(input=43, output=10))

@@ -12,7 +12,7 @@ from opencode_tui.engine.provider.llm import (
     ToolEntry,
     UserEntry,
 )
-from opencode_tui.engine.session.compaction.summary_request import MEDIA_TOKENS, OMITTED, conversation_text
+from opencode_tui.engine.session.compaction.summary import MEDIA_TOKENS, OMITTED, conversation_text
 
 ASK = "summarize the conversation"
 

@@ -8,12 +8,12 @@ import pytest
 
 from opencode_tui.client.local import LocalClient, open_client
 from opencode_tui.engine.engine import open_engine
+from opencode_tui.engine.session.records.fork_copy import PendingCopies
 from opencode_tui.schema.api.request import ForkSession
 from opencode_tui.schema.error import StorageError
 from opencode_tui.schema.session.session import RevertState, fork_origin
 from opencode_tui.storage.files import FileSystem
 from opencode_tui.storage.locks import Locks
-from opencode_tui.storage.pending_copies import PendingCopies
 from tests.support.sessions.records import write_session
 
 WHOLE = ForkSession()

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from opencode_tui.engine.session.compaction.preserved import PreservedSources, preserved_text
+from opencode_tui.engine.session.compaction.summary import PreservedSources, preserved_text
 from opencode_tui.schema.api.background import BackgroundCommand
 from opencode_tui.schema.session.part import PatchPart, ToolPart
 from opencode_tui.schema.session.session import Todo

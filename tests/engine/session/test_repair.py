@@ -1,6 +1,6 @@
 from typing import Any
 
-from opencode_tui.engine.session.maintenance import INTERRUPTED_TOOL, is_unfinished, repair
+from opencode_tui.engine.session.runs import INTERRUPTED_TOOL, is_unfinished, repair
 from opencode_tui.schema.session.history import with_parts
 from opencode_tui.schema.session.message import MessageTime
 from opencode_tui.schema.session.part import PartTime

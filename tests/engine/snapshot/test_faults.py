@@ -166,6 +166,13 @@ async def test_a_finished_revert_that_nobody_wrote_down_is_not_taken_back(
     assert await world.snapshots.completed_revert("k1") is None
 
 
+async def test_a_report_that_waits_for_its_session_has_names_that_are_not_utf_8(world: World):
+    name = os.fsdecode(b"caf\xe9")
+    patch = await world.step(lambda: world.write(name, "by the agent\n"))
+    done = await world.snapshots.revert([patch], key="k1")
+    assert world.inside(done.deleted) == [name] and await world.service().completed_revert("k1") == done
+
+
 async def test_the_report_that_an_older_version_left_for_its_session_is_read(world: World):
     await world.snapshots.track()
     note = {"path": "/p/b", "reason": "it was changed since"}

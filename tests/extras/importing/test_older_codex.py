@@ -255,3 +255,16 @@ def test_one_file_is_read_alone(tmp_path: Path):
     write(tmp_path, [*meta(), *wrapped(said("user", "Two"), said("assistant", "2"))], NAME.replace("4444", "5555"))
     [path] = tmp_path.rglob(f"{NAME}.jsonl")
     assert [found.title for found, _, _ in read(path)] == ["One"]
+
+
+def test_a_beginning_that_cannot_be_read_costs_the_session_that_continues_it(tmp_path: Path):
+    gone, later = ID.replace("1111", "1112"), ID.replace("1111", "1113")
+    (tmp_path / "2025" / "10" / "01" / f"rollout-2025-08-01T09-00-00-{gone}.jsonl").mkdir(parents=True)
+    base = {"thread_id": gone, "end_ordinal_exclusive": 3}
+    talk = wrapped(said("user", "hello"), said("assistant", "hi"))
+    write(tmp_path, [*meta(id=later, history_base=base), *talk], NAME.replace(ID, later))
+    write(tmp_path, [*meta(), *talk])
+    source = CodexSource(tmp_path)
+    assert [found.id for found in source.list()] == [ID]
+    assert [Path(problem.path).name.count(later) for problem in source.problems] == [0, 1]
+    assert all("cannot be read" in problem.reason for problem in source.problems)

@@ -225,9 +225,9 @@ TOOL_FILES = 3
 """The files that name a tool: its row, its module and what the model reads of it."""
 
 SETTINGS_OF_TOOLS = {
-    "websearch": ("config/settings/settings.py", "config/trust/gate.py", "engine/services/folder.py"),
+    "websearch": ("config/settings/settings.py",),
 }
-"""Files that name the setting `experimental.NAME` of a tool."""
+"""Files that define a setting with the name of a tool."""
 
 
 def files_naming_tool(root: Path, tool: str) -> list[str]:

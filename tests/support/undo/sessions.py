@@ -10,11 +10,11 @@ from typing import Any, TypeVar
 from opencode_tui.engine.engine import Engine, open_engine
 from opencode_tui.engine.lazy import Lazy
 from opencode_tui.engine.project.discover import discover
-from opencode_tui.engine.session.maintenance import repair
 from opencode_tui.engine.session.revert.cleanup import Cleanup
 from opencode_tui.engine.session.revert.files import FileRevert
 from opencode_tui.engine.session.revert.revert import SessionRevert
 from opencode_tui.engine.session.revert.summary import SessionSummaries
+from opencode_tui.engine.session.runs import repair
 from opencode_tui.engine.snapshot.report import Patch
 from opencode_tui.engine.snapshot.snapshot import Snapshots, WorktreeLock
 from opencode_tui.schema.api.request import ForkSession

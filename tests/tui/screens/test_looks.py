@@ -281,7 +281,8 @@ def asks_to_build() -> Script:
     story.answer([PLAN, story.running("plan_exit", {}, since=8)], at="5", end=None)
     call = next(part for part in story.messages[1].parts if isinstance(part, ToolPart))
     options = [QuestionOption(label="Yes"), QuestionOption(label="No")]
-    asked = Question(question="The plan at .opencode/plans/rows.md is complete. Build?", header="", options=options)
+    file = ".opencode/plans/rows.md"
+    asked = Question(question=f"The plan at {file} is complete. Build?", header="", options=options, plan=file)
     ref = ToolCallRef(message_id=call.message_id, call_id=call.call_id)
     script.messages, script.plan = story.messages, PLAN
     script.questions = [QuestionRequest(id="que_1", session_id=SESSION, questions=[asked], tool=ref)]

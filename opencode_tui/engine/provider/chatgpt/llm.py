@@ -12,8 +12,8 @@ from opencode_tui.config.auth import CHATGPT
 from opencode_tui.engine.provider.chatgpt.accounts import Accounts
 from opencode_tui.engine.provider.chatgpt.catalog import MAX_AGE_S, read_models
 from opencode_tui.engine.provider.chatgpt.service import sign_in_again
-from opencode_tui.engine.provider.direct import DirectLlm
 from opencode_tui.engine.provider.formats import find_format
+from opencode_tui.engine.provider.http import DirectLlm
 from opencode_tui.engine.provider.llm import LlmRequest, OnUsage, StreamEvent, ignore_usage
 from opencode_tui.engine.provider.provider import Endpoint
 from opencode_tui.schema.api.sign_in import USAGE_PAGE

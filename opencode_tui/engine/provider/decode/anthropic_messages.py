@@ -16,13 +16,12 @@ from opencode_tui.engine.provider.decode.delta import (
     WireUsage,
 )
 from opencode_tui.engine.provider.decode.response import (
-    ResponseBody,
+    StreamDecoder,
     as_count,
     as_index,
     as_list,
     as_object,
     as_text,
-    read_events,
     read_json,
 )
 from opencode_tui.engine.provider.llm import FinishReason, Usage
@@ -61,30 +60,27 @@ class _Block:
     search_id: str = ""
 
 
-class AnthropicMessagesDecoder:
+class AnthropicMessagesDecoder(StreamDecoder):
     """Decodes the bytes of one response to deltas. Of the tools that run on the provider's side only searches are read."""
 
+    ends_with_done = True
+
     def __init__(self) -> None:
-        self._body = ResponseBody()
+        super().__init__()
         self._blocks: dict[int, _Block] = {}
         self._usage: dict[str, int] = {}
         self._searches: dict[str, list[str]] = {}
         """The JSON of the inputs of the provider's own searches, in pieces, by their IDs."""
         self._answered: set[str] = set()
 
-    def feed(self, chunk: bytes) -> list[WireDelta]:
-        """Return the deltas that these bytes complete. Raises ProtocolError when they cannot be a stream."""
-        return read_events(self._body.feed(chunk), self._read_event, end=WireEnd())
-
     def end(self) -> list[WireDelta]:
-        """Return the deltas that the end of the body completes. Raises ProtocolError when it was not a response."""
-        deltas = read_events(self._body.end(), self._read_event, end=WireEnd())
-        if not deltas and (whole := self._body.whole()) is not None:
-            self._read_whole(whole, deltas)
+        """Return the deltas that the end of the body completes, with the ends of open blocks."""
+        deltas = super().end()
         self._stop_all(deltas)
         return deltas
 
-    def _read_event(self, event: JsonObject, deltas: list[WireDelta]) -> None:
+    def read_event(self, event: JsonObject, deltas: list[WireDelta]) -> None:
+        """Append the deltas of one event, by its `type`."""
         match event.get("type"):
             case "content_block_delta":
                 self._read_delta(as_index(event.get("index")) or 0, as_object(event.get("delta")), deltas)
@@ -237,13 +233,13 @@ class AnthropicMessagesDecoder:
             searches=self._usage.get(_SEARCHES, 0),
         )
 
-    def _read_whole(self, message: JsonObject, deltas: list[WireDelta]) -> None:
-        """Decode a complete message of a server that does not stream."""
-        if message.get("error") or message.get("type") != "message":
-            deltas.append(WireError(message))
+    def read_whole(self, body: JsonObject, deltas: list[WireDelta]) -> None:
+        """Append the deltas of a complete message of a server that does not stream."""
+        if body.get("error") or body.get("type") != "message":
+            deltas.append(WireError(body))
             return
-        for index, content in enumerate(as_list(message.get("content"))):
+        for index, content in enumerate(as_list(body.get("content"))):
             self._start(index, as_object(content), deltas)
         self._stop_all(deltas)
-        self._note_usage(message.get("usage"), deltas)
-        self._finish(message, deltas)
+        self._note_usage(body.get("usage"), deltas)
+        self._finish(body, deltas)

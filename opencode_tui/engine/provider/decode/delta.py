@@ -98,20 +98,38 @@ WireDelta = (
 )
 
 
-def with_pages(searches: list[WireSearch], named: dict[str, str]) -> list[WireSearch]:
-    """Return those searches that pages with a title change: they get the titles, and the last one all pages that none has.
+class Searches:
+    """The searches of a response whose provider names the pages that they found later."""
 
-    `named` are titles by address.
-    """
-    known = {page["url"] for search in searches for page in search.pages}
-    found: list[WireSearch] = []
-    for search in searches:
-        pages = [{**page, "title": named.get(page["url"]) or page["title"]} for page in search.pages]
-        if search is searches[-1]:
-            pages += [{"title": title or url, "url": url} for url, title in named.items() if url not in known]
-        if pages != search.pages:
-            found.append(search._replace(pages=pages))
-    return found
+    def __init__(self) -> None:
+        self._made: list[WireSearch] = []
+        self._titles: dict[str, str] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._made)
+
+    def add(self, search: WireSearch, deltas: list[WireDelta]) -> None:
+        """Append a search to the deltas."""
+        self._made.append(search)
+        deltas.append(search)
+
+    def name(self, url: str, title: str) -> None:
+        """Record the title of a page; the first one counts."""
+        if url:
+            self._titles.setdefault(url, title)
+
+    def add_titles(self, deltas: list[WireDelta]) -> None:
+        """Append the searches that titles change: pages get theirs, and the last search all named pages that none has."""
+        known = {page["url"] for search in self._made for page in search.pages}
+        for at, search in enumerate(self._made):
+            pages = [{**page, "title": self._titles.get(page["url"]) or page["title"]} for page in search.pages]
+            if at == len(self._made) - 1:
+                pages += [
+                    {"title": title or url, "url": url} for url, title in self._titles.items() if url not in known
+                ]
+            if pages != search.pages:
+                self._made[at] = search._replace(pages=pages)
+                deltas.append(self._made[at])
 
 
 class ProtocolError(ValueError):

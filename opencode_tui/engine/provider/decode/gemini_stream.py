@@ -25,6 +25,7 @@ import json
 from msgspec.structs import replace
 
 from opencode_tui.engine.provider.decode.delta import (
+    Searches,
     WireCall,
     WireDelta,
     WireError,
@@ -33,15 +34,13 @@ from opencode_tui.engine.provider.decode.delta import (
     WireSearch,
     WireText,
     WireUsage,
-    with_pages,
 )
 from opencode_tui.engine.provider.decode.response import (
-    ResponseBody,
+    StreamDecoder,
     as_count,
     as_list,
     as_object,
     as_text,
-    read_events,
     uncached,
 )
 from opencode_tui.engine.provider.llm import FinishReason, Usage
@@ -83,47 +82,39 @@ _NO_REASON = ("", "FINISH_REASON_UNSPECIFIED")
 _NO_BLOCK = ("", "BLOCK_REASON_UNSPECIFIED", "BLOCKED_REASON_UNSPECIFIED")
 
 
-class GeminiDecoder:
+class GeminiDecoder(StreamDecoder):
     """Decodes the bytes of one response to deltas."""
 
     def __init__(self) -> None:
-        self._body = ResponseBody()
+        super().__init__()
         self._calls: list[str] = []
         self._usage = Usage()
         self._search_parts: dict[str, list[JsonObject]] = {}
-        self._searches: list[WireSearch] = []
+        self._searches = Searches()
         self._queries: dict[str, None] = {}
-        self._pages: dict[str, str] = {}
 
-    def feed(self, chunk: bytes) -> list[WireDelta]:
-        """Return the deltas that these bytes complete. Raises ProtocolError when they cannot be a stream."""
-        return read_events(self._body.feed(chunk), self._read_response)
-
-    def end(self) -> list[WireDelta]:
-        """Return the deltas that the end of the body completes. Raises ProtocolError when it was not a response."""
-        deltas = read_events(self._body.end(), self._read_response)
+    def read_whole(self, body: JsonObject, deltas: list[WireDelta]) -> None:
+        """Append the deltas of a response of a list; an object that is none is an error."""
+        self.read_event(body, deltas)
         if not deltas:
-            for value in self._body.objects():
-                self._read_response(value, deltas)
-                if not deltas:
-                    deltas.append(WireError(value))
-        return deltas
+            deltas.append(WireError(body))
 
-    def _read_response(self, response: JsonObject, deltas: list[WireDelta]) -> None:
-        if response.get("error"):
-            deltas.append(WireError(response))
+    def read_event(self, event: JsonObject, deltas: list[WireDelta]) -> None:
+        """Append the deltas of one `GenerateContentResponse`."""
+        if event.get("error"):
+            deltas.append(WireError(event))
             return
-        candidate = as_object(next(iter(as_list(response.get("candidates"))), None))
+        candidate = as_object(next(iter(as_list(event.get("candidates"))), None))
         for part in as_list(as_object(candidate.get("content")).get("parts")):
             self._read_part(as_object(part), deltas)
-        self._read_grounding(candidate, as_text(response.get("responseId")), deltas)
-        if usage := as_object(response.get("usageMetadata")):
+        self._read_grounding(candidate, as_text(event.get("responseId")), deltas)
+        if usage := as_object(event.get("usageMetadata")):
             self._usage = read_usage(usage)
         if self._usage != Usage() and (usage or self._queries):
             deltas.append(WireUsage(replace(self._usage, searches=len(self._queries))))
-        blocked = as_text(as_object(response.get("promptFeedback")).get("blockReason"))
+        blocked = as_text(as_object(event.get("promptFeedback")).get("blockReason"))
         if blocked not in _NO_BLOCK:
-            deltas.append(_refused(blocked, as_object(response.get("promptFeedback"))))
+            deltas.append(_refused(blocked, as_object(event.get("promptFeedback"))))
         elif (reason := as_text(candidate.get("finishReason"))) not in _NO_REASON:
             deltas.append(_finish(reason, as_text(candidate.get("finishMessage"))))
 
@@ -154,7 +145,7 @@ class GeminiDecoder:
         called = as_object(as_object(parts[0].get("toolCall")).get("args"))
         queries = [query for query in map(as_text, as_list(called.get("queries"))) if query]
         self._queries.update(dict.fromkeys(queries))
-        self._add_search(WireSearch(identifier, {"query": ", ".join(queries)}, [], "", {SEARCH: parts}), deltas)
+        self._searches.add(WireSearch(identifier, {"query": ", ".join(queries)}, [], "", {SEARCH: parts}), deltas)
 
     def _read_grounding(self, candidate: JsonObject, identifier: str, deltas: list[WireDelta]) -> None:
         grounding = as_object(candidate.get("groundingMetadata"))
@@ -163,19 +154,11 @@ class GeminiDecoder:
         if queries and not self._searches:
             # The model searched without a part to send back.
             given = {"query": ", ".join(queries)}
-            self._add_search(WireSearch(f"search_{identifier}", given, [], "", {SEARCH: []}), deltas)
+            self._searches.add(WireSearch(f"search_{identifier}", given, [], "", {SEARCH: []}), deltas)
         for chunk in map(as_object, as_list(grounding.get("groundingChunks"))):
             web = as_object(chunk.get("web"))
-            if url := as_text(web.get("uri")):
-                self._pages.setdefault(url, as_text(web.get("title")))
-        if self._searches:
-            changed = {search.id: search for search in with_pages(self._searches, self._pages)}
-            self._searches = [changed.get(search.id, search) for search in self._searches]
-            deltas += changed.values()
-
-    def _add_search(self, search: WireSearch, deltas: list[WireDelta]) -> None:
-        self._searches.append(search)
-        deltas.append(search)
+            self._searches.name(as_text(web.get("uri")), as_text(web.get("title")))
+        self._searches.add_titles(deltas)
 
     def _read_call(self, call: JsonObject, metadata: JsonObject | None, deltas: list[WireDelta]) -> None:
         """Add a complete call; one with the ID and all else of an earlier one arrived twice."""

@@ -9,7 +9,6 @@ from typing import Any
 from opencode_tui.engine.provider.decode.delta import (
     WireCall,
     WireDelta,
-    WireEnd,
     WireError,
     WireFinish,
     WireReasoning,
@@ -17,13 +16,12 @@ from opencode_tui.engine.provider.decode.delta import (
     WireUsage,
 )
 from opencode_tui.engine.provider.decode.response import (
-    ResponseBody,
+    StreamDecoder,
     as_count,
     as_index,
     as_list,
     as_object,
     as_text,
-    read_events,
     uncached,
 )
 from opencode_tui.engine.provider.llm import FinishReason, Usage
@@ -48,37 +46,32 @@ _MOST_PAID = 1e6
 """USD; what costs more is a provider's error."""
 
 
-class OpenAiChatDecoder:
+class OpenAiChatDecoder(StreamDecoder):
     """Decodes the bytes of one response to deltas."""
 
+    ends_with_done = True
+
     def __init__(self) -> None:
-        self._body = ResponseBody()
+        super().__init__()
         self._thought_details: list[JsonObject] = []
         self._is_heard = False
         """Whether anything of the answer has been read: some servers repeat all of it in the last event (Perplexity)."""
 
-    def feed(self, chunk: bytes) -> list[WireDelta]:
-        """Return the deltas that these bytes complete. Raises ProtocolError when they cannot be a stream."""
-        return read_events(self._body.feed(chunk), self.read_chunk, end=WireEnd())
+    def read_whole(self, body: JsonObject, deltas: list[WireDelta]) -> None:
+        """Append the deltas of a `chat.completion`; anything else is an error."""
+        self.read_event(body, deltas)
+        if not deltas:
+            deltas.append(WireError(body))
+        elif self._is_heard and not any(isinstance(delta, WireFinish | WireError) for delta in deltas):
+            deltas.append(WireFinish("other"))  # whole, though the reason is missing (Snowflake)
 
-    def end(self) -> list[WireDelta]:
-        """Return the deltas that the end of the body completes. Raises ProtocolError when it was not a response."""
-        deltas = read_events(self._body.end(), self.read_chunk, end=WireEnd())
-        if not deltas and (whole := self._body.whole()) is not None:
-            self.read_chunk(whole, deltas)
-            if not deltas:
-                deltas.append(WireError(whole))
-            elif self._is_heard and not any(isinstance(delta, WireFinish | WireError) for delta in deltas):
-                deltas.append(WireFinish("other"))  # whole, though the reason is missing (Snowflake)
-        return deltas
-
-    def read_chunk(self, chunk: JsonObject, deltas: list[WireDelta]) -> None:
+    def read_event(self, event: JsonObject, deltas: list[WireDelta]) -> None:
         """Append the deltas of one `chat.completion.chunk` (or complete `chat.completion`)."""
-        choice = _first_choice(chunk)
-        if chunk.get("error") or chunk.get("object") == "error":
-            if usage := as_object(chunk.get("usage")):
+        choice = _first_choice(event)
+        if event.get("error") or event.get("object") == "error":
+            if usage := as_object(event.get("usage")):
                 deltas.append(WireUsage(read_usage(usage)))
-            deltas.append(WireError(chunk))
+            deltas.append(WireError(event))
             return
         if choice:
             before = len(deltas)
@@ -88,7 +81,7 @@ class OpenAiChatDecoder:
             self._is_heard = self._is_heard or len(deltas) > before
             if reason := choice.get("finish_reason"):
                 deltas.append(WireFinish(FINISH_REASONS.get(str(reason).lower(), "unknown"), _filters(choice)))
-        if usage := chunk.get("usage") or _hidden_usage(chunk, choice):
+        if usage := event.get("usage") or _hidden_usage(event, choice):
             deltas.append(WireUsage(read_usage(as_object(usage))))
 
     def _read_delta(self, delta: JsonObject, deltas: list[WireDelta]) -> None:

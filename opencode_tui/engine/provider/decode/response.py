@@ -1,12 +1,13 @@
 """Reads responses of providers: server-sent events, a complete response or an error as JSON, and the values in the JSON."""
 
 import re
-from collections.abc import Callable, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import Any, cast
 
 from pydantic_core import from_json, to_json
 
-from opencode_tui.engine.provider.decode.delta import MalformedChunk, ProtocolError, WireDelta
+from opencode_tui.engine.provider.decode.delta import MalformedChunk, ProtocolError, WireDelta, WireEnd
 from opencode_tui.schema.json_text import bounded, load_json
 from opencode_tui.schema.record import JsonObject
 
@@ -187,11 +188,6 @@ class ResponseBody:
         """Return the data of an event whose closing empty line is missing at the end of the body."""
         return self._sse.end()
 
-    def whole(self) -> JsonObject | None:
-        """Return the body's JSON object, None for an empty body. Raises ProtocolError for anything else."""
-        found = self.objects()
-        return found[0] if found else None
-
     def objects(self) -> list[JsonObject]:
         """Return the body's JSON object, or those of its list; none for an empty body. Raises ProtocolError for anything else."""
         text = b"".join(self._kept).strip() if self._may_be_whole else b""
@@ -232,22 +228,46 @@ _DONE = b"[DONE]"
 """The data of the event that ends a stream of OpenAI's formats; gateways add it to other formats too."""
 
 
-def read_events(
-    events: Sequence[bytes], read: Callable[[JsonObject, list[WireDelta]], None], *, end: WireDelta | None = None
-) -> list[WireDelta]:
-    """Return the deltas of a stream's events.
+class StreamDecoder(ABC):
+    """Decodes the bytes of one response to deltas: the events of a stream, or a whole body of a server that does not stream."""
 
-    `read` appends those of one event, `end` is that of `[DONE]`, which without it has none. What is not JSON is a malformed chunk.
-    """
-    deltas: list[WireDelta] = []
-    for data in events:
-        try:
-            event = read_json(data)
-        except ValueError:
-            if data.strip() != _DONE:
-                deltas.append(MalformedChunk(data[:200].decode("utf-8", "replace")))
-            elif end is not None:
-                deltas.append(end)
-            continue
-        read(as_object(event), deltas)
-    return deltas
+    ends_with_done: bool = False
+    """Whether `[DONE]` marks the end of a response; otherwise it means nothing."""
+
+    def __init__(self) -> None:
+        self._body = ResponseBody()
+
+    @abstractmethod
+    def read_event(self, event: JsonObject, deltas: list[WireDelta]) -> None:
+        """Append the deltas of one event."""
+
+    @abstractmethod
+    def read_whole(self, body: JsonObject, deltas: list[WireDelta]) -> None:
+        """Append the deltas of a complete response, or of the object that came in its place."""
+
+    def feed(self, chunk: bytes) -> list[WireDelta]:
+        """Return the deltas that these bytes complete. Raises ProtocolError when they cannot be a stream."""
+        return self._read(self._body.feed(chunk))
+
+    def end(self) -> list[WireDelta]:
+        """Return the deltas that the end of the body completes. Raises ProtocolError when it was not a response."""
+        deltas = self._read(self._body.end())
+        if not deltas:
+            for body in self._body.objects():
+                self.read_whole(body, deltas)
+        return deltas
+
+    def _read(self, events: Sequence[bytes]) -> list[WireDelta]:
+        """Return the deltas of events; what is not JSON is a malformed chunk."""
+        deltas: list[WireDelta] = []
+        for data in events:
+            try:
+                event = read_json(data)
+            except ValueError:
+                if data.strip() != _DONE:
+                    deltas.append(MalformedChunk(data[:200].decode("utf-8", "replace")))
+                elif self.ends_with_done:
+                    deltas.append(WireEnd())
+                continue
+            self.read_event(as_object(event), deltas)
+        return deltas

@@ -31,6 +31,7 @@ from msgspec.structs import replace
 from opencode_tui.engine.provider.decode.delta import (
     MalformedChunk,
     ProtocolError,
+    Searches,
     WireCall,
     WireDelta,
     WireEnd,
@@ -41,16 +42,14 @@ from opencode_tui.engine.provider.decode.delta import (
     WireStop,
     WireText,
     WireUsage,
-    with_pages,
 )
 from opencode_tui.engine.provider.decode.response import (
-    ResponseBody,
+    StreamDecoder,
     as_count,
     as_index,
     as_list,
     as_object,
     as_text,
-    read_events,
     uncached,
 )
 from opencode_tui.engine.provider.llm import FinishReason, Usage
@@ -80,31 +79,20 @@ class _Item:
     arguments: list[str] = field(default_factory=list[str])
 
 
-class ResponsesDecoder:
+class ResponsesDecoder(StreamDecoder):
     """Decodes the bytes of one response to deltas."""
 
     def __init__(self) -> None:
-        self._body = ResponseBody()
+        super().__init__()
         self._items: dict[int, _Item] = {}
         self._blocks = 0
         self._last = -1
         self._is_numbered = False
-        self._searches: list[WireSearch] = []
+        self._searches = Searches()
         self._paid_searches = 0
-        self._cited: dict[str, str] = {}
 
-    def feed(self, chunk: bytes) -> list[WireDelta]:
-        """Return the deltas that these bytes complete. Raises ProtocolError when they cannot be a stream."""
-        return read_events(self._body.feed(chunk), self._read_event)
-
-    def end(self) -> list[WireDelta]:
-        """Return the deltas that the end of the body completes. Raises ProtocolError when it was not a response."""
-        deltas = read_events(self._body.end(), self._read_event)
-        if not deltas and (whole := self._body.whole()) is not None:
-            self._read_whole(whole, deltas)
-        return deltas
-
-    def _read_event(self, event: JsonObject, deltas: list[WireDelta]) -> None:
+    def read_event(self, event: JsonObject, deltas: list[WireDelta]) -> None:
+        """Append the deltas of one event of the table above."""
         kind = as_text(event.get("type"))
         is_repeated = self._is_repeated(event.get("sequence_number"))
         match kind.removeprefix("response."):
@@ -268,15 +256,13 @@ class ResponsesDecoder:
         urls = [as_text(as_object(source).get("url")) for source in as_list(action.get("sources"))] or [url]
         pages = [{"title": found, "url": found} for found in dict.fromkeys(urls) if found]
         error = "OpenAI reported no reason" if content.get("status") == "failed" else ""
-        search = WireSearch(identifier, {"query": query}, pages, error, {SEARCH: content})
-        self._searches.append(search)
-        deltas.append(search)
+        self._searches.add(WireSearch(identifier, {"query": query}, pages, error, {SEARCH: content}), deltas)
 
     def _cite(self, message: JsonObject) -> None:
         for part in map(as_object, as_list(message.get("content"))):
             for cited in map(as_object, as_list(part.get("annotations"))):
-                if cited.get("type") == "url_citation" and (url := as_text(cited.get("url"))):
-                    self._cited.setdefault(url, as_text(cited.get("title")))
+                if cited.get("type") == "url_citation":
+                    self._searches.name(as_text(cited.get("url")), as_text(cited.get("title")))
 
     def _add_missing_text(self, item: _Item, key: tuple[str, int], text: str, deltas: list[WireDelta]) -> None:
         if piece := _unheard(item, key, text):
@@ -291,7 +277,7 @@ class ResponsesDecoder:
         if not self._items:
             for index, content in enumerate(as_list(response.get("output"))):
                 self._finish_item(index, as_object(content), deltas)
-        deltas += with_pages(self._searches, self._cited)
+        self._searches.add_titles(deltas)
         if usage := as_object(response.get("usage")):
             deltas.append(WireUsage(replace(read_usage(usage), searches=self._paid_searches)))
         reason = as_text(as_object(response.get("incomplete_details")).get("reason"))
@@ -303,8 +289,8 @@ class ResponsesDecoder:
         else:
             deltas += (WireFinish(INCOMPLETE.get(reason, "other")), WireEnd())
 
-    def _read_whole(self, body: JsonObject, deltas: list[WireDelta]) -> None:
-        """Decode a complete response of a server that does not stream."""
+    def read_whole(self, body: JsonObject, deltas: list[WireDelta]) -> None:
+        """Append the deltas of a complete response of a server that does not stream."""
         if body.get("object") == "response" and not body.get("error"):
             self._finish(body, as_text(body.get("status")) or "completed", deltas)
             return

@@ -1,7 +1,6 @@
 """The built-in model `demo/tour`: offline and scripted, with real tools; it shows the product without a key.
 
-`intent` parses plain English into goals; `scripts` selects the next tool for a goal; `llm`
-replays the scripts with the responses of the `turn` so far and streams the next call. All modules except `llm` are pure.
+`tour` has the prompts that it knows, each with its script; `llm` streams the next step. What it says to any other is `help.md`.
 """
 
 from opencode_tui.schema.model import Limit, Model

@@ -1,63 +1,47 @@
 """The demo model as a provider adapter: streams the next step word by word, without a network.
 
-The goals of the turn are parsed from the user's words, and their scripts are replayed with the results so far. The next step is the
-first call without a result, or the closing text when all scripts have ended.
+The scripts of the turn are replayed with the results so far, to the first call without one, or to the closing text.
 """
 
 import asyncio
 import json
 import re
 import secrets
+import textwrap
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from pathlib import Path
 
 from msgspec import Struct
-from msgspec.structs import replace
 
-from opencode_tui.engine.provider.demo.intent import Goal, read_goals
-from opencode_tui.engine.provider.demo.scripts import Call, Outcome, Script, count, script_of
-from opencode_tui.engine.provider.demo.turn import Done, Turn, asks_for_summary, read_turn, summarize, title_of
-from opencode_tui.engine.provider.llm import (
-    CallBlock,
-    FinishStep,
-    LlmRequest,
-    MediaBlock,
-    ReasoningDelta,
-    ReasoningEnd,
-    ReasoningStart,
-    StreamEvent,
-    TextDelta,
-    TextEnd,
-    TextStart,
-    ToolCall,
-    ToolEntry,
-    ToolInputDelta,
-    ToolInputEnd,
-    ToolInputStart,
-    Usage,
-)
+from opencode_tui.engine.provider import llm
+from opencode_tui.engine.provider.demo.tour import Call, Failed, Script, read_scripts
 
-MAX_CALLS = 11
-"""Calls in one turn; with the closing text a turn has at most 12 steps."""
 INTRODUCTION = "I'm the built-in demo: a small script standing in for a model, using the real tools."
 
-_DEFAULT_DELAY_MS = 8
 _WORD = re.compile(r"\s*\S+\s*\Z|\s*\S+", re.DOTALL)
 _CHARACTERS_PER_TOKEN = 4
+_REMINDER, _REMINDER_END = "<system-reminder>", "</system-reminder>"
+_MESSAGE, _MESSAGE_END = "The user sent the following message:\n", "\nPlease address this message"
+_NO_WORDS = re.compile(r"(?i)Called the \w+ tool|<(?:path|file|content|directories)>|\[\w+ (?:gave|failed)\]")
+"""The start of a text that is not the user's: an attached file, or the result of a call in a request for a summary."""
+
+_FOLDER = re.compile(r"^\s*Working directory: (.+)$", re.MULTILINE)
+Answer = tuple[llm.CallBlock, llm.ResultBlock]
+_SUMMARY = "summarize the conversation"
 
 
 class DemoLlm:
-    """The scripted model; waits `delay_ms` after each word, so that its text streams visibly."""
+    """The scripted model; waits `delay_ms` after each event, so that its text streams visibly."""
 
-    def __init__(self, *, delay_ms: float = _DEFAULT_DELAY_MS) -> None:
+    def __init__(self, *, delay_ms: float = 8) -> None:
         self._delay_s = delay_ms / 1000
 
-    async def stream(self, request: LlmRequest) -> AsyncGenerator[Sequence[StreamEvent]]:
+    async def stream(self, request: llm.LlmRequest) -> AsyncGenerator[Sequence[llm.StreamEvent]]:
         """Yield the next step of the turn; never fails and needs no closing."""
         act = await asyncio.to_thread(plan_next, request)
         for event in _events(act, request):
             yield (event,)
-            await asyncio.sleep(self._delay_s if isinstance(event, TextDelta | ReasoningDelta | ToolInputDelta) else 0)
+            await asyncio.sleep(self._delay_s)
 
     async def close(self) -> None:
         """Do nothing: there is no connection."""
@@ -71,112 +55,119 @@ class Act(Struct, frozen=True):
     call: Call | None = None
 
 
-def plan_next(request: LlmRequest) -> Act:
-    """Return the next step. Calls only tools of the request, at most 11 in a turn."""
+def plan_next(request: llm.LlmRequest) -> Act:
+    """Return the next step; it calls only tools of the request."""
+    entries = request.messages
+    start = max((at for at, entry in enumerate(entries) if _words(entry)), default=len(entries))
     if any("title generator" in segment for segment in request.system):
-        return Act(title_of(request))
-    if asks_for_summary(request):
-        return Act(summarize(request))
-    turn = read_turn(request)
-    goals = [goal for text in turn.asked for goal in read_goals(text)]
-    if any(goal.action != "unclear" for goal in goals):
-        return _act(turn, goals)
-    if turn.asked and turn.asked[-1].lower().startswith("continue"):
-        return Act("I don't remember anything from before a summary. Ask again for what is left.")
-    limit = "" if turn.tools else "\n\n(This request has no tools, so I can only talk.)"
-    reasons = "".join(f"{goal.text[0].upper()}{goal.text[1:]}.\n\n" for goal in goals)
-    help_text = Path(__file__).with_name("help.md").read_text(encoding="utf-8").strip()
-    return Act(f"{INTRODUCTION} {reasons}{help_text}{limit}")
+        title = textwrap.shorten(" ".join(_asked(entries[start:])), 50, placeholder="…") or "Demo"
+        return Act(title[0].upper() + title[1:])
+    users = [entry for entry in entries if isinstance(entry, llm.UserEntry)]
+    if not request.tools and users and _SUMMARY in " ".join(_texts(users[-1])):
+        asked = (" ".join(text.split()) for entry in users for text in _words(entry) if _SUMMARY not in text)
+        return Act("\n".join(["## Goal", *(f"- {text}" for text in asked), "", "Listed by the built-in demo script."]))
+    calls = [call for entry in entries[:start] for call in _calls(entry)]
+    file = next((str(call.input["filePath"]) for call in reversed(calls) if "filePath" in call.input), "")
+    folder = next(iter(_FOLDER.findall("\n".join(request.system))), "").strip()
+    scripts = read_scripts("\n".join(_asked(entries[start:])), {"file": file, "folder": folder})
+    if not scripts:
+        help_text = Path(__file__).with_name("help.md").read_text(encoding="utf-8").strip()
+        return Act(f"{INTRODUCTION} {help_text}")
+    is_first = not any(isinstance(entry, llm.AssistantEntry) for entry in entries[:start])
+    return _next(scripts, request, _answers(entries[start:]), INTRODUCTION if is_first else "")
 
 
-def _act(turn: Turn, goals: list[Goal]) -> Act:
-    answers, outcomes = iter(turn.done), list[Outcome]()
-    for number, goal in enumerate(goals, 1):
-        step = _replay(script_of(goal, turn), answers)
-        if isinstance(step, Call):
-            refusal = _refusal(turn, step)
-            if refusal is None:
-                return _next_call(turn, goals, step)
-            step = refusal
-        outcomes.append(step)
-        if not step.is_done:
-            return _closing(turn, outcomes, left=len(goals) - number)
-        turn = replace(turn, latest_file=goal.path or turn.latest_file)  # so that the next part may say “it”
-    return _closing(turn, outcomes, left=0)
-
-
-def _replay(script: Script, answers: Iterator[Done]) -> Call | Outcome:
-    """Return the first call without a result, or the outcome of the script."""
-    try:
-        call = next(script)
-        for done in answers:
-            if (done.call.tool, done.call.input) != (call.tool, call.input):
-                return Outcome("The conversation has changed unexpectedly, so I stop here.", is_done=False)
-            call = script.send(done.result)
-    except StopIteration as end:
-        return end.value
-    return call
-
-
-def _refusal(turn: Turn, call: Call) -> Outcome | None:
-    if len(turn.done) >= MAX_CALLS:
-        return Outcome(f"Stopped after {len(turn.done)} calls, the limit for one turn.", is_done=False)
-    if call.tool not in turn.tools:
-        return Outcome(f"This needs the `{call.tool}` tool, which is not available.", is_done=False)
-    return None
-
-
-def _next_call(turn: Turn, goals: list[Goal], call: Call) -> Act:
-    if turn.done:
-        return Act(call.say, call=call)
-    thought = f"The request has {count(len(goals), 'part')}. First: {call.say}"
-    return Act(f"{INTRODUCTION} {call.say}" if turn.is_first else call.say, thought=thought, call=call)
-
-
-def _closing(turn: Turn, outcomes: list[Outcome], *, left: int) -> Act:
-    texts = [INTRODUCTION] if turn.is_first and not turn.done else []
-    texts += [outcome.text for outcome in outcomes]
-    if left:
-        texts.append(f"Stopped here; {count(left, 'part')} of the request {'is' if left == 1 else 'are'} not done.")
+def _next(scripts: list[Script], request: llm.LlmRequest, done: list[Answer], introduction: str) -> Act:
+    answers, texts = iter(done), [introduction] if introduction and not done else []
+    tools = {tool.name for tool in request.tools} if request.tool_choice != "none" else set[str]()
+    for script in scripts:
+        try:
+            call = next(script)
+            for earlier, result in answers:
+                if (earlier.tool, earlier.input) != (call.tool, call.input):
+                    return Act("The conversation has changed unexpectedly, so I stop here.")
+                call = script.send(result)
+        except StopIteration as end:
+            texts.append(str(end.value))
+            continue
+        except Failed as failure:
+            return Act("\n\n".join([*texts, str(failure)]))
+        if call.tool not in tools:
+            return Act("\n\n".join([*texts, f"This needs the `{call.tool}` tool, which is not available."]))
+        if done:
+            return Act(call.say, call=call)
+        return Act(f"{introduction} {call.say}".strip(), f"This is a prompt that I know. First: {call.say}", call)
     return Act("\n\n".join(texts))
 
 
-def _events(act: Act, request: LlmRequest) -> Iterator[StreamEvent]:
+def _asked(turn: Sequence[llm.ModelMessage]) -> list[str]:
+    """Return the user's texts in a turn: what began it, then what was sent meanwhile, which reminders wrap."""
+    reminders = (reminder for entry in turn for text in _texts(entry) for reminder in split_reminders(text)[1])
+    sent = (reminder.partition(_MESSAGE)[2].rpartition(_MESSAGE_END)[0].strip() for reminder in reminders)
+    return ["\n".join(_words(turn[0])) if turn else "", *filter(None, sent)]
+
+
+def _words(entry: llm.ModelMessage) -> list[str]:
+    """Return the user's own texts in an entry."""
+    texts = (split_reminders(text)[0].strip() for text in _texts(entry))
+    return [text for text in texts if text and not _NO_WORDS.match(text)]
+
+
+def split_reminders(text: str) -> tuple[str, list[str]]:
+    """Return a text without the program's reminders, and their texts; one without an end is part of the text."""
+    first, *rest = text.split(_REMINDER)
+    kept, reminders = [first], list[str]()
+    for piece in rest:
+        inside, end, after = piece.partition(_REMINDER_END)
+        kept.append(after if end else _REMINDER + piece)
+        reminders += [inside] if end else []
+    return "".join(kept), reminders
+
+
+def _texts(entry: llm.ModelMessage) -> list[str]:
+    blocks = entry.content if isinstance(entry, llm.UserEntry) else ()
+    return [block.text for block in blocks if isinstance(block, llm.TextBlock)]
+
+
+def _calls(entry: llm.ModelMessage) -> list[llm.CallBlock]:
+    blocks = entry.content if isinstance(entry, llm.AssistantEntry) else ()
+    return [block for block in blocks if isinstance(block, llm.CallBlock)]
+
+
+def _answers(turn: Sequence[llm.ModelMessage]) -> list[Answer]:
+    calls = {call.id: call for entry in turn for call in _calls(entry)}
+    results = (result for entry in turn if isinstance(entry, llm.ToolEntry) for result in entry.results)
+    return [(calls[result.id], result) for result in results if result.id in calls]
+
+
+def _events(act: Act, request: llm.LlmRequest) -> Iterator[llm.StreamEvent]:
     if act.thought:
-        yield ReasoningStart("thought")
-        yield from (ReasoningDelta("thought", word) for word in _WORD.findall(act.thought))
-        yield ReasoningEnd("thought")
-    yield TextStart("text")
-    yield from (TextDelta("text", word) for word in _WORD.findall(act.text))
-    yield TextEnd("text")
+        yield llm.ReasoningStart("thought")
+        yield from (llm.ReasoningDelta("thought", word) for word in _WORD.findall(act.thought))
+        yield llm.ReasoningEnd("thought")
+    yield llm.TextStart("text")
+    yield from (llm.TextDelta("text", word) for word in _WORD.findall(act.text))
+    yield llm.TextEnd("text")
+    raw = ""
     if act.call is not None:
-        yield from _call_events(act.call)
-    yield FinishStep("stop" if act.call is None else "tool-calls", _usage(act, request))
+        name, raw = f"call_{secrets.token_hex(12)}", json.dumps(act.call.input, ensure_ascii=False)
+        yield llm.ToolInputStart(name, act.call.tool)
+        yield from (llm.ToolInputDelta(name, piece) for piece in _WORD.findall(raw))
+        yield llm.ToolInputEnd(name)
+        yield llm.ToolCall(name, act.call.tool, act.call.input, raw=raw)
+    thought = _tokens([act.thought])
+    usage = llm.Usage(input=_tokens(_sent(request)), output=_tokens([act.text, raw]) + thought, reasoning=thought)
+    yield llm.FinishStep("stop" if act.call is None else "tool-calls", usage)
 
 
-def _call_events(call: Call) -> Iterator[StreamEvent]:
-    name = f"call_{secrets.token_hex(12)}"
-    raw = json.dumps(call.input, ensure_ascii=False)
-    yield ToolInputStart(name, call.tool)
-    yield from (ToolInputDelta(name, piece) for piece in _WORD.findall(raw))
-    yield ToolInputEnd(name)
-    yield ToolCall(name, call.tool, call.input, raw=raw)
-
-
-def _usage(act: Act, request: LlmRequest) -> Usage:
-    """Return estimated tokens: four characters are one; media count 0, because this model ignores them."""
-    read = sum(map(len, request.system))
-    read += sum(len(tool.description) + len(json.dumps(tool.parameters)) for tool in request.tools)
+def _sent(request: llm.LlmRequest) -> Iterator[str]:
+    """Yield the texts of a request; media count as none, because this model ignores them."""
+    yield from request.system
+    yield from (text for tool in request.tools for text in (tool.description, json.dumps(tool.parameters)))
     for entry in request.messages:
-        for block in entry.results if isinstance(entry, ToolEntry) else entry.content:
-            if isinstance(block, CallBlock):
-                read += len(json.dumps(block.input))
-            elif not isinstance(block, MediaBlock):
-                read += len(block.text)
-    written = len(act.text) + (len(json.dumps(act.call.input)) if act.call else 0)
-    thought = _tokens(len(act.thought))
-    return Usage(input=_tokens(read), output=_tokens(written) + thought, reasoning=thought)
+        for block in entry.results if isinstance(entry, llm.ToolEntry) else entry.content:
+            yield json.dumps(block.input) if isinstance(block, llm.CallBlock) else getattr(block, "text", "")
 
 
-def _tokens(characters: int) -> int:
-    return -(-characters // _CHARACTERS_PER_TOKEN)
+def _tokens(texts: Sequence[str] | Iterator[str]) -> int:
+    return -(-sum(map(len, texts)) // _CHARACTERS_PER_TOKEN)

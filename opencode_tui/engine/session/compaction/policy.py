@@ -26,11 +26,10 @@ from opencode_tui.engine.session.compaction.state import (
     reported_use,
     usable,
 )
-from opencode_tui.engine.session.maintenance import is_unfinished
 from opencode_tui.engine.session.records.store import SessionStore
 from opencode_tui.engine.session.request.history import filter_compacted
 from opencode_tui.engine.session.request.model_message import to_model_messages
-from opencode_tui.engine.session.runs import Run
+from opencode_tui.engine.session.runs import Run, is_unfinished
 from opencode_tui.engine.session.tokens.estimate import TokenEstimator
 from opencode_tui.schema.error import ContextOverflowError
 from opencode_tui.schema.model import Model
@@ -38,8 +37,7 @@ from opencode_tui.schema.session.history import MessageWithParts
 
 if TYPE_CHECKING:
     from opencode_tui.engine.session.compaction.compaction import SessionCompaction
-    from opencode_tui.engine.session.compaction.precomputed import Precomputed, PrecomputedSummaries
-    from opencode_tui.engine.session.compaction.summary_request import SummaryRequests
+    from opencode_tui.engine.session.compaction.summary import Precomputed, PrecomputedSummaries, SummaryRequests
 
 MAX_REFUSALS = 2
 """Consecutive requests that a provider may reject as too large before the turn ends."""

@@ -7,6 +7,7 @@ Source: docs/internals/session.md#forks.
 
 import asyncio
 import logging
+import os
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from functools import cached_property
@@ -19,15 +20,94 @@ from opencode_tui.schema.error import CorruptRecordError, NotFoundError, Opencod
 from opencode_tui.schema.event.event import SessionUpdated
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.session.session import SessionInfo, fork_origin, with_origin
-from opencode_tui.storage.keys import Key
+from opencode_tui.storage.files import FileSystem
+from opencode_tui.storage.keys import Key, check_key
 from opencode_tui.storage.locks import Locks
-from opencode_tui.storage.pending_copies import PendingCopies
+from opencode_tui.storage.paths import Paths
+from opencode_tui.storage.record_file import storage_error
 from opencode_tui.storage.storage import Storage
 
 GIVE_UP_WAIT_MS = 600_000
 """Milliseconds that the deletion of a fork waits for another process that copies it."""
 
 _logger = logging.getLogger(__name__)
+
+
+_STARTED, _DONE = "+", "-"
+
+
+class PendingCopies:
+    """The list of forks that are not fully copied: `lock/forks`, a line for each copy that starts and for each that ends.
+
+    Without it, a change of a session would have to read the records of all other sessions. Lines are appended to one file, because
+    creating a file would double the cost of a fork. It is emptied when no copy is left. Every method blocks, for well under 1 ms,
+    and raises StorageError when the folder of locks cannot be used.
+    """
+
+    def __init__(self, paths: Paths, *, locks: Locks, files: FileSystem | None = None) -> None:
+        self._path = f"{paths.lock}/forks"
+        self._lock = locks.forks()
+        self._files = files or FileSystem()
+
+    def add(self, source_id: str, fork_id: str) -> None:
+        """Record that a fork starts to copy from a source."""
+        with self._lock:
+            self._append(_STARTED, source_id, fork_id)
+
+    def remove(self, source_id: str, fork_id: str) -> None:
+        """Record that a fork no longer needs its source."""
+        with self._lock:
+            left = self._read()
+            if (source_id, fork_id) not in left:
+                return
+            if len(left) > 1:
+                self._append(_DONE, source_id, fork_id)
+            else:
+                self._empty()
+
+    def of(self, source_id: str) -> list[str]:
+        """Return the forks that may still need a source, sorted."""
+        return sorted(fork for source, fork in self._read() if source == source_id)
+
+    def _read(self) -> dict[tuple[str, str], None]:
+        """Return pairs of source and fork, in order; an incomplete line is ignored."""
+        try:
+            data = self._files.read_whole(self._path)
+        except FileNotFoundError:
+            return {}
+        except OSError as error:
+            raise storage_error(error, "read", self._path) from error
+        pending: dict[tuple[str, str], None] = {}
+        for line in data.decode(errors="replace").splitlines():
+            match line.split(" "):
+                case [str(sign), source, fork] if sign == _STARTED:
+                    pending[source, fork] = None
+                case [str(sign), source, fork] if sign == _DONE:
+                    pending.pop((source, fork), None)
+                case _:
+                    continue
+        return pending
+
+    def _append(self, sign: str, source_id: str, fork_id: str) -> None:
+        source, fork = check_key((source_id, fork_id))
+        # The first line end terminates a line that a full disk left incomplete.
+        line = memoryview(f"\n{sign} {source} {fork}\n".encode())
+        self._change(os.O_APPEND, line)
+
+    def _empty(self) -> None:
+        self._change(os.O_TRUNC, memoryview(b""))
+
+    def _change(self, flag: int, line: memoryview) -> None:
+        try:
+            # The held lock is in the same folder, so it exists.
+            descriptor = self._files.open(self._path, os.O_WRONLY | os.O_CREAT | flag)
+            try:
+                while line:
+                    line = line[self._files.write(descriptor, line) :]
+            finally:
+                self._files.close(descriptor)
+        except OSError as error:
+            raise storage_error(error, "write", self._path) from error
 
 
 class ForkQueue:
@@ -44,7 +124,6 @@ class ForkQueue:
 
     @cached_property
     def _copying(self) -> "ForkCopying":
-
         return ForkCopying(storage=self._storage, locks=self._locks, pending=self._pending, publisher=self._publisher)
 
     def resume(self, fork_id: str) -> None:

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from typing import Any, Protocol, cast
+from typing import Any, TypeAlias, cast
 
 from msgspec import Struct
 from pydantic_core import PydanticSerializationError, to_json
@@ -100,36 +100,15 @@ def _bytes(record: JsonObject) -> bytes:
         return json.dumps(record, indent=2, ensure_ascii=False).encode("utf-8", "replace")
 
 
-class StoredHistory(Protocol):
-    """The messages and parts of one session; `is_copying`: some are still stored under the source of the fork."""
-
-    @property
-    def is_copying(self) -> bool:
-        """Return whether it is an incomplete fork."""
-        ...
-
-    def names(self) -> list[str]:
-        """Return the messages' names, sorted."""
-        ...
-
-    def message(self, name: str) -> bytes:
-        """Return a message's record; raises NotFoundError, CorruptRecordError, StorageError."""
-        ...
-
-    def parts(self, message: str) -> FolderRecords:
-        """Return the records of a message's parts, sorted by name, and what could not be read."""
-        ...
-
-
 class OwnHistory(Struct, frozen=True):
-    """The records under the session's own id."""
+    """The records under the session's own id. Reading one that is missing raises NotFoundError."""
 
     storage: Storage
     session_id: str
 
     @property
     def is_copying(self) -> bool:
-        """Return False."""
+        """Return whether some records are still stored under the source of a fork: never."""
         return False
 
     def names(self) -> list[str]:
@@ -143,6 +122,10 @@ class OwnHistory(Struct, frozen=True):
     def parts(self, message: str) -> FolderRecords:
         """Return the records of a message's parts."""
         return self.storage.read_folder(("part", message))
+
+
+StoredHistory: TypeAlias = "OwnHistory | ForkHistory"
+"""The messages and parts of one session; those of an incomplete fork are in part still those of its source."""
 
 
 def open_history(storage: Storage, session: Key | None, session_id: str) -> StoredHistory:

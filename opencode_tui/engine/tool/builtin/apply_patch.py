@@ -136,7 +136,7 @@ class ApplyPatchTool:
             target = await locate(moved, context) if moved else source
             for location in {source.real: source, target.real: target}.values():
                 if location.real in seen:
-                    raise ToolError(f"{location.path} is in the patch twice; put all its changes into one section")
+                    raise ToolError(f"{location.path} is in the patch twice", "put all its changes into one section")
                 seen.add(location.real)
                 if location.real.parent not in asked:
                     asked.add(location.real.parent)
@@ -155,7 +155,7 @@ class ApplyPatchTool:
                 kind, changes = "add", (Change(source.real, form.encode(after), stamp),)
             case DeleteFile():
                 if stamp is None:
-                    raise ToolError(f"{source.path} does not exist, so it cannot be deleted; correct the patch")
+                    raise ToolError(f"{source.path} does not exist, so it cannot be deleted", "correct the patch")
                 kind, after, changes = "delete", "", (Change(source.real, None, stamp),)
             case UpdateFile():
                 if old is None:
@@ -189,7 +189,7 @@ class ApplyPatchTool:
             await self._files.read(source.real)
         except ToolError as error:
             return error
-        return ToolError(f"{source.path} does not exist, so it cannot be updated; add it, or correct the path")
+        return ToolError(f"{source.path} does not exist, so it cannot be updated", "add it, or correct the path")
 
     async def _move(self, old: TextFile, after: str, source: Location, target: Location) -> tuple[Change, ...]:
         if target.real == source.real:

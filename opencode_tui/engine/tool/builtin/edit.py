@@ -45,7 +45,7 @@ def rewrite(arguments: EditParameters, path: Path, file: TextFile | None) -> Rew
     if not arguments.old_string:
         if not arguments.new_string:
             raise ToolError(
-                "oldString and newString are both empty, so there is nothing to change; give the text to write"
+                "oldString and newString are both empty, so there is nothing to change", "give the text to write"
             )
         return rewrite_whole(arguments.new_string, path, file)
     if file is None:

@@ -43,7 +43,7 @@ class ListTool:
         location = await choose_location(arguments.path, context)
         await context.ask("list", [str(location.path)], always=["*"], metadata={"path": str(location.path)})
         if not location.is_folder:
-            raise ToolError(f"{location.path} is a file; read it, or give a folder")
+            raise ToolError(f"{location.path} is a file", "read it, or give a folder")
         exclude = [*_LEFT_OUT, *arguments.ignore]
         files = await self._search.files(location.real, accept=partial(bool), exclude=exclude)
         ordered = sorted(files.paths, key=lambda path: (path.count("/"), path))

@@ -69,11 +69,12 @@ def rewrite(edits: list[Replacing], path: Path, file: TextFile | None) -> Rewrit
 
 def _replace(path: Path, file: TextFile, edit: Replacing, number: int) -> tuple[str, str]:
     if not edit.old_string:
-        raise ToolError(f"edit {number}: oldString is empty, but {path} exists; quote the text to replace")
+        raise ToolError(f"edit {number}: oldString is empty, but {path} exists", "quote the text to replace")
     try:
         return replace_text(path, file, edit.old_string, edit.new_string, replace_all=edit.replace_all)
     except ToolError as error:
-        raise ToolError(f"edit {number} (nothing was written): {error}") from error
+        problem = f"edit {number} (nothing was written): {error.problem}"
+        raise ToolError(problem, error.advice, lines=error.below.removeprefix("\n")) from error
 
 
 def make(kit: ToolKit) -> MultieditTool:

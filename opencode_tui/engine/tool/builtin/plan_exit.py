@@ -42,7 +42,7 @@ class PlanExitTool:
         await context.ask("plan_exit", ["*"], always=["*"])
         plan = await asyncio.to_thread(_newest_plan, context.worktree)
         subject = f"The plan in {plan}" if plan else "The plan"
-        [answer] = await context.inquire([_question(subject)])
+        [answer] = await context.inquire([_question(subject, plan)])
         if answer in ([_NO], []):
             raise QuestionDismissedError
         if answer != [_YES]:
@@ -51,7 +51,7 @@ class PlanExitTool:
         return ToolResult("Plan approved", "The user approved the plan, and the build agent takes over. End your turn.")
 
 
-def _question(subject: str) -> Question:
+def _question(subject: str, plan: str | None) -> Question:
     return Question(
         question=f"{subject} is complete. Start building?",
         header="Build agent",
@@ -59,6 +59,7 @@ def _question(subject: str) -> Question:
             QuestionOption(label=_YES, description="The build agent carries out the plan"),
             QuestionOption(label=_NO, description="Keep planning"),
         ],
+        plan=plan,
     )
 
 

@@ -86,7 +86,7 @@ def _read_file(descriptor: int, path: Path, lines: tuple[int, int], stop: thread
     with open(descriptor, "rb") as file:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
-            raise ToolError(f"{path} is a pipe, socket or device, not a file; it cannot be read")
+            raise ToolError(f"{path} is a pipe, socket or device, not a file", "it cannot be read")
         sample = file.read(_SAMPLE_BYTES)
         mime = media_type(sample)
         if mime is not None:
@@ -97,7 +97,7 @@ def _read_file(descriptor: int, path: Path, lines: tuple[int, int], stop: thread
             return Media(mime, sample + file.read(MEDIA_LIMIT_BYTES), stamp_of(status))
         if is_binary(sample):
             raise ToolError(
-                f"{path} is a binary file of {status.st_size} bytes; look at it with a fitting program through bash"
+                f"{path} is a binary file of {status.st_size} bytes", "look at it with a fitting program through bash"
             )
         found = detect(sample, is_whole=len(sample) < _SAMPLE_BYTES)
         file.seek(len(found.mark))
@@ -184,7 +184,7 @@ class ReadTool:
     async def run(self, arguments: ReadParameters, context: ToolContext) -> ToolResult:
         """Return the lines, the entries, or the attachment; asks for `read` also when the path does not exist."""
         if arguments.offset < 1:
-            raise ToolError(f"offset is {arguments.offset}, but lines count from 1; give 1 or more")
+            raise ToolError(f"offset is {arguments.offset}, but lines count from 1", "give 1 or more")
         place = await locate(arguments.file_path, context)
         await ask_outside(place, context)
         await context.ask("read", place.read_patterns, always=grantable(place.read_patterns))
@@ -219,7 +219,8 @@ def _show_lines(place: Location, window: Window, arguments: ReadParameters) -> T
     end = arguments.offset + len(window.lines) - 1
     if window.total is not None and arguments.offset > max(window.total, 1):
         raise ToolError(
-            f"{place.path} has {window.total} lines, so nothing is at offset {arguments.offset}; give a smaller offset"
+            f"{place.path} has {window.total} lines, so nothing is at offset {arguments.offset}",
+            "give a smaller offset",
         )
     if window.total is not None:
         status = f"(End of file - total {window.total} lines)"

@@ -9,7 +9,7 @@ from itertools import accumulate
 from pathlib import Path
 
 from opencode_tui.engine.tool.edit.match import Replacement, find_replacements, find_sequences
-from opencode_tui.engine.tool.edit.nearest import describe_nearest
+from opencode_tui.engine.tool.edit.nearest import explain_missing
 from opencode_tui.engine.tool.files.files import TextFile
 from opencode_tui.schema.error import ToolError
 
@@ -25,32 +25,33 @@ def replace_text(path: Path, file: TextFile, old: str, new: str, *, replace_all:
     old, new = old.replace("\r\n", "\n"), new.replace("\r\n", "\n")
     if old == new:
         raise ToolError(
-            "oldString and newString are the same, so there is nothing to change; give the text that shall replace it"
+            "oldString and newString are the same, so there is nothing to change", "give the text that shall replace it"
         )
     matches = find_replacements(plain, old, new)
     found = matches.replacements
     if (not found or matches.adaptation) and not replace_all and (line := _find_made(plain, new, found)) is not None:
         raise ToolError(
-            f"oldString is not in {path} as quoted, but newString is, at line {line}; "
-            "the edit may have been made before: read the file again"
+            f"oldString is not in {path} as quoted, but newString is, at line {line}",
+            "the edit may have been made before: read the file again",
         )
     if not found:
-        raise ToolError(f"oldString was not found in {path}: {describe_nearest(plain, old)}")
+        raise explain_missing(f"oldString was not found in {path}", plain, old)
     if len(found) > 1 and not replace_all:
         like = "has text like oldString" if matches.adaptation else "has oldString"
         raise ToolError(
-            f"{path} {like} {len(found)} times (lines {_line_numbers(plain, found)}); "
-            "add lines around it until it is unique, or set replaceAll"
+            f"{path} {like} {len(found)} times (lines {_line_numbers(plain, found)})",
+            "add lines around it until it is unique, or set replaceAll",
         )
     if matches.adaptation and len({plain[item.start : item.end] for item in found}) > 1:
         raise ToolError(
-            f"{path} has different texts like oldString (lines {_line_numbers(plain, found)}); quote each of them exactly"
+            f"{path} has different texts like oldString (lines {_line_numbers(plain, found)})",
+            "quote each of them exactly",
         )
     chosen = _without_overlaps(found)
     text = _splice(file, chosen)
     if text == file.text:
         raise ToolError(
-            f"newString is already in {path}, at line {_line_numbers(plain, chosen)}; there is nothing to change"
+            f"newString is already in {path}, at line {_line_numbers(plain, chosen)}", "there is nothing to change"
         )
     return text, _describe_adaptation(plain, chosen, matches.adaptation)
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from opencode_tui.engine.tool.edit.match import vote_starts
+from opencode_tui.schema.error import ToolError
 
 NEAREST_BYTES = 1_500
 """Most bytes of the lines that are shown."""
@@ -18,27 +19,27 @@ _SLICE_LINES = 2_000
 _READ_AGAIN = "read it again and quote it exactly"
 
 
-def describe_nearest(text: str, quoted: str) -> str:
-    """Return what differs, with advice, and below it the most similar lines with their numbers; one line when none is similar.
+def explain_missing(problem: str, text: str, quoted: str) -> ToolError:
+    """Return the error that a text has no such lines: what differs, and below it the most similar ones with their numbers.
 
     Takes time linear in the texts, whose lines end in `\\n`.
     """
     lines = text.split("\n")
     wanted = [line.strip() for line in quoted.strip("\n").split("\n")]
     if not any(wanted):
-        return f"it is blank; {_READ_AGAIN}"
+        return ToolError(f"{problem}: it is blank", _READ_AGAIN)
     start = _find_start([line.strip() for line in lines], wanted)
     if start is None:
         longest = max(wanted, key=len)
-        return f"no line is like {_shown(longest)}; {_READ_AGAIN}"
+        return ToolError(f"{problem}: no line is like {_shown(longest)}", _READ_AGAIN)
     differing = [at for at, line in enumerate(wanted) if not _is_equal(lines, start + at, line)]
     listed = _list_lines(lines, start, len(wanted), differing[0] if differing else 0)
     if not differing:
-        return f"it differs in white space; quote these lines as they are, without the numbers:\n{listed}"
-    return (
-        f"line {start + differing[0] + 1} is not the quoted {_shown(wanted[differing[0]])}; "
-        f"quote the lines as they are, without the numbers:\n{listed}"
-    )
+        advice = "quote these lines as they are, without the numbers:"
+        return ToolError(f"{problem}: it differs in white space", advice, lines=listed)
+    different = f"line {start + differing[0] + 1} is not the quoted {_shown(wanted[differing[0]])}"
+    advice = "quote the lines as they are, without the numbers:"
+    return ToolError(f"{problem}: {different}", advice, lines=listed)
 
 
 def _is_equal(lines: Sequence[str], at: int, wanted: str) -> bool:

@@ -13,7 +13,7 @@ from msgspec import Struct
 from opencode_tui.engine.tool.edit.carry import carry_characters
 from opencode_tui.engine.tool.edit.indent import reindent
 from opencode_tui.engine.tool.edit.match import PLAIN_CHARACTERS, find_sequences
-from opencode_tui.engine.tool.edit.nearest import describe_nearest
+from opencode_tui.engine.tool.edit.nearest import explain_missing
 from opencode_tui.engine.tool.files.files import TextFile
 from opencode_tui.schema.error import ToolError
 
@@ -70,13 +70,13 @@ Section = AddFile | DeleteFile | UpdateFile
 def parse_patch(text: str) -> list[Section]:
     """Return the sections of a patch in order; raises ToolError with the first invalid line."""
     if not text.strip():
-        raise ToolError("patchText is required; give a patch from `*** Begin Patch` to `*** End Patch`")
+        raise ToolError("patchText is required", "give a patch from `*** Begin Patch` to `*** End Patch`")
     lines = _body(text)
     sections: list[Section] = []
     for number, line in enumerate(lines, 2):
         _parse_line(line, number, sections)
     if not sections:
-        raise ToolError("the patch is empty; put at least one Add, Delete or Update File section into it")
+        raise ToolError("the patch is empty", "put at least one Add, Delete or Update File section into it")
     _check_updates(sections)
     return sections
 
@@ -89,7 +89,7 @@ def _body(text: str) -> list[str]:
     end = next((index for index in range(len(lines) - 1, -1, -1) if lines[index].strip() == _END), None)
     if begin is None or end is None or begin > end:
         raise ToolError(
-            f"patch verification failed: it must begin with `{_BEGIN}` and end with `{_END}`; write it again"
+            f"patch verification failed: it must begin with `{_BEGIN}` and end with `{_END}`", "write it again"
         )
     return lines[begin + 1 : end]
 
@@ -115,7 +115,7 @@ def _parse_line(line: str, number: int, sections: list[Section]) -> None:
             return
         case _:
             raise ToolError(
-                f"patch verification failed: line {number} fits no section: {line[:80]!r}; write the patch again"
+                f"patch verification failed: line {number} fits no section: {line[:80]!r}", "write the patch again"
             )
 
 
@@ -148,20 +148,21 @@ def _parse_update_line(line: str, number: int, section: UpdateFile) -> None:
             section.chunks[-1].lines.append((sign, line[1:]))
         case _:
             raise ToolError(
-                f"patch verification failed: line {number} begins with none of ' ', '-', '+', '@@': {line[:80]!r}; write it again"
+                f"patch verification failed: line {number} begins with none of ' ', '-', '+', '@@': {line[:80]!r}",
+                "write it again",
             )
 
 
 def _check_updates(sections: list[Section]) -> None:
     for section in sections:
         if not section.path:
-            raise ToolError("patch verification failed: a section names no file; write the path after its header")
+            raise ToolError("patch verification failed: a section names no file", "write the path after its header")
         if not isinstance(section, UpdateFile):
             continue
         # A context without lines narrows the place of the next chunk.
         section.chunks = [chunk for chunk in section.chunks if chunk.lines or chunk.context]
         if not any(chunk.lines for chunk in section.chunks) and section.move_to is None:
-            raise ToolError(f"patch verification failed: the update of {section.path} changes nothing; add its lines")
+            raise ToolError(f"patch verification failed: the update of {section.path} changes nothing", "add its lines")
 
 
 # Puts the chunks of a patch into a file's text: every place is searched in order, and lines that stay are the file's
@@ -233,7 +234,7 @@ def _after_context(lines: Sequence[str], chunk: Chunk, at: int, file: TextFile) 
     found = _seek(lines, [chunk.context], at)
     if not found:
         raise ToolError(
-            f"{file.path} has no line {chunk.context!r} after line {at}; read the file and write the patch again"
+            f"{file.path} has no line {chunk.context!r} after line {at}", "read the file and write the patch again"
         )
     return found[0] + 1
 
@@ -253,17 +254,19 @@ def _place(lines: Sequence[str], chunk: Chunk, at: int, file: TextFile, *, may_s
         chunk.lines = chunk.lines[:-1]
         return _place(lines, chunk, at, file, may_show=may_show)
     if not found and may_show:
-        nearest = describe_nearest("\n".join(lines), "\n".join(old))
-        raise ToolError(f"{file.path} does not hold the quoted lines after line {at}: {nearest}")
+        problem = f"{file.path} does not hold the quoted lines after line {at}"
+        raise explain_missing(problem, "\n".join(lines), "\n".join(old))
     if not found:
         raise ToolError(
-            f"{file.path} does not hold these lines after line {at}: {_quoted(old)}; read it and write the patch again"
+            f"{file.path} does not hold these lines after line {at}: {_quoted(old)}",
+            "read it and write the patch again",
         )
     start = found[-1] if chunk.at_end else found[0]
     is_exact = list(lines[start : start + len(old)]) == old
     if len(found) > 1 and not is_exact and not chunk.at_end:
         raise ToolError(
-            f"{file.path} has lines like {_quoted(old)} at {_numbers(found)}; quote them exactly or add an @@ line before"
+            f"{file.path} has lines like {_quoted(old)} at {_numbers(found)}",
+            "quote them exactly or add an @@ line before",
         )
     others = [] if chunk.context or chunk.at_end else found[1:]
     return _Place(start, len(old), _indented(added, old, lines[start : start + len(old)]), others)

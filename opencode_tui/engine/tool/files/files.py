@@ -30,8 +30,8 @@ EDIT_LIMIT_BYTES = 10 * 1024 * 1024
 class NotTextError(ToolError):
     """A file exists but cannot be edited as text; `stamp` is its state."""
 
-    def __init__(self, text: str, stamp: Stamp) -> None:
-        super().__init__(text)
+    def __init__(self, problem: str, advice: str, stamp: Stamp) -> None:
+        super().__init__(problem, advice)
         self.stamp = stamp
 
 
@@ -126,26 +126,28 @@ def _read_entry(folder: OpenFolder, path: Path) -> TextFile | None:
         return None
     if stat.S_ISLNK(status.st_mode):
         raise ToolError(
-            f"{path} is a symbolic link that cannot be followed (a loop, or made just now); write to its target instead"
+            f"{path} is a symbolic link that cannot be followed (a loop, or made just now)",
+            "write to its target instead",
         )
     if stat.S_ISDIR(status.st_mode):
-        raise ToolError(f"{path} is a folder, not a file; name a file in it")
+        raise ToolError(f"{path} is a folder, not a file", "name a file in it")
     descriptor = folder.open_to_read(path.name)
     with open(descriptor, "rb", closefd=True) as file:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
-            raise ToolError(f"{path} is not a regular file; only regular files can be edited")
+            raise ToolError(f"{path} is not a regular file", "only regular files can be edited")
         stamp = stamp_of(status)
         if status.st_size > EDIT_LIMIT_BYTES:
             raise NotTextError(
-                f"{path} has {status.st_size} bytes, more than the {EDIT_LIMIT_BYTES} that an edit takes; use bash",
+                f"{path} has {status.st_size} bytes, more than the {EDIT_LIMIT_BYTES} that an edit takes",
+                "use bash",
                 stamp,
             )
         data = file.read(EDIT_LIMIT_BYTES + 1)
     if is_binary(data):
-        raise NotTextError(f"{path} is a binary file and cannot be edited as text; use bash", stamp)
+        raise NotTextError(f"{path} is a binary file and cannot be edited as text", "use bash", stamp)
     try:
         text, form = decode(data)
     except ToolError as error:
-        raise NotTextError(f"{path}: {error}", stamp) from error
+        raise NotTextError(f"{path}: {error.problem}", error.advice, stamp) from error
     return TextFile(path, text, form, stamp, stat.S_IMODE(status.st_mode), status.st_nlink)

@@ -42,10 +42,11 @@ class ReadGuard:
         """Raise ToolError, which asks the model to read the file, when the session does not know this state of it."""
         known = self._seen.get(session_id, {}).get(path)
         if known is None:
-            raise ToolError(f"{path} has not been read in this session; read it with the read tool, then try again")
+            raise ToolError(f"{path} has not been read in this session", "read it with the read tool, then try again")
         if known != stamp:
             raise ToolError(
-                f"{path} changed on disk since it was last read; read it again, then repeat the edit on what it holds now"
+                f"{path} changed on disk since it was last read",
+                "read it again, then repeat the edit on what it holds now",
             )
 
     def evict(self, session_id: str, path: Path | None = None) -> None:

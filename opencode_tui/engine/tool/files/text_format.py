@@ -38,8 +38,8 @@ class TextFormat(Struct, frozen=True):
         except UnicodeEncodeError as error:
             character = text[error.start]
             raise ToolError(
-                f"the text holds {character!r}, which {self.encoding} cannot store; "
-                "use other characters or convert the file to UTF-8 first"
+                f"the text holds {character!r}, which {self.encoding} cannot store",
+                "use other characters or convert the file to UTF-8 first",
             ) from error
 
     def end_lines(self, text: str) -> str:
@@ -56,7 +56,7 @@ def decode(data: bytes) -> tuple[str, TextFormat]:
         text = body.decode(found.encoding, found.errors)
     except UnicodeDecodeError as error:
         raise ToolError(
-            f"its bytes are not valid {found.encoding}, as its byte order mark says; edit it with bash"
+            f"its bytes are not valid {found.encoding}, as its byte order mark says", "edit it with bash"
         ) from error
     pairs = text.count("\r\n")
     return text, replace(found, newline="\r\n" if pairs * 2 > text.count("\n") else "\n")

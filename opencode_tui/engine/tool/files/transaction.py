@@ -23,28 +23,27 @@ from opencode_tui.storage.safe_folder import NotAFolderError, OpenFolder, open_f
 
 _log = logging.getLogger(__name__)
 _REASONS = {
-    errno.ENOSPC: "the disk is full; free some space, then try again",
-    errno.EDQUOT: "the disk quota is used up; free some space, then try again",
-    errno.EACCES: "permission denied by the system; choose another path or ask the user",
-    errno.EPERM: "the system does not allow it; choose another path or ask the user",
-    errno.EROFS: "the file system is read-only; choose another path",
-    errno.ENAMETOOLONG: "the name is too long; choose a shorter one",
-    errno.EISDIR: "it is a folder; name a file",
-    errno.ENOTDIR: "a part of the path is a file, not a folder; choose another path",
-    errno.ELOOP: "it is a symbolic link; read it again",
+    errno.ENOSPC: ("the disk is full", "free some space, then try again"),
+    errno.EDQUOT: ("the disk quota is used up", "free some space, then try again"),
+    errno.EACCES: ("permission denied by the system", "choose another path or ask the user"),
+    errno.EPERM: ("the system does not allow it", "choose another path or ask the user"),
+    errno.EROFS: ("the file system is read-only", "choose another path"),
+    errno.ENAMETOOLONG: ("the name is too long", "choose a shorter one"),
+    errno.EISDIR: ("it is a folder", "name a file"),
+    errno.ENOTDIR: ("a part of the path is a file, not a folder", "choose another path"),
+    errno.ELOOP: ("it is a symbolic link", "read it again"),
 }
 
 
 def explain(error: OSError, path: Path) -> ToolError:
     """Return the error for the model after a failed file call; the old file is unchanged."""
     if isinstance(error, NotAFolderError):
-        return ToolError(
-            f"{error.filename} became a symbolic link after permission was asked; nothing was done, look at the folder again"
-            if error.is_link
-            else f"{error.filename} is a file, not a folder; choose another path"
-        )
-    reason = _REASONS.get(error.errno or 0, f"{error.strerror or error}; the file is unchanged")
-    return ToolError(f"{path}: {reason}")
+        if error.is_link:
+            problem = f"{error.filename} became a symbolic link after permission was asked"
+            return ToolError(problem, "nothing was done, look at the folder again")
+        return ToolError(f"{error.filename} is a file, not a folder", "choose another path")
+    problem, advice = _REASONS.get(error.errno or 0, (error.strerror or str(error), "the file is unchanged"))
+    return ToolError(f"{path}: {problem}", advice)
 
 
 class Change(Struct, frozen=True):
@@ -141,7 +140,9 @@ class FileTransaction:
                 stranded.append(f"{prepared.change.path}{where}")
                 prepared.kept = None
         if stranded:
-            raise ToolError(f"the change failed and could not be rolled back for {', '.join(stranded)}; tell the user")
+            raise ToolError(
+                f"the change failed and could not be rolled back for {', '.join(stranded)}", "tell the user"
+            )
 
 
 def _restore(prepared: _Prepared) -> None:
@@ -167,11 +168,11 @@ def _check(prepared: _Prepared) -> os.stat_result | None:
     status = prepared.folder.find(change.path.name)
     if (stamp_of(status) if status else None) != change.expected or (status and not stat.S_ISREG(status.st_mode)):
         raise ToolError(
-            f"{change.path} changed on disk meanwhile; nothing was written, read it again and repeat the edit"
+            f"{change.path} changed on disk meanwhile", "nothing was written, read it again and repeat the edit"
         )
     if status and not status.st_mode & 0o222:
         raise ToolError(
-            f"{change.path} is read-only (mode {status.st_mode & 0o777:o}); nothing was written, ask the user first"
+            f"{change.path} is read-only (mode {status.st_mode & 0o777:o})", "nothing was written, ask the user first"
         )
     return status
 

@@ -47,8 +47,8 @@ def test_details_of_thoughts_are_kept_once_and_joined() -> None:
     deltas: list[WireDelta] = []
     for piece in ("a", "b"):
         detail = {"type": "reasoning.text", "text": piece, "index": 0}
-        decoder.read_chunk({"choices": [{"delta": {"reasoning": piece, "reasoning_details": [detail]}}]}, deltas)
-    decoder.read_chunk(
+        decoder.read_event({"choices": [{"delta": {"reasoning": piece, "reasoning_details": [detail]}}]}, deltas)
+    decoder.read_event(
         {"choices": [{"delta": {"reasoning_details": [{"type": "reasoning.encrypted", "data": "E"}]}}]}, deltas
     )
     details = [{"type": "reasoning.text", "text": "ab", "index": 0}, {"type": "reasoning.encrypted", "data": "E"}]
@@ -121,7 +121,7 @@ def test_a_message_that_repeats_what_was_said_does_not_count() -> None:
     decoder = OpenAiChatDecoder()
     deltas: list[WireDelta] = []
     for delta, message in (("a", "a"), ("b", "ab"), ("", "ab")):
-        decoder.read_chunk({"choices": [{"delta": {"content": delta}, "message": {"content": message}}]}, deltas)
+        decoder.read_event({"choices": [{"delta": {"content": delta}, "message": {"content": message}}]}, deltas)
     assert deltas == [WireText("a"), WireText("b")]
 
 

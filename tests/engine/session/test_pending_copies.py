@@ -2,9 +2,9 @@
 
 import pytest
 
+from opencode_tui.engine.session.records.fork_copy import PendingCopies
 from opencode_tui.schema.error import StorageError
 from opencode_tui.storage.locks import Locks
-from opencode_tui.storage.pending_copies import PendingCopies
 from tests.storage.load import fork, wait_for
 
 ONE, TWO = "ses_one", "ses_two"

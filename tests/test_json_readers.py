@@ -34,7 +34,6 @@ OWN_DATA = {
     "engine/importing/importer.py": "a record of our store",
     "engine/provider/call_assembly.py": "bounded there, since its message has the place of the error",
     "engine/provider/decode/response.py": "bounded there",
-    "engine/provider/demo/turn.py": "the arguments of the demo",
     "engine/provider/litellm_child.py": "orders of the program to its child",
     "engine/provider/model_fetch.py": "our copy of the lists, which were bounded when they came",
     "engine/provider/model_table.py": "litellm's own table, and a copy of it",

@@ -47,6 +47,9 @@ _PROXY = "/.sandbox-proxy"
 
 _CAP_SYS_ADMIN = 21
 _FILE_CAPABILITIES = ("CAP_CHOWN", "CAP_FOWNER", "CAP_FSETID")
+_MOST_WORDS = 9_000
+"""So many arguments does bubblewrap accept; each path to hide or protect, and each folder around it, needs three."""
+
 _RESOLVER = Path("/etc/resolv.conf")
 
 _DEVICES = ("--dev", "/dev", "--perms", "1777", "--tmpfs", "/dev/shm")
@@ -103,7 +106,8 @@ def plan(policy: Policy, argv: Sequence[str], folder: Path, *, is_held: bool = T
 
     With `is_held` under the supervisor (`hold`); else it keeps its standard streams, the namespaces end with it, the policy has no
     proxy, and `_GATE` says how it is held. A path that is missing now is left out, never created. Raises FileNotFoundError when
-    bwrap is missing, or lies where a confined command could have written it.
+    bwrap is missing, or lies where a confined command could have written it, and OSError where there is more to hide and protect
+    than it accepts.
     """
     program = _safe_program(policy, folder)
     loader = [f"{name}={value}" for name, value in policy.environ.items() if name.startswith(LOADER)]
@@ -130,14 +134,23 @@ def plan(policy: Policy, argv: Sequence[str], folder: Path, *, is_held: bool = T
     temp = () if TEMP in access else (Mount(str(TEMP), str(policy.temp), "write"),)
     mounts = (*temp, *(Mount(str(path), str(path), access[path], path in guards) for path in access))
     if policy.is_flat:
-        return Plan((program, *spaces, *proc, *view, *limits), 1, mounts)
+        return Plan(_checked((program, *spaces, *proc, *view, *limits), hidden, protected), 1, mounts)
     users = () if _keeps_user(policy) else ("--unshare-user",)
     made = (program, "--die-with-parent", *users, "--bind", "/proc", "/proc", *view)
-    both = (*made, "--", inner, *spaces, "--dev-bind", "/", "/", *proc, *limits)
+    both = _checked((*made, "--", inner, *spaces, "--dev-bind", "/", "/", *proc, *limits), hidden, protected)
     # Who enters a user namespace from outside is root in it.
     ids = ("--uid", str(os.getuid()), "--gid", str(os.getgid())) if users else ()
     inside = (inner, *spaces, *ids, "--dev-bind", "/", "/", *_DEVICES, *proc, *limits)
     return Plan(both, len(made) + 2, mounts, made, inside)
+
+
+def _checked(words: tuple[str, ...], hidden: Sequence[Path], protected: Sequence[Path]) -> tuple[str, ...]:
+    if len(words) <= _MOST_WORDS:
+        return words
+    kind, paths = max(("hide", hidden), ("protect", protected), key=lambda one: len(one[1]))
+    raise OSError(
+        f"bubblewrap cannot {kind} {len(paths):,} files such as {paths[-1]}; delete those that were generated"
+    )
 
 
 def enters_as_user(policy: Policy) -> bool:

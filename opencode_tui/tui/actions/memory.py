@@ -7,7 +7,7 @@ from pathlib import Path
 from opencode_tui.text.quantity import short_path
 from opencode_tui.tui.actions.registry import action
 from opencode_tui.tui.chat.chat import Chat
-from opencode_tui.tui.dialogs.confirm import ConfirmPanel, Question
+from opencode_tui.tui.dialogs.confirm import Confirmation, ConfirmPanel
 from opencode_tui.tui.dialogs.listing import Choice, ListContent
 from opencode_tui.tui.external_editor import edit_file
 from opencode_tui.tui.keys.router import KeyAction
@@ -54,7 +54,7 @@ async def _ask(chat: Chat, text: str) -> None:
         KeyAction("panel_cancel", "cancel", back),
     )
     sentence = "Instructions are sent with every request. To send this as a prompt, put a blank before the #."
-    chat.panels.open(ConfirmPanel(Question("Keep this rule?", about, sentence, answers, "panel:memory")))
+    chat.panels.open(ConfirmPanel(Confirmation("Keep this rule?", about, sentence, answers, "panel:memory")))
 
 
 async def _append(chat: Chat, path: Path, rule: str) -> None:

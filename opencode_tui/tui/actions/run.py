@@ -7,7 +7,7 @@ from opencode_tui.tui.actions.prompt import put_back_queued
 from opencode_tui.tui.actions.registry import action
 from opencode_tui.tui.chat.chat import Chat, FirstPress
 from opencode_tui.tui.chrome.activity import Activity
-from opencode_tui.tui.dialogs.confirm import ConfirmPanel, Question
+from opencode_tui.tui.dialogs.confirm import Confirmation, ConfirmPanel
 from opencode_tui.tui.keys.keymap import shown
 from opencode_tui.tui.keys.router import KeyAction
 
@@ -87,7 +87,7 @@ def quit(chat: Chat) -> None:
     ends = "stop and quit" if busy else "end it and quit" if len(commands) == 1 else "end them and quit"
     chat.panels.open(
         ConfirmPanel(
-            Question(
+            Confirmation(
                 "Quit while the agent is running?" if busy else "Quit while background commands are running?",
                 about,
                 " ".join(sentences),

@@ -11,7 +11,7 @@ from opencode_tui.schema.error import OpencodeError
 from opencode_tui.schema.session.session import SessionInfo
 from opencode_tui.text.quantity import byte_words, plural
 from opencode_tui.tui.chat.chat import Chat
-from opencode_tui.tui.dialogs.confirm import ConfirmPanel, Question
+from opencode_tui.tui.dialogs.confirm import Confirmation, ConfirmPanel
 from opencode_tui.tui.keys.router import KeyAction
 from opencode_tui.tui.sessions.known_sessions import Moved
 from opencode_tui.tui.state.session_state import is_pinned
@@ -205,7 +205,7 @@ def _ask(chat: Chat, title: str, about: Sequence[str], sentence: str, verb: str,
         KeyAction("panel_yes", verb, partial(close, lambda: _do(chat, work, back))),
         KeyAction("panel_cancel", "cancel", partial(close, lambda: back(""))),
     )
-    chat.panels.open(ConfirmPanel(Question(title, about, sentence, answers)))
+    chat.panels.open(ConfirmPanel(Confirmation(title, about, sentence, answers)))
 
 
 def _do(chat: Chat, work: Work, back: Back) -> None:

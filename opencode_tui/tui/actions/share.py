@@ -5,7 +5,7 @@ from opencode_tui.text.share import GOES_THERE, STAYS_HERE, server_name
 from opencode_tui.tui.actions.export import export
 from opencode_tui.tui.actions.registry import action
 from opencode_tui.tui.chat.chat import Chat
-from opencode_tui.tui.dialogs.confirm import ConfirmPanel, Question
+from opencode_tui.tui.dialogs.confirm import Confirmation, ConfirmPanel
 from opencode_tui.tui.keys.router import KeyAction
 
 
@@ -30,7 +30,7 @@ async def share_shown(chat: Chat) -> None:
             KeyAction("share_export", "export it instead", lambda: _export(chat, info)),
             KeyAction("panel_cancel", "close", chat.panels.close),
         )
-        chat.panels.open(ConfirmPanel(Question("Sessions cannot be shared", [words], "", answers, "panel:share")))
+        chat.panels.open(ConfirmPanel(Confirmation("Sessions cannot be shared", [words], "", answers, "panel:share")))
     elif status.is_known:
         await _share(chat, info)
     else:
@@ -39,7 +39,9 @@ async def share_shown(chat: Chat) -> None:
             KeyAction("panel_yes", "share", lambda: chat.do(_share(chat, info))),
             KeyAction("panel_cancel", "cancel", chat.panels.close),
         )
-        chat.panels.open(ConfirmPanel(Question(f"Share this session to {name}?", [GOES_THERE], STAYS_HERE, answers)))
+        chat.panels.open(
+            ConfirmPanel(Confirmation(f"Share this session to {name}?", [GOES_THERE], STAYS_HERE, answers))
+        )
 
 
 async def _share(chat: Chat, info: SessionInfo) -> None:

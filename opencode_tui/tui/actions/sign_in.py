@@ -8,7 +8,7 @@ from opencode_tui.text.account import SIGN_INS
 from opencode_tui.text.quantity import plural
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.tui.chat.chat import Chat
-from opencode_tui.tui.dialogs.confirm import ConfirmPanel, Question
+from opencode_tui.tui.dialogs.confirm import Confirmation, ConfirmPanel
 from opencode_tui.tui.dialogs.listing import Choice, ListContent
 from opencode_tui.tui.dialogs.sign_in import SignInPanel
 from opencode_tui.tui.keys.router import KeyAction
@@ -96,7 +96,7 @@ def _confirm_sign_out(chat: Chat, account: SignInAccount, accounts: Sequence[Sig
         about.append(f"{model} does not answer then; choose another model (/models).")
     if account.is_current and others:
         about.append(f"Another account can be chosen in /login: {', '.join(others)}.")
-    question = Question(
+    question = Confirmation(
         title=f"Sign out {account.label}?",
         about=about,
         answers=(
@@ -143,7 +143,9 @@ async def _finish(chat: Chat, provider_id: str, done: SignInDone) -> None:
         return
     title, *about = done.first_use
     got_it = (KeyAction("notice_close", "got it", report), KeyAction("panel_cancel", "", report))
-    chat.panels.open(ConfirmPanel(Question(title=title.rstrip("."), about=about, answers=got_it, scope="panel:notice")))
+    chat.panels.open(
+        ConfirmPanel(Confirmation(title=title.rstrip("."), about=about, answers=got_it, scope="panel:notice"))
+    )
 
 
 class _Attempt:

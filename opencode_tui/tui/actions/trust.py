@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from opencode_tui.schema.api.trust import TrustItem, TrustReport
 from opencode_tui.tui.actions.registry import action
 from opencode_tui.tui.chat.chat import Chat
-from opencode_tui.tui.dialogs.confirm import ConfirmPanel, Question
+from opencode_tui.tui.dialogs.confirm import Confirmation, ConfirmPanel
 from opencode_tui.tui.keys.router import KeyAction
 from opencode_tui.tui.start import apply_settings
 
@@ -23,7 +23,7 @@ async def view_trust(chat: Chat) -> None:
         KeyAction("panel_cancel", "don't trust", chat.panels.close),
     )
     hint = "It can start programs as you. Changes must be trusted again."
-    chat.panels.open(ConfirmPanel(Question("Trust this folder?", lines_of(waiting), hint, answers)))
+    chat.panels.open(ConfirmPanel(Confirmation("Trust this folder?", lines_of(waiting), hint, answers)))
 
 
 async def _trust(chat: Chat, report: TrustReport) -> None:

@@ -7,7 +7,7 @@ from functools import partial
 from opencode_tui.schema.api.keybinds import ACTIONS
 from opencode_tui.tui.actions.registry import action
 from opencode_tui.tui.chat.chat import Chat
-from opencode_tui.tui.conversation.find import Found
+from opencode_tui.tui.conversation.find import FoundText
 from opencode_tui.tui.conversation.view import ConversationView
 from opencode_tui.tui.dialogs.text_panel import FindPanel
 from opencode_tui.tui.options import Place
@@ -98,7 +98,7 @@ async def _search(view: ConversationView, panel: FindPanel, words: str, start: A
     if not words:
         return
     transcript = view.transcript
-    found = await asyncio.to_thread(Found, words, list(transcript.items), view.viewport.page.root)
+    found = await asyncio.to_thread(FoundText, words, list(transcript.items), view.viewport.page.root)
     if not panel.is_attached or view.transcript is not transcript:
         return
     first = start or next(iter(view.viewport.items), None)
@@ -121,7 +121,7 @@ async def show_place(chat: Chat, place: Place) -> None:
     if item is None:
         chat.show_note("note", "The match is not shown", "it is part of what was undone or left out")
         return
-    if place.words and Found(place.words, [item], view.viewport.page.root).total:
+    if place.words and FoundText(place.words, [item], view.viewport.page.root).total:
         _find(chat, place.words, item)
     else:
         view.show_item(item.id)

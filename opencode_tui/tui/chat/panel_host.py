@@ -35,9 +35,9 @@ class PanelHost:
         self._parts = parts
         self._chrome = chrome
         self._control = parts.control
-        self._own: Widget | None = None
-        self._asked: AskingPanel | None = None
-        self._word: TextPanel | None = None
+        self._user_panel: Widget | None = None
+        self._question: AskingPanel | None = None
+        self._text_panel: TextPanel | None = None
         self._loading: str | None = None
 
     @property
@@ -58,24 +58,24 @@ class PanelHost:
     @property
     def closes_on_escape(self) -> bool:
         """Return whether escape closes the panel instead of interrupting the run."""
-        return self._own is not None or self._word is not None
+        return self._user_panel is not None or self._text_panel is not None
 
     @property
     def _shown(self) -> Widget | None:
-        return self._own or self._word or self._asked
+        return self._user_panel or self._text_panel or self._question
 
     def open(self, panel: Widget) -> None:
         """Show a panel of an action of the user."""
-        self._remove(self._own)
+        self._remove(self._user_panel)
         self._chrome.clear_note()
-        self._own = panel
+        self._user_panel = panel
         self._parts.ask.mount(panel)
         self._arrange()
 
     def close(self) -> None:
         """Close the panel of the user's action."""
-        self._remove(self._own)
-        self._own = None
+        self._remove(self._user_panel)
+        self._user_panel = None
         self._arrange()
 
     def sync(self) -> None:
@@ -84,21 +84,21 @@ class PanelHost:
         Calls that run side by side may ask in another order than theirs: a question that accepts no key yet gives way.
         """
         waiting = self._control.questions()
-        if waiting and self._asked is not None and self._asked.is_guarded and self._request_id != waiting[0].id:
-            self._drop_asked()
-        if self._asked is not None and self._request_id not in {one.id for one in waiting}:
-            self._drop_asked()
-        if waiting and self._asked is None and self._loading != waiting[0].id:
+        if waiting and self._question is not None and self._question.is_guarded and self._request_id != waiting[0].id:
+            self._close_question()
+        if self._question is not None and self._request_id not in {one.id for one in waiting}:
+            self._close_question()
+        if waiting and self._question is None and self._loading != waiting[0].id:
             self._loading = waiting[0].id
             self._parts.do(self._load(waiting[0]))
-        elif self._asked is not None:
-            self._asked.set_place((1, len(waiting)))
+        elif self._question is not None:
+            self._question.set_place((1, len(waiting)))
 
     @property
     def _request_id(self) -> str:
-        if isinstance(self._asked, PermissionPanel):
-            return self._asked.case.request.id
-        return self._asked.request.id if self._asked is not None else ""
+        if isinstance(self._question, PermissionPanel):
+            return self._question.case.request.id
+        return self._question.request.id if self._question is not None else ""
 
     async def _load(self, request: Asking) -> None:
         try:
@@ -107,8 +107,8 @@ class PanelHost:
             self._loading = None
         if request.id not in self._control.folder.asking:
             return
-        self._drop_asked()
-        self._asked = panel
+        self._close_question()
+        self._question = panel
         await self._parts.ask.mount(panel)
         self._arrange()
         self._chrome.refresh()
@@ -131,7 +131,7 @@ class PanelHost:
                 place=place,
                 answer=lambda answers: self._answer_question(request, answers),
                 dismiss=lambda: self._parts.do(self._dismiss(request)),
-                write=lambda: self._ask_words(request),
+                write=lambda: self._ask_for_answer(request),
             )
         case = await load_case(self._control.client, request, origin=self._origin(request.session_id))
         return PermissionPanel(
@@ -139,7 +139,7 @@ class PanelHost:
             place=place,
             answer=lambda reply: self._parts.do(self._reply(request, reply)),
             allow_host=lambda: self._parts.do(self._reply(request, "always", host=True)),
-            reject=lambda: self._ask_word(request),
+            reject=lambda: self._ask_for_reason(request),
             edit=lambda: self._edit_rule(request),
         )
 
@@ -149,11 +149,11 @@ class PanelHost:
             return ""
         return f"asked in: {info.title}"
 
-    def _ask_word(self, request: PermissionRequest) -> None:
+    def _ask_for_reason(self, request: PermissionRequest) -> None:
         ask = TextAsk(
             "Reject: what should the agent do instead?", "reject", hint="leave empty to stop the turn", bar="warning"
         )
-        self._open_word(ask, lambda word: self._parts.do(self._reply(request, "reject", message=word or None)))
+        self._open_text_panel(ask, lambda word: self._parts.do(self._reply(request, "reject", message=word or None)))
 
     def _edit_rule(self, request: PermissionRequest) -> None:
         """Ask for the rule to store; several patterns are lines."""
@@ -170,17 +170,17 @@ class PanelHost:
             if patterns:
                 self._parts.do(self._reply(request, "always", always=patterns))
 
-        self._open_word(ask, done)
+        self._open_text_panel(ask, done)
 
-    def _ask_words(self, request: QuestionRequest) -> None:
-        panel = self._asked
+    def _ask_for_answer(self, request: QuestionRequest) -> None:
+        panel = self._question
 
         def done(words: str) -> None:
-            self._close_word()
+            self._close_text_panel()
             if isinstance(panel, QuestionPanel):
                 panel.write(words)
 
-        self._open_word(TextAsk("Type your answer", "answer"), done)
+        self._open_text_panel(TextAsk("Type your answer", "answer"), done)
 
     async def _build(self, request: QuestionRequest, yes: str) -> None:
         await self._send_answers(request, [[yes]])
@@ -191,16 +191,16 @@ class PanelHost:
 
     def _ask_what_to_change(self, request: QuestionRequest, no: str) -> None:
         ask = TextAsk("Keep planning: what should change?", "keep planning", hint="leave empty to stop the turn")
-        self._open_word(ask, lambda words: self._answer_question(request, [[words or no]]))
+        self._open_text_panel(ask, lambda words: self._answer_question(request, [[words or no]]))
 
-    def _open_word(self, ask: TextAsk, done: Callable[[str], object]) -> None:
-        self._word = TextPanel(ask, done=done, back=self._close_word)
-        self._parts.ask.mount(self._word)
+    def _open_text_panel(self, ask: TextAsk, done: Callable[[str], object]) -> None:
+        self._text_panel = TextPanel(ask, done=done, back=self._close_text_panel)
+        self._parts.ask.mount(self._text_panel)
         self._arrange()
 
-    def _close_word(self) -> None:
-        self._remove(self._word)
-        self._word = None
+    def _close_text_panel(self) -> None:
+        self._remove(self._text_panel)
+        self._text_panel = None
         self._arrange()
 
     async def _reply(
@@ -212,7 +212,7 @@ class PanelHost:
         always: Sequence[str] | None = None,
         host: bool = False,
     ) -> None:
-        self._drop_asked()
+        self._close_question()
         await self._control.client.permissions.reply(request.id, reply, message, always=always, host=host)
         if reply == "always":
             self._chrome.show_note("done", *stored_words(request, always, host=host))
@@ -224,24 +224,24 @@ class PanelHost:
         self._parts.edit_file(file)
         text = await asyncio.to_thread(file.read_text, "utf-8", "replace")
         self._parts.refresh_all()
-        if isinstance(self._asked, PlanPanel):
-            self._asked.show_plan(text)
+        if isinstance(self._question, PlanPanel):
+            self._question.show_plan(text)
 
     def _answer_question(self, request: QuestionRequest, answers: Sequence[Sequence[str]]) -> None:
         self._parts.do(self._send_answers(request, answers))
 
     async def _send_answers(self, request: QuestionRequest, answers: Sequence[Sequence[str]]) -> None:
-        self._drop_asked()
+        self._close_question()
         await self._control.client.questions.reply(request.id, answers)
 
     async def _dismiss(self, request: QuestionRequest) -> None:
-        self._drop_asked()
+        self._close_question()
         await self._control.client.questions.reject(request.id)
 
-    def _drop_asked(self) -> None:
-        self._remove(self._word)
-        self._remove(self._asked)
-        self._asked = self._word = None
+    def _close_question(self) -> None:
+        self._remove(self._text_panel)
+        self._remove(self._question)
+        self._question = self._text_panel = None
         self._arrange()
 
     def _remove(self, panel: Widget | None) -> None:
@@ -251,12 +251,12 @@ class PanelHost:
     def _arrange(self) -> None:
         """Show the panel with the highest priority, or the prompt."""
         shown = self._shown
-        for panel in (self._own, self._word, self._asked):
+        for panel in (self._user_panel, self._text_panel, self._question):
             if panel is not None:
                 panel.display = panel is shown
         if shown is None:
             self._parts.prompt.display = True
-        if self._parts.is_browsing and self._own is None:
+        if self._parts.is_browsing and self._user_panel is None:
             self._parts.browser.focus()  # keys of the browser must not answer a question that appears
         else:
             self.focus()

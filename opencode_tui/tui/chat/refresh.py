@@ -51,7 +51,7 @@ class ChromeRefresh:
         self._outside = OutsideFacts(parts.control, lambda: parts.settings, parts.do)
         self._note: Activity | None = None
         self._noted_at = 0
-        self._said: Activity | None = None
+        self._last_message: Activity | None = None
         """The last message that was given, not the end of a run."""
         self._busy: tuple[str, int] | None = None
         self._followed: tuple[str | None, tuple[int, int] | None] = (None, None)
@@ -72,12 +72,12 @@ class ChromeRefresh:
 
     def _change_note(self, note: Activity | None) -> None:
         if note != self._note:
-            self._note, self._said, self._noted_at = note, note, self._control.now()
+            self._note, self._last_message, self._noted_at = note, note, self._control.now()
             self.refresh()
 
     def _remove_note(self, now: int) -> None:
         """Remove the message when a run starts, but not one that came with it and cannot have been read."""
-        if self._note is not self._said or now >= self._noted_at + READABLE_MS:
+        if self._note is not self._last_message or now >= self._noted_at + READABLE_MS:
             self._note = None
 
     def _show_end(self, ended: Activity, now: int) -> None:

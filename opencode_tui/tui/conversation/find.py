@@ -17,7 +17,7 @@ from opencode_tui.tui.theme.palette import Palette
 _REVERSE = Style(reverse=True)
 
 
-class Found:
+class FoundText:
     """The occurrences of `words` in items, from the top; one of them is the current one, if there are any."""
 
     def __init__(self, words: str, items: Sequence[AnyItem], root: str) -> None:
@@ -65,7 +65,7 @@ class Found:
         self.at = (self.at + direction) % self.total
 
 
-def mark_found(strip: Strip, key: int, first: int, found: Found, palette: Palette) -> Strip:
+def mark_found(strip: Strip, key: int, first: int, found: FoundText, palette: Palette) -> Strip:
     """Return a drawn line with its occurrences marked, from character `first` on; the current one differs."""
     spans = [span.span() for span in found.pattern.finditer(strip.text, first)]
     if not spans:

@@ -14,7 +14,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from opencode_tui.tui.conversation import requests
-from opencode_tui.tui.conversation.find import Found, mark_found
+from opencode_tui.tui.conversation.find import FoundText, mark_found
 from opencode_tui.tui.conversation.layout import Layout, PlacedLine, entry_of_key
 from opencode_tui.tui.conversation.line import Line, RenderContext
 from opencode_tui.tui.conversation.links import href_of, underline_link
@@ -89,7 +89,7 @@ class LineView(ErrorBoundary, ScrollView):
         self._is_moving = False
         self._is_painting = False
         self._hovered = ""
-        self.found: Found | None = None
+        self.found: FoundText | None = None
         """The occurrences that are marked."""
 
     @property

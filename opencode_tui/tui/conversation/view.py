@@ -16,7 +16,7 @@ from opencode_tui.schema.tools import row_of
 from opencode_tui.text.code_blocks import code_blocks
 from opencode_tui.text.tool import argument_of, name_of
 from opencode_tui.tui.conversation import requests
-from opencode_tui.tui.conversation.find import Found, place_in_output
+from opencode_tui.tui.conversation.find import FoundText, place_in_output
 from opencode_tui.tui.conversation.layout import PlacedLine
 from opencode_tui.tui.conversation.line_view import LineView
 from opencode_tui.tui.conversation.links import href_of, unfolds
@@ -254,7 +254,7 @@ class ConversationView(LineView, can_focus=True):
             self._focus(item)
             self.scroll_to_item(item_id)
 
-    def show_found(self, found: Found | None) -> None:
+    def show_found(self, found: FoundText | None) -> None:
         """Mark the occurrences of a text and scroll to the current one, opening its item; None removes the marks."""
         self.found = found
         if found is None:
@@ -263,7 +263,7 @@ class ConversationView(LineView, can_focus=True):
             self._change(lambda viewport: self._show_current(viewport, found))
         self.refresh()
 
-    def _show_current(self, viewport: Viewport, found: Found) -> None:
+    def _show_current(self, viewport: Viewport, found: FoundText) -> None:
         item, number = found.current
         item = self._transcript.item(item.id)  # another one after a reload
         if item is None:

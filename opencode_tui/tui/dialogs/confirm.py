@@ -13,7 +13,7 @@ from opencode_tui.tui.widgets.row import Piece
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class Confirmation:
     """The question, its subject (unsafe lines), a muted sentence, and the answers, which should include
     `panel_cancel`; `scope` is that of answers other than yes and cancel.
     """
@@ -28,7 +28,7 @@ class Question:
 class ConfirmPanel(Panel):
     """Shows a question of the program."""
 
-    def __init__(self, question: Question) -> None:
+    def __init__(self, question: Confirmation) -> None:
         super().__init__()
         self._question = question
         self.scopes = (question.scope, "panel")

@@ -11,7 +11,7 @@ from opencode_tui.text.safe_text import screen_line
 from opencode_tui.tui.chrome.sections import background_state
 from opencode_tui.tui.keys.router import KeyAction
 from opencode_tui.tui.pages.list_page import ListPage
-from opencode_tui.tui.pages.page import Entry
+from opencode_tui.tui.pages.page import ListRow
 from opencode_tui.tui.state.controller import SessionController
 from opencode_tui.tui.widgets.row import Piece
 
@@ -171,7 +171,7 @@ class BackgroundScreen(ListPage):
         self.listing.show(self._lines())
         self.show_keys()
 
-    def _lines(self) -> list[Entry]:
+    def _lines(self) -> list[ListRow]:
         """Return the visible end of the output."""
         lines = [line.rpartition("\r")[2] for line in self._text.rstrip("\n").replace("\r\n", "\n").split("\n")]
         room = max(1, self.listing.size.height)
@@ -179,14 +179,14 @@ class BackgroundScreen(ListPage):
         last = len(lines) - self._above
         return [self._line(line) for line in lines[max(0, last - room) : last]]
 
-    def _line(self, line: str) -> Entry:
+    def _line(self, line: str) -> ListRow:
         shown = screen_line(line)
-        return Entry(lambda area: [(f" {shown}", self.style("text", area))])
+        return ListRow(lambda area: [(f" {shown}", self.style("text", area))])
 
-    def entries(self) -> Sequence[Entry]:
+    def entries(self) -> Sequence[ListRow]:
         """Return a row for each command: its id, the command, its state, and its last line."""
         glyphs, now = self.listing.look.glyphs, self._control.now()
-        rows: list[Entry] = []
+        rows: list[ListRow] = []
         for one in self._commands:
             sign, hue, state = background_state(one, glyphs, now)
             columns = [

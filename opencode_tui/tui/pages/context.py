@@ -15,7 +15,7 @@ from opencode_tui.text.quantity import amount, clock, money, plural
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.text.tool import name_of
 from opencode_tui.tui.keys.router import KeyAction
-from opencode_tui.tui.pages.page import Entry, PageScreen
+from opencode_tui.tui.pages.page import ListRow, PageScreen
 from opencode_tui.tui.state.controller import SessionController
 from opencode_tui.tui.theme.derive import mix
 from opencode_tui.tui.theme.look import Look
@@ -381,18 +381,18 @@ class ContextScreen(PageScreen):
         width = self.size.width
         return [*([state] if width >= STATE_FROM else []), tokens, *(share if width >= SHARE_FROM else [])]
 
-    def _entries(self) -> list[Entry]:
+    def _entries(self) -> list[ListRow]:
         rows = context_rows(self._view.items, self._opened)
         rows = rows if self._by_size else fold_turns(rows, self._opened)
         self._rows = {row.id: row for row in rows}
         if self._by_size:
             rows.sort(key=lambda one: -one.tokens)
         biggest = max((row.tokens for row in rows), default=1) or 1
-        entries: list[Entry] = []
+        entries: list[ListRow] = []
         was_fold = False
         for row in rows:
             if (row.begins_turn or row.turns or was_fold) and not self._by_size and entries:
-                entries.append(Entry(lambda _area: []))
+                entries.append(ListRow(lambda _area: []))
             entries.append(self._entry(row, biggest))
             was_fold = row.is_fold and row.id not in self._opened
         return entries
@@ -405,7 +405,7 @@ class ContextScreen(PageScreen):
             return glyphs.user_bar if item.kind == "request" else glyphs.compacted if item.kind == "summary" else " "
         return {"pruned": glyphs.pruned, "reverted": glyphs.undone}.get(item.state, " ")
 
-    def _entry(self, row: ContextRow, biggest: int) -> Entry:
+    def _entry(self, row: ContextRow, biggest: int) -> ListRow:
         glyphs = self.listing.look.glyphs
         is_sent = row.is_sent
         is_loud = is_sent and not row.is_fold and row.item.kind in ("request", "summary")
@@ -430,4 +430,4 @@ class ContextScreen(PageScreen):
                 [("   ", self.style("text", area)), share],
             )
 
-        return Entry(left, right, row.id)
+        return ListRow(left, right, row.id)

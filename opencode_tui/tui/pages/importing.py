@@ -11,7 +11,7 @@ from opencode_tui.text.cells import clip, clip_front, pad
 from opencode_tui.text.quantity import plural, short_path
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.tui.keys.router import KeyAction
-from opencode_tui.tui.pages.page import Entry, PageScreen
+from opencode_tui.tui.pages.page import ListRow, PageScreen
 from opencode_tui.tui.state.controller import SessionController
 from opencode_tui.tui.widgets.row import Piece
 
@@ -176,18 +176,18 @@ class ImportScreen(PageScreen):
             return f"{plural(count, 'session')} to import" if count else "nothing new"
         return ""
 
-    def _nothing(self) -> list[Entry]:
+    def _nothing(self) -> list[ListRow]:
         return [
             self._line("No sessions of OpenCode, Claude Code or Codex were found in their usual folders."),
             self._line(""),
             self._line("From another folder: opencode-tui import opencode FOLDER"),
         ]
 
-    def _line(self, words: str, token: str = "muted") -> Entry:
+    def _line(self, words: str, token: str = "muted") -> ListRow:
         shown = self.listing.look.words(words)
-        return Entry(lambda area: [(f"  {shown}", self.style(token, area))])
+        return ListRow(lambda area: [(f"  {shown}", self.style(token, area))])
 
-    def _store(self, store: ImportStore) -> Entry:
+    def _store(self, store: ImportStore) -> ListRow:
         glyphs = self.listing.look.glyphs
         is_chosen = store.path in self._chosen
         room = max(12, self.listing.size.width - LABEL - COUNTS)
@@ -206,9 +206,9 @@ class ImportScreen(PageScreen):
             new = pad(f"{fresh} new" if fresh else "all here", 10, is_right=True)
             return [(counts, self.style("text", area)), (new, self.style("muted", area))]
 
-        return Entry(left, right, store.path)
+        return ListRow(left, right, store.path)
 
-    def _run_rows(self) -> list[Entry]:
+    def _run_rows(self) -> list[ListRow]:
         done, total, title = self._progress
         if not total:
             return [self._line("Reading the list of sessions…")]
@@ -224,9 +224,9 @@ class ImportScreen(PageScreen):
                 (f"  {done} of {total}", self.style("text", area)),
             ]
 
-        return [Entry(bar), self._line(""), self._line(screen_line(title))]
+        return [ListRow(bar), self._line(""), self._line(screen_line(title))]
 
-    def _result(self) -> list[Entry]:
+    def _result(self) -> list[ListRow]:
         report = self._report
         assert report is not None
         is_preview = self._mode == "preview"
@@ -252,7 +252,7 @@ class ImportScreen(PageScreen):
             lines += [self._line(f"  {screen_line(one)}") for one in report.problems[:_SHOWN_PROBLEMS]]
         return lines
 
-    def _session(self, number: int) -> Entry:
+    def _session(self, number: int) -> ListRow:
         assert self._report is not None
         one = self._report.sessions[number]
 
@@ -265,4 +265,4 @@ class ImportScreen(PageScreen):
             count = plural(one.messages, "message") if one.state != "skipped" else "skipped"
             return [(count, self.style("muted", area))]
 
-        return Entry(left, right, f"{number}")
+        return ListRow(left, right, f"{number}")

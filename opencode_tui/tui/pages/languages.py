@@ -12,7 +12,7 @@ from opencode_tui.text.safe_text import screen_line
 from opencode_tui.tui.chrome.sections import server_sign
 from opencode_tui.tui.keys.router import KeyAction
 from opencode_tui.tui.pages.list_page import ListPage
-from opencode_tui.tui.pages.page import Entry
+from opencode_tui.tui.pages.page import ListRow
 from opencode_tui.tui.state.controller import SessionController
 
 NAME = 22
@@ -60,7 +60,7 @@ class LanguagesScreen(ListPage):
         running = sum(one.status == "connected" for one in self._states)
         return f"{running} running" if running else plural(len(self._states), "server")
 
-    def entries(self) -> Sequence[Entry]:
+    def entries(self) -> Sequence[ListRow]:
         """Return a row for each server: its name, its state, its root and memory."""
         glyphs = self.listing.look.glyphs
         return [

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from opencode_tui.schema.error import OpencodeError
 from opencode_tui.text.safe_text import screen_line
-from opencode_tui.tui.pages.page import Entry, PageScreen
+from opencode_tui.tui.pages.page import ListRow, PageScreen
 from opencode_tui.tui.widgets.row import Piece
 
 
@@ -28,7 +28,7 @@ class ListPage(PageScreen):
         """Return what is at the right of the title."""
         raise NotImplementedError
 
-    def entries(self) -> Sequence[Entry]:
+    def entries(self) -> Sequence[ListRow]:
         """Return the rows."""
         raise NotImplementedError
 
@@ -62,7 +62,7 @@ class ListPage(PageScreen):
         if self.error:
             self.foot.show_message(screen_line(self.error), "error")
 
-    def row(self, row_id: str, sign: tuple[str, str], columns: Sequence[tuple[str, str]]) -> Entry:
+    def row(self, row_id: str, sign: tuple[str, str], columns: Sequence[tuple[str, str]]) -> ListRow:
         """Return a row: a sign and its color, then columns, each a safe text and its color; the name has that of text."""
 
         def left(area: str) -> Sequence[Piece]:
@@ -74,4 +74,4 @@ class ListPage(PageScreen):
                 ),
             ]
 
-        return Entry(left, None, row_id)
+        return ListRow(left, None, row_id)

@@ -12,7 +12,7 @@ from opencode_tui.text.quantity import amount, plural
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.tui.keys.router import KeyAction
 from opencode_tui.tui.pages.list_page import ListPage
-from opencode_tui.tui.pages.page import Entry
+from opencode_tui.tui.pages.page import ListRow
 from opencode_tui.tui.state.controller import SessionController
 from opencode_tui.tui.theme.glyphs import Glyphs
 from opencode_tui.tui.widgets.row import Piece
@@ -126,7 +126,7 @@ class McpServersScreen(ListPage):
         super().draw()
         self._show_preview()
 
-    def entries(self) -> Sequence[Entry]:
+    def entries(self) -> Sequence[ListRow]:
         """Return a row for each server: its name, its state, and what it adds or why it failed."""
         glyphs = self.listing.look.glyphs
         room = min(NAME, max(len(server.name) for server in self._servers))

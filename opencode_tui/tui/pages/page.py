@@ -24,7 +24,7 @@ WIDE = 120
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ListRow:
     """A row of the list; `id` is empty for one that cannot be selected. `left` and `right` get the area token."""
 
     left: Callable[[str], Sequence[Piece]]
@@ -97,7 +97,7 @@ class PageList(Rows, can_focus=True):
 
     def __init__(self) -> None:
         super().__init__()
-        self.entries: Sequence[Entry] = ()
+        self.entries: Sequence[ListRow] = ()
         self.selection = Selection()
 
     @property
@@ -105,7 +105,7 @@ class PageList(Rows, can_focus=True):
         """Return the id of the selected row; empty when there is none."""
         return self.selection.chosen
 
-    def show(self, entries: Sequence[Entry], *, chosen: str = "", near: int | None = None) -> None:
+    def show(self, entries: Sequence[ListRow], *, chosen: str = "", near: int | None = None) -> None:
         """Show other rows; the selection follows its id. If that is gone it is the row at `near` or after it, else the first."""
         self.entries = entries
         if chosen:
@@ -145,7 +145,7 @@ class PageList(Rows, can_focus=True):
         shown = self.selection.visible(height)
         return [self._row(self.entries[number], number == at and bool(self.chosen), width) for number in shown]
 
-    def _row(self, entry: Entry, is_here: bool, width: int) -> Strip:
+    def _row(self, entry: ListRow, is_here: bool, width: int) -> Strip:
         palette = self.look.palette
         area = "selection" if is_here else "background"
         fill = palette.area(area)

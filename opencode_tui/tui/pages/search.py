@@ -13,7 +13,7 @@ from opencode_tui.text.quantity import age
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.text.search import correction, count_words, found_words, hit_clock, hit_label, marked, progress
 from opencode_tui.tui.keys.router import KeyAction, moves
-from opencode_tui.tui.pages.page import Entry, PageScreen, QueryHead
+from opencode_tui.tui.pages.page import ListRow, PageScreen, QueryHead
 from opencode_tui.tui.prompt.draft import clean
 from opencode_tui.tui.state.controller import SessionController
 from opencode_tui.tui.theme.look import Look
@@ -42,15 +42,15 @@ class SearchRows:
         self._now = now
         self._width = width
 
-    def group(self, group: SearchGroup, *, has_folder: bool) -> Entry:
+    def group(self, group: SearchGroup, *, has_folder: bool) -> ListRow:
         """Return the row of a session."""
-        return Entry(
+        return ListRow(
             lambda area: self._title(group, area, has_folder=has_folder),
             lambda area: self._facts(group, area),
             f"session {group.session_id}",
         )
 
-    def hit(self, group: SearchGroup, number: int) -> Entry:
+    def hit(self, group: SearchGroup, number: int) -> ListRow:
         """Return the row of a hit."""
         hit = group.hits[number]
 
@@ -59,7 +59,7 @@ class SearchRows:
             text, marks = _from_first_mark(hit.snippet, hit.marks, room)
             return [("    ", self._look.palette.area(area)), *self._marked(text, marks, "muted", area)]
 
-        return Entry(left, lambda area: self._place(hit, area), f"hit {group.session_id} {number}")
+        return ListRow(left, lambda area: self._place(hit, area), f"hit {group.session_id} {number}")
 
     def _title(self, group: SearchGroup, area: str, *, has_folder: bool) -> Sequence[Piece]:
         style = self._look.palette.style
@@ -252,11 +252,11 @@ class SearchScreen(PageScreen):
     def _show(self, *, is_new: bool = False) -> None:
         look = self.listing.look
         drawn = SearchRows(look, self._control.now(), width=lambda: self.listing.size.width)
-        entries: list[Entry] = []
+        entries: list[ListRow] = []
         targets: dict[str, tuple[SearchGroup, SearchHit | None]] = {}
         for group in self.result.groups:
             if entries:
-                entries.append(Entry(lambda _area: []))
+                entries.append(ListRow(lambda _area: []))
             entries.append(drawn.group(group, has_folder=not self._is_here))
             targets[entries[-1].id] = (group, None if group.marks else next(iter(group.hits), None))
             for number, hit in enumerate(group.hits):
@@ -267,14 +267,14 @@ class SearchScreen(PageScreen):
         self.listing.show(entries or [self._empty()], chosen=first if is_new else "")
         self._show_head()
 
-    def _empty(self) -> Entry:
+    def _empty(self) -> ListRow:
         if not self.typed.strip():
             words = "Search the content of all sessions"
         elif self._is_waiting or not self.result.is_complete:
             words = "No matches so far"
         else:
             words = "No matches"
-        return Entry(lambda area: [(f"  {words}", self.style("muted", area))])
+        return ListRow(lambda area: [(f"  {words}", self.style("muted", area))])
 
     def _show_head(self) -> None:
         look, result = self.listing.look, self.result

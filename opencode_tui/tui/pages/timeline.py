@@ -16,7 +16,7 @@ from opencode_tui.text.safe_text import screen_line
 from opencode_tui.text.undo import UndoneFile, beside_commands, unchanged_files, undone_files
 from opencode_tui.tui.diff.cells import CodeRow, change_columns, code_rows, one_column, unified
 from opencode_tui.tui.keys.router import KeyAction
-from opencode_tui.tui.pages.page import Entry, PageScreen
+from opencode_tui.tui.pages.page import ListRow, PageScreen
 from opencode_tui.tui.pages.timeline_moments import Moment, Step
 from opencode_tui.tui.state.controller import SessionController
 from opencode_tui.tui.state.items import CompactionItem
@@ -234,16 +234,16 @@ class TimelineScreen(PageScreen):
     def _moment_of(self, message_id: str) -> Moment | None:
         return next((one for one in self._moments if one.message_id == message_id), None)
 
-    def _entries(self) -> list[Entry]:
-        entries: list[Entry] = []
+    def _entries(self) -> list[ListRow]:
+        entries: list[ListRow] = []
         for moment in self._moments:
             entries += [self._compacted(moment) if moment.is_rule else self._moment(moment)]
             entries += [*(self._step(one) for one in moment.steps), self._rail()]
         return [*entries, self._now()]
 
-    def _rail(self) -> Entry:
+    def _rail(self) -> ListRow:
         glyph = self.listing.look.glyphs.step_rail
-        return Entry(lambda area: [(" " * (TEXT - 2), self.style("text", area)), (glyph, self.style("guide", area))])
+        return ListRow(lambda area: [(" " * (TEXT - 2), self.style("text", area)), (glyph, self.style("guide", area))])
 
     def _head(self, time: str, sign: str, hue: str, area: str) -> list[Piece]:
         return [
@@ -251,7 +251,7 @@ class TimelineScreen(PageScreen):
             (f"{sign} ", self.style(hue, area, bold=hue == "accent")),
         ]
 
-    def _moment(self, moment: Moment) -> Entry:
+    def _moment(self, moment: Moment) -> ListRow:
         look = self.listing.look
 
         def left(area: str) -> Sequence[Piece]:
@@ -261,9 +261,9 @@ class TimelineScreen(PageScreen):
         def right(area: str) -> Sequence[Piece]:
             return change_columns(look, moment.additions, moment.deletions, area)
 
-        return Entry(left, right, moment.message_id)
+        return ListRow(left, right, moment.message_id)
 
-    def _compacted(self, moment: Moment) -> Entry:
+    def _compacted(self, moment: Moment) -> ListRow:
         glyphs = self.listing.look.glyphs
         items = self._control.transcript.items
         found = (one for one in items if isinstance(one, CompactionItem) and one.message_id == moment.message_id)
@@ -273,9 +273,9 @@ class TimelineScreen(PageScreen):
             words = [(moment.text, self.style("text", area)), (compaction, self.style("muted", area))]
             return [*self._head(clock(moment.time), glyphs.compacted, "accent", area), *words]
 
-        return Entry(left)
+        return ListRow(left)
 
-    def _now(self) -> Entry:
+    def _now(self) -> ListRow:
         """Return the row of the session's current state."""
         glyphs = self.listing.look.glyphs
 
@@ -288,9 +288,9 @@ class TimelineScreen(PageScreen):
             words = (status[:1].lower() + status[1:], self.style(HUES[state], area))
             return [*self._head("now", sign_of(state, glyphs), HUES[state], area), words]
 
-        return Entry(left)
+        return ListRow(left)
 
-    def _step(self, step: Step) -> Entry:
+    def _step(self, step: Step) -> ListRow:
         look = self.listing.look
         arm = f"{look.glyphs.branch}{look.glyphs.twig}" if step.session_id else f"{look.glyphs.step_rail} "
 
@@ -313,7 +313,7 @@ class TimelineScreen(PageScreen):
                 return [(summary, self.style("muted", area))]
             return change_columns(look, step.additions, step.deletions, area, is_quiet=True)
 
-        return Entry(left, right, step.session_id)
+        return ListRow(left, right, step.session_id)
 
     def _draw_preview(self, room: int) -> Sequence[Sequence[Piece] | Strip]:
         moment = self._moment_of(self.listing.chosen)

@@ -11,7 +11,7 @@ from opencode_tui.text.cells import clip, pad
 from opencode_tui.text.quantity import age, byte_words, plural
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.tui.diff.cells import change_columns
-from opencode_tui.tui.pages.page import Entry
+from opencode_tui.tui.pages.page import ListRow
 from opencode_tui.tui.sessions.session_list import Row, SessionList
 from opencode_tui.tui.sessions.tree import SessionRow, TrashRow
 from opencode_tui.tui.state.controller import SessionController
@@ -50,21 +50,21 @@ class SessionColumns:
         self._costs = _with_agents([one for one in sessions.rows if isinstance(one, SessionRow)], costs)
         self._width = width
 
-    def entry(self, one: Row | str, *, is_first: bool) -> Entry:
+    def entry(self, one: Row | str, *, is_first: bool) -> ListRow:
         """Return a line; the heading of a group has the names of the columns if it is the first line."""
         match one:
             case SessionRow():
-                return Entry(lambda area: self._left(one, area), lambda area: self._right(one, area), one.id)
+                return ListRow(lambda area: self._left(one, area), lambda area: self._right(one, area), one.id)
             case TrashRow():
-                return Entry(
+                return ListRow(
                     lambda area: self._left_of_trash(one, area), lambda area: self._right_of_trash(one, area), one.id
                 )
             case "":
-                return Entry(lambda _area: [])
+                return ListRow(lambda _area: [])
             case str():
                 muted = partial(self._look.palette.style, "muted")
                 names = self._names() if is_first else ""
-                return Entry(lambda area: [(f"  {one}", muted(area))], lambda area: [(names, muted(area))])
+                return ListRow(lambda area: [(f"  {one}", muted(area))], lambda area: [(names, muted(area))])
 
     def _names(self) -> str:
         if self._sessions.view == "trash":

@@ -14,7 +14,7 @@ from opencode_tui.schema.error import OpencodeError
 from opencode_tui.text.quantity import money, plural
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.tui.keys.router import KeyAction, keymap_of, moves
-from opencode_tui.tui.pages.page import WIDE, Entry, PageScreen, QueryHead
+from opencode_tui.tui.pages.page import WIDE, ListRow, PageScreen, QueryHead
 from opencode_tui.tui.sessions.columns import SessionColumns
 from opencode_tui.tui.sessions.known_sessions import View
 from opencode_tui.tui.sessions.preview import Glimpse, count_turns, draw_glimpse, draw_trashed, read_glimpse
@@ -258,7 +258,7 @@ class SessionsScreen(PageScreen):
         entries = [drawn.entry(one, is_first=at == 0) for at, one in enumerate(sessions.lines)]
         if not entries:
             words = "No matches" if sessions.is_filtered else EMPTY[sessions.view]
-            entries = [Entry(lambda area: [(f"  {words}", self.style("muted", area))])]
+            entries = [ListRow(lambda area: [(f"  {words}", self.style("muted", area))])]
         spent = sum(self._costs.get(one.id, 0.0) for one in sessions.rows if isinstance(one, SessionRow))
         self._show_head(len(sessions.rows), spent)
         self.listing.show(entries, near=sessions.selection.at)

@@ -363,3 +363,15 @@ def test_git_itself_changes_only_what_branches_track(tmp_path: Path) -> None:
     git("config", "branch.main.remote", "origin")
     git("config", "branch.main.merge", "refs/heads/main")
     assert same_but_tracking(before, (tmp_path / ".git/config").read_bytes())
+
+
+def test_more_files_than_bubblewrap_can_hide_end_the_command_in_one_line(bubblewrap: Confined) -> None:
+    hidden = [bubblewrap.project / str(number) / ".env" for number in range(3_100)]
+    for path in hidden:
+        path.parent.mkdir()
+        path.write_text("K=1")
+    bubblewrap.limit(hidden=tuple(hidden))
+    with pytest.raises(
+        OSError, match=r"^bubblewrap cannot hide 3,100 files such as .*/\.env; delete those that were generated$"
+    ):
+        plan(bubblewrap, "true")

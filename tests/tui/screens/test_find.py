@@ -4,7 +4,7 @@ from pathlib import Path
 
 from textual import events
 
-from opencode_tui.tui.conversation.find import Found
+from opencode_tui.tui.conversation.find import FoundText
 from opencode_tui.tui.dialogs.text_panel import FindPanel
 from opencode_tui.tui.state.items import AnyItem, TextItem
 from tests.support.provider.model_script import Answer, Call
@@ -101,7 +101,7 @@ def test_occurrences_are_counted_from_the_top_and_go_around() -> None:
     items: list[AnyItem] = [
         TextItem(str(at), "m", at=at, pieces=[text], has_words=True) for at, text in enumerate(texts)
     ]
-    found = Found("b", items, "")
+    found = FoundText("b", items, "")
     assert found.total == 3
     found.start_at(items[1])
     assert found.current == (items[2], 0)

@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from tests.benchmarks.guard.case import Act, Call, Case, Program, Received, Step, steps
+from tests.benchmarks.guard.case import Act, Call, Case, Program, Received, Step, User, line, steps
 from tests.benchmarks.guard.cases.records import session_text
 
 _INITIALIZE = {
@@ -245,7 +245,8 @@ _SEARCH = (
         steps(
             "@PY -c \"import os\nfor i in range(3000):\n  os.makedirs(f'm/{i}'); open(f'm/{i}/.env', 'w').write('x')\"",
             "true",
-            "cat .env",
+            line("cat .env"),
+            User("rm -r m"),
         ),
     ),
 )

@@ -1,8 +1,7 @@
 """The layout of one item: pieces with known or estimated heights, drawn when they become visible."""
 
-from opencode_tui.tui.conversation.blocks import Block
 from opencode_tui.tui.conversation.line import Line, RenderContext
-from opencode_tui.tui.conversation.markdown import Markdown
+from opencode_tui.tui.conversation.markdown import Block, Markdown
 from opencode_tui.tui.conversation.prose import estimate_block
 from opencode_tui.tui.state.items import AnyItem, GrowingItem
 

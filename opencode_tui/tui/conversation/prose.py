@@ -1,10 +1,10 @@
 """Draws the blocks of an answer: paragraphs with their marks, headings, code, quotes."""
 
 from opencode_tui.text.cells import breaks, hard_breaks, width
-from opencode_tui.tui.conversation.blocks import Block, Code, Paragraph, Rule, Table
 from opencode_tui.tui.conversation.code import color_lines
 from opencode_tui.tui.conversation.inline import inline_spans
 from opencode_tui.tui.conversation.line import TEXT, Line, LineBuilder, RenderContext, Span, joints, slice_spans
+from opencode_tui.tui.conversation.markdown import Block, Code, Paragraph, Rule, Table
 from opencode_tui.tui.conversation.table import draw_table
 
 CODE_INDENT = 2

@@ -207,10 +207,15 @@ class SessionController:
         if isinstance(event, ScreenEvent):
             self._requested(event)
             return
-        if self.folder.apply(event, self.now()):
-            self._is_urgent = True
         for came in self._readings:
             came.append(event)
+        if isinstance(event, PartGrowth):  # most events: a text that is shown grows, and nothing else
+            if self.facts is not None:
+                self.facts.grown += len(event.delta) if event.session_id == self.facts.info.id else 0
+                self.transcript.apply(event)
+            return
+        if self.folder.apply(event, self.now()):
+            self._is_urgent = True
         self._apply(event)
 
     def _apply(self, event: Event) -> None:

@@ -75,7 +75,8 @@ class SessionFacts:
         self._rejected: set[str] = set()
         """Answers with a call that the user rejected."""
         self._phase = ""
-        self._grown = 0
+        self.grown = 0
+        """Letters of the answer that are in no count of the provider yet."""
 
     def load(self, messages: Sequence[MessageWithParts], *, is_busy: bool = False) -> None:
         """Load the stored conversation; `is_busy`: a run works on it."""
@@ -106,7 +107,7 @@ class SessionFacts:
             case PartRemoved() if event.session_id == self.info.id:
                 self._running.pop(event.part_id, None)
             case PartGrowth() if event.session_id == self.info.id:
-                self._grown += len(event.delta)
+                self.grown += len(event.delta)
             case PartProgress():
                 return False
             case TodoUpdated() if event.session_id == self.info.id:
@@ -158,7 +159,7 @@ class SessionFacts:
     @property
     def turn_tokens(self) -> int:
         """Output tokens of the current turn; those still being streamed are estimated."""
-        return sum(one.tokens.written for one in self._turn()) + self._grown // LETTERS_PER_TOKEN
+        return sum(one.tokens.written for one in self._turn()) + self.grown // LETTERS_PER_TOKEN
 
     @property
     def turn_started(self) -> int | None:
@@ -222,7 +223,7 @@ class SessionFacts:
             if self._user is None or info.time.created > self._user.time.created:
                 self._user = info
                 if not self._is_queued(info):
-                    self._began, self._calls, self._grown = info.time.created, set(), 0
+                    self._began, self._calls, self.grown = info.time.created, set(), 0
             return
         is_new = info.id not in self._answers
         if is_new or self._answers[info.id].tokens != info.tokens:
@@ -231,7 +232,7 @@ class SessionFacts:
         if is_new:
             self._phase = ""
         if info.time.completed is not None:
-            self._grown = 0
+            self.grown = 0
             self._phase = ""
 
     def _apply_part(self, part: AnyPart) -> None:

@@ -4,9 +4,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from opencode_tui.tui.conversation.blocks import Block, Code, Paragraph, Rule, Table
 from opencode_tui.tui.conversation.inline import parse_inline
-from opencode_tui.tui.conversation.markdown import CODE_LINES, CUT, TABLE_ROWS, Markdown
+from opencode_tui.tui.conversation.markdown import (
+    CODE_LINES,
+    CUT,
+    TABLE_ROWS,
+    Block,
+    Code,
+    Markdown,
+    Paragraph,
+    Rule,
+    Table,
+)
 from opencode_tui.tui.conversation.table import fit_columns, split_cells
 
 

@@ -13,7 +13,7 @@ pytest.importorskip("distributed", reason="the extra `cluster` is not installed"
 
 from distributed import Scheduler  # pyright: ignore[reportMissingImports] - an extra
 
-from opencode_tui.batch.pool import OnCost, OpenCluster
+from opencode_tui.batch.pool import Cluster, OnCost, OpenCluster
 from opencode_tui.batch.task import BatchTask, TaskOrder, TaskResult
 from opencode_tui.client.local import open_client
 from opencode_tui.entry_points import load
@@ -130,7 +130,7 @@ async def test_a_cluster_that_the_entry_point_opens_runs_tasks_and_stores_their_
     open_cluster = cast(OpenCluster, load("batch.cluster"))
     session, lines = "ses_0000000000010a", list[str]()
     async with scheduler_of(tmp_path, Recorder(**exported(session))) as address:
-        async with open_cluster(address, None, repo.path, environ=environ, report=lines.append) as workers:
+        async with open_cluster(Cluster(address, None, repo.path, environ, lines.append)) as workers:
             assert workers.describe().startswith(f"2 slots on 1 worker of {address}")
             result = await workers.run(order_for(repo, "t"))
         assert (result.status, result.files, lines) == ("done", ["a.txt"], [])

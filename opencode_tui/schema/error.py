@@ -200,6 +200,15 @@ class Failure(Struct, frozen=True):
     body: str | None = None
     headers: dict[str, str] | None = None
     metadata: dict[str, str] | None = None
+    words: "FailureWords | None" = None
+
+
+class FailureWords(Struct, frozen=True):
+    """The parts of an error's sentence: what went wrong, the provider's reason, what to do; empty where there is none."""
+
+    title: str
+    detail: str = ""
+    remedy: str = ""
 
 
 class ProviderError(OpencodeError):

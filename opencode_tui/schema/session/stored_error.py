@@ -4,8 +4,17 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from opencode_tui.schema.error import AuthError, ContextOverflowError, ProviderError, with_remedy
+from opencode_tui.schema.error import AuthError, ContextOverflowError, Failure, ProviderError, with_remedy
 from opencode_tui.schema.record import Record, absent
+
+
+class ErrorWords(Record):
+    """The parts of the message: what went wrong, the HTTP status, the provider's reason, what to do. Absent in older records."""
+
+    title: str
+    status: int | None = absent()
+    detail: str | None = absent()
+    remedy: str | None = absent()
 
 
 class ProviderAuthData(Record):
@@ -13,6 +22,7 @@ class ProviderAuthData(Record):
 
     provider_id: str
     message: str
+    words: ErrorWords | None = absent()
 
 
 class MessageData(Record):
@@ -26,6 +36,7 @@ class OverflowData(Record):
 
     message: str
     response_body: str | None = absent()
+    words: ErrorWords | None = absent()
 
 
 class StructuredOutputData(Record):
@@ -152,14 +163,27 @@ def describe_stored(error: StoredError, provider_id: str, model_id: str) -> str:
     return str(getattr(error.data, "message", "") or error.name)
 
 
+def _words(failure: Failure) -> ErrorWords | None:
+    words = failure.words
+    if words is None:
+        return None
+    return ErrorWords(
+        title=words.title, status=failure.status, detail=words.detail or None, remedy=words.remedy or None
+    )
+
+
 def to_stored(error: BaseException) -> StoredError:
     """Return the form in which a message stores an exception."""
     text = str(error) or type(error).__name__
     match error:
         case AuthError():
-            return StoredAuthError(data=ProviderAuthData(provider_id=error.provider_id, message=text))
+            return StoredAuthError(
+                data=ProviderAuthData(provider_id=error.provider_id, message=text, words=_words(error.failure))
+            )
         case ContextOverflowError():
-            return StoredOverflowError(data=OverflowData(message=text, response_body=error.failure.body))
+            return StoredOverflowError(
+                data=OverflowData(message=text, response_body=error.failure.body, words=_words(error.failure))
+            )
         case ProviderError():
             return StoredApiError(
                 data=ApiData(

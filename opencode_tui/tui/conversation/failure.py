@@ -4,9 +4,13 @@ Source: docs/internals/screen.md#numbers-and-words.
 """
 
 import re
+from typing import NamedTuple
 
 from opencode_tui.schema.error import split_remedy
 from opencode_tui.schema.session.stored_error import (
+    ErrorWords,
+    OverflowData,
+    ProviderAuthData,
     StoredApiError,
     StoredAuthError,
     StoredError,
@@ -33,27 +37,26 @@ _MISSING_MODEL = re.compile(
 )
 _ONE_COMMAND = re.compile(r"run `([^`]+)`")
 _OVERFLOW_LEAD = "context window: "
+"""What older records have before the provider's reason."""
+
+_TOO_LARGE = "The conversation exceeds the model's context window"
+_SMALLER = "/compact, or switch to a larger model"
 _LONG = 600
 MAX_ROWS = 6
 
 
-class Words:
+class Words(NamedTuple):
     """The texts for a failure: `detail` is the provider's message, `fix` a command or an action.
 
     `then` is whether the message can be sent again.
     """
 
-    __slots__ = ("code", "detail", "fix", "meaning", "then", "title")
-
-    def __init__(
-        self, title: str, *, code: str = "", detail: str = "", meaning: str = STOPPED, fix: str = "", then: bool = True
-    ) -> None:
-        self.title = title
-        self.code = code
-        self.detail = detail
-        self.meaning = meaning
-        self.fix = fix
-        self.then = then
+    title: str
+    code: str = ""
+    detail: str = ""
+    meaning: str = STOPPED
+    fix: str = ""
+    then: bool = True
 
 
 def draw_failure(item: ErrorItem, page: RenderContext, scene: ViewState) -> list[Line]:
@@ -90,6 +93,9 @@ def words_of(error: StoredError, provider: str, model: str = "") -> Words:
         case StoredAuthError() if plan_words(error.data.provider_id or provider):  # an account, not a key
             reason, remedy = split_remedy(error.data.message)
             return Words(_sentence(reason), fix=_command(remedy) or "/login")
+        case StoredAuthError(data=ProviderAuthData(words=ErrorWords() as parts)):
+            code = "" if parts.status is None else str(parts.status)
+            return Words(_sentence(parts.title), code=code, detail=_line(parts.detail or ""), fix=_fix_of(parts))
         case StoredAuthError():
             return _refused_key(error.data.message, error.data.provider_id or provider)
         case StoredApiError():
@@ -98,12 +104,12 @@ def words_of(error: StoredError, provider: str, model: str = "") -> Words:
             title, remedy = split_remedy(text)
             fix = _command(remedy) or _api_fix(status, text)
             return Words(_sentence(title), code="" if status is None else str(status), fix=fix)
+        case StoredOverflowError(data=OverflowData(words=ErrorWords() as parts)):
+            return Words(_TOO_LARGE, detail=_line(parts.detail or ""), fix=_fix_of(parts) or _SMALLER)
         case StoredOverflowError():
             reason, remedy = split_remedy(_without_status(error.data.message)[0])
             return Words(
-                "The conversation exceeds the model's context window",
-                detail=_line(reason.partition(_OVERFLOW_LEAD)[2]),
-                fix=_command(remedy) or "/compact, or switch to a larger model",
+                _TOO_LARGE, detail=_line(reason.partition(_OVERFLOW_LEAD)[2]), fix=_command(remedy) or _SMALLER
             )
         case StoredOutputLengthError():
             fix = output_remedy(provider or "PROVIDER", model or "MODEL")
@@ -118,8 +124,15 @@ def words_of(error: StoredError, provider: str, model: str = "") -> Words:
             return Words("The turn failed")
 
 
+def _fix_of(parts: ErrorWords) -> str:
+    return _command(parts.remedy or "")
+
+
 def _refused_key(message: str, provider: str) -> Words:
-    """Return the texts for a key that is missing or rejected; older records have their remedy after the last semicolon."""
+    """Return the texts for a key that is missing or rejected, of an older record that has its sentence only.
+
+    Even older ones have their remedy after the last semicolon.
+    """
     text, code = _without_status(message)
     reason, remedy = split_remedy(text)
     if not remedy and "; " in text and "rejected the" in text:

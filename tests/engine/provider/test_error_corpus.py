@@ -6,6 +6,8 @@ from typing import Any
 import pytest
 
 from opencode_tui.schema.error import AuthError, ContextOverflowError, split_remedy
+from opencode_tui.schema.session.stored_error import StoredAuthError, StoredOverflowError, to_stored
+from opencode_tui.tui.conversation.failure import words_of
 from tests.support.provider.error_corpus import RETRIED, error_lines, error_of
 
 LINES = error_lines()
@@ -35,3 +37,14 @@ def test_there_are_thirty_of_each_provider() -> None:
 
 def test_no_body_is_listed_twice() -> None:
     assert len({(line["provider"], line["status"], line["body"]) for line in LINES}) == len(LINES)
+
+
+def test_the_screen_shows_the_parts_of_an_error_as_it_reads_them_from_an_older_record() -> None:
+    """In some older records it does not find the provider's reason."""
+    errors = [to_stored(error_of(line)) for line in LINES if line["kind"] in ("auth", "overflow")]
+    assert errors
+    for error in errors:
+        assert isinstance(error, StoredAuthError | StoredOverflowError) and error.data.words is not None
+        older = error.model_copy(update={"data": error.data.model_copy(update={"words": None})})
+        shown, read = words_of(error, "p"), words_of(older, "p")
+        assert shown == read._replace(detail=shown.detail) and read.detail in ("", shown.detail), error.data.message

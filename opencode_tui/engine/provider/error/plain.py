@@ -9,7 +9,7 @@ from urllib.parse import urljoin, urlsplit
 from msgspec.structs import replace
 
 from opencode_tui.engine.provider.error.remedy import remedy_for
-from opencode_tui.schema.error import AuthError, Failure, ProviderError, with_remedy
+from opencode_tui.schema.error import AuthError, Failure, FailureWords, ProviderError, with_remedy
 
 if TYPE_CHECKING:
     from opencode_tui.network import Route
@@ -100,8 +100,9 @@ def host(url: str) -> str:
 def missing_key(provider_id: str, variable: str | None = None) -> AuthError:
     """Return the error for a provider without the required key."""
     place = f" or set {variable}" if variable else ""
-    text = with_remedy(f"no API key for {provider_id}", f"run `opencode-tui auth login {provider_id}`{place}")
-    return AuthError(text, provider_id=provider_id, failure=Failure(kind="auth"))
+    title, remedy = f"no API key for {provider_id}", f"run `opencode-tui auth login {provider_id}`{place}"
+    words = FailureWords(f"{title[:1].upper()}{title[1:]}", remedy=remedy)
+    return AuthError(with_remedy(title, remedy), provider_id=provider_id, failure=Failure(kind="auth", words=words))
 
 
 def missing_address(provider_id: str) -> ProviderError:

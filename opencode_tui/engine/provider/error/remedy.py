@@ -168,6 +168,12 @@ def phrase_for(cause: str, generic: str) -> str:
     return f"{generic.rstrip('.!')}: {phrase}" if generic and generic.lower() not in phrase else phrase
 
 
+def title_for(cause: str, provider_id: str) -> str:
+    """Return what went wrong without the provider's reason."""
+    lead = ADVICE[cause].lead.removesuffix(": ")
+    return f"{provider_id} {lead}" if lead else provider_id
+
+
 def sentence(cause: str, provider_id: str, detail: str, *, status: int = 0) -> str:
     """Return what went wrong: provider, reason and status, without the remedy."""
     lead = ADVICE[cause].lead

@@ -13,6 +13,7 @@ from opencode_tui.tui.actions.session_sets import Back
 from opencode_tui.tui.chat.chat import Chat
 from opencode_tui.tui.dialogs.text_panel import TextAsk, TextPanel
 from opencode_tui.tui.options import Place
+from opencode_tui.tui.sessions.session_list import Done
 
 
 def _nothing() -> None: ...
@@ -116,10 +117,9 @@ def _close(chat: Chat, after: Callable[[], object]) -> None:
     after()
 
 
-def _note(chat: Chat, words: str) -> None:
-    head, _, facts = words.partition(": ")
-    if words:
-        chat.show_note("note", head, facts)
+def _note(chat: Chat, result: Done) -> None:
+    if result.head:
+        chat.show_note("note", result.head, result.facts)
 
 
 @action("session_restore")

@@ -10,7 +10,7 @@ from opencode_tui.tui.actions.registry import action
 from opencode_tui.tui.actions.search import search
 from opencode_tui.tui.actions.session_sets import Back
 from opencode_tui.tui.chat.chat import Chat
-from opencode_tui.tui.sessions.session_list import SessionList
+from opencode_tui.tui.sessions.session_list import NOTHING, Done, SessionList
 
 ON_SETS: dict[str, Callable[[Chat, Sequence[SessionInfo], Back], None]] = {
     "delete": session_sets.delete,
@@ -32,24 +32,24 @@ def list_sessions(chat: Chat, words: str = "") -> None:
     _open_page(chat, SessionList(chat.sessions, chosen=chat.control.session_id or "", typed=words))
 
 
-def _open_page(chat: Chat, sessions: SessionList, message: str = "") -> None:
+def _open_page(chat: Chat, sessions: SessionList, result: Done = NOTHING) -> None:
     from opencode_tui.tui.sessions.page import SessionsScreen  # pages load on demand
 
     def act(what: str, stays: bool) -> None:
-        def back(words: str = "") -> None:
-            if words:
+        def back(result: Done = NOTHING) -> None:
+            if result.head:
                 sessions.marked.clear()
             if stays:
-                page.show_result(words)
+                page.show_result(result)
             else:
-                _open_page(chat, sessions, words)
+                _open_page(chat, sessions, result)
 
         if what == "search":
             search(chat, sessions.typed, back)
         else:
             _act(chat, what, sessions, back)
 
-    page = SessionsScreen(chat.control, sessions, act, message=message)
+    page = SessionsScreen(chat.control, sessions, act, result=result)
     chat.open_page(page)
 
 
@@ -68,13 +68,12 @@ def act_in_browser(chat: Chat, what: str) -> None:
             _act(chat, what, sessions, partial(_back_in_browser, chat, what))
 
 
-def _back_in_browser(chat: Chat, what: str, words: str = "") -> None:
+def _back_in_browser(chat: Chat, what: str, result: Done = NOTHING) -> None:
     """Show what was done, which can be undone in the browser; a pin is seen in its row."""
     if what == "undo" and chat.sessions.last_restored:
         chat.browser.select(chat.sessions.last_restored)
-    if words and what != "pin":
-        head, _, facts = words.partition(": ")
-        chat.show_note("note", head, facts)
+    if result.head and what != "pin":
+        chat.show_note("note", result.head, result.facts)
     chat.browser.redraw()
 
 
@@ -107,7 +106,7 @@ def _act(chat: Chat, what: str, sessions: SessionList, back: Back) -> None:
         case _ if chosen is not None:
             _act_on_one(chat, what, chosen, back)
         case _:
-            back("")
+            back(NOTHING)
 
 
 def _act_on_one(chat: Chat, what: str, info: SessionInfo, back: Back) -> None:
@@ -118,9 +117,9 @@ def _act_on_one(chat: Chat, what: str, info: SessionInfo, back: Back) -> None:
         case "open":
             session.open_elsewhere(chat, info.directory, info.id)
         case "rename":
-            session.rename(chat, info, partial(back, ""))
+            session.rename(chat, info, partial(back, NOTHING))
         case "export":
-            export(chat, info, partial(back, ""))
+            export(chat, info, partial(back, NOTHING))
         case _ if chat.sessions.is_here(info):
             chat.do(_fork(chat, info))
         case _:

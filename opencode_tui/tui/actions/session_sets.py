@@ -14,15 +14,16 @@ from opencode_tui.tui.chat.chat import Chat
 from opencode_tui.tui.dialogs.confirm import Confirmation, ConfirmPanel
 from opencode_tui.tui.keys.router import KeyAction
 from opencode_tui.tui.sessions.known_sessions import Moved
+from opencode_tui.tui.sessions.session_list import NOTHING, Done
 from opencode_tui.tui.state.session_state import is_pinned
 
 LISTED = 12
 """Titles that a preview lists."""
 
-Back = Callable[[str], object]
-"""Called at the end with what was done, empty when nothing was."""
+Back = Callable[[Done], object]
+"""Called at the end with what was done."""
 
-Work = Callable[[], Coroutine[object, object, str]]
+Work = Callable[[], Coroutine[object, object, Done]]
 """Returns what was done."""
 
 KEPT = "Your files are not touched. The trash keeps it, and u brings it back."
@@ -45,7 +46,7 @@ async def _ask_delete(chat: Chat, infos: Sequence[SessionInfo], back: Back) -> N
     _ask(chat, title, about, KEPT if len(infos) == 1 else KEPT_ALL, "delete", partial(_delete, chat, infos), back)
 
 
-async def _delete(chat: Chat, infos: Sequence[SessionInfo]) -> str:
+async def _delete(chat: Chat, infos: Sequence[SessionInfo]) -> Done:
     deleted: list[SessionInfo] = []
     try:
         for info in _roots(infos):
@@ -56,7 +57,7 @@ async def _delete(chat: Chat, infos: Sequence[SessionInfo]) -> str:
                 chat.control.leave()
     finally:
         _remember(chat, "deleted", deleted)
-    return f"Moved to the trash: {_named(infos)}"
+    return Done("Moved to the trash", _named(infos), may_undo=True)
 
 
 def archive(chat: Chat, infos: Sequence[SessionInfo], back: Back) -> None:
@@ -65,7 +66,7 @@ def archive(chat: Chat, infos: Sequence[SessionInfo], back: Back) -> None:
     _ask_for_several(chat, "archive", infos, sentence, partial(_archive, chat, infos), back)
 
 
-async def _archive(chat: Chat, infos: Sequence[SessionInfo]) -> str:
+async def _archive(chat: Chat, infos: Sequence[SessionInfo]) -> Done:
     archived: list[SessionInfo] = []
     try:
         for info in infos:
@@ -73,7 +74,7 @@ async def _archive(chat: Chat, infos: Sequence[SessionInfo]) -> str:
             archived.append(info)
     finally:
         _remember(chat, "archived", archived)
-    return f"Archived: {_named(infos)}"
+    return Done("Archived", _named(infos), may_undo=True)
 
 
 def unarchive(chat: Chat, infos: Sequence[SessionInfo], back: Back) -> None:
@@ -81,10 +82,10 @@ def unarchive(chat: Chat, infos: Sequence[SessionInfo], back: Back) -> None:
     _do(chat, partial(_unarchive, chat, infos), back)
 
 
-async def _unarchive(chat: Chat, infos: Sequence[SessionInfo]) -> str:
+async def _unarchive(chat: Chat, infos: Sequence[SessionInfo]) -> Done:
     for info in infos:
         await _update(chat, info, UpdateSession(archived=0))
-    return f"Listed again: {_named(infos)}"
+    return Done("Listed again", _named(infos))
 
 
 def pin(chat: Chat, infos: Sequence[SessionInfo], back: Back) -> None:
@@ -94,10 +95,10 @@ def pin(chat: Chat, infos: Sequence[SessionInfo], back: Back) -> None:
     _ask_for_several(chat, verb, infos, sentence, partial(_pin, chat, infos, verb == "pin"), back)
 
 
-async def _pin(chat: Chat, infos: Sequence[SessionInfo], is_wanted: bool) -> str:
+async def _pin(chat: Chat, infos: Sequence[SessionInfo], is_wanted: bool) -> Done:
     for info in infos:
         await _update(chat, info, UpdateSession(pinned=is_wanted))
-    return f"{'Pinned' if is_wanted else 'Unpinned'}: {_named(infos)}"
+    return Done("Pinned" if is_wanted else "Unpinned", _named(infos))
 
 
 def export(chat: Chat, infos: Sequence[SessionInfo], back: Back) -> None:
@@ -115,7 +116,7 @@ def export(chat: Chat, infos: Sequence[SessionInfo], back: Back) -> None:
     )
 
 
-async def _export(chat: Chat, infos: Sequence[SessionInfo]) -> str:
+async def _export(chat: Chat, infos: Sequence[SessionInfo]) -> Done:
     from opencode_tui.client.user_files import write_new
     from opencode_tui.text.conversation import to_markdown
 
@@ -123,7 +124,7 @@ async def _export(chat: Chat, infos: Sequence[SessionInfo]) -> str:
         messages = await chat.control.client.messages.list(info.id)
         path = chat.control.client.directory / f"session-{info.id}.md"
         await asyncio.to_thread(write_new, path, [to_markdown(info, messages)])
-    return f"Exported: {_named(infos)}"
+    return Done("Exported", _named(infos))
 
 
 def undo(chat: Chat, back: Back) -> None:
@@ -132,7 +133,7 @@ def undo(chat: Chat, back: Back) -> None:
         _do(chat, partial(_undo, chat), back)
 
 
-async def _undo(chat: Chat) -> str:
+async def _undo(chat: Chat) -> Done:
     last = chat.sessions.moved[-1]
     try:
         for info in last.infos:
@@ -144,7 +145,7 @@ async def _undo(chat: Chat) -> str:
         chat.sessions.moved.remove(last)
     chat.sessions.last_restored = last.infos[0].id
     chat.refresh_chrome()
-    return f"Restored: {_named(last.infos)}"
+    return Done("Restored", _named(last.infos))
 
 
 def restore(chat: Chat, entries: Sequence[TrashedSession], back: Back) -> None:
@@ -152,11 +153,11 @@ def restore(chat: Chat, entries: Sequence[TrashedSession], back: Back) -> None:
     _do(chat, partial(_restore, chat, entries), back)
 
 
-async def _restore(chat: Chat, entries: Sequence[TrashedSession]) -> str:
+async def _restore(chat: Chat, entries: Sequence[TrashedSession]) -> Done:
     for entry in entries:
         await chat.control.client.trash.restore(entry.name)
         chat.sessions.drop_moved({entry.session_id})
-    return f"Restored: {_named(entries)}"
+    return Done("Restored", _named(entries))
 
 
 def remove(chat: Chat, entries: Sequence[TrashedSession], back: Back) -> None:
@@ -169,10 +170,10 @@ def remove(chat: Chat, entries: Sequence[TrashedSession], back: Back) -> None:
     )
 
 
-async def _remove(chat: Chat, entries: Sequence[TrashedSession]) -> str:
+async def _remove(chat: Chat, entries: Sequence[TrashedSession]) -> Done:
     await chat.control.client.trash.empty([entry.name for entry in entries])
     chat.sessions.drop_moved({entry.session_id for entry in entries})
-    return f"Removed permanently: {_named(entries)}"
+    return Done("Removed permanently", _named(entries))
 
 
 async def _update(chat: Chat, info: SessionInfo, change: UpdateSession) -> None:
@@ -203,7 +204,7 @@ def _ask(chat: Chat, title: str, about: Sequence[str], sentence: str, verb: str,
 
     answers = (
         KeyAction("panel_yes", verb, partial(close, lambda: _do(chat, work, back))),
-        KeyAction("panel_cancel", "cancel", partial(close, lambda: back(""))),
+        KeyAction("panel_cancel", "cancel", partial(close, lambda: back(NOTHING))),
     )
     chat.panels.open(ConfirmPanel(Confirmation(title, about, sentence, answers)))
 
@@ -211,11 +212,11 @@ def _ask(chat: Chat, title: str, about: Sequence[str], sentence: str, verb: str,
 def _do(chat: Chat, work: Work, back: Back) -> None:
     async def done() -> None:
         try:
-            words = await work()
+            result = await work()
         except OpencodeError as error:
-            back(str(error))
+            back(Done(str(error)))
             raise
-        back(words)
+        back(result)
 
     chat.do(done())
 

@@ -18,7 +18,7 @@ from opencode_tui.tui.pages.page import WIDE, ListRow, PageScreen, QueryHead
 from opencode_tui.tui.sessions.columns import SessionColumns
 from opencode_tui.tui.sessions.known_sessions import View
 from opencode_tui.tui.sessions.preview import Glimpse, count_turns, draw_glimpse, draw_trashed, read_glimpse
-from opencode_tui.tui.sessions.session_list import SessionList
+from opencode_tui.tui.sessions.session_list import NOTHING, Done, SessionList
 from opencode_tui.tui.sessions.tree import SessionRow, TrashRow
 from opencode_tui.tui.state.controller import SessionController
 from opencode_tui.tui.widgets.row import Piece
@@ -33,8 +33,6 @@ EMPTY: Mapping[View, str] = {
     "trash": "The trash is empty",
 }
 
-UNDOABLE = ("Moved to the trash", "Archived")
-"""How messages about what can be undone start."""
 
 PAUSE_S = 0.25
 """Seconds without a key before all messages of a session are counted, or the content of all sessions is searched."""
@@ -79,16 +77,16 @@ class SessionsScreen(PageScreen):
         sessions: SessionList,
         act: Callable[[str, bool], object],
         *,
-        message: str = "",
+        result: Done = NOTHING,
     ) -> None:
-        """`message` is what was done before, while the page was closed."""
+        """`result` is what was done before, while the page was closed."""
         super().__init__()
         self.head = self.query_head = QueryHead()
         self.sessions = sessions
         self.listing.selection = sessions.selection
         self._control = control
         self._act = act
-        self._message = message
+        self._result = result
         self._glimpses: dict[str, Glimpse] = {}
         self._costs: dict[str, float] = {}
         self._may_undo = False
@@ -104,16 +102,16 @@ class SessionsScreen(PageScreen):
         self._update_costs()
         if self.sessions.view == "trash" or self.sessions.is_everywhere:
             self.reload()
-        if self._message:
-            self.show_result(self._message)
+        if self._result.head:
+            self.show_result(self._result)
 
-    def show_result(self, words: str) -> None:
+    def show_result(self, result: Done) -> None:
         """Show what was done; it can be undone with one key as long as it is shown."""
         self.sessions.marked.clear()
-        self._may_undo = self.sessions.can_undo and words.startswith(UNDOABLE)
+        self._may_undo = self.sessions.can_undo and result.may_undo
         key = keymap_of(self).first("sessions_undo_shown")
         hint = f"   {key} brings it back" if self._may_undo and key else ""
-        self.foot.show_message(screen_line(" ".join(words.split())) + hint, "text")
+        self.foot.show_message(screen_line(" ".join(str(result).split())) + hint, "text")
         self.reload()
 
     def reload(self) -> None:

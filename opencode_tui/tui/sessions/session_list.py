@@ -1,6 +1,7 @@
 """The list of sessions behind each place that shows one: its rows, the filter, the selection and the marks."""
 
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from opencode_tui.schema.api.trash import TrashedSession
 from opencode_tui.schema.ranking import ranked
@@ -14,6 +15,20 @@ from opencode_tui.tui.widgets.selection import Selection
 Row = SessionRow | TrashRow
 
 VIEWS: Sequence[View] = ("active", "archived", "trash")
+
+
+class Done(NamedTuple):
+    """What was done with sessions, and with which; nothing without a head. `may_undo`: one key takes it back."""
+
+    head: str = ""
+    facts: str = ""
+    may_undo: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.head}: {self.facts}" if self.facts else self.head
+
+
+NOTHING = Done()
 
 
 class SessionList:

@@ -1,1 +1,1 @@
-"""Analysis of shell commands without running them: `scan` finds their effects, `decide` applies the rules."""
+"""Analysis of shell commands without running them: `scan` finds their effects; `../command_decision.py` applies the rules."""

@@ -32,6 +32,8 @@ MAX_REQUEST_BYTES = 20 * 1024 * 1024
 TOO_MANY = "too many bytes of media in this conversation"
 TOO_MANY_IMAGES = "too many images in this conversation for the model's provider"
 REFUSED = "the provider rejected the media of this request"
+LEFT_OUT = " left out: "
+"""What the line in the place of an attachment has between its name and the reason."""
 
 _EXPANDED = ("text/plain", "application/x-directory")
 
@@ -45,11 +47,11 @@ def media_blocks(mime: str, url: str, filename: str | None, model: Model) -> lis
     if not (comma and head.startswith("data:") and head.endswith(";base64")):
         return [TextBlock(f"[attachment {name}: {url[:200]}]")]
     if not _is_medium(mime, url):
-        return [TextBlock(f"[attachment {name} left out: {mime} cannot be sent to the model]")]
+        return [TextBlock(_words(name, f"{mime} cannot be sent to the model"))]
     if not model.attachment:
-        return [TextBlock(f"[attachment {name} left out: {model.ref} accepts no images or documents]")]
+        return [TextBlock(_words(name, f"{model.ref} accepts no images or documents"))]
     if len(data) > MAX_BLOCK_BYTES:
-        return [TextBlock(f"[attachment {name} left out: larger than {MAX_BLOCK_BYTES // (1024 * 1024)} MB]")]
+        return [TextBlock(_words(name, f"larger than {MAX_BLOCK_BYTES // (1024 * 1024)} MB"))]
     return [MediaBlock(mime, data, filename)]
 
 
@@ -212,7 +214,11 @@ def _refused(entry: ModelMessage) -> ModelMessage:
 
 
 def _left_out(block: MediaBlock, reason: str) -> TextBlock:
-    return TextBlock(f"[attachment {block.filename or block.mime} left out: {reason}]", part=block.part)
+    return TextBlock(_words(block.filename or block.mime, reason), part=block.part)
+
+
+def _words(name: str, reason: str) -> str:
+    return f"[attachment {name}{LEFT_OUT}{reason}]"
 
 
 def _without_media(result: ResultBlock, reason: str) -> ResultBlock:

@@ -282,7 +282,7 @@ EXCEPTIONS: dict[str, dict[str, str]] = {
     "engine/snapshot/unlocked.py": {"*": OWN},
     "engine/snapshot/worktree.py": {"Worktree.__init__": OWN},
     "engine/tool/files/transaction.py": {"_copy_attributes": DESCRIPTOR},
-    "engine/tool/process/limit_watch.py": {"LimitWatch._lower_priority": KERNEL, "_set_share": KERNEL},
+    "engine/tool/process/limit_watch.py": {"LimitWatch._lower_priority": KERNEL, "_Share._write": KERNEL},
     "engine/tool/process/running_command.py": {"CommandOutput._open": OWN},
     "engine/tool/truncate.py": {"Truncator._save": OWN, "remove_old_outputs": OWN},
     "extras/dask/bundle.py": {"create_bundle": SYSTEM_TEMP, "clone_bundle": NEW, "_borrow_objects": NEW},

@@ -83,7 +83,7 @@ def test_the_secret_cannot_be_read(here, terminal, record, paths):
 
 
 def test_without_the_secret_the_socket_refuses(here, terminal, record):
-    with short_path(record.socket) as path, httpx.Client(transport=httpx.HTTPTransport(uds=path)) as http:
+    with short_path(record.socket) as path, httpx.Client(transport=httpx.HTTPTransport(uds=path), timeout=60) as http:
         assert http.get("http://localhost/session").status_code == 401
         assert http.get("http://localhost/session", auth=("opencode", record.secret)).json() == []
     output = confined(here, f"python3 - {record.socket} <<'E'\n{CONNECT}\nE")

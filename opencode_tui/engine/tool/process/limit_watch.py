@@ -17,6 +17,7 @@ import os
 import signal
 import stat
 import sys
+import threading
 import time
 from collections.abc import Callable, Container, Iterable, Iterator
 from contextlib import suppress
@@ -112,7 +113,7 @@ class LimitWatch:
         self._strangers: dict[int, int] = {}
         self._sessions = {shell}
         self._lowered: set[int] = set()
-        self._share: str | None = None
+        self._has_share = False
         self.reached: ReachedLimit | None = None
         """The limit that the command has reached."""
         self._begin: _Machine | None = None
@@ -133,8 +134,9 @@ class LimitWatch:
         machine = _read_machine(self._folder)
         self._begin = self._begin or machine
         is_close = self._is_close(machine, self._begin)
-        if machine.running > _CROWDED * _CORES and self._share is None:
-            self._share = _set_share(_HIGHEST_PRIORITY)
+        if machine.running > _CROWDED * _CORES and not self._has_share:
+            self._has_share = True
+            _SHARE.raise_it()
         if is_close or now >= self._count_at:
             self._count_at = now + _COUNT_S
             self.reached = self._count(machine, self._begin)
@@ -143,10 +145,10 @@ class LimitWatch:
         return self.reached is not None
 
     def close(self) -> None:
-        """Give this program the share of the cores again that it had before."""
-        if self._share:
-            _set_share(int(self._share))
-            self._share = None
+        """Give this program the share of the cores again that it had before, once no command needs more."""
+        if self._has_share:
+            self._has_share = False
+            _SHARE.release()
 
     def end_crowd(self) -> list[str]:
         """Kill all processes if they are very many, without time to end by themselves; return their command lines, else none."""
@@ -352,20 +354,39 @@ def _shares_by_session() -> bool:
     return False
 
 
-def _set_share(priority: int) -> str:
-    """Set the priority that this program's session has among all sessions, where it may; return the one before, else an empty text.
+class _Share:
+    """The share of the cores that this program's session has among all sessions; higher while a command needs that.
 
-    An ordinary user may only lower it.
+    An ordinary user may only lower it: then it stays. Another program of the session that has raised it lowers it again.
     """
-    if not _shares_by_session():
-        return ""
-    try:
-        before = _read(_OWN_SHARE).split()[-1].decode()
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._users = 0
+        self._before = _HIGHEST_PRIORITY
+
+    def raise_it(self) -> None:
+        with self._lock:
+            self._users += 1
+            if self._users == 1 and _shares_by_session():
+                with suppress(OSError, ValueError, IndexError):
+                    self._before = int(_read(_OWN_SHARE).split()[-1])
+                    self._write(_HIGHEST_PRIORITY)
+
+    def release(self) -> None:
+        with self._lock:
+            self._users -= 1
+            if not self._users and self._before != _HIGHEST_PRIORITY:
+                with suppress(OSError):
+                    self._write(self._before)
+                self._before = _HIGHEST_PRIORITY
+
+    def _write(self, priority: int) -> None:
         with open(_OWN_SHARE, "w") as file:
             file.write(str(priority))
-    except (OSError, IndexError):
-        return ""
-    return before
+
+
+_SHARE = _Share()
 
 
 def _read_machine(folder: Path) -> _Machine:

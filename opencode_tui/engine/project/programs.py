@@ -183,11 +183,19 @@ async def run_program(
         with suppress(TimeoutError):
             async with asyncio.timeout(_END_S):
                 await process.wait()
+        _close_pipes(process)
         raise
     output, errors = (bytes(task.result()) for task in reading)
     if max(len(output), len(errors)) > max_bytes:
         raise OutputLimitError(f"{program.argv[0]} wrote more than {max_bytes} bytes")
     return Ran(process.returncode or 0, output, errors)
+
+
+def _close_pipes(process: Process) -> None:
+    """Close what a process outside the group may hold open; asyncio has no public name for it."""
+    transport: object = getattr(process, "_transport", None)
+    if isinstance(transport, asyncio.SubprocessTransport):
+        transport.close()
 
 
 async def _feed(stream: asyncio.StreamWriter, data: bytes) -> None:

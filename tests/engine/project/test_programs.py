@@ -1,5 +1,6 @@
 """A program in the work tree never runs in place of the system's."""
 
+import asyncio
 import os
 import subprocess
 import sys
@@ -146,3 +147,13 @@ async def test_a_program_that_writes_too_much_is_killed(tmp_path: Path) -> None:
             await run_program(Program(["sh", "-c", command], tmp_path, os.environ), b"", limit_s=30, max_bytes=10)
     ran = await run_program(Program(["cat"], tmp_path, os.environ), b"x" * 200_000, limit_s=30)
     assert (ran.code, len(ran.output), ran.errors) == (0, 200_000, b"")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="descriptors are counted in /proc")
+async def test_a_killed_program_leaves_no_pipe_open_that_a_process_outside_its_group_holds(tmp_path: Path) -> None:
+    before = len(os.listdir("/proc/self/fd"))
+    line = "setsid -f sleep 3 & sleep 60"
+    with pytest.raises(TimeoutError):
+        await run_program(Program(["sh", "-c", line], tmp_path, os.environ), b"", limit_s=0.5)
+    await asyncio.sleep(0)  # the loop closes a pipe at its next turn
+    assert len(os.listdir("/proc/self/fd")) == before

@@ -371,11 +371,9 @@ async def test_a_sign_in_of_another_process_is_used_from_the_next_message_on(env
             done = await asyncio.to_thread(line.run, "mcp", "auth", "one")
             assert (done.code, done.stderr.splitlines()[-1]) == (0, "opencode-tui: signed in to one: 12 tools")
             await world.prompt("go on", session=session)
-            assert [SEARCH in names(body) if "tools" in body else False for body in world.server.bodies] == [
-                False,
-                True,
-                True,
-            ]
+            offered = [set(names(body)) if "tools" in body else set[str]() for body in world.server.bodies]
+            # By the search, or directly where the server's lists are known by then: the first start is tried again on its own.
+            assert [not one.isdisjoint((SEARCH, "one_echo")) for one in offered] == [False, True, True]
             (called,) = await world.calls(session)
             assert called.state.output == "hello"
 

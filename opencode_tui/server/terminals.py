@@ -1,6 +1,7 @@
 """What the server needs of its terminals, which `opencode_tui/extras/pty/` implements, and the input that waits for them."""
 
 import asyncio
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from typing import Protocol, cast
@@ -16,12 +17,12 @@ Publish = Callable[[str, PtyCreated | PtyUpdated | PtyExited | PtyDeleted], None
 """Sends an event of a folder to the clients."""
 
 
-class Output:
+class Output(ABC):
     """The output of a terminal for one reader."""
 
+    @abstractmethod
     async def read_bytes(self) -> bytes | None:
         """Wait for output and return it; None at the end."""
-        raise NotImplementedError
 
 
 class Terminals(Protocol):

@@ -1,16 +1,18 @@
 """Policies that answer a permission request before the user is asked, one for each kind of run."""
 
+from abc import ABC, abstractmethod
+
 from opencode_tui.schema.error import ApprovalUnavailableError, OutsideRefusedError
 from opencode_tui.schema.permission import PermissionRequest
 from opencode_tui.schema.session.sandbox import sandbox_of
 
 
-class Policy:
+class Policy(ABC):
     """Decides about a request before the user is asked."""
 
+    @abstractmethod
     def decide(self, request: PermissionRequest) -> bool:
         """Return True to allow the call once, False to ask the user. Raises PermissionRefused."""
-        raise NotImplementedError
 
     def automatic(self, *, outside: bool) -> "Policy":
         """Return the policy that answers itself where this one asks; with `outside` also what leaves the sandbox."""

@@ -55,7 +55,9 @@ def test_processes_that_leave_the_session_count_too(landlock: Confined, start: s
 
 def test_a_crowd_of_sessions_ends_where_each_has_a_share_of_its_own(held: Confined) -> None:
     token = new_token()
-    spin = f"exec -a {token} bash -c 'while :; do :; done'"
+    spin = (
+        f"ulimit -t 20; exec -a {token} bash -c 'while :; do :; done'"  # they end by themselves if this test is killed
+    )
     text = f"for one in $(seq {MOST_SESSIONS + 8}); do setsid nice -n 19 bash -c {shlex.quote(spin)} & done; sleep 60"
     shares = Path("/proc/sys/kernel/sched_autogroup_enabled")
     if not (shares.exists() and shares.read_text().strip() == "1"):

@@ -591,7 +591,7 @@ class PrecomputedSummaries:
             work.task.cancel()
             await asyncio.wait({work.task})
         if work.ready is not None:
-            await self._note_cost(session_id, work.ready.completion.cost)
+            await self._record_cost(session_id, work.ready.completion.cost)
 
     def cancel(self, session_id: str) -> None:
         """Cancel a running precomputation; returns at once."""
@@ -615,11 +615,11 @@ class PrecomputedSummaries:
             completion = await ask(self._providers.llm(summarizer), request.request)
         fault = request.fault_of(completion.text, completion.reason)
         if fault is not None:
-            await self._note_cost(user.session_id, completion.cost)
+            await self._record_cost(user.session_id, completion.cost)
             raise ProviderError(fault, provider_id=summarizer.provider_id)
         work.ready = Precomputed(completion, len(old), _digest(old, model), model.ref)
 
-    async def _note_cost(self, session_id: str, cost: Decimal) -> None:
+    async def _record_cost(self, session_id: str, cost: Decimal) -> None:
         with suppress(NotFoundError):
             await self._store.update(session_id, lambda info: with_cost(info, cost), touch=False)
 

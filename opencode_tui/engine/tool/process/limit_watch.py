@@ -1,6 +1,6 @@
 """Watches what a running command uses, and ends all its processes when it reaches a limit.
 
-A command that ends within the first 50 ms is never looked at. After that, some numbers of the machine are read many times per
+A command that ends within the first 20 ms is never looked at. After that, some numbers of the machine are read many times per
 second: its threads, those that run, its memory, the free disk. Only when one of them has changed by a part of a limit, or a second
 has passed, the command's processes are counted.
 
@@ -462,7 +462,7 @@ def _stop(processes: Iterable[_Process]) -> None:
     for one in processes:
         with suppress(OSError):
             groups.add(os.getpgid(one.pid))
-    for group in groups:
+    for group in groups - {os.getpgrp()}:  # a process that is being started is in this program's group for a moment
         with suppress(OSError):
             os.killpg(group, signal.SIGSTOP)
 

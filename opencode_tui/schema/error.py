@@ -139,10 +139,10 @@ class ApprovalUnavailableError(PermissionRefused):
     def __init__(self, permission: str, patterns: list[str], *, outside: bool = False) -> None:
         """`outside`: it would leave the sandbox."""
         wanted = ", ".join(repr(pattern) for pattern in patterns)
-        action, remedy = f"{permission} for {wanted}", "use --auto=outside" if outside else "use --auto"
+        action, remedy = f"{permission} {wanted}", "use --auto=outside" if outside else "use --auto"
         if permission == "doom_loop":
             action, remedy = f"repeating the same calls of {wanted}", "try a different approach"
-        text = f"{action} needs approval, but there is no terminal; {remedy}"
+        text = f"{action} needs approval, but no terminal is attached; {remedy}"
         super().__init__(f"{text}, or add a rule under permission.{permission} in opencode.json")
 
 
@@ -159,7 +159,12 @@ class OutsideRefusedError(PermissionRefused):
 
 
 class CommandRefusedError(PermissionRefused):
-    """The agent may not run this command at all."""
+    """The agent may not run this command at all: `problem` says why, `advice` what the model can do instead, empty for nothing."""
+
+    def __init__(self, problem: str, advice: str = "") -> None:
+        super().__init__(f"{problem}{' ' if advice else ''}{advice}")
+        self.problem = problem
+        self.advice = advice
 
 
 class ModelNotFoundError(OpencodeError):

@@ -172,4 +172,4 @@ class Model(Record):
     @property
     def ref(self) -> ModelRef:
         """The model's full name."""
-        return ModelRef(provider_id=self.provider_id, model_id=self.model_id)
+        return ModelRef.trusted(provider_id=self.provider_id, model_id=self.model_id)

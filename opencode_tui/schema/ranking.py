@@ -17,6 +17,9 @@ SLICE = 1_000
 _FAR = 400
 """Maximum matched characters of a name."""
 
+_ALIKE_WITHIN = 100
+"""Points of a score within which names match in the same way: by a piece at the start of a word, or within one."""
+
 
 class Match(NamedTuple):
     """The score (higher is better) and the indices of the matched characters."""
@@ -25,8 +28,10 @@ class Match(NamedTuple):
     places: tuple[int, ...]
 
 
-def ranked(query: str, names: Sequence[str]) -> list[tuple[int, Match]]:
+def ranked(query: str, names: Sequence[str], *, is_short_first: bool = True) -> list[tuple[int, Match]]:
     """Return the indices of the matching names, best first; equal ones keep their order. Case-insensitive.
+
+    Of names that match in the same way the short ones come first, and those that begin with the query; or they count as equal.
 
     A name contains all of the query, or each of its words: the characters in one piece, or in pieces that each begin a word. Only
     where no name does, those are found that have something similar after the start of a word, of a query from `LONG` characters on.
@@ -36,7 +41,7 @@ def ranked(query: str, names: Sequence[str]) -> list[tuple[int, Match]]:
     for find in (_contained, _alike):
         found = [(number, hit) for number, name in enumerate(names) if (hit := _match(query, name, find)) is not None]
         if found:
-            return sorted(found, key=lambda one: -one[1].score)
+            return sorted(found, key=lambda one: -_rank(one[1], names[one[0]], is_short_first=is_short_first))
     return []
 
 
@@ -99,6 +104,10 @@ def is_hidden(path: str) -> bool:
     return path.startswith(".") or "/." in path
 
 
+def _rank(hit: Match, name: str, *, is_short_first: bool) -> int:
+    return hit.score - len(name[:_FAR]) if is_short_first else hit.score // _ALIKE_WITHIN
+
+
 def _match(query: str, name: str, find: Callable[[str, str], Match | None]) -> Match | None:
     text = name[:_FAR].casefold()
     if len(text) != len(name[:_FAR]):  # a character that folds to two: places would be wrong
@@ -118,12 +127,12 @@ def _contained(wanted: str, text: str) -> Match | None:
     at = _best_run(wanted, text)
     if at >= 0:
         starts = _begins_word(text, at)
-        return Match(1000 + 200 * starts + 50 * (at == 0) - len(text), tuple(range(at, at + len(wanted))))
+        return Match(1000 + 200 * starts + 50 * (at == 0), tuple(range(at, at + len(wanted))))
     places = _at_words(wanted, text)
     if places is None:
         return None
     starts = sum(_begins_word(text, place) for place in places)
-    return Match(300 + 40 * starts - 4 * (places[-1] - places[0]) - len(text), places)
+    return Match(300 + 40 * starts - 4 * (places[-1] - places[0]), places)
 
 
 def _alike(wanted: str, text: str) -> Match | None:
@@ -178,4 +187,4 @@ def _similar(wanted: str, text: str) -> Match | None:
     start = starts[number // len(lengths)]
     blocks = LCSseq.opcodes(wanted, piece).as_matching_blocks()
     places = tuple(start + block.b + step for block in blocks for step in range(block.size))
-    return Match(round(10 * score) - len(text), places)
+    return Match(round(10 * score), places)

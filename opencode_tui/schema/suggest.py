@@ -1,5 +1,6 @@
 """Names that a mistyped one may stand for, and the question about them."""
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 SIMILAR = 0.6
@@ -8,11 +9,27 @@ SIMILAR = 0.6
 
 def nearest(word: str, known: Iterable[str], count: int = 1, *, similarity: float = SIMILAR) -> list[str]:
     """Return at most `count` of the known names that are like a word, best first; case does not count."""
-    from rapidfuzz import fuzz, process  # only for a mistake
+    letters = Counter(word.casefold())
+    folded = {
+        name: name.casefold()
+        for name in sorted(set(known))
+        if _may_be_similar(letters, Counter(name.casefold()), similarity)
+    }
+    if not folded:
+        return []
+    from rapidfuzz import (
+        fuzz,
+        process,
+    )  # only for a mistake: variables and providers of others are asked for at each start
 
-    folded = {name: name.casefold() for name in sorted(set(known))}
     found = process.extract(word.casefold(), folded, scorer=fuzz.ratio, score_cutoff=similarity * 100, limit=count)
     return [name for _, _, name in found]
+
+
+def _may_be_similar(word: Counter[str], name: Counter[str], similarity: float) -> bool:
+    """Return False if the letters alone, in any order, show that two names are less similar than that."""
+    total = word.total() + name.total()
+    return total > 0 and 2 * (word & name).total() >= similarity * total
 
 
 def did_you_mean(names: Sequence[str]) -> str:

@@ -25,10 +25,12 @@ Result = Literal[
     "kept_todos",
     "agent",
     "answers",
+    "rows",
 ]
 """How a completed call is shown: by the number of its lines, by nothing, or in a form of its own.
 
-"todos" is a new list, "kept_todos" one that was only read.
+"todos" is a new list, "kept_todos" one that was only read. "rows" is for a form that a tool makes itself: its call reports them in
+its metadata as `rows`, each an object with a `text`, and if it has them a `status` (of a todo) and a `detail`.
 """
 
 Kind = Literal["read", "edit", "search", "execute", "fetch", "switch_mode", "other"]
@@ -39,6 +41,10 @@ Role = Literal["search", "plan"]
 
 Need = Literal["", "languages", "search", "skills"]
 """What a tool is useless without: language servers, a search service, a skill."""
+
+
+EditForm = Literal["replace", "patch"]
+"""How a model changes files: it quotes the text to replace, or it writes patches. It sees the tools of its family's form."""
 
 
 class Words(Struct, frozen=True):
@@ -76,6 +82,12 @@ class ToolRow(Struct, frozen=True, kw_only=True):
     has_patterns: bool = True
     only_for: tuple[str, ...] = ()
     explores: bool = False
+    asks_user: bool = False
+    """Whether a running call waits for the user, and works on nothing."""
+    form: EditForm | None = None
+    """The form of editing whose tool it is: a model of another form does not see it, but may call it."""
+    is_listed: bool = True
+    """Whether requests list it; else it is for those who know its name, such as a session that has used it."""
     may_change_unseen: bool = False
     """Whether it can change files whose state was not recorded before, so that undo misses them if the program ends meanwhile."""
     aliases: tuple[str, ...] = ()
@@ -185,6 +197,7 @@ TOOLS = (
         argument="file",
         result="diff",
         kind="edit",
+        form="replace",
         words=Words("Edit this file?", "edit", "edits", "edit once"),
         aliases=(
             *("strreplace", "strreplaceeditor", "strreplacebasededit", "replace", "searchreplace", "editfile"),
@@ -199,6 +212,7 @@ TOOLS = (
         argument="file",
         result="diff",
         kind="edit",
+        form="replace",
         permission="edit",
         aliases=("multieditfile", "multireplace"),
         claude="MultiEdit",
@@ -210,6 +224,7 @@ TOOLS = (
         argument="file",
         result="file",
         kind="edit",
+        form="replace",
         permission="edit",
         aliases=("create", "writefile", "createfile", "writetofile", "newfile", "savefile"),
         claude="Write",
@@ -221,6 +236,7 @@ TOOLS = (
         argument="patch",
         result="patch",
         kind="edit",
+        form="patch",
         permission="edit",
         aliases=("patch", "applydiff", "diff"),
         imported=("apply_patch",),
@@ -272,12 +288,19 @@ TOOLS = (
         imported=("update_plan",),
     ),
     ToolRow(
-        name="todoread", shown="Todo", activity="Planning", argument="todos", result="kept_todos", has_patterns=False
+        name="todoread",
+        shown="Todo",
+        activity="Planning",
+        argument="todos",
+        result="kept_todos",
+        has_patterns=False,
+        is_listed=False,  # the newest list is in the conversation: as the last call of todowrite, or after a summary
     ),
     ToolRow(
         name="question",
         shown="Ask",
         activity="Waiting for your answer",
+        asks_user=True,
         argument="question",
         result="answers",
         has_patterns=False,
@@ -289,6 +312,7 @@ TOOLS = (
         name="plan_exit",
         shown="Plan",
         activity="Waiting for your answer",
+        asks_user=True,
         kind="switch_mode",
         role="plan",
         has_patterns=False,

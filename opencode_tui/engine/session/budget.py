@@ -14,7 +14,8 @@ from msgspec import Struct, field
 
 from opencode_tui.engine.permission.policy import Policy
 from opencode_tui.engine.provider.cost import has_prices, to_cost
-from opencode_tui.engine.provider.llm import LlmRequest, Usage
+from opencode_tui.engine.provider.llm import Llm, LlmRequest, Usage
+from opencode_tui.engine.provider.providers import Providers
 from opencode_tui.engine.provider.spending import Spending
 from opencode_tui.engine.session.question import QuestionService
 from opencode_tui.engine.session.records.store import SessionStore
@@ -74,11 +75,12 @@ class BudgetLimits(Struct, frozen=True):
 
 
 class Budgets(Struct, frozen=True):
-    """Checks the requests of one folder's sessions against the budgets."""
+    """Gives the models to the requests of one folder's sessions that pass no budget."""
 
     limits: BudgetLimits
     store: SessionStore
     sessions: Sessions
+    providers: Providers
     spending: Spending
     estimator: TokenEstimator
     questions: QuestionService
@@ -88,18 +90,19 @@ class Budgets(Struct, frozen=True):
     @asynccontextmanager
     async def reserved(
         self, session_id: str, request: LlmRequest, messages: Sequence[MessageWithParts], policy: Policy
-    ) -> AsyncGenerator[None]:
-        """Reserve the expected cost of a request inside the context; asks the user before a budget would be passed.
+    ) -> AsyncGenerator[Llm]:
+        """Give the adapter of a request's model, with the expected cost reserved inside the context.
 
-        Raises BudgetError when the user says no, or when no user is present.
+        Asks the user before a budget would be passed. Raises BudgetError when the user says no, or when no user is present,
+        AuthError when a required key is missing.
         """
         if not self.limits.is_set:
-            yield
+            yield self.providers.llm(request.model)
             return
         root = await self.sessions.get(await self.store.root_of(session_id))
         if not _is_priced(request):
             await self._ask_unpriced(session_id, root.id, str(request.model.ref), policy)
-            yield
+            yield self.providers.llm(request.model)
             return
         expected = await self._expected(request, messages)
         while isinstance(found := await self._reserve(root, expected), Passed):
@@ -107,27 +110,28 @@ class Budgets(Struct, frozen=True):
             await self._allow(found.scope, root, found.use.spent + expected - found.use.limit + found.limit)
             root = await self.sessions.get(root.id)
         with self._held(root, found):
-            yield
+            yield self.providers.llm(request.model)
 
     @asynccontextmanager
-    async def reserved_if_free(self, session_id: str, request: LlmRequest) -> AsyncGenerator[bool]:
-        """Give whether a request that nobody waits for passes no budget; its cost is reserved inside the context then.
+    async def reserved_if_free(self, session_id: str, request: LlmRequest) -> AsyncGenerator[Llm | None]:
+        """Give the adapter for a request that nobody waits for, None if it passes a budget; its cost is reserved as above.
 
-        Asks nothing: a model without a known price is as the user has answered before.
+        Asks nothing: a model without a known price is as the user has answered before. Raises AuthError when a key is missing.
         """
         if not self.limits.is_set:
-            yield True
+            yield self.providers.llm(request.model)
             return
         root = await self.sessions.get(await self.store.root_of(session_id))
         if not _is_priced(request):
-            yield (root.id, str(request.model.ref)) in self._unpriced
+            is_allowed = (root.id, str(request.model.ref)) in self._unpriced
+            yield self.providers.llm(request.model) if is_allowed else None
             return
         found = await self._reserve(root, await self._expected(request, ()))
         if isinstance(found, Passed):
-            yield False
+            yield None
             return
         with self._held(root, found):
-            yield True
+            yield self.providers.llm(request.model)
 
     async def _expected(self, request: LlmRequest, messages: Sequence[MessageWithParts]) -> Decimal:
         return expected_cost(await asyncio.to_thread(self.estimator.estimate, request), request, messages)
@@ -243,7 +247,7 @@ class Budgets(Struct, frozen=True):
 
 
 def expected_cost(tokens: int, request: LlmRequest, messages: Sequence[MessageWithParts]) -> Decimal:
-    """Return what a request of so many tokens will probably cost, in USD.
+    """Return what a request of `tokens` will probably cost, in USD.
 
     What the last request of this model sent is expected in the cache, and an answer of the last one's length.
     """

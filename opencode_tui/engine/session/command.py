@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from opencode_tui.engine.agent.agents import AgentInfo
@@ -48,31 +48,74 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
-class CommandServices(Struct, frozen=True):
-    """The services of commands in the instance of one folder; `on_init` is called when the command `init` has run.
+class Snippets(Struct, frozen=True):
+    """Runs the shell snippets of commands, those of the repository after approval."""
+
+    shell: SnippetShell
+    store: SessionStore
+    agents: AgentRegistry
+    permissions: PermissionService
+    worktree: Path
+
+    async def outputs(
+        self, snippets: Sequence[str], command: Command, session_id: str, agent: AgentInfo, policy: Policy
+    ) -> list[str]:
+        """Return the outputs of a command's snippets, in order. Raises PermissionRefused for one that may not run."""
+        # imported only for commands with snippets
+        from opencode_tui.engine.tool.builtin.bash_permission import ON_HOST, ask_for_command
+
+        shell, session = self.shell, await self.store.get(session_id)
+        above = await parent_layers(session, store=self.store, agents=self.agents)
+        context = self._context(session_id, agent, [[*agent.permission, *(session.permission or [])], *above], policy)
+        plans = [ON_HOST] * len(snippets)
+        if not command.is_own:
+            sandbox = shell.sandbox.get()
+            tier = (await sandbox.status()).tier
+            plans = [
+                await ask_for_command(
+                    one, folder=shell.folder, home=shell.home, context=context, tier=tier, is_shared=sandbox.is_shared
+                )
+                for one in snippets
+            ]
+        async with asyncio.TaskGroup() as group:
+            running = [
+                group.create_task(shell.run(one, plan, context)) for one, plan in zip(snippets, plans, strict=True)
+            ]
+        return [task.result() for task in running]
+
+    def _context(self, session_id: str, agent: AgentInfo, layers: Sequence[Ruleset], policy: Policy) -> ToolContext:
+        """Return the tool context for the permission requests of snippets; it belongs to no call."""
+        folder = self.shell.folder
+        forms = forms_of(folder, self.worktree)
+        return ToolContext(
+            session_id=session_id,
+            message_id="",
+            call_id="",
+            agent=agent.name,
+            directory=folder,
+            worktree=self.worktree,
+            ask=CallPermission(self.permissions, session_id, None, lambda: layers, policy, forms=forms),
+            progress=lambda _title, _metadata: None,
+        )
+
+
+class SessionCommands(Struct, frozen=True):
+    """Turns the commands of one folder into prompts; `on_init` is called when the command `init` has run.
 
     `read_prompt` returns the text of a server's prompt for the arguments as the user wrote them; it raises OpencodeError.
     """
 
     commands: Commands
     agents: AgentRegistry
-    store: SessionStore
-    permissions: PermissionService
-    shell: SnippetShell
+    snippets: Snippets
     place: ReferenceScope
-    worktree: Path
     hooks: Hooks
     publish: Callable[[CommandExecuted], None]
     on_init: Callable[[], Awaitable[None]]
     read_prompt: Callable[["McpPrompt", str], Awaitable[str]]
-
-
-class SessionCommands:
-    """Turns commands into prompts."""
-
-    def __init__(self, services: CommandServices) -> None:
-        self._services = services
-        self._preparing: dict[str, set[asyncio.Task[PromptInput]]] = {}
+    _preparing: dict[str, set[asyncio.Task[PromptInput]]] = field(
+        default_factory=dict[str, set[asyncio.Task[PromptInput]]]
+    )
 
     async def prepare(self, session_id: str, given: CommandInput, *, policy: Policy) -> PromptInput:
         """Return the prompt of a command.
@@ -102,7 +145,7 @@ class SessionCommands:
         return bool(preparing)
 
     async def _prepare(self, session_id: str, given: CommandInput, policy: Policy) -> PromptInput:
-        command = self._services.commands.get(given.command)
+        command = self.commands.get(given.command)
         agent = self._agent(command, given)
         pieces = await self._pieces(command, given)
         references = await asyncio.to_thread(self._references, command, pieces, given)
@@ -111,7 +154,7 @@ class SessionCommands:
         parts: list[PromptPart] = [TextInput(text=text), *references, *(given.parts or [])]
         if is_subtask:
             parts = [self._subtask(command, given, agent, text), *(given.parts or [])]
-        parts = await change_command(self._services.hooks, session_id, given, parts)
+        parts = await change_command(self.hooks, session_id, given, parts)
         return PromptInput(
             message_id=given.message_id,
             agent=given.agent if is_subtask else agent.name,
@@ -122,7 +165,7 @@ class SessionCommands:
 
     async def _pieces(self, command: Command, given: CommandInput) -> list[Piece]:
         if command.prompt is not None:
-            return [Prose(await self._services.read_prompt(command.prompt, given.arguments))]
+            return [Prose(await self.read_prompt(command.prompt, given.arguments))]
         template = await asyncio.to_thread(command.template)
         return fill(template, given.arguments, has_snippets=command.skill is None)
 
@@ -131,10 +174,10 @@ class SessionCommands:
         name = given.command.removeprefix("/")
         if name == INIT:
             try:
-                await self._services.on_init()
+                await self.on_init()
             except OpencodeError as error:
                 logger.warning("the project could not be marked as initialized: %s", error)
-        self._services.publish(
+        self.publish(
             CommandExecuted(
                 name=name,
                 session_id=session_id,
@@ -147,7 +190,7 @@ class SessionCommands:
         self, command: Command, pieces: Sequence[Piece], given: CommandInput
     ) -> list[FileInput | AgentInput]:
         """Return the references in the arguments and in the template. Blocks on the disk."""
-        place = self._services.place
+        place = self.place
         typed = expand_references(given.arguments, place, with_source=False)
         if command.skill is not None or command.prompt is not None:
             return typed
@@ -167,10 +210,10 @@ class SessionCommands:
     def _agent(self, command: Command, given: CommandInput) -> AgentInfo:
         name = command.summary.agent or given.agent
         if name is None:
-            return self._services.agents.default()
-        agent = self._services.agents.get(name)
+            return self.agents.default()
+        agent = self.agents.get(name)
         if agent is None:
-            known = ", ".join(other.name for other in self._services.agents.all() if not other.hidden)
+            known = ", ".join(other.name for other in self.agents.all() if not other.hidden)
             raise ConfigError(
                 f"command {command.summary.name!r} names the agent {name!r}, which does not exist; known agents: {known}"
             )
@@ -186,50 +229,8 @@ class SessionCommands:
     ) -> str:
         """Return the template with the snippets' outputs in place."""
         snippets = [piece.command for piece in pieces if isinstance(piece, Snippet)]
-        outputs = iter(await self._outputs(snippets, command, session_id, agent, policy) if snippets else ())
+        outputs = iter(await self.snippets.outputs(snippets, command, session_id, agent, policy) if snippets else ())
         return "".join(piece.text if isinstance(piece, Prose) else next(outputs) for piece in pieces).strip()
-
-    async def _outputs(
-        self, snippets: Sequence[str], command: Command, session_id: str, agent: AgentInfo, policy: Policy
-    ) -> list[str]:
-        """Return the outputs of snippets, after approval for those that are not the user's own."""
-        # imported only for commands with snippets
-        from opencode_tui.engine.tool.builtin.bash_permission import ON_HOST, ask_for_command
-
-        services, shell = self._services, self._services.shell
-        session = await services.store.get(session_id)
-        above = await parent_layers(session, store=services.store, agents=services.agents)
-        context = self._context(session_id, agent, [[*agent.permission, *(session.permission or [])], *above], policy)
-        plans = [ON_HOST] * len(snippets)
-        if not command.is_own:
-            sandbox = shell.sandbox.get()
-            tier = (await sandbox.status()).tier
-            plans = [
-                await ask_for_command(
-                    one, folder=shell.folder, home=shell.home, context=context, tier=tier, is_shared=sandbox.is_shared
-                )
-                for one in snippets
-            ]
-        async with asyncio.TaskGroup() as group:
-            running = [
-                group.create_task(shell.run(one, plan, context)) for one, plan in zip(snippets, plans, strict=True)
-            ]
-        return [task.result() for task in running]
-
-    def _context(self, session_id: str, agent: AgentInfo, layers: Sequence[Ruleset], policy: Policy) -> ToolContext:
-        """Return the tool context for the permission requests of snippets; it belongs to no call."""
-        permissions, folder, worktree = self._services.permissions, self._services.shell.folder, self._services.worktree
-        forms = forms_of(folder, worktree)
-        return ToolContext(
-            session_id=session_id,
-            message_id="",
-            call_id="",
-            agent=agent.name,
-            directory=folder,
-            worktree=worktree,
-            ask=CallPermission(permissions, session_id, None, lambda: layers, policy, forms=forms),
-            progress=lambda _title, _metadata: None,
-        )
 
 
 def _is_subtask(command: Command, agent: AgentInfo) -> bool:

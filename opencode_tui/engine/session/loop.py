@@ -2,41 +2,36 @@
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct, field
 
 from opencode_tui.engine.agent.agents import AgentInfo, read_prompt
 from opencode_tui.engine.lazy import Lazy
+from opencode_tui.engine.permission.policy import Policy
 from opencode_tui.engine.provider.catalog import Catalog
 from opencode_tui.engine.provider.llm import ToolCall
-from opencode_tui.engine.provider.providers import Providers
 from opencode_tui.engine.session.budget import Budgets
 from opencode_tui.engine.session.compaction.policy import CompactionPolicy, CompactionState
+from opencode_tui.engine.session.records.store import SessionStore
 from opencode_tui.engine.session.request.builder import RequestBuilder, RequestTask, request_of
 from opencode_tui.engine.session.request.history import Position, filter_compacted, is_answered, position
 from opencode_tui.engine.session.request.media import attached_media
 from opencode_tui.engine.session.request.prefix_breaks import PrefixMonitor
 from opencode_tui.engine.session.request.reminder import late_texts
 from opencode_tui.engine.session.request.structured import StructuredAnswer, structured_answer
-from opencode_tui.engine.session.runs import Run
+from opencode_tui.engine.session.runs import Run, SessionStatuses
 from opencode_tui.engine.session.step.doom import calls_of_turn
-from opencode_tui.engine.session.step.processor import Outcome, StepProcessor, StepServices
+from opencode_tui.engine.session.step.processor import NewMessages, Outcome, StepProcessor
 from opencode_tui.engine.session.step.title import SessionTitles
 from opencode_tui.engine.session.step.tool_calls import CallScope
-from opencode_tui.engine.session.subagent import Prompter, SessionSubagents, SubagentServices
-from opencode_tui.schema.api.request import PromptInput, TextInput
+from opencode_tui.engine.session.subagent import Prompter, SessionSubagents
 from opencode_tui.schema.error import ContextOverflowError, SessionError, SnapshotError
-from opencode_tui.schema.ids import Identifier
 from opencode_tui.schema.model import Model
 from opencode_tui.schema.session.history import MessageWithParts, with_parts
 from opencode_tui.schema.session.message import (
     FINISH_CONTINUES,
     AssistantMessage,
-    MessagePath,
-    MessageTime,
     UserMessage,
     is_waiting,
 )
@@ -61,6 +56,7 @@ class _Task(Struct, frozen=True):
 
     run: Run
     session: SessionInfo
+    agent: AgentInfo
     messages: list[MessageWithParts]
     prompter: Prompter
     form: StructuredAnswer | None
@@ -75,114 +71,37 @@ def _for_step(run: Run, messages: Sequence[MessageWithParts]) -> list[MessageWit
     return left
 
 
-class SessionLoop(Struct, frozen=True):
-    """Runs a session until its newest request is answered.
+class LoopSteps(Struct, frozen=True):
+    """Runs the steps that call a model: builds the request of each, fits it into the context and the budgets, and sends it.
 
-    With `continues_after_rejection` the model is called again after the user rejected a call; else the turn ends.
+    `say` shows the user a line about the model of a session.
     """
 
-    step: StepServices
+    new_step: Callable[[AssistantMessage], StepProcessor]
+    messages: NewMessages
     requests: RequestBuilder
-    monitor: PrefixMonitor
-    budgets: Budgets
-    titles: SessionTitles
-    keeper: CompactionPolicy
-    pruning: "Lazy[SessionPruning]"
     catalog: Catalog
-    providers: Providers
-    subagents: SubagentServices
-    directory: Path
-    worktree: Path
-    continues_after_rejection: bool = False
-    turn_errors: "TurnErrors | None" = None
-    """Set where errors are reported when a turn would end."""
-    say: Callable[[str, str], None] = lambda _session, _line: None
-    """Shows the user a line about the model of a session."""
+    keeper: CompactionPolicy
+    budgets: Budgets
+    monitor: PrefixMonitor
+    subagents: Callable[[Prompter, MessageWithParts, Policy], SessionSubagents]
+    say: Callable[[str, str], None]
     said: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
     """Models and parts whose attachments are left out, and about which a line was shown."""
 
-    async def run(self, run: Run, session: SessionInfo, prompter: Prompter) -> MessageWithParts:
-        """Run steps until the request is answered, then prune; returns the last assistant message. Raises the error of the turn.
+    def begin(self, user: UserMessage) -> tuple[AgentInfo, StepProcessor]:
+        """Return the agent that answers a request, and its next step. Raises ConfigError when there is no such agent."""
+        agent = self.requests.agent(user)
+        return agent, self.new_step(self.messages.answer(user, user.model, agent.name).changed(variant=user.variant))
 
-        `prompter` runs the sessions of agents that a step starts.
-        """
-        answer = await self._answer(run, session, prompter)
-        await self.monitor.finish(session.id)
-        await self.pruning.get().after_turn(session.id)
-        return answer
-
-    async def _answer(self, run: Run, session: SessionInfo, prompter: Prompter) -> MessageWithParts:
-        store, statuses = self.step.store, self.step.statuses
-        unknown = steps = 0
-        form: StructuredAnswer | None = None
-        is_asked_again = False
-        edited: set[str] = set()
-        checks = 0
-        state = CompactionState()
-        while True:
-            statuses.busy(session.id)
-            messages = filter_compacted(_for_step(run, await store.messages(session.id)))
-            where = position(messages)
-            if where.last_user is None:
-                raise SessionError(f"session {session.id} has no request to answer")
-            if (is_answered(messages, where) and not is_asked_again) or unknown >= MAX_UNKNOWN:
-                if form is None and checks < MOST_CHECKS and await self._has_errors(messages, edited):
-                    checks += 1
-                    continue
-                return _last_assistant(messages, where)
-            steps += 1
-            if steps == 1 and state.request is None:
-                self.titles.schedule(session, messages)
-            user = request_of(messages)
-            if form is None:
-                form = structured_answer(user.format)
-            agent = self.requests.agent(user)
-            step = StepProcessor(self.step, self._new_message(session, user, agent))
-            run.finalize = step.finalize
-            if steps > 1:
-                messages = await self._mark_late(messages, where.last_finished)
-            task = _Task(run, session, messages, prompter, form, _is_last(agent, steps), state)
-            work = find_request_with_subtasks(messages)
-            outcome = await (self._run_step(step, task) if work is None else self._run_subtasks(step, task, work))
-            if outcome == "compact":
-                steps -= 1
-                await self.keeper.compact(run, state)
-                continue
-            run.finalize = None
-            is_asked_again = form is not None and await _store_structured_answer(form, step)
-            if form is not None and form.is_final:
-                return _last_assistant(await store.messages(session.id), None)
-            unknown = unknown + 1 if step.message.finish == "unknown" and not step.has_calls else 0
-            if form is None and not 0 < unknown < MAX_UNKNOWN:
-                await self._mark_end(step)
-            files = _changed_files(store.parts(session.id, step.message.id))
-            edited |= files
-            if run.after_run is not None and files:
-                with suppress(SnapshotError):  # the end of the run tries again, and reports it
-                    await run.after_run()
-            is_stopped = outcome == "stop" and not self.continues_after_rejection
-            if is_stopped or _is_last(agent, steps):
-                return _last_assistant(await store.messages(session.id), None)
-
-    async def _has_errors(self, messages: list[MessageWithParts], edited: set[str]) -> bool:
-        """Return whether the turn brought errors, which are stored as a request, so that it goes on."""
-        last = messages[-1].info
-        if self.turn_errors is None or (isinstance(last, AssistantMessage) and last.error is not None):
-            return False
-        return await self.turn_errors.ask(request_of(messages), edited)
-
-    def interrupt(self, session_id: str) -> None:
-        """Cancel background work for the session's next turns; the registry interrupts the run itself."""
-        self.keeper.interrupt(session_id)
-
-    async def _run_step(self, step: StepProcessor, task: _Task) -> Outcome | Literal["compact"]:
+    async def run(self, step: StepProcessor, task: _Task) -> Outcome | Literal["compact"]:
         """Call the model; returns `compact`, after removing the step, when the history must be compacted first."""
         asked = request_of(task.messages).model
         await self.catalog.look_at_local(asked)  # its server may have loaded it for the step before
         model = self.catalog.resolve(asked)
         if not model.attachment:
             self._describe_left_out(task, model)
-        scope = await self._scope(step, task, position(task.messages).last_user)
+        scope = await self.scope(task, position(task.messages).last_user)
         built = await self.requests.build(
             RequestTask(
                 messages=task.messages,
@@ -198,15 +117,152 @@ class SessionLoop(Struct, frozen=True):
         if request is None:
             return "compact"
         try:
-            async with self.budgets.reserved(session_id, request, task.messages, task.run.policy):
-                outcome = await step.run(self.providers.llm(model), request, scope, reminder=built.reminder)
+            async with self.budgets.reserved(session_id, request, task.messages, task.run.policy) as llm:
+                outcome = await step.run(llm, request, scope, reminder=built.reminder)
         except ContextOverflowError as error:
             await keeper.on_overflow(session_id, request, error, task.state)
-            await self.step.store.remove_message(session_id, step.message.id)
+            await step.discard()
             return "compact"
         task.state.refusals = 0
         await self.monitor.observe(step.message, request)
         return outcome
+
+    async def scope(self, task: _Task, last_user: int | None) -> CallScope:
+        """Return the scope of a step's calls; `last_user` is the index of the request that they serve."""
+        return CallScope(
+            agent=task.agent,
+            layers=await self.requests.rules(task.session, task.agent),
+            policy=task.run.policy,
+            earlier=calls_of_turn(task.messages, -1 if last_user is None else last_user),
+            subagents=(
+                None if last_user is None else self.subagents(task.prompter, task.messages[last_user], task.run.policy)
+            ),
+            form=task.form,
+            is_last=task.is_last,
+            switched_off=frozenset(
+                name for name, is_on in (request_of(task.messages).tools or {}).items() if not is_on
+            ),
+        )
+
+    def _describe_left_out(self, task: "_Task", model: Model) -> None:
+        """Say, once for each, which images and documents are left out of requests to a model that is not known to accept them."""
+        name = str(model.ref)
+        found = [one for one in attached_media(task.messages) if (name, one[0]) not in self.said]
+        if not found:
+            return
+        self.said.update((name, part_id) for part_id, _ in found)
+        files = found[0][1] if len(found) == 1 else f"{len(found)} attachments"
+        setting = f"provider.{model.provider_id}.models.{model.model_id}.attachment"
+        line = f"{files} left out: {name} is not known to accept images and documents ({setting}: true sends them)"
+        self.say(task.session.id, line)
+
+
+class SessionLoop(Struct, frozen=True):
+    """Runs a session until its newest request is answered.
+
+    With `continues_after_rejection` the model is called again after the user rejected a call; else the turn ends.
+    """
+
+    store: SessionStore
+    statuses: SessionStatuses
+    steps: LoopSteps
+    messages: NewMessages
+    titles: SessionTitles
+    keeper: CompactionPolicy
+    monitor: PrefixMonitor
+    pruning: "Lazy[SessionPruning]"
+    turn_errors: "TurnErrors | None" = None
+    """Set where errors are reported when a turn would end."""
+    continues_after_rejection: bool = False
+
+    async def run(self, run: Run, session: SessionInfo, prompter: Prompter) -> MessageWithParts:
+        """Run steps until the request is answered, then prune; returns the last assistant message. Raises the error of the turn.
+
+        `prompter` runs the sessions of agents that a step starts.
+        """
+        answer = await self._answer(run, session, prompter)
+        await self.monitor.finish(session.id)
+        await self.pruning.get().after_turn(session.id)
+        return answer
+
+    async def _answer(self, run: Run, session: SessionInfo, prompter: Prompter) -> MessageWithParts:
+        store = self.store
+        unknown = steps = 0
+        form: StructuredAnswer | None = None
+        is_asked_again = False
+        edited: set[str] = set()
+        checks = 0
+        state = CompactionState()
+        while True:
+            self.statuses.busy(session.id)
+            messages = filter_compacted(_for_step(run, await store.recent(session.id)))
+            where = position(messages)
+            if where.last_user is None:
+                raise SessionError(f"session {session.id} has no request to answer")
+            if (is_answered(messages, where) and not is_asked_again) or unknown >= MAX_UNKNOWN:
+                if form is None and checks < MOST_CHECKS and await self._has_errors(messages, edited):
+                    checks += 1
+                    continue
+                return _last_assistant(messages, where)
+            steps += 1
+            if steps == 1 and state.request is None:
+                self.titles.schedule(session, messages)
+            user = request_of(messages)
+            if form is None:
+                form = structured_answer(user.format)
+            agent, step = self.steps.begin(user)
+            run.finalize = step.finalize
+            if steps > 1:
+                messages = await self._mark_late(messages, where.last_finished)
+            task = _Task(run, session, agent, messages, prompter, form, _is_last(agent, steps), state)
+            work = find_request_with_subtasks(messages)
+            outcome = await (self.steps.run(step, task) if work is None else self._run_subtasks(step, task, work))
+            if outcome == "compact":
+                steps -= 1
+                await self.keeper.compact(run, state)
+                continue
+            run.finalize = None
+            is_asked_again = form is not None and await _store_structured_answer(form, step)
+            if form is not None and form.is_final:
+                return _last_assistant(await store.recent(session.id), None)
+            unknown = (
+                unknown + 1 if step.message.finish == "unknown" else 0
+            )  # in a row; an answer with calls has another reason
+            if form is None and not 0 < unknown < MAX_UNKNOWN:
+                await self._mark_end(step)
+            files = _changed_files(store.parts(session.id, step.message.id))
+            edited |= files
+            if run.after_run is not None and files:
+                with suppress(SnapshotError):  # the end of the run tries again, and reports it
+                    await run.after_run()
+            is_stopped = outcome == "stop" and not self.continues_after_rejection
+            if is_stopped or _is_last(agent, steps):
+                return _last_assistant(await store.recent(session.id), None)
+
+    async def _has_errors(self, messages: list[MessageWithParts], edited: set[str]) -> bool:
+        """Return whether the turn brought errors, which are stored as a request, so that it goes on."""
+        last = messages[-1].info
+        if self.turn_errors is None or (isinstance(last, AssistantMessage) and last.error is not None):
+            return False
+        return await self.turn_errors.ask(request_of(messages), edited)
+
+    def interrupt(self, session_id: str) -> None:
+        """Cancel background work for the session's next turns; the registry interrupts the run itself."""
+        self.keeper.interrupt(session_id)
+
+    async def _run_subtasks(self, step: StepProcessor, task: _Task, work: MessageWithParts) -> Outcome:
+        """Run the agents that a request names, before the model is called."""
+        first = subtasks_of(work)[0]
+        model = first.model or step.message
+        step.message = step.message.changed(
+            parent_id=work.info.id,
+            mode=first.agent,
+            agent=first.agent,
+            provider_id=model.provider_id,
+            model_id=model.model_id,
+        )
+        scope = await self.steps.scope(task, task.messages.index(work))
+        return await run_subtasks(step, work, scope, self.store, self.messages)
 
     async def _mark_end(self, step: StepProcessor) -> None:
         """Store and report that an answer was refused, or that nothing was answered; one with a text or a call stays as it is."""
@@ -225,23 +281,11 @@ class SessionLoop(Struct, frozen=True):
         await step.amend(
             **{"error" if message.finish == "length" or (is_refused and not has_answer) else "ending": error}
         )
-        self.step.store.report_failure(message.session_id, error)
-
-    def _describe_left_out(self, task: "_Task", model: Model) -> None:
-        """Say, once for each, which images and documents are left out of requests to a model that is not known to accept them."""
-        name = str(model.ref)
-        found = [one for one in attached_media(task.messages) if (name, one[0]) not in self.said]
-        if not found:
-            return
-        self.said.update((name, part_id) for part_id, _ in found)
-        files = found[0][1] if len(found) == 1 else f"{len(found)} attachments"
-        setting = f"provider.{model.provider_id}.models.{model.model_id}.attachment"
-        line = f"{files} left out: {name} is not known to accept images and documents ({setting}: true sends them)"
-        self.say(task.session.id, line)
+        self.store.report_failure(message.session_id, error)
 
     def _has_answer(self, message: AssistantMessage) -> bool:
         """Return whether something of an answer that the output limit ended can be used: a text or a call."""
-        parts = self.step.store.parts(message.session_id, message.id)
+        parts = self.store.parts(message.session_id, message.id)
         return any(isinstance(part, ToolPart) or (isinstance(part, TextPart) and part.text.strip()) for part in parts)
 
     async def _mark_late(
@@ -250,7 +294,7 @@ class SessionLoop(Struct, frozen=True):
         """Mark the texts that arrived while the model was working; return the messages with the marks."""
         marked = {part.id: part for part in late_texts(messages, last_finished)}
         for part in marked.values():
-            await self.step.store.update_part(part)
+            await self.store.update_part(part)
         return [
             with_parts(one.info, [marked.get(part.id, part) for part in one.parts])
             if any(part.id in marked for part in one.parts)
@@ -258,70 +302,9 @@ class SessionLoop(Struct, frozen=True):
             for one in messages
         ]
 
-    async def _run_subtasks(self, step: StepProcessor, task: _Task, work: MessageWithParts) -> Outcome:
-        """Run the agents that a request names, before the model is called."""
-        first = subtasks_of(work)[0]
-        model = first.model or step.message
-        step.message = step.message.changed(
-            parent_id=work.info.id,
-            mode=first.agent,
-            agent=first.agent,
-            provider_id=model.provider_id,
-            model_id=model.model_id,
-        )
-        scope = await self._scope(step, task, task.messages.index(work))
-        return await run_subtasks(step, work, scope, self.step)
-
-    async def _scope(self, step: StepProcessor, task: _Task, last_user: int | None) -> CallScope:
-        """Return the scope of a step's calls; `last_user` is the index of the request that they serve."""
-        agent = self.requests.agent(request_of(task.messages))
-        return CallScope(
-            session_id=task.session.id,
-            message_id=step.message.id,
-            agent=agent,
-            directory=self.directory,
-            worktree=self.worktree,
-            layers=await self.requests.rules(task.session, agent),
-            policy=task.run.policy,
-            earlier=calls_of_turn(task.messages, -1 if last_user is None else last_user),
-            subagents=self._subagents(task, last_user),
-            form=task.form,
-            is_last=task.is_last,
-            hand_over=partial(_hand_over, task),
-            switched_off=frozenset(
-                name for name, is_on in (request_of(task.messages).tools or {}).items() if not is_on
-            ),
-        )
-
-    def _subagents(self, task: _Task, last_user: int | None) -> SessionSubagents | None:
-        if last_user is None:
-            return None
-        request = task.messages[last_user]
-        return SessionSubagents(self.subagents, prompter=task.prompter, request=request, policy=task.run.policy)
-
-    def _new_message(self, session: SessionInfo, user: UserMessage, agent: AgentInfo) -> AssistantMessage:
-        return AssistantMessage(
-            id=self.step.identifier.ascending("msg"),
-            session_id=session.id,
-            parent_id=user.id,
-            model_id=user.model.model_id,
-            provider_id=user.model.provider_id,
-            mode=agent.name,
-            agent=agent.name,
-            variant=user.variant,
-            path=MessagePath(cwd=str(self.directory), root=str(self.worktree)),
-            time=MessageTime(created=self.step.clock()),
-        )
-
 
 def _changed_files(parts: Sequence[AnyPart]) -> set[str]:
     return {file for part in parts if isinstance(part, PatchPart) for file in part.files}
-
-
-async def _hand_over(task: _Task, agent: str, text: str) -> None:
-    """Store a request for another agent; the run answers it after the present step."""
-    request = PromptInput(agent=agent, parts=[TextInput(text=text, synthetic=True)], no_reply=True)
-    await task.prompter.prompt(task.session.id, request, policy=task.run.policy)
 
 
 async def _store_structured_answer(form: StructuredAnswer, step: StepProcessor) -> bool:
@@ -363,42 +346,22 @@ def subtasks_of(request: MessageWithParts) -> list[SubtaskPart]:
 
 
 async def run_subtasks(
-    step: StepProcessor, request: MessageWithParts, scope: CallScope, services: StepServices
+    step: StepProcessor, request: MessageWithParts, scope: CallScope, store: SessionStore, messages: NewMessages
 ) -> Outcome:
     """Run the subtasks of a request in the step's message; returns `stop` when the user rejected a call."""
     tasks = subtasks_of(request)
-    outcome = await step.run_calls([_call(task, step, services.identifier) for task in tasks], scope)
+    outcome = await step.run_calls([_call(task, step, messages) for task in tasks], scope)
     if outcome == "continue" and any(task.command for task in tasks) and isinstance(request.info, UserMessage):
-        await _ask_for_report(request.info, services)
+        message = messages.request_like(request.info)
+        await store.add_message(message, [messages.text(message, read_prompt("subtask_report"))])
     return outcome
 
 
-def _call(task: SubtaskPart, step: StepProcessor, identifier: Identifier) -> tuple[ToolPart, ToolCall]:
-    call_id = identifier.ascending("tool")
+def _call(task: SubtaskPart, step: StepProcessor, messages: NewMessages) -> tuple[ToolPart, ToolCall]:
     arguments = {"description": task.description, "prompt": task.prompt, "subagent_type": task.agent}
     if task.command:
         arguments["command"] = task.command
-    part = ToolPart(
-        id=identifier.ascending("prt"),
-        session_id=step.message.session_id,
-        message_id=step.message.id,
-        call_id=call_id,
-        tool="task",
-        state=ToolStatePending(input=arguments),
-    )
+    ids = messages.ids(step.message)
+    call_id = ids["id"].replace("prt_", "tool_")
+    part = ToolPart(**ids, call_id=call_id, tool="task", state=ToolStatePending(input=arguments))
     return part, ToolCall(call_id, "task", arguments)
-
-
-async def _ask_for_report(request: UserMessage, services: StepServices) -> None:
-    message = request.changed(
-        id=services.identifier.ascending("msg"), time=MessageTime(created=services.clock()), summary=None
-    )
-    text = TextPart(
-        id=services.identifier.ascending("prt"),
-        session_id=message.session_id,
-        message_id=message.id,
-        text=read_prompt("subtask_report"),
-        synthetic=True,
-    )
-    await services.store.update_message(message)
-    await services.store.update_part(text)

@@ -1,7 +1,7 @@
 """Operations on a session's conversation: prompt, command, withdraw, cancel. Source: docs/internals/loop.md#prompts."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 
@@ -100,11 +100,12 @@ class SessionPrompt(Struct, frozen=True):
 
     async def withdraw(self, session_id: str, message_id: str) -> bool:
         """Withdraw a request that waits for the turn before it; returns False when a step has already read it."""
-        messages = [message.info for message in await self.store.messages(session_id)]
-        wanted = next((info for info in messages if info.id == message_id), None)
+        found = await self._find(session_id, message_id)
+        wanted = None if found is None else found.info
         if wanted is not None and is_waiting(wanted):
             await self.store.withdraw_message(session_id, message_id)
             return True
+        messages = [message.info for message in await self.store.recent(session_id)]
         begun = max((info.id for info in messages if isinstance(info, AssistantMessage)), default="")
         run = self.runs.registry.get(session_id)
         if not isinstance(wanted, UserMessage) or run is None or message_id <= max(begun, run.read_up_to):
@@ -118,7 +119,7 @@ class SessionPrompt(Struct, frozen=True):
 
         While tools run it joins the turn after them. A response that is being written is interrupted.
         """
-        waiting = next((one for one in await self.store.messages(session_id) if one.info.id == message_id), None)
+        waiting = await self._find(session_id, message_id)
         if waiting is None or not isinstance(waiting.info, UserMessage):
             return False
         run = self.runs.registry.get(session_id)
@@ -138,15 +139,21 @@ class SessionPrompt(Struct, frozen=True):
         return True
 
     async def _has_running_tool(self, session_id: str) -> bool:
-        steps = (
-            one for one in reversed(await self.store.messages(session_id)) if isinstance(one.info, AssistantMessage)
-        )
+        steps = (one for one in reversed(await self.store.recent(session_id)) if isinstance(one.info, AssistantMessage))
         parts = next((one.parts for one in steps), ())
         return any(isinstance(part, ToolPart) and isinstance(part.state, ToolStateRunning) for part in parts)
 
     async def _waiting(self, session_id: str, message_id: str) -> bool:
         """Return whether a request still waits."""
-        return any(one.info.id == message_id and is_waiting(one.info) for one in await self.store.messages(session_id))
+        found = await self._find(session_id, message_id)
+        return found is not None and is_waiting(found.info)
+
+    async def _find(self, session_id: str, message_id: str) -> MessageWithParts | None:
+        """Return a message, None when there is none; most are among the last ones."""
+        found = _named(await self.store.recent(session_id), message_id)
+        if found is None and message_id in (self.store.message_ids(session_id) or ()):
+            found = _named(await self.store.messages(session_id), message_id)
+        return found
 
     def cancel(self, session_id: str) -> bool:
         """Interrupt the session's run, or the command that would start one; returns whether there was any. Does not block."""
@@ -186,10 +193,12 @@ class SessionPrompt(Struct, frozen=True):
             return active
 
         async def begin() -> None:
-            waiting = [one for one in await self.store.messages(session_id) if is_waiting(one.info)]
-            chosen = [one for one in waiting if message_id in (None, one.info.id)]
-            for one in chosen[:1]:
-                await self.users.release(one)
+            for read in (self.store.recent, self.store.messages):
+                waiting = [one for one in await read(session_id) if is_waiting(one.info)]
+                chosen = [one for one in waiting if message_id in (None, one.info.id)]
+                for one in chosen[:1]:
+                    await self.users.release(one)
+                    return
 
         return self._start(session_id, policy, begin)
 
@@ -211,8 +220,12 @@ class SessionPrompt(Struct, frozen=True):
         return with_parts(message, self.store.parts(message.session_id, message.id))
 
     async def _is_answered(self, session_id: str) -> bool:
-        messages = filter_compacted(await self.store.messages(session_id))
+        messages = filter_compacted(await self.store.recent(session_id))
         return is_answered(messages, position(messages))
+
+
+def _named(messages: Sequence[MessageWithParts], message_id: str) -> MessageWithParts | None:
+    return next((one for one in messages if one.info.id == message_id), None)
 
 
 def _switched(info: SessionInfo, switches: Mapping[str, bool]) -> SessionInfo:

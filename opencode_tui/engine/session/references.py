@@ -78,7 +78,7 @@ def find_references(text: str) -> list[Reference]:
 
 def expand_prompt(text: str, place: ReferenceScope) -> list[PromptPart]:
     """Return the text as a part, followed by the parts of its references. Blocks on the disk."""
-    return [TextInput(text=text), *expand_references(text, place)]
+    return [TextInput.trusted(text=text), *expand_references(text, place)]
 
 
 def expand_references(text: str, place: ReferenceScope, *, with_source: bool = True) -> list[FileInput | AgentInput]:

@@ -24,7 +24,7 @@ _KIND = "kind"
 
 
 class Wait(Struct, frozen=True):
-    """Retry after so many milliseconds."""
+    """Retry after `delay_ms`."""
 
     delay_ms: int
 
@@ -36,7 +36,7 @@ class GiveUp(Struct, frozen=True):
 
 
 class MediaLimit(Struct, frozen=True):
-    """What a provider accepts of the media of a request: at most so many, each of at most so many base64 bytes."""
+    """What a provider accepts of the media of a request: `most` of them, each of at most `largest` base64 bytes."""
 
     most: int | None = None
     largest: int | None = None

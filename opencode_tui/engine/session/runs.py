@@ -2,32 +2,39 @@
 
 A run is a body (the loop) and a supervisor. The supervisor is a child of the engine's TaskGroup; it alone awaits the body,
 and cleans up only after the body has ended, itself not canceled. However a run ends, its records are closed, its status is idle and
-its lock is released. Cleanup that need not delay the answer (recording what interrupted commands changed, summarizing changes)
-follows while the lock is held; the status is idle when it is done or after `AFTER_RUN_WAIT_MS`; `wait_released` waits for all of
-it. Source: docs/internals/loop.md#runs.
+its lock is released. A file that the disk does not end to write delays none of it for the user: the run ends for its callers
+within `ABORT_S`, a line names the file, and the rest follows under the lock (`Storage.keep`).
+
+Cleanup that need not delay the answer (recording what interrupted commands changed, summarizing changes) follows while the lock
+is held; the status is idle when it is done or after `AFTER_RUN_WAIT_MS`; `wait_released` waits for all of it. Source:
+docs/internals/loop.md#runs.
 """
 
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import contextmanager
+from typing import TypeVar
 
 from msgspec import Struct, field
 
+from opencode_tui.cancellation import consume_error
 from opencode_tui.engine.permission.policy import Policy
 from opencode_tui.engine.session.records.fork_copy import ForkQueue
 from opencode_tui.engine.session.records.store import Publisher, SessionStore
+from opencode_tui.engine.waits import Report, reporting, waiting
 from opencode_tui.schema.error import BusyError, OpencodeError, RunAborted
 from opencode_tui.schema.event.event import Event, SessionFailed, SessionIdle, SessionStatusChanged
 from opencode_tui.schema.ids import Clock
 from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.message import AssistantMessage
 from opencode_tui.schema.session.part import AnyPart, ReasoningPart, TextPart, ToolPart
-from opencode_tui.schema.session.session import UNDO_KEY, AnyStatus, BusyStatus, IdleStatus
+from opencode_tui.schema.session.session import UNDO_KEY, AnyStatus, BusyStatus, IdleStatus, Wait
 from opencode_tui.schema.session.stored_error import PROGRAM_ENDED, StoredError, aborted, to_stored
 from opencode_tui.schema.session.tool_state import ToolStatePending, ToolStateRunning, ToolStateUnion, fail
 from opencode_tui.schema.tools import row_of
 from opencode_tui.storage.locks import Locks
+from opencode_tui.storage.run_lock import RunGrant, RunLock
 
 
 class SessionStatuses:
@@ -62,17 +69,28 @@ class SessionStatuses:
 
 logger = logging.getLogger(__name__)
 
+T = TypeVar("T")
+
 Cleanup = Callable[[], Awaitable[None]]
 """Work after a run, before another run of the session starts."""
 
 Finalizer = Callable[[StoredError], Awaitable[Cleanup | None]]
 """Closes the records that an unfinished step left open; returns the remaining cleanup."""
 
-CLEANUP_GRACE_MS = 3_000
-"""Milliseconds for the cleanup when the program ends; undo would not know what interrupted commands changed otherwise."""
+CLOSE_GRACE_MS = 3_000
+"""Milliseconds that interrupted runs have when the program ends: undo would not know what their commands changed otherwise."""
+
+LATE_S = 0.5
+"""Seconds to close the records of a run that takes longer."""
 
 ABORT_WAIT_S = 5.0
 """Seconds that a change of a session waits for the end of an interrupted run, which takes 0.3 s unless a command resists."""
+
+ABORT_S = 0.1
+"""Seconds after an interruption for which the run waits for a file that is being written."""
+
+HELD_S = 0.05
+"""Seconds after which a file that is being written is named when a run was interrupted."""
 
 AFTER_RUN_WAIT_MS = 50
 """Milliseconds that the end of a run waits for its after_run, so that requests right after the response see its result."""
@@ -100,10 +118,12 @@ class Run:
         """The id of the newest message that a step has read: it and older ones can no longer be withdrawn."""
         self.withdrawn: set[str] = set()
         """Withdrawn requests; no step reads them, even before they are removed."""
+        self.written: list[str] = []
+        """Files and folders that the run writes now, and that an interruption would wait for."""
         self._body: asyncio.Task[MessageWithParts] | None = None
         self._aborted = False
         self._ended: asyncio.Future[MessageWithParts] = asyncio.get_running_loop().create_future()
-        self._ended.add_done_callback(_retrieve)
+        self._ended.add_done_callback(consume_error)
         self._stopped: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     async def answer(self) -> MessageWithParts:
@@ -136,17 +156,52 @@ class Run:
         """Wait until an earlier run has released the session; raises RunAborted when this one is interrupted."""
         await asyncio.wait({earlier, self._stopped}, return_when=asyncio.FIRST_COMPLETED)
         if not earlier.done():
-            raise RunAborted(f"session {self.session_id} was interrupted")
+            raise self._interrupted()
 
-    async def supervise(self, body: Body, *, publisher: Publisher) -> None:
-        """Run the body until it has ended, then close what it left open. Does not raise the body's errors."""
+    async def while_wanted(self, work: Awaitable[T]) -> T:
+        """Return the result of `work`; raises RunAborted, and cancels it, when the run is interrupted and it does not end."""
+        task = asyncio.ensure_future(work)
+        try:
+            await asyncio.wait({task, self._stopped}, return_when=asyncio.FIRST_COMPLETED)
+            if not task.done():
+                await asyncio.wait({task}, timeout=HELD_S)
+        finally:
+            if not task.done():
+                task.cancel()
+                task.add_done_callback(consume_error)
+        if not task.done():
+            raise self._interrupted()
+        return task.result()
+
+    async def supervise(self, body: Body, *, publisher: Publisher, held: Callable[[str], None]) -> None:
+        """Run the body until it has ended, then close what it left open. Does not raise the body's errors.
+
+        `held` is called with the file for which an interrupted body still waits after `ABORT_S`, for each of several.
+        """
         self._body = asyncio.create_task(_as_coroutine(body, self), name=f"run {self.session_id}")
         if self._aborted:
             self._body.cancel()
-        await asyncio.wait({self._body})
+        named = ""
+        try:
+            await asyncio.wait({self._body, self._stopped}, return_when=asyncio.FIRST_COMPLETED)
+            while not self._body.done():
+                await asyncio.wait({self._body}, timeout=ABORT_S)
+                path = self.written[0] if self.written else named
+                if not self._body.done() and path != named:
+                    if not named:
+                        await self._close(asyncio.CancelledError(), publisher)
+                    held(path)
+                    named = path
+        except asyncio.CancelledError:  # the program ends before the body: nothing may be left running
+            if not named:
+                await self._close(asyncio.CancelledError(), publisher)
+            raise
         error = _failure(self._body)
         if error is not None:
-            await self._close(error, publisher)
+            await self._close(error, publisher, is_again=bool(named))
+
+    def _interrupted(self) -> RunAborted:
+        return RunAborted(f"session {self.session_id} was interrupted")
 
     def resolve(self) -> None:
         """Set the result for all waiters; a body that never began or has not ended yet counts as interrupted."""
@@ -154,7 +209,7 @@ class Run:
             return
         error = _failure(self._body)
         if isinstance(error, asyncio.CancelledError):
-            self._ended.set_exception(RunAborted(f"session {self.session_id} was interrupted"))
+            self._ended.set_exception(self._interrupted())
         elif error is not None:
             self._ended.set_exception(error)
         elif self._body is not None:
@@ -165,7 +220,7 @@ class Run:
         if not self._ended.done():
             self._ended.set_exception(error)
 
-    async def _close(self, error: BaseException, publisher: Publisher) -> None:
+    async def _close(self, error: BaseException, publisher: Publisher, *, is_again: bool = False) -> None:
         stored = aborted() if isinstance(error, asyncio.CancelledError) else to_stored(error)
         if not isinstance(error, OpencodeError | asyncio.CancelledError):
             logger.error("run of session %s failed", self.session_id, exc_info=error)
@@ -174,7 +229,8 @@ class Run:
                 self.cleanup = await self.finalize(stored)
             except Exception:
                 logger.exception("closing the records of session %s failed", self.session_id)
-        publisher.publish(SessionFailed(session_id=self.session_id, error=stored))
+        if not is_again:
+            publisher.publish(SessionFailed(session_id=self.session_id, error=stored))
 
 
 class RunRegistry:
@@ -198,6 +254,8 @@ class RunRegistry:
         self._publisher = publisher
         self._runs: dict[str, Run] = {}
         self._releasing: dict[str, asyncio.Future[None]] = {}
+        self._held: dict[str, str] = {}
+        """The file that an interrupted run of a session waits for."""
         self._supervisors: dict[asyncio.Task[None], Run] = {}
 
     def get(self, session_id: str) -> Run | None:
@@ -246,20 +304,20 @@ class RunRegistry:
             run.abort()
         return run is not None
 
-    async def close(self, *, grace_ms: int, cleanup_ms: int = CLEANUP_GRACE_MS) -> None:
-        """Interrupt all runs and wait, at most so many milliseconds each, for their ends, then for their cleanup."""
+    async def close(self, *, limit_ms: int = CLOSE_GRACE_MS) -> None:
+        """Interrupt all runs and wait for their ends and their cleanup, at most so long.
+
+        Of those that take longer the records are closed without the cleanup.
+        """
         for run in tuple(self._runs.values()):
             run.abort()
-        await self._wait(grace_ms, lambda run: not run.is_ended)
-        await self._wait(cleanup_ms, lambda run: True)
-
-    async def _wait(self, limit_ms: int, is_meant: Callable[[Run], bool]) -> None:
-        """Wait for the supervisors, and cancel those of the selected runs that take longer."""
-        if self._supervisors:
-            _, late = await asyncio.wait(set(self._supervisors), timeout=limit_ms / 1000)
-            for task in late:
-                if is_meant(self._supervisors[task]):
-                    task.cancel()
+        late = set(self._supervisors)
+        if late:
+            _, late = await asyncio.wait(late, timeout=limit_ms / 1000)
+        for task in late:
+            task.cancel()
+        if late:
+            await asyncio.wait(late, timeout=LATE_S)
 
     async def _supervise(self, run: Run, body: Body) -> None:
         try:
@@ -268,6 +326,7 @@ class RunRegistry:
             run.fail(error)
         finally:
             self._end(run)
+            self._held.pop(run.session_id, None)
             if run.is_followed:
                 self._releasing.pop(run.session_id).set_result(None)
 
@@ -275,29 +334,83 @@ class RunRegistry:
         """Publish the end of a run, once."""
         if self._runs.get(run.session_id) is run:
             del self._runs[run.session_id]
+            if run.is_aborted and (path := self._store.held_path(HELD_S)):
+                self._say_held(run.session_id, path)
             self._statuses.set(run.session_id, IdleStatus.trusted())
         run.resolve()
 
+    def _held_path(self, session_id: str) -> str:
+        return self._held.get(session_id) or self._store.held_path(HELD_S)
+
+    def _end_held(self, run: Run, path: str) -> None:
+        """Publish the end of an interrupted run whose body waits for a file; the next run waits for the body."""
+        self._held[run.session_id] = path
+        self._say_held(run.session_id, path)
+        self._follow(run)
+        self._end(run)
+
+    def _follow(self, run: Run) -> None:
+        """Let the next run of the session wait for the rest of this one."""
+        if not run.is_followed:
+            self._releasing[run.session_id] = asyncio.get_running_loop().create_future()
+            run.is_followed = True
+
+    def _say_held(self, session_id: str, path: str) -> None:
+        from opencode_tui.schema.event.screen_event import ScreenToastShown  # only for such a line
+
+        line = f"Interrupted while the disk does not end to write {path}: it goes on, and is stored when the disk works"
+        self._publisher.publish(ScreenToastShown(message=line, variant="warning", session_id=session_id))
+
     async def _hold_lock(self, run: Run, body: Body) -> None:
+        report = self._report(run)
         if (earlier := self._releasing.get(run.session_id)) is not None:
-            await run.wait_for(earlier)
+            # what an earlier run is still doing is to record its changes
+            with reporting(report, []), waiting("disk", lambda: self._held_path(run.session_id), limit_s=None):
+                await run.wait_for(earlier)
         lock = self._locks.session_run(run.session_id)
-        if lock.try_acquire().was_elsewhere:
+        with reporting(report, []), waiting("disk", lock.owner_path, limit_s=None):
+            grant = await _acquire(run, lock)
+        if grant.was_elsewhere:
             self._store.drop(run.session_id)
         try:
-            await self._copies.store_ends(run.session_id)
-            await run.supervise(body, publisher=self._publisher)
-            await self._store.flush()
+            await run.while_wanted(self._copies.store_ends(run.session_id))
+            reported = self._reporting(body, report)
+            await run.supervise(reported, publisher=self._publisher, held=lambda path: self._end_held(run, path))
+            await self._flush(run)
             left = [work for work in (run.cleanup, run.end_changes, run.after_run) if work is not None]
             if left:
                 await self._run_cleanup(run, left)
         finally:
             lock.release()
 
+    async def _flush(self, run: Run) -> None:
+        """Write what is queued; after an interruption only if the disk writes it at once."""
+        try:
+            await run.while_wanted(self._store.flush())
+        except RunAborted:
+            logger.warning("the end of session %s is not on the disk yet", run.session_id)
+
+    def _report(self, run: Run) -> Report:
+        """Return what puts a wait into the status of a session while it runs."""
+
+        def report(wait: Wait | None) -> None:
+            if self._runs.get(run.session_id) is run:
+                self._statuses.set(run.session_id, BusyStatus.trusted(wait=wait))
+
+        return report
+
+    def _reporting(self, body: Body, report: Report) -> Body:
+        """Return a body whose long waits are in the status of its session."""
+
+        async def reported(run: Run) -> MessageWithParts:
+            with reporting(report, run.written):
+                return await body(run)
+
+        return reported
+
     async def _run_cleanup(self, run: Run, left: Sequence[Cleanup]) -> None:
         """Run the cleanup; the run ends when it is done or takes longer than `AFTER_RUN_WAIT_MS`."""
-        self._releasing[run.session_id] = asyncio.get_running_loop().create_future()
-        run.is_followed = True
+        self._follow(run)
         work = asyncio.create_task(self._finish(run.session_id, left), name=f"clean up {run.session_id}")
         try:
             if not run.is_aborted:
@@ -317,16 +430,19 @@ class RunRegistry:
                 logger.exception("session %s: the cleanup after its run failed", session_id)
 
 
-INTERRUPTED_TOOL = "Interrupted: the program ended before this call had a result"
-UNSEEN = "the program ended while this ran; undo lists its changes, but does not revert them"
+INTERRUPTED_TOOL = "Interrupted: opencode-tui was stopped before this call had a result"
+UNSEEN = "opencode-tui was stopped while this ran; undo lists its changes, but does not revert them"
 
 
 async def repair(store: SessionStore, session_id: str, *, clock: Clock) -> int:
     """Close what a dead process left unfinished in the session; returns the number of repaired messages. Needs its run lock.
 
     Afterwards no part is `pending` or `running`, no text is open, every message has `time.completed` and no compaction is running.
+    Messages before the last compaction are looked at when they are in memory, or when a later one was unfinished.
     """
-    broken = [message for message in await store.messages(session_id) if is_unfinished(message)]
+    broken = [message for message in await store.recent(session_id) if is_unfinished(message)]
+    if broken:
+        broken = [message for message in await store.messages(session_id) if is_unfinished(message)]
     for message in broken:
         await _close(store, message, clock())
     if (await store.get(session_id)).time.compacting is not None:
@@ -421,6 +537,21 @@ class SessionRuns(Struct, frozen=True):
         return repaired
 
 
+async def _acquire(run: Run, lock: RunLock) -> RunGrant:
+    """Acquire the lock of a session on a thread, which the disk may hold; raises BusyError, StorageError, RunAborted."""
+    acquiring = asyncio.create_task(asyncio.to_thread(lock.try_acquire))
+    try:
+        return await run.while_wanted(asyncio.shield(acquiring))
+    except (RunAborted, asyncio.CancelledError):
+        acquiring.add_done_callback(lambda task: _release_late(task, lock))
+        raise
+
+
+def _release_late(acquiring: "asyncio.Task[RunGrant]", lock: RunLock) -> None:
+    if not acquiring.cancelled() and acquiring.exception() is None:
+        lock.release()
+
+
 async def _as_coroutine(body: Body, run: Run) -> MessageWithParts:
     return await body(run)
 
@@ -429,9 +560,3 @@ def _failure(body: "asyncio.Task[MessageWithParts] | None") -> BaseException | N
     if body is None or not body.done() or body.cancelled():
         return asyncio.CancelledError()
     return body.exception()
-
-
-def _retrieve(future: "asyncio.Future[MessageWithParts]") -> None:
-    """Mark the exception as retrieved: a run need not have a waiter."""
-    if not future.cancelled():
-        future.exception()

@@ -93,7 +93,7 @@ class Sessions(Struct, frozen=True):
             parent_id=request.parent_id,
             title=request.title or default_title(now, is_child=request.parent_id is not None),
             permission=request.permission or None,
-            time=SessionTime(created=now, updated=now),
+            time=SessionTime.trusted(created=now, updated=now),
         )
 
     async def all(self) -> list[SessionInfo]:

@@ -5,21 +5,20 @@ The user gave the command, so it needs no approval. Source: docs/internals/loop.
 
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 
 from msgspec import Struct
 
-from opencode_tui.engine.agent.agents import AgentInfo
 from opencode_tui.engine.permission.policy import AskPerson, AutoApprove
 from opencode_tui.engine.provider.llm import ToolCall
+from opencode_tui.engine.session.records.store import SessionStore
 from opencode_tui.engine.session.request.user_message import Target, UserMessages
-from opencode_tui.engine.session.runs import Run, SessionRuns
-from opencode_tui.engine.session.step.processor import StepProcessor, StepServices
+from opencode_tui.engine.session.runs import Run, SessionRuns, SessionStatuses
+from opencode_tui.engine.session.step.processor import NewMessages, StepProcessor
 from opencode_tui.engine.session.step.tool_calls import CallScope
 from opencode_tui.schema.api.request import PromptInput, ShellInput, TextInput
 from opencode_tui.schema.permission import Rule
 from opencode_tui.schema.session.history import MessageWithParts, with_parts
-from opencode_tui.schema.session.message import AssistantMessage, MessagePath, MessageTime, UserMessage
+from opencode_tui.schema.session.message import AssistantMessage, UserMessage
 from opencode_tui.schema.session.part import ToolPart
 from opencode_tui.schema.session.tool_state import ToolStatePending
 
@@ -30,11 +29,12 @@ EVERYTHING = Rule.trusted(permission="*", pattern="*", action="allow")
 class SessionShell(Struct, frozen=True):
     """Runs the user's command lines in the sessions of one folder."""
 
-    step: StepServices
+    store: SessionStore
+    statuses: SessionStatuses
+    new_step: Callable[[AssistantMessage], StepProcessor]
+    messages: NewMessages
     runs: SessionRuns
     users: UserMessages
-    directory: Path
-    worktree: Path
 
     async def run(
         self, session_id: str, given: ShellInput, *, stored: Callable[[str], None] | None = None
@@ -55,54 +55,24 @@ class SessionShell(Struct, frozen=True):
         async def body(run: Run) -> MessageWithParts:
             run.after_run = partial(self.runs.summarize, session_id)
             request, parts = await self.users.new(session_id, prompt, target)
-            await self.step.store.add_message(request, parts)
+            await self.store.add_message(request, parts)
             if stored is not None:
                 stored(request.id)
-            await self.step.store.update(session_id, lambda info: info)
-            self.step.statuses.busy(session_id)
+            await self.store.update(session_id, lambda info: info)
+            self.statuses.busy(session_id)
             return await self._carry_out(run, given.command, request, target)
 
         return await self.runs.start(session_id, body, policy=AutoApprove(AskPerson())).answer()
 
     async def _carry_out(self, run: Run, command: str, request: UserMessage, target: Target) -> MessageWithParts:
-        step = StepProcessor(self.step, self._message(request, target))
+        step = self.new_step(self.messages.answer(request, target.model, target.agent.name))
         run.finalize = step.finalize
-        await step.run_calls([self._call(step, command)], self._scope(step, run, target.agent))
-        return with_parts(step.message, self.step.store.parts(request.session_id, step.message.id))
+        scope = CallScope(agent=target.agent, layers=[[EVERYTHING]], policy=run.policy, by_user=True)
+        await step.run_calls([self._call(step, command)], scope)
+        return with_parts(step.message, self.store.parts(request.session_id, step.message.id))
 
     def _call(self, step: StepProcessor, command: str) -> tuple[ToolPart, ToolCall]:
-        part_id = self.step.identifier.ascending("prt")
-        part = ToolPart(
-            id=part_id,
-            session_id=step.message.session_id,
-            message_id=step.message.id,
-            call_id=part_id.replace("prt_", "call_"),
-            tool="bash",
-            state=ToolStatePending(),
-        )
+        ids = self.messages.ids(step.message)
+        call_id = ids["id"].replace("prt_", "call_")
+        part = ToolPart(**ids, call_id=call_id, tool="bash", state=ToolStatePending())
         return part, ToolCall(part.call_id, part.tool, {"command": command, "description": ""})
-
-    def _scope(self, step: StepProcessor, run: Run, agent: AgentInfo) -> CallScope:
-        return CallScope(
-            session_id=step.message.session_id,
-            message_id=step.message.id,
-            agent=agent,
-            directory=self.directory,
-            worktree=self.worktree,
-            layers=[[EVERYTHING]],
-            policy=run.policy,
-            by_user=True,
-        )
-
-    def _message(self, request: UserMessage, target: Target) -> AssistantMessage:
-        return AssistantMessage(
-            id=self.step.identifier.ascending("msg"),
-            session_id=request.session_id,
-            parent_id=request.id,
-            model_id=target.model.model_id,
-            provider_id=target.model.provider_id,
-            mode=target.agent.name,
-            agent=target.agent.name,
-            path=MessagePath(cwd=str(self.directory), root=str(self.worktree)),
-            time=MessageTime(created=self.step.clock()),
-        )

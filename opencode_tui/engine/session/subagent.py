@@ -47,29 +47,26 @@ class Prompter(Protocol):
         ...
 
 
-class SubagentServices(Struct, frozen=True):
-    """The services for starting subagents in the instance of one folder; subagents do not get `primary_tools`."""
+class SessionSubagents(Struct, frozen=True):
+    """Starts subagents for one run; `request` is the user's message, `policy` also answers the children's requests.
 
+    Subagents do not get `primary_tools`.
+    """
+
+    prompter: Prompter
+    request: MessageWithParts
+    policy: Policy
     store: SessionStore
     sessions: Sessions
     agents: AgentRegistry
     bus: Bus
     primary_tools: Sequence[str] = ()
 
-
-class SessionSubagents(Struct, frozen=True):
-    """Starts subagents for one run; `request` is the user's message, `policy` also answers the children's requests."""
-
-    services: SubagentServices
-    prompter: Prompter
-    request: MessageWithParts
-    policy: Policy
-
     def available(self, caller: str) -> Sequence[tuple[str, str]]:
         """Return the agents that the caller may start by its rules."""
-        agent = self.services.agents.get(caller)
+        agent = self.agents.get(caller)
         rules = agent.permission if agent else []
-        return [(one.name, one.description or "") for one in self.services.agents.subagents(rules)]
+        return [(one.name, one.description or "") for one in self.agents.subagents(rules)]
 
     def is_invited(self, agent: str) -> bool:
         """Return whether the request mentions the agent."""
@@ -81,7 +78,7 @@ class SessionSubagents(Struct, frozen=True):
 
     async def run(self, assignment: SubagentTask, context: ToolContext) -> SubagentResult:
         """Run an agent in a child session of the caller's session."""
-        agent = self.services.agents.get(assignment.agent)
+        agent = self.agents.get(assignment.agent)
         if agent is None:
             raise ToolError(f"there is no agent {assignment.agent!r}")
         child = await self._child(assignment, agent, context)
@@ -91,7 +88,7 @@ class SessionSubagents(Struct, frozen=True):
             agent=agent.name,
             model=model,
             parts=[TextInput(text=assignment.prompt)],
-            tools=dict.fromkeys(self.services.primary_tools, False) or None,
+            tools=dict.fromkeys(self.primary_tools, False) or None,
         )
         tools: dict[str, str] = {}
         answer = await self._work(child, request, assignment, context, tools)
@@ -100,6 +97,11 @@ class SessionSubagents(Struct, frozen=True):
             reason = describe_stored(info.failure, info.provider_id, info.model_id)
             raise ToolError(f"agent {assignment.agent} (task_id {child.id}) failed: {reason}")
         return SubagentResult(child.id, str(model), _last_text(answer), tuple(tools.values()))
+
+    async def hand_over(self, agent: str, text: str) -> None:
+        """Store a request for another agent; the run answers it after the present step."""
+        request = PromptInput(agent=agent, parts=[TextInput(text=text, synthetic=True)], no_reply=True)
+        await self.prompter.prompt(self.request.info.session_id, request, policy=self.policy)
 
     async def _work(
         self,
@@ -128,7 +130,7 @@ class SessionSubagents(Struct, frozen=True):
         self, child: SessionInfo, assignment: SubagentTask, context: ToolContext, ended: dict[str, str]
     ) -> None:
         """Report the tools that the child has run as the call's progress, and collect them in `ended` by call."""
-        with self.services.bus.subscribe(child.directory) as events:
+        with self.bus.subscribe(child.directory) as events:
             async for envelope in events:
                 event = envelope.event
                 if not isinstance(event, PartUpdated) or event.part.session_id != child.id:
@@ -146,12 +148,12 @@ class SessionSubagents(Struct, frozen=True):
             title=f"{assignment.description} (@{agent.name} subagent)",
             permission=_child_rules(agent),
         )
-        return await self.services.store.create(self.services.sessions.new(child))
+        return await self.store.create(self.sessions.new(child))
 
     async def _earlier(self, task_id: str, context: ToolContext) -> SessionInfo:
         if is_identifier(task_id, "ses"):
             try:
-                child = await self.services.store.get(task_id)
+                child = await self.store.get(task_id)
             except NotFoundError:
                 child = None
             if child is not None and child.parent_id == context.session_id:
@@ -166,7 +168,7 @@ class SessionSubagents(Struct, frozen=True):
         return None
 
     async def _model_of_caller(self, context: ToolContext) -> ModelRef:
-        for message in await self.services.store.messages(context.session_id):
+        for message in await self.store.recent(context.session_id):
             info = message.info
             if info.id == context.message_id and isinstance(info, AssistantMessage):
                 return ModelRef(provider_id=info.provider_id, model_id=info.model_id)
@@ -191,7 +193,7 @@ async def parent_layers(session: SessionInfo, *, store: SessionStore, agents: Ag
 
 
 async def _agent_at_work(session: SessionInfo, *, store: SessionStore, agents: AgentRegistry) -> AgentInfo | None:
-    for message in reversed(await store.messages(session.id)):
+    for message in reversed(await store.recent(session.id)):
         if isinstance(message.info, UserMessage):
             return agents.get(message.info.agent)
     return None

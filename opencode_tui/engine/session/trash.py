@@ -21,7 +21,6 @@ from opencode_tui.schema.api.project import GLOBAL_PROJECT, ProjectInfo
 from opencode_tui.schema.api.trash import TrashedSession
 from opencode_tui.schema.error import BusyError, OpencodeError, SessionError, StorageError
 from opencode_tui.schema.event.event import SessionCreated, SessionDeleted, SessionUpdated
-from opencode_tui.schema.ids import Clock
 from opencode_tui.schema.session.session import SessionInfo
 from opencode_tui.storage.locks import Locks
 from opencode_tui.storage.paths import Paths
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
     from opencode_tui.engine.tool.process.background import BackgroundCommands
 
 _DAY_S = 24 * 3600
-_DAY_MS = _DAY_S * 1000
 
 logger = logging.getLogger(__name__)
 
@@ -49,7 +47,6 @@ class SessionTrash(Struct, frozen=True):
     copies: ForkQueue
     publisher: Publisher
     paths: Paths
-    clock: Clock
     background: "Lazy[BackgroundCommands]"
 
     async def put(self, session_id: str) -> None:
@@ -108,12 +105,10 @@ class SessionTrash(Struct, frozen=True):
         return await run_to_completion(asyncio.to_thread(self.trash.empty, list(names)))
 
     async def empty_daily(self, days: int) -> None:
-        """Delete sessions that have been in the trash for so many days, once a day until canceled."""
+        """Delete sessions that have been in the trash for `days`, once a day until canceled."""
         while True:
             try:
-                oldest = self.clock() - days * _DAY_MS
-                old = [entry.name for entry in await self.list() if entry.deleted < oldest]
-                if old:
+                if old := await asyncio.to_thread(self.trash.expired, days):
                     await self.empty(old)
             except OpencodeError as error:
                 logger.warning("the trash is not emptied, the next attempt is in a day: %s", error)

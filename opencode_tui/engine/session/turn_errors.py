@@ -7,17 +7,15 @@ from msgspec import Struct
 
 from opencode_tui.engine.lsp.change import EditReport
 from opencode_tui.engine.session.records.store import SessionStore
-from opencode_tui.schema.ids import Clock, Identifier
-from opencode_tui.schema.session.message import MessageTime, UserMessage
-from opencode_tui.schema.session.part import TextPart
+from opencode_tui.engine.session.step.processor import NewMessages
+from opencode_tui.schema.session.message import UserMessage
 
 
 class TurnErrors(Struct, frozen=True):
     """Asks the model to correct the errors of a turn. `check` returns those that edits of these files brought."""
 
     store: SessionStore
-    identifier: Identifier
-    clock: Clock
+    messages: NewMessages
     check: Callable[[Sequence[Path]], Awaitable[EditReport]]
 
     async def ask(self, request: UserMessage, edited: Collection[str]) -> bool:
@@ -25,17 +23,8 @@ class TurnErrors(Struct, frozen=True):
         report = await self.check([Path(name) for name in edited]) if edited else EditReport()
         if not report.text:
             return False
-        message = request.changed(
-            id=self.identifier.ascending("msg"), time=MessageTime(created=self.clock()), summary=None
-        )
-        part = TextPart(
-            id=self.identifier.ascending("prt"),
-            session_id=message.session_id,
-            message_id=message.id,
-            text=f"The changes of this turn brought new errors:\n{report.text}\n\nCorrect those that the changes caused.",
-            synthetic=True,
-            metadata={"diagnostics": report.diagnostics},
-        )
-        await self.store.update_message(message)
-        await self.store.update_part(part)
+        message = self.messages.request_like(request)
+        text = f"The changes of this turn brought new errors:\n{report.text}\n\nCorrect those that the changes caused."
+        part = self.messages.text(message, text)
+        await self.store.add_message(message, [part.changed(metadata={"diagnostics": report.diagnostics})])
         return True

@@ -53,10 +53,12 @@ from opencode_tui.engine.snapshot.objects.view import View, open_view
 from opencode_tui.engine.snapshot.report import Patch, PathNote, Snapshot, as_patch
 from opencode_tui.engine.snapshot.revert.plan import Plan, Step
 from opencode_tui.engine.snapshot.revert.restore import Restore
+from opencode_tui.engine.snapshot.scan.kept import KeptLimits
 from opencode_tui.engine.snapshot.scan.stat_file import Observer
 from opencode_tui.engine.snapshot.skipped import keep_touched
 from opencode_tui.engine.snapshot.worktree import Reverted, Worktree
 from opencode_tui.engine.snapshot.worktree_paths import StorePaths, find_store, own_folders, why_unavailable
+from opencode_tui.engine.waits import writing
 from opencode_tui.schema.error import SnapshotError
 from opencode_tui.schema.ids import Clock
 from opencode_tui.schema.session.diff import FileDiff
@@ -131,7 +133,8 @@ class WorktreeLock:
         await lock.acquire(LOCK_WAIT_MS)
         stop = threading.Event()
         try:
-            return await run_to_completion(asyncio.to_thread(_prepared(opened, work), stop), stop=stop)
+            with writing(str(opened.paths.folder)):
+                return await run_to_completion(asyncio.to_thread(_prepared(opened, work), stop), stop=stop)
         finally:
             lock.release()
 
@@ -149,6 +152,7 @@ class WorktreeLock:
             paths=paths,
             own_folders=own_folders(self.root, self.paths),
             quota_bytes=self.settings.bytes,
+            kept=KeptLimits(self.settings.ignored_bytes),
             disk=self._disk,
         )
         return LockedWorktree(paths, worktree, ChangeLog(paths.change_log), SnapshotLog(paths.log), self.clock)
@@ -298,23 +302,27 @@ class Snapshots:
         await self.lock.run(lambda opened, stop: opened.worktree.completed_reverts.delete(key))
 
     async def diff(self, before: str, after: str, files: Iterable[str] | None = None) -> list[FileDiff]:
-        """Return the changes between two snapshots, of all files or of some; raises SnapshotError."""
+        """Return the changes between two snapshots, of all files or of some, without private ones; raises SnapshotError."""
         wanted = None if files is None else list(files)
 
         def work(opened: LockedWorktree, stop: threading.Event) -> list[FileDiff]:
             tree = opened.worktree
-            found = changed(open_view(tree.store, before), open_view(tree.store, after))
+            old, new = open_view(tree.store, before), open_view(tree.store, after)
             chosen = None if wanted is None else {tree.relative(file) for file in wanted}
-            kept = {path: change for path, change in found.items() if chosen is None or path in chosen}
-            return file_diffs(tree.store, without_made_folders(kept))
+            shown = {
+                path: change
+                for path, change in changed(old, new).items()
+                if (chosen is None or path in chosen) and not old.is_private(path) and not new.is_private(path)
+            }
+            return file_diffs(tree.store, without_made_folders(shown))
 
         return await self.lock.run(work)
 
     async def unpack(self, snapshot: str, folder: Path) -> int:
         """Write all paths of a snapshot into another folder, verify them, and return their number.
 
-        Bytes, modes and links are unchanged; existing files are not overwritten, and a link keeps its target text. Raises
-        SnapshotError with the first path that could not be written.
+        Ignored files are left out. Bytes, modes and links are unchanged; existing files are not overwritten, and a link keeps its
+        target text. Raises SnapshotError with the first path that could not be written.
         """
 
         def work(opened: LockedWorktree, stop: threading.Event) -> int:
@@ -366,7 +374,7 @@ class Snapshots:
 def _creation_of(view: View) -> Plan:
     plan = Plan()
     for path in sorted(known_paths(view)):
-        state = view.state(path)
+        state = None if view.is_private(path) else view.state(path)
         if isinstance(state, Entry) and unrestorable(state) is None:
             plan.steps.append(Step(path, None, state))
             if state.kind == "folder":

@@ -45,6 +45,7 @@ from opencode_tui.engine.snapshot.revert.journal import CompletedReverts, Journa
 from opencode_tui.engine.snapshot.revert.plan import CHANGED_SINCE, PathChange, Plan, make_plan
 from opencode_tui.engine.snapshot.revert.restore import Outcome, Restore
 from opencode_tui.engine.snapshot.scan.forced_paths import ForcedPaths, TrackedPaths
+from opencode_tui.engine.snapshot.scan.kept import KeptLimits
 from opencode_tui.engine.snapshot.scan.scan import Scan
 from opencode_tui.engine.snapshot.scan.stat_cache import StatCache, load_cache, save_cache
 from opencode_tui.engine.snapshot.scan.stat_file import Observation, Observer
@@ -68,16 +69,20 @@ def nothing_known(store: ObjectStore, reason: str = NOT_LOOKED) -> View:
     return View(store, "", EMPTY_TREE, Manifest(skipped={"": reason}))
 
 
-def compose(base: View, states: Mapping[str, State], writer: ObjectWriter) -> View:
+def compose(
+    base: View, states: Mapping[str, State], writer: ObjectWriter, *, private: frozenset[str] = frozenset()
+) -> View:
     """Store a snapshot like `base` in which these paths have these states; the bytes of files are stored already.
 
-    The folders above the paths must be among them. Raises StorageError, SnapshotError.
+    The folders above the paths must be among them. `private` are further private paths. Raises StorageError, SnapshotError.
     """
     store = base.store
     changes = {path: _item(state) for path, state in states.items() if _is_set(base, path, state)}
     files = edit_tree(store, writer, base.files, changes)
     writer.flush()
     manifest = _manifest(base, files, states)
+    if private:
+        manifest = replace(manifest, private=manifest.private | private)
     return write_snapshot(store, writer, files, manifest)
 
 
@@ -181,9 +186,11 @@ class Worktree:
         paths: StorePaths,
         own_folders: Sequence[str] = (),
         quota_bytes: int,
+        kept: KeptLimits | None = None,
         files: FileSystem | None = None,
         disk: Disk | None = None,
     ) -> None:
+        """`kept` are the limits for ignored files."""
         self.root = root
         self.paths = paths
         self.store = ObjectStore(paths.objects, files=files)
@@ -194,6 +201,7 @@ class Worktree:
         self._unlocked = UnlockedPaths(paths.unlocked, files=files)
         self._own_folders = own_folders
         self._quota_bytes = quota_bytes
+        self._kept = kept or KeptLimits()
         self._tracked = TrackedPaths()
         self._cache: StatCache | None = None
         self._is_unsaved = False
@@ -214,6 +222,7 @@ class Worktree:
         """
         if self._cache is None:
             self._cache = load_cache(self.paths.cache, self._files)
+        size = self.store.size()
         try:
             with self.folders(0o500) as folders:
                 view, cache = Scan(
@@ -223,9 +232,15 @@ class Worktree:
                     wanted=ForcedPaths(self._tracked, folders, views=wanted),
                     own_folders=self._own_folders,
                     stop=stop,
-                    room=self._quota_bytes - self.store.size(),
+                    room=self._quota_bytes - size,
+                    kept=self._kept,
+                    has_room=size < self._quota_bytes // 2,
                 ).run()
         except StoreFullError:
+            if self._kept.file_bytes:
+                # Ignored files must not cost the others their undo.
+                self._kept = replace(self._kept, file_bytes=0)
+                return self.scan(wanted=wanted, stop=stop)
             return compose(nothing_known(self.store, OVER_QUOTA), {}, ObjectWriter(self.store))
         self._is_unsaved |= cache.folders != self._cache.folders
         self._cache = cache
@@ -234,8 +249,8 @@ class Worktree:
             self._is_unsaved, self._next_save = False, time.monotonic() + _SAVE_EVERY_S
         return view
 
-    def record(self, paths: Iterable[str], base: View | None = None) -> View:
-        """Return a snapshot like `base` (without one: empty) with these paths as they are now."""
+    def record(self, paths: Iterable[str], base: View | None = None, *, private: frozenset[str] = frozenset()) -> View:
+        """Return a snapshot like `base` (without one: empty) with these paths as they are now; `private` are private ones."""
         wanted = with_parents(set(paths))
         writer = ObjectWriter(self.store)
         states: dict[str, State] = {}
@@ -246,7 +261,7 @@ class Worktree:
                 states[path] = observation.state
                 if is_leaf(observation.state):
                     writer.add("blob", observation.data)
-        return compose(base or nothing_known(self.store), states, writer)
+        return compose(base or nothing_known(self.store), states, writer, private=private)
 
     def overlay(self, base: View, over: View, paths: Iterable[str]) -> View:
         """Return a snapshot like `base` with these paths as in `over`."""
@@ -255,7 +270,7 @@ class Worktree:
     def changes(self, before: View, *, stop: threading.Event | None = None) -> tuple[View, dict[str, Change]]:
         """Return the state now, and what changed since a snapshot."""
         if is_partial(before):
-            after = self.record(known_paths(before))
+            after = self.record(known_paths(before), private=before.manifest.private)
             return after, without_made_folders(changed(before, after))
         after = self.scan(wanted=[before], stop=stop)
         found = changed(before, after)
@@ -274,6 +289,7 @@ class Worktree:
         chains: dict[str, list[PathChange]] = {}
         outside: dict[str, str] = {}
         asked: set[str] = set()
+        private: set[str] = set()
         for patch in patches:
             if not patch.files:
                 continue
@@ -284,6 +300,8 @@ class Worktree:
             outside.update({file: NOT_IN_PROJECT for file, path in inner.items() if path is None})
             files = {path for path in inner.values() if path is not None}
             asked |= files
+            views = [view for view in (before, after) if view is not None and view.manifest.private]
+            private.update(path for path in files if any(view.is_private(path) for view in views))
             for path in with_parents(files):
                 chains.setdefault(path, []).append(PathChange(before, after, path in doubtful))
         with self.folders() as folders:
@@ -295,6 +313,7 @@ class Worktree:
                 asked=frozenset(asked),
             )
         plan.unprotected.update(outside)
+        plan.private = frozenset(private)
         for step in plan.steps:
             if is_leaf(step.target):
                 self.store.read(step.target.id, "blob")
@@ -307,7 +326,7 @@ class Worktree:
 
         Raises SnapshotError, StorageError, with everything as it was.
         """
-        before = self.record(plan.paths)
+        before = self.record(plan.paths, private=plan.private)
         self._check_now(plan, before)
         if not plan.steps:
             return self._record_completed(make_report(Reverted(plan, Outcome(), before, before)), key)
@@ -315,7 +334,8 @@ class Worktree:
         self._journal.begin(intent)
         try:
             outcome = self._apply(plan, intent.temporary)
-            report = self._record_completed(make_report(Reverted(plan, outcome, before, self.record(plan.paths))), key)
+            after = self.record(plan.paths, private=plan.private)
+            report = self._record_completed(make_report(Reverted(plan, outcome, before, after)), key)
         except BaseException:
             if key:
                 self.completed_reverts.delete(key)

@@ -16,6 +16,9 @@ LEADER_KEY = "ctrl+x"
 NONE = "none"
 """Instead of keys: the action has none."""
 
+QUIT = "app_exit"
+"""The action that quits; the first of its keys interrupts a run before."""
+
 SESSIONS_PAGE = "list:sessions"
 """The scope of the sessions page, where some actions of the chat have further keys."""
 
@@ -33,8 +36,9 @@ class Action:
     `keys` are the default keys, separated by commas. `scope` is where they work: in the app, the chat, the prompt, on
     an `item` of the focused conversation, on every `page`, in every `list` with a filter and every `panel`, or only in
     one of these, which is named after a colon. `slash` are the names of its slash command; the first one is suggested.
-    `on_sessions` are its keys for the selected session of the sessions page. OpenCode has the action too unless it
-    `is_ours`.
+    `on_sessions` are its keys for the selected session of the sessions page. `fact` is said next to its name in the list
+    of commands, `needed` what cannot be done without a key for it. OpenCode has the action too unless it `is_ours`:
+    `command` is its name there for clients that drive the screen, `their_keys` are the default keys there if they differ.
     """
 
     id: str
@@ -45,6 +49,10 @@ class Action:
     slash: str = ""
     on_sessions: str = ""
     is_ours: bool = False
+    fact: str = ""
+    needed: str = ""
+    command: str = ""
+    their_keys: str = ""
 
     @property
     def is_shared(self) -> bool:
@@ -53,58 +61,61 @@ class Action:
 
 
 ACTIONS: tuple[Action, ...] = (
-    Action("app_exit", "Quit", "ctrl+c,ctrl+d,<leader>q", "app", "Program", slash="exit quit q"),
-    Action("command_list", "All commands", "ctrl+p", "app", "Program"),
-    Action("help_view", "Keyboard shortcuts", "f1,?", "app", "Program", slash="help", is_ours=True),
-    Action("theme_list", "Choose a theme", "<leader>t", "app", "Program", slash="themes theme"),
-    Action("status_view", "Status of this folder", "none", "app", "Program", slash="status"),
+    Action(QUIT, "Quit", "ctrl+c,ctrl+d,<leader>q", "app", "Program", slash="exit quit q"),
+    Action("command_list", "All commands", "ctrl+p", "app", "Program", command="command.list"),
+    Action("help_view", "Keyboard shortcuts", "f1,?", "app", "Program", slash="help", is_ours=True, command="help.show"),
+    Action("theme_list", "Choose a theme", "<leader>t", "app", "Program", slash="themes theme", command="theme.list"),
+    Action("status_view", "Status of this folder", "none", "app", "Program", slash="status", their_keys="<leader>s"),
     Action("trust_view", "Folder trust", "<leader>w", "chat", "Program", slash="trust", is_ours=True),
     Action("login_view", "Connect a provider (API key)", "none", "chat", "Program", slash="login connect", is_ours=True),
-    Action("cost_view", "Cost and tokens of this session", slash="cost usage", is_ours=True),
     Action("permissions_view", "Permission rules", "none", "chat", "Program", slash="permissions", is_ours=True),
     Action("config_view", "Effective settings", "none", "chat", "Program", slash="config settings", is_ours=True),
     Action("doctor_view", "Check the installation", "none", "chat", "Program", slash="doctor", is_ours=True),
     Action("memory_edit", "Edit instructions (AGENTS.md)", "none", "chat", "Program", slash="memory", is_ours=True),
     Action("terminal_suspend", "Suspend to shell", "ctrl+z", "app", "Program"),
     Action("sidebar_toggle", "Show or hide the sidebar", "<leader>b", "chat", "Program"),
-    Action("session_new", "New session", "<leader>n", slash="new clear"),
-    Action("session_browser", "Browse sessions", "<leader>s", is_ours=True),
-    Action("session_list", "All sessions", "<leader>l", slash="sessions resume continue"),
+    Action("session_new", "New session", "<leader>n", slash="new clear", command="session.new"),
+    Action("session_browser", "Session picker", "<leader>s", is_ours=True),
+    Action("session_list", "Session manager", "<leader>l", slash="sessions resume continue", command="session.list"),
     Action("session_search", "Search all sessions", slash="search", is_ours=True),
-    Action("session_interrupt", "Interrupt (press twice)", "escape"),
-    Action("session_compact", "Compact the context", "<leader>c", slash="compact summarize"),
-    Action("session_rename", "Rename this session", slash="rename", on_sessions="ctrl+r"),
-    Action("session_fork", "Fork this session", "<leader>f", slash="fork", on_sessions="ctrl+f"),
+    Action("session_interrupt", "Interrupt (press twice)", "escape", needed="interrupt a run", command="session.interrupt"),
+    Action("session_compact", "Compact the context", "<leader>c", slash="compact summarize",
+           fact="summarizes older messages", command="session.compact"),
+    Action("session_rename", "Rename this session", slash="rename", on_sessions="ctrl+r", their_keys="ctrl+r"),
+    Action("session_fork", "Fork this session", "<leader>f", slash="fork", on_sessions="ctrl+f",
+           fact="original is kept", their_keys="none"),
     Action("session_export", "Export this session", "<leader>x", slash="export", on_sessions="ctrl+e"),
     Action("session_share", "Share this session by a link", slash="share"),
     Action("session_unshare", "Stop sharing this session", slash="unshare"),
-    Action("session_timeline", "Timeline", "<leader>g", slash="timeline"),
+    Action("session_timeline", "Timeline", "<leader>g", slash="timeline", command="session.timeline"),
     Action("context_view", "Context", "<leader>i", slash="context", is_ours=True),
+    Action("cost_view", "Cost and tokens of this session", slash="cost usage", is_ours=True),
     Action("diff_view", "Changes", "<leader>d", slash="diff", is_ours=True),
     Action("background_view", "Background commands", slash="jobs", is_ours=True),
     Action("language_view", "Language servers", slash="lsp", is_ours=True),
     Action("mcp_view", "MCP servers", slash="mcp mcps", is_ours=True),
     Action("session_import", "Import sessions…", slash="import", is_ours=True),
-    Action("session_delete", "Move this session to the trash", slash="delete", on_sessions="ctrl+d"),
+    Action("session_delete", "Move this session to the trash", slash="delete", on_sessions="ctrl+d",
+           fact="asks first", their_keys="ctrl+d"),
     Action("session_archive", "Archive this session", slash="archive", on_sessions="ctrl+a", is_ours=True),
     Action("session_pin", "Pin this session", on_sessions="ctrl+p", is_ours=True),
-    Action("session_restore", "Bring back the last deleted or archived session", slash="restore", is_ours=True),
+    Action("session_restore", "Restore the last deleted or archived session", slash="restore", is_ours=True),
     Action("session_child_cycle", "Next subagent session", "<leader>right"),
     Action("session_child_cycle_reverse", "Previous subagent session", "<leader>left"),
     Action("session_parent", "Parent session", "<leader>up"),
-    Action("messages_undo", "Undo the last turn", "<leader>u", slash="undo"),
-    Action("messages_redo", "Redo", "<leader>r", slash="redo"),
+    Action("messages_undo", "Undo the last turn", "<leader>u", slash="undo", fact="with preview", command="session.undo"),
+    Action("messages_redo", "Redo", "<leader>r", slash="redo", fact="until you send a message", command="session.redo"),
     Action("messages_copy", "Copy the last response", "<leader>y", "chat", "Chat", slash="copy"),
     Action("messages_copy_part", "Copy a response or code block", "<leader>p", "chat", "Chat", slash="code", is_ours=True),
     Action("file_open", "Open a named file in your editor", "<leader>o", "chat", "Chat", slash="open", is_ours=True),
-    Action("messages_page_up", "Page up", "pageup,ctrl+alt+b", "chat", "Chat"),
-    Action("messages_page_down", "Page down", "pagedown,ctrl+alt+f", "chat", "Chat"),
-    Action("messages_line_up", "Line up", "ctrl+alt+y", "chat", "Chat"),
-    Action("messages_line_down", "Line down", "ctrl+alt+e", "chat", "Chat"),
-    Action("messages_half_page_up", "Half a page up", "ctrl+alt+u", "chat", "Chat"),
-    Action("messages_half_page_down", "Half a page down", "ctrl+alt+d", "chat", "Chat"),
-    Action("messages_first", "To the first message", "ctrl+g,home", "chat", "Chat"),
-    Action("messages_last", "To the last message", "ctrl+alt+g,end", "chat", "Chat"),
+    Action("messages_page_up", "Page up", "pageup,ctrl+alt+b", "chat", "Chat", command="session.page.up"),
+    Action("messages_page_down", "Page down", "pagedown,ctrl+alt+f", "chat", "Chat", command="session.page.down"),
+    Action("messages_line_up", "Line up", "ctrl+alt+y", "chat", "Chat", command="session.line.up"),
+    Action("messages_line_down", "Line down", "ctrl+alt+e", "chat", "Chat", command="session.line.down"),
+    Action("messages_half_page_up", "Half a page up", "ctrl+alt+u", "chat", "Chat", command="session.half.page.up"),
+    Action("messages_half_page_down", "Half a page down", "ctrl+alt+d", "chat", "Chat", command="session.half.page.down"),
+    Action("messages_first", "To the first message", "ctrl+g,home", "chat", "Chat", command="session.first"),
+    Action("messages_last", "To the last message", "ctrl+alt+g,end", "chat", "Chat", command="session.last"),
     Action("messages_focus", "Focus the conversation", "ctrl+up", "chat", "Chat", is_ours=True),
     Action("messages_find", "Find in the conversation", "<leader>/", "chat", "Chat", slash="find", is_ours=True),
     Action("messages_next", "Next message", "none", "chat", "Chat"),
@@ -126,14 +137,15 @@ ACTIONS: tuple[Action, ...] = (
     Action("display_thinking", "Toggle reasoning", "none", "chat", "Chat", slash="thinking"),
     Action("tool_details", "Expand or collapse tool output", "none", "chat", "Chat"),
     Action("terminal_title_toggle", "Toggle terminal title", "none", "chat", "Program"),
-    Action("agent_cycle", "Next agent", "tab", "chat", "Agent and model"),
-    Action("agent_cycle_reverse", "Previous agent", "none", "chat", "Agent and model"),
-    Action("agent_list", "Choose an agent", "<leader>a", "chat", "Agent and model", slash="agents agent"),
-    Action("model_list", "Choose a model", "<leader>m", "chat", "Agent and model", slash="models model"),
+    Action("agent_cycle", "Next agent", "tab", "chat", "Agent and model", command="agent.cycle"),
+    Action("agent_cycle_reverse", "Previous agent", "none", "chat", "Agent and model", their_keys="shift+tab"),
+    Action("agent_list", "Choose an agent", "<leader>a", "chat", "Agent and model", slash="agents agent", command="agent.list"),
+    Action("model_list", "Choose a model", "<leader>m", "chat", "Agent and model", slash="models model", command="model.list"),
     Action("model_cycle_recent", "Next recent model", "f2", "chat", "Agent and model"),
     Action("model_cycle_recent_reverse", "Previous recent model", "shift+f2", "chat", "Agent and model"),
     Action("variant_cycle", "Cycle model variant", "ctrl+t", "chat", "Agent and model"),
     Action("approvals_cycle", "Cycle approvals: ask, normal, auto", "shift+tab", "chat", "Agent and model", is_ours=True),
+    Action("approvals_list", "Choose approvals", "none", "chat", "Agent and model", slash="approvals", is_ours=True),
     Action("history_search", "Search earlier prompts", "ctrl+r", "chat", "Prompt", slash="history", is_ours=True),
     Action("editor_open", "Write the prompt in your editor", "<leader>e", "chat", "Prompt", slash="editor"),
     Action("prompt_stash", "Stash prompt", "none", "chat", "Prompt", slash="stash", is_ours=True),
@@ -143,7 +155,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("prompt_queue_send", "Send queued message now", "<leader>return", "chat", "Prompt", is_ours=True),
     Action("prompt_delivery_toggle", "Steer the turn or queue messages", "<leader>j", "chat", "Prompt", "queue", is_ours=True),
     Action("vim_toggle", "Toggle vim mode", "none", "chat", "Prompt", slash="vim", is_ours=True),
-    Action("input_submit", "Send", "return", "prompt", "Prompt"),
+    Action("input_submit", "Send", "return", "prompt", "Prompt", needed="send a prompt"),
     Action("input_newline", "New line", "shift+return,ctrl+return,alt+return,ctrl+j", "prompt", "Prompt"),
     Action("input_clear", "Clear the prompt", "ctrl+c", "prompt", "Prompt"),
     Action("input_paste", "Paste (text or image)", "ctrl+v", "chat", "Prompt"),
@@ -199,7 +211,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("browser_archive", "Archive the session", "a", "browser", "Session browser"),
     Action("browser_delete", "Move the session to the trash", "d", "browser", "Session browser"),
     Action("browser_everywhere", "All projects, or this one", "tab", "browser", "Session browser"),
-    Action("browser_undo", "Bring back the last deleted or archived session", "u", "browser", "Session browser"),
+    Action("browser_undo", "Restore the last deleted or archived session", "u", "browser", "Session browser"),
     Action("browser_filter", "Filter by title", "/", "browser", "Session browser"),
     Action("browser_search", "Search the content", "/", "browser", "Session browser"),
     Action("browser_accept", "End the filter", "enter", "browser", "Session browser"),
@@ -214,7 +226,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("list_erase", "Delete the last character of the filter", "backspace", "list", "Lists"),
     Action("list_erase_word", "Delete the last word of the filter", "ctrl+w", "list", "Lists"),
     Action("list_clear", "Clear the filter", "ctrl+u", "list", "Lists"),
-    Action("list_close", "Close the list", "escape,ctrl+c", "list", "Lists"),
+    Action("list_close", "Close the list", "escape,ctrl+c", "list", "Lists", needed="close a list"),
     Action("model_favorite_toggle", "Mark the model as favorite", "ctrl+f", "list:models", "List of models"),
     Action("model_provider_list", "Connect a provider", "ctrl+a", "list:models", "List of models"),
     Action("account_sign_out", "Sign the account out", "ctrl+d", "list:accounts", "List of accounts"),
@@ -225,8 +237,9 @@ ACTIONS: tuple[Action, ...] = (
     Action("page_first", "To the start", "home,g", "page", "Pages"),
     Action("page_last", "To the end", "end,shift+g", "page", "Pages"),
     Action("page_open", "Open the selected row", "enter", "page", "Pages"),
-    Action("page_close", "Close the page", "escape,q,ctrl+c", "page", "Pages"),
+    Action("page_close", "Close the page", "escape,q,ctrl+c", "page", "Pages", needed="close a page"),
     Action("sessions_mark", "Mark the session", "space", "list:sessions", "Session list"),
+    Action("sessions_mark_filtered", "Mark the session, also in a filter", "insert,ctrl+space", "list:sessions", "Session list"),
     Action("sessions_undo", "Undo the last change of sessions", "ctrl+z", "list:sessions", "Session list"),
     Action("sessions_undo_shown", "Undo the change that is shown", "u", "list:sessions", "Session list"),
     Action("sessions_everywhere", "All projects, or this one", "tab", "list:sessions", "Session list"),
@@ -269,7 +282,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("permission_host", "Allow the host in this project", "h", "panel:permission", "Approvals"),
     Action("permission_always", "Always allow", "a", "panel:permission", "Approvals"),
     Action("permission_edit", "Edit the rule", "e", "panel:permission", "Approvals"),
-    Action("permission_reject", "Reject", "n", "panel:permission", "Approvals"),
+    Action("permission_reject", "Reject", "n", "panel:permission", "Approvals", needed="reject a call"),
     Action("permission_keep", "Keep the change", "k", "panel:permission", "Approvals"),
     Action("permission_restore", "Remove or restore", "r", "panel:permission", "Approvals"),
     Action("permission_columns", "Side by side, or one column", "d", "panel:permission", "Approvals"),
@@ -300,6 +313,9 @@ DEFAULT_KEYS: Mapping[str, str] = {"leader": LEADER_KEY, **{action.id: action.ke
 
 SHARED_KEYS: Mapping[str, str] = {
     "leader": LEADER_KEY,
-    **{action.id: action.keys for action in ACTIONS if action.is_shared},
+    **{action.id: action.their_keys or action.keys for action in ACTIONS if action.is_shared},
 }
-"""Ours for the actions that OpenCode has too; some of its own keys differ."""
+"""The default keys of OpenCode's screen for the actions that it has too."""
+
+COMMANDS: Mapping[str, Action] = {action.command: action for action in ACTIONS if action.command}
+"""The actions that clients of the server can run on the screen, by OpenCode's names for them."""

@@ -16,9 +16,9 @@ SignInState = Literal["none", "signed_in", "expired"]
 class McpServerStatus(Record):
     """An MCP server. `tokens` estimates the schemas of its tools; `output` are the last lines of its standard error.
 
-    `error` says why it failed, `retry_in` after how many milliseconds its next call starts it again. `target` is its command or
-    address, without secrets. `is_listed`: its lists are known. `sign_in` is absent where there is no sign-in; `expired`: the user
-    must sign in again.
+    `error` says why it failed, or that it is connected and does not answer, `retry_in` after how many milliseconds its next call
+    starts it again. `target` is its command or address, without secrets. `is_listed`: its lists are known. `sign_in` is absent
+    where there is no sign-in; `expired`: the user must sign in again.
     """
 
     name: str
@@ -39,6 +39,8 @@ class McpServerStatus(Record):
     def opencode_status(self) -> JsonObject:
         """Return the status as OpenCode's clients know it, which have no word for a server that is starting."""
         match self.state:
+            case "connected" if self.error:
+                return {"status": "failed", "error": self.error}
             case "known" | "connected":
                 return {"status": "connected"}
             case "disabled" | "needs_auth":

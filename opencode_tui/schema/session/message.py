@@ -42,7 +42,7 @@ class Tokens(Record):
     input: int = 0
     output: int = 0
     reasoning: int = 0
-    cache: CacheTokens = Field(default_factory=CacheTokens)
+    cache: CacheTokens = Field(default_factory=CacheTokens.trusted)
 
     @property
     def prompt(self) -> int:
@@ -118,7 +118,7 @@ class AssistantMessage(Record):
     path: MessagePath
     time: MessageTime
     cost: float = 0
-    tokens: Tokens = Field(default_factory=Tokens)
+    tokens: Tokens = Field(default_factory=Tokens.trusted)
     finish: str | None = absent()
     summary: bool | None = absent()
     error: StoredError | None = absent()

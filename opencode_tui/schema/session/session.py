@@ -114,10 +114,24 @@ class IdleStatus(Record):
     type: Literal["idle"] = "idle"
 
 
+WaitKind = Literal["connection", "first_byte", "more", "instructions", "sign_in", "process", "hook", "disk"]
+"""What a run waits for: a connection, the first byte of an answer or more, instructions, a token, a process, a hook, the disk."""
+
+
+class Wait(Record):
+    """A wait that lasts: since when (ms since 1970), and after how many ms without news it fails; `name` is the other side."""
+
+    on: WaitKind
+    name: str = ""
+    since: int
+    limit: int | None = absent()
+
+
 class BusyStatus(Record):
-    """The session is running."""
+    """The session is running; `wait` is what it waits for, while that lasts."""
 
     type: Literal["busy"] = "busy"
+    wait: Wait | None = absent()
 
 
 class RetryStatus(Record):

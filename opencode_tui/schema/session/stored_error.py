@@ -6,6 +6,7 @@ from pydantic import Field
 
 from opencode_tui.schema.error import AuthError, ContextOverflowError, Failure, ProviderError, with_remedy
 from opencode_tui.schema.record import Record, absent
+from opencode_tui.schema.system_error import describe
 
 
 class ErrorWords(Record):
@@ -174,7 +175,7 @@ def _words(failure: Failure) -> ErrorWords | None:
 
 def to_stored(error: BaseException) -> StoredError:
     """Return the form in which a message stores an exception."""
-    text = str(error) or type(error).__name__
+    text = describe(error) if isinstance(error, OSError) else str(error) or type(error).__name__
     match error:
         case AuthError():
             return StoredAuthError(

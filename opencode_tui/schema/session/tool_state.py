@@ -8,12 +8,15 @@
 Source: docs/internals/session.md#tool-calls.
 """
 
+from collections.abc import Mapping
 from typing import Any, Literal, get_args
 
+from msgspec import Struct, ValidationError, convert
 from pydantic import Field
 
 from opencode_tui.schema.error import (
     ApprovalUnavailableError,
+    CommandRefusedError,
     DeniedError,
     MissingFileError,
     QuestionDismissedError,
@@ -76,6 +79,26 @@ class ToolStateCompleted(Record):
     attachments: list[dict[str, Any]] | None = absent()
 
 
+KEPT_LINES = "lines"
+"""The key in the metadata of a completed call for the `KeptLines` of an output that was cut."""
+
+
+class KeptLines(Struct, frozen=True):
+    """How many lines an output had in `total`, and how many of the `first` and the `last` of them are left."""
+
+    total: int
+    first: int
+    last: int = 0
+
+
+def kept_lines_of(metadata: Mapping[str, object]) -> KeptLines | None:
+    """Return which lines of an output are left; None of a whole one, and in records of older and of other programs."""
+    try:
+        return convert(metadata.get(KEPT_LINES), KeptLines)
+    except ValidationError:
+        return None
+
+
 class ErrorDetails(Record):
     """What an error is about, for sentences to the user; absent in records of other and of older programs.
 
@@ -94,7 +117,7 @@ class ErrorDetails(Record):
     problem: str | None = absent()
 
 
-NO_DETAILS = ErrorDetails()
+NO_DETAILS = ErrorDetails.trusted()
 
 
 def details_of(error: Exception) -> ErrorDetails:
@@ -110,6 +133,8 @@ def details_of(error: Exception) -> ErrorDetails:
             return ErrorDetails(rule=Rule(permission=error.permission, pattern=error.rule.pattern, action="deny"))
         case MissingFileError():
             return ErrorDetails(nearest=list(error.nearest))
+        case CommandRefusedError() if error.advice:
+            return ErrorDetails(problem=error.problem)
         case ToolError() if error.advice:
             return ErrorDetails(problem=f"{error.problem}{error.below}")
         case _:
@@ -166,7 +191,7 @@ def progress(
 
 
 def wait(state: ToolStateUnion, *, waited: int) -> ToolStateRunning:
-    """Return the running state after it waited for the user for so many ms."""
+    """Return the running state with `waited` more ms of waiting for the user."""
     if not isinstance(state, ToolStateRunning):
         raise ToolTransitionError(state, "wait")
     return state.changed(time=state.time.changed(waited=(state.time.waited or 0) + waited))

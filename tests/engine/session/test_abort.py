@@ -14,6 +14,7 @@ from tests.support.faults.abort import abort_after, open_aborting
 from tests.support.provider.model_script import Answer, Call
 from tests.support.sessions.stored import read_store
 from tests.support.world.engine import opened
+from tests.support.world.waiting import PATIENCE_S
 
 EVENTS = 14
 """More events than a turn publishes before its tool runs."""
@@ -36,7 +37,7 @@ async def abort_at(world, number):
             if number == 0:
                 await world.client.prompts.abort(session.id)
                 break
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE_S):
         with pytest.raises(RunAborted):
             await turn
     return [message.info.id for message in await world.messages(session) if is_unfinished(message)]
@@ -44,7 +45,7 @@ async def abort_at(world, number):
 
 @pytest.mark.parametrize("number", range(1, EVENTS + 1))
 async def test_an_answer_that_came_at_once_is_closed_wherever_it_is_cut(environ, tmp_path, number):
-    wait = Call("bash", {"command": "sleep 20", "description": "wait"})
+    wait = Call("bash", {"command": "sleep 300", "description": "wait"})
     answer = Answer(reasoning="hm hm", text="one two", calls=(wait, wait), is_burst=True)
     async with opened(environ, tmp_path, *[answer] * 2) as world:
         assert await abort_at(world, number) == []
@@ -54,13 +55,13 @@ async def test_an_answer_that_came_at_once_is_closed_wherever_it_is_cut(environ,
 @asynccontextmanager
 async def interrupted(environ, folder, answer=None):
     """Open a world whose session was just interrupted: its run has not ended yet."""
-    wait = Call("bash", {"command": "sleep 20", "description": "wait"})
+    wait = Call("bash", {"command": "sleep 300", "description": "wait"})
     async with opened(environ, folder, Answer(text="one two", calls=(wait,)), *([answer] if answer else ())) as world:
         session = await world.new_session()
         with world.client.events() as events:
             turn = asyncio.create_task(world.prompt("go", session=session))
             async for envelope in events:
-                if "sleep 20" in str(envelope.event):
+                if "sleep 300" in str(envelope.event):
                     break
         await world.client.prompts.abort(session.id)
         yield world, session

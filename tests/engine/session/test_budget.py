@@ -19,6 +19,7 @@ from opencode_tui.schema.event.event import QuestionAsked
 from opencode_tui.schema.model import ModelRef
 from tests.support.provider.model_script import Answer, Call
 from tests.support.world.engine import World, opened, react
+from tests.support.world.waiting import PATIENCE_S
 
 OK = Answer(text="ok")
 READ = Answer(calls=(Call("read", {"filePath": "a.txt"}),))
@@ -40,9 +41,9 @@ async def ask_with(world: World, answer: str, session: Any = None, model: str = 
     try:
         ref = ModelRef(provider_id="fake", model_id=model)
         request = PromptInput(model=ref, parts=[TextInput(text="more")])
-        await asyncio.wait_for(world.client.prompts.prompt(session.id, request), 60)
+        await asyncio.wait_for(world.client.prompts.prompt(session.id, request), PATIENCE_S)
     finally:
-        event: Any = await asyncio.wait_for(waiter, 10)
+        event: Any = await asyncio.wait_for(waiter, PATIENCE_S)
     return event.questions[0], session
 
 
@@ -61,7 +62,7 @@ async def test_a_session_asks_before_its_budget_is_passed_and_goes_on_after_a_ye
         assert [one["label"] for one in question["options"]] == ["Continue", "Stop"]
         assert len(world.server.bodies) == 1
     async with opened(environ, tmp_path, OK, settings=budget) as world:
-        await asyncio.wait_for(world.prompt("again", session=session), 60)
+        await asyncio.wait_for(world.prompt("again", session=session), PATIENCE_S)
         assert len(world.server.bodies) == 1, "what was allowed holds after a restart"
 
 
@@ -114,7 +115,7 @@ async def test_an_unknown_price_is_said_once_and_not_counted_as_free(environ, tm
         question, session = await ask_with(world, "Continue", model="other")
         assert question["question"].startswith("The price of fake/other is unknown")
         request = PromptInput(model=ModelRef(provider_id="fake", model_id="other"), parts=[TextInput(text="go")])
-        await asyncio.wait_for(world.client.prompts.prompt(session.id, request), 60)
+        await asyncio.wait_for(world.client.prompts.prompt(session.id, request), PATIENCE_S)
         with pytest.raises(BudgetError, match=r"set provider\.fake\.models\.other\.cost in the settings"):
             await ask_with(world, "Stop", model="other")
         assert len(world.server.bodies) == 2
@@ -179,7 +180,7 @@ async def test_the_estimate_of_a_long_request_does_not_hold_up_the_event_loop(en
 
             def encode(self, *given: Any, **named: Any) -> bytes:
                 entered.set()
-                assert seen.wait(30), "the event loop stands still"
+                assert seen.wait(PATIENCE_S), "the event loop stands still"
                 return super().encode(*given, **named)
 
         request = LlmRequest(model=model, system=(), messages=(UserEntry((TextBlock(Watched("word " * 1_000)),)),))
@@ -211,8 +212,8 @@ async def test_a_compaction_asks_before_a_budget_is_passed(environ, tmp_path):
 
         waiter = asyncio.create_task(react(world, QuestionAsked, reply))
         await asyncio.sleep(0)
-        await asyncio.wait_for(world.client.context.compact(session.id, CompactSession()), 60)
-        await asyncio.wait_for(waiter, 10)
+        await asyncio.wait_for(world.client.context.compact(session.id, CompactSession()), PATIENCE_S)
+        await asyncio.wait_for(waiter, PATIENCE_S)
         assert len(world.server.bodies) == 1
 
 

@@ -1,6 +1,7 @@
 """Compaction through the engine: manual, at the limit, after a rejection by a provider; and what it preserves."""
 
 import asyncio
+import threading
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -194,13 +195,15 @@ async def test_nothing_to_summarize_is_an_error(environ: dict[str, str], tmp_pat
 
 
 async def test_a_session_that_is_worked_on_is_not_compacted_by_hand(environ: dict[str, str], tmp_path: Path) -> None:
-    async with opened(environ, tmp_path, Answer(text="a b c", delay_ms=100)) as world:
+    was_refused = threading.Event()
+    async with opened(environ, tmp_path, Answer(text="begun ended", holds=(("ended", was_refused),))) as world:
         session = await world.new_session()
         turn = asyncio.create_task(world.prompt("first", session=session))
         while not await world.client.prompts.status():
             await asyncio.sleep(0.01)
         with pytest.raises(BusyError):
             await compact(world, session)
+        was_refused.set()
         await turn
 
 

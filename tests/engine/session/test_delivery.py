@@ -20,8 +20,10 @@ def request(text: str, delivery: Delivery | None = None) -> PromptInput:
     return PromptInput(model=MODEL, delivery=delivery, parts=[TextInput(text=text)])
 
 
-def slow_call(seconds: float = 0.5) -> Answer:
-    return Answer(calls=(Call("bash", {"command": f"sleep {seconds}", "description": "wait"}),))
+def slow_call() -> Answer:
+    """Return the call of a command that runs until the test lets it end."""
+    command = "until test -e go; do sleep 0.02; done"
+    return Answer(calls=(Call("bash", {"command": command, "description": "wait"}),))
 
 
 async def ask(world: World, session_id: str, text: str, delivery: Delivery | None = None) -> tuple[asyncio.Task, str]:
@@ -61,6 +63,7 @@ async def test_queued_requests_are_answered_one_after_the_other_after_the_turn(e
         second, _ = await ask(world, session.id, "two", "queue")
         third, _ = await ask(world, session.id, "three", "queue")
         assert (await talk(world, session.id))[-2:] == ["waits: two", "waits: three"]
+        (tmp_path / "go").touch()
         await asyncio.gather(first, second, third)
         assert await talk(world, session.id) == ["one", "first done", "two", "second done", "three", "third done"]
         bodies = [json.dumps(body["messages"][1:]) for body in world.server.bodies]
@@ -81,6 +84,7 @@ async def test_a_steering_request_joins_before_a_queued_one(environ, tmp_path) -
         await until_running_tool(world, session.id)
         queued, _ = await ask(world, session.id, "later", "queue")
         steering, _ = await ask(world, session.id, "also this", "steer")
+        (tmp_path / "go").touch()
         await asyncio.gather(first, queued, steering)
         assert await talk(world, session.id) == ["one", "also this", "both done", "later", "queued done"]
 
@@ -93,7 +97,7 @@ async def test_without_a_turn_a_queued_request_starts_one(environ, tmp_path) -> 
 
 
 async def test_a_queued_request_waits_after_an_interruption_and_is_sent_on_demand(environ, tmp_path) -> None:
-    async with opened(environ, tmp_path, slow_call(30), Answer(text="done"), settings=SETTINGS) as world:
+    async with opened(environ, tmp_path, slow_call(), Answer(text="done"), settings=SETTINGS) as world:
         session = await world.client.sessions.create(CreateSession())
         first, _ = await ask(world, session.id, "one")
         await until_running_tool(world, session.id)
@@ -137,6 +141,7 @@ async def test_sending_at_once_lets_running_tools_end(environ, tmp_path) -> None
         await until_running_tool(world, session.id)
         second, message_id = await ask(world, session.id, "now", "queue")
         assert await world.client.prompts.send_now(session.id, message_id)
+        (tmp_path / "go").touch()
         await asyncio.gather(first, second)
         assert await talk(world, session.id) == ["one", "now", "both done"]
         infos = [one.info for one in await world.client.messages.list(session.id)]
@@ -150,13 +155,14 @@ async def test_a_queued_request_is_withdrawn_at_any_time(environ, tmp_path) -> N
         await until_running_tool(world, session.id)
         queued, message_id = await ask(world, session.id, "later", "queue")
         assert await world.client.prompts.withdraw(session.id, message_id)
+        (tmp_path / "go").touch()
         await asyncio.gather(first, queued)
         assert await talk(world, session.id) == ["one", "done"]
 
 
 @pytest.mark.parametrize("delivery", [None, "queue"])
 async def test_a_request_that_comes_while_an_interrupted_turn_ends_is_answered(environ, tmp_path, delivery) -> None:
-    async with opened(environ, tmp_path, slow_call(30), Answer(text="done"), settings=SETTINGS) as world:
+    async with opened(environ, tmp_path, slow_call(), Answer(text="done"), settings=SETTINGS) as world:
         session = await world.client.sessions.create(CreateSession())
         first, _ = await ask(world, session.id, "one")
         await until_running_tool(world, session.id)

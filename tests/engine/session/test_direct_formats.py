@@ -16,6 +16,7 @@ from tests.support.provider import strict_anthropic, strict_gemini, strict_opena
 from tests.support.provider.model_script import Answer, Call, failure
 from tests.support.provider.wire_prefix import FORMATS
 from tests.support.world.engine import World, opened
+from tests.support.world.waiting import PATIENCE_S
 
 READ = Call("read", {"filePath": "a.txt"})
 STRICT = {
@@ -159,7 +160,7 @@ async def test_an_aborted_answer_ends_and_the_next_request_is_valid(environ, tmp
         await world.client.prompts.abort(session.id)
         with pytest.raises(RunAborted):
             await turn
-        assert await asyncio.to_thread(world.server.disconnects.acquire, timeout=30)
+        assert await asyncio.to_thread(world.server.disconnects.acquire, timeout=PATIENCE_S)
         await ask(world, session, name, "go on")
         check_requests(world)
         sent = world.server.bodies[-1]

@@ -1,10 +1,9 @@
-import pytest
-
 from opencode_tui.engine.session.step.doom import call_key, calls_of_turn, is_doom_loop
+from tests.support.rows import each
 from tests.support.sessions.records import assistant, call, user
 
 
-@pytest.mark.parametrize(
+@each(
     ("calls", "verdict"),
     [
         ("aa", False),

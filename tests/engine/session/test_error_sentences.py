@@ -16,6 +16,7 @@ from tests.support.provider.model_server import ModelServer
 from tests.support.world.engine import opened
 
 LINES = [line for line in error_lines() if line.get("via", "http") == "http" and not line.get("headers")]
+MODEL = "fake-model"
 SAMPLES = {
     "openai": [line for line in LINES if line["provider"] in ("openai", "openrouter", "mistral", "azure")][::6],
     "anthropic": [line for line in LINES if line["provider"] == "anthropic"][::3],
@@ -36,7 +37,7 @@ async def test_a_refusal_over_a_connection_says_the_same(adapter):
         for line in SAMPLES[adapter]:
             server.script(answer(line))
             heard = await ask(llm, request(adapter=adapter))
-            assert str(heard.error) == str(error_of({**line, "provider": "fake"}))
+            assert str(heard.error) == str(error_of({**line, "provider": "fake"}, MODEL))
         await llm.close()
 
 
@@ -51,7 +52,7 @@ async def test_the_stored_sentence_is_the_raised_one_and_the_session_goes_on(env
             last = (await world.messages(session))[-1].info
             assert isinstance(last, AssistantMessage) and last.error is not None
             stored = getattr(last.error.data, "message", "")
-            assert stored == str(raised.value) == str(error_of({**line, "provider": "fake"}))
+            assert stored == str(raised.value) == str(error_of({**line, "provider": "fake"}, MODEL))
         await world.prompt("hello", session=session)
         assert (await world.answer(session)).endswith("hello")
 

@@ -1,4 +1,5 @@
 import asyncio
+import json
 import os
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,6 +14,7 @@ from opencode_tui.schema.event.event import PartGrowth
 from opencode_tui.schema.session.part import StepFinishPart, StepStartPart
 from opencode_tui.storage.locks import Locks
 from tests.support.provider.model_script import Answer, Call
+from tests.support.sessions.stored import read_store
 from tests.support.snapshot.worktree import facts_of
 from tests.support.undo.steps import names_in, open_snapshots, patches_in, undo
 from tests.support.world.engine import MODEL, opened, while_reacting
@@ -183,14 +185,20 @@ async def test_the_patch_of_an_interrupted_command_follows_idle_and_the_next_pro
     assert not (folder / "half.txt").exists()
 
 
-async def test_closing_waits_for_the_patch_of_an_interrupted_command(environ, folder):
-    async with opened(environ, folder, Answer(calls=(bash("echo x > half.txt; sleep 30"),)), policy=AUTO) as world:
+@pytest.mark.parametrize("is_slow", [False, True], ids=["at-once", "slowly"])
+async def test_closing_waits_for_the_patch_of_an_interrupted_command(environ, folder, paths, is_slow, monkeypatch):
+    """A command that took longer than 250 ms to end once lost its patch, and its session stayed unfinished."""
+    if is_slow:
+        monkeypatch.setattr("opencode_tui.engine.tool.process.process.CANCEL_GRACE_S", 0.6)
+    command = f"{'trap : TERM; ' if is_slow else ''}echo x > half.txt; while :; do sleep 30; done"
+    async with opened(environ, folder, Answer(calls=(bash(command),)), policy=AUTO) as world:
         session = await world.new_session()
         turn = asyncio.create_task(world.prompt("work", session=session))
         while not (folder / "half.txt").exists():
             await asyncio.sleep(0.01)
     with pytest.raises(RunAborted):
         await turn
+    assert read_store(paths.storage).unfinished == []
     async with opened(environ, folder) as world:
         assert names_in(patches_in(await world.parts(session))[0]) == {"half.txt"}
 
@@ -236,13 +244,23 @@ async def test_changes_of_a_child_session_are_in_its_own_steps_only(environ, fol
         assert [names_in(patch) for patch in patches_in(await world.parts(child))] == [{"child.txt", "made.txt"}]
 
 
+def directive(command):
+    """Return the words by which the scripted model calls bash with a command."""
+    return f"<<tool bash {json.dumps({'command': command, 'description': 'd'})}>>"
+
+
+def until(condition):
+    """Return a command that waits until a condition of the shell holds."""
+    return f"until {condition}; do sleep 0.02; done"
+
+
 async def test_commands_of_two_agents_at_once_are_undone_together(environ, folder):
     before = facts_of(folder)
     tasks = tuple(
-        Call("task", {"description": name, "prompt": work, "subagent_type": "general"})
-        for name, work in (
-            ("one", '<<tool bash {"command":"echo 1 > a.txt; sleep 0.5; echo 1 > one.txt","description":"d"}>>'),
-            ("two", '<<tool bash {"command":"sleep 0.2; echo 2 > b.txt; sleep 0.6; rm a.txt","description":"d"}>>'),
+        Call("task", {"description": name, "prompt": directive(command), "subagent_type": "general"})
+        for name, command in (
+            ("one", f"echo 1 > a.txt; {until('grep -qx 2 b.txt')}; echo 1 > one.txt"),
+            ("two", f"{until('grep -qx 1 a.txt')}; echo 2 > b.txt; {until('test -e one.txt')}; rm a.txt"),
         )
     )
     async with opened(environ, folder, policy=AUTO) as world:
@@ -258,9 +276,8 @@ async def test_commands_of_two_agents_at_once_are_undone_together(environ, folde
 
 async def test_what_another_session_wrote_during_a_command_is_not_the_commands(environ, folder):
     async with opened(environ, folder, policy=AUTO) as world:
-        busy = asyncio.create_task(
-            world.prompt('<<tool bash {"command":"echo x > started; sleep 1.5; echo y > a.txt","description":"d"}>>')
-        )
+        command = f"echo x > started; {until('test -e other.txt')}; echo y > a.txt"
+        busy = asyncio.create_task(world.prompt(directive(command)))
         while not (folder / "started").exists():
             await asyncio.sleep(0.01)
         other = await world.prompt('<<tool write {"filePath":"other.txt","content":"o"}>>')
@@ -337,15 +354,15 @@ async def test_the_states_of_a_patch_are_of_its_files_alone_and_differ_in_them(e
 
 
 @pytest.mark.parametrize("calls", [1, 2])
-async def test_what_a_command_changed_among_ignored_files_is_named_by_undo(environ, folder, calls):
+async def test_what_a_command_changed_among_large_ignored_files_is_named_by_undo(environ, folder, calls):
     (folder / ".gitignore").write_text("*.log\n")
-    (folder / "old.log").write_text("before")
+    (folder / "old.log").write_text("before" * 200_000)
     work = (bash("echo x > old.log; echo y > b.txt"), write("new.txt", "n"))[:calls]
     async with opened(environ, folder, Answer(calls=work), DONE, policy=AUTO) as world:
         parts = await world.parts(await world.prompt("work"))
     report = await undo(environ, folder, parts)
     assert [(os.path.basename(one.path), one.reason) for one in report.unprotected] == [
-        ("old.log", "ignored by .gitignore")
+        ("old.log", "ignored and over 1 MiB")
     ]
     assert (folder / "b.txt").read_text() == "b1\n" and report.kept == []
 
@@ -366,10 +383,8 @@ async def test_ignored_files_that_no_command_touched_are_not_named_by_undo(envir
         first = await world.parts(session)
         await world.prompt("build", session=session)
         second = (await world.parts(session))[len(first) :]
-    assert [one.path for one in (await undo(environ, folder, second)).unprotected] == [
-        str(folder / "build"),
-        str(folder / "other.log"),
-    ]
+    assert [one.path for one in (await undo(environ, folder, second)).unprotected] == [str(folder / "build")]
+    assert (folder / "other.log").read_text() == "x"
     assert (await undo(environ, folder, first)).unprotected == []
     assert not (folder / "real.txt").exists()
 

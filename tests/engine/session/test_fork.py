@@ -1,5 +1,6 @@
 import asyncio
 import json
+import threading
 
 import pytest
 
@@ -150,7 +151,9 @@ async def test_an_unknown_boundary_is_refused(environ, tmp_path):
 
 
 async def test_a_session_at_work_is_forked_before_its_present_turn_only(environ, tmp_path):
-    async with opened(environ, tmp_path, Answer(text="one"), Answer(text="a b c d e f", delay_ms=60)) as world:
+    was_forked = threading.Event()
+    answer = Answer(text="begun ended", holds=(("ended", was_forked),))
+    async with opened(environ, tmp_path, Answer(text="one"), answer) as world:
         session = await world.prompt("first")
         turn = asyncio.create_task(world.prompt("second", session=session))
         while len(messages := await world.messages(session)) < 4:
@@ -158,6 +161,7 @@ async def test_a_session_at_work_is_forked_before_its_present_turn_only(environ,
         with pytest.raises(BusyError, match="before the current turn"):
             await fork(world, session)
         made = await fork(world, session, messages[2].info.id)
+        was_forked.set()
         await turn
         assert len(await world.messages(made)) == 2
 

@@ -15,6 +15,7 @@ from opencode_tui.schema.session.session import RevertState, fork_origin
 from opencode_tui.storage.files import FileSystem
 from opencode_tui.storage.locks import Locks
 from tests.support.sessions.records import write_session
+from tests.support.world.waiting import PATIENCE_S
 
 WHOLE = ForkSession()
 
@@ -69,7 +70,7 @@ async def test_reading_resumes_the_copy(environ, folder, paths):
     fork_id = await broken_off(environ, folder, session_id)
     async with open_client(environ, folder) as client:
         await client.messages.list(fork_id, 2)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE_S):
             while not await is_whole(client, fork_id):
                 await asyncio.sleep(0.01)
 

@@ -17,6 +17,7 @@ from opencode_tui.schema.session.session import RetryStatus
 from tests.support.provider.model_script import Answer, Call, content_text, failure
 from tests.support.world.engine import MODEL, opened, react, while_reacting
 from tests.support.world.settings import SettingsWorld
+from tests.support.world.waiting import PATIENCE_S
 
 READ = Call("read", {"filePath": "a.txt"})
 SLEEP = Call("bash", {"command": "sleep 30", "description": "wait"})
@@ -79,6 +80,25 @@ async def test_an_end_for_an_unknown_reason_is_asked_on_once_more(environ, tmp_p
     async with opened(environ, tmp_path, *answers) as world:
         session = await world.prompt("go")
         assert [info.finish for info in infos(await world.messages(session))] == ["unknown", "unknown"]
+
+
+async def test_calls_with_an_unknown_reason_run_and_the_turn_goes_on(environ, tmp_path):
+    calls = [Answer(calls=(Call("read", {"filePath": name}),), finish="because") for name in ("a", "b", "c")]
+    async with opened(environ, tmp_path, *calls, Answer(text="done")) as world:
+        session = await world.prompt("go")
+        assert [info.finish for info in infos(await world.messages(session))] == [*["tool-calls"] * 3, "stop"]
+
+
+async def test_only_ends_for_an_unknown_reason_in_a_row_are_counted(environ, tmp_path):
+    end = Answer(text="half", finish="because")
+    async with opened(environ, tmp_path, end, Answer(calls=(READ,)), end, Answer(text="done")) as world:
+        session = await world.prompt("go")
+        assert [info.finish for info in infos(await world.messages(session))] == [
+            "unknown",
+            "tool-calls",
+            "unknown",
+            "stop",
+        ]
 
 
 async def test_the_last_step_runs_no_tool_whatever_the_model_asks_for(environ, tmp_path):
@@ -205,13 +225,16 @@ async def test_a_plan_changes_no_file_and_its_reminder_stays_in_its_request(envi
 
 
 async def test_a_request_that_comes_during_a_turn_is_answered_by_it_and_wrapped_for_the_model(environ, tmp_path):
-    wait = Call("bash", {"command": "sleep 0.5", "description": "wait"})
+    wait = Call("bash", {"command": "until test -e go; do sleep 0.02; done", "description": "wait"})
     async with opened(environ, tmp_path, Answer(calls=(wait,)), Answer(text="both done")) as world:
-        session = await world.new_session()
+        session, stored = await world.new_session(), asyncio.Event()
         first = asyncio.create_task(world.client.prompts.prompt(session.id, request("one")))
         while not any(call.state.status == "running" for call in await world.calls(session)):
             await asyncio.sleep(0.01)
-        second = asyncio.create_task(world.client.prompts.prompt(session.id, request("two")))
+        prompt = world.client.prompts.prompt(session.id, request("two"), stored=lambda _: stored.set())
+        second = asyncio.create_task(prompt)
+        await stored.wait()
+        (tmp_path / "go").touch()
         answers = await asyncio.gather(first, second)
         assert answers[0].info.id == answers[1].info.id
         assert "The user sent the following message:\ntwo" in world.sent()
@@ -246,7 +269,7 @@ async def test_an_abort_ends_a_wait_for_the_provider_at_once(environ, tmp_path):
                 event = await react(world, SessionStatusChanged, abort)
 
         turn = asyncio.create_task(world.client.prompts.prompt(session.id, request("go")))
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE_S):
             await watch()
             with pytest.raises(RunAborted):
                 await turn

@@ -1,7 +1,6 @@
 """Precomputed summaries: used at the limit, discarded when history changes, never delaying a turn."""
 
 import asyncio
-from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -17,8 +16,9 @@ from tests.support.provider.model_script import Answer, content_text, failure
 from tests.support.provider.model_server import asks_for_summary
 from tests.support.provider.token_counter import Window
 from tests.support.world.engine import MODEL, World, opened
+from tests.support.world.waiting import PATIENCE_S, until
 
-LIMIT = (22_000, 4_000)
+LIMIT = (20_500, 4_000)
 LONG = "word " * 5_000
 """About 5,000 tokens: with instructions and tools two such answers pass 0.7 of the context, three fill it."""
 
@@ -32,14 +32,6 @@ def prepared_at(share: float | bool) -> dict[str, Any]:
 
 def summary_requests(world: World) -> list[Any]:
     return [one for one in world.server.requests if asks_for_summary(one.body)]
-
-
-async def until(is_true: Callable[[], bool]) -> None:
-    for _ in range(500):
-        if is_true():
-            return
-        await asyncio.sleep(0.01)
-    raise AssertionError("it did not come about")
 
 
 async def cost_of(world: World, session: SessionInfo) -> float:
@@ -170,7 +162,7 @@ async def test_an_interruption_ends_the_preparation(environ: dict[str, str], tmp
     async with opened(environ, tmp_path, window=Window(), limit=LIMIT, settings=prepared_at(0.7)) as world:
         filling = await Filling.begun(world, summary=slow)
         await world.client.prompts.abort(filling.session.id)
-        assert await asyncio.to_thread(world.server.disconnects.acquire, timeout=5)
+        assert await asyncio.to_thread(world.server.disconnects.acquire, timeout=PATIENCE_S)
 
 
 async def test_a_summary_that_was_never_used_is_paid_for_in_the_books(environ: dict[str, str], tmp_path: Path) -> None:
@@ -189,7 +181,7 @@ async def test_no_summary_is_precomputed_without_room_in_a_budget(environ, tmp_p
     settings = {**prepared_at(0.7), "limits": {"cost": {"session": 100}}}
     async with opened(environ, tmp_path, settings=settings, limit=LIMIT, window=Window()) as world:
         budgets, filling = world.client._instance.session._budgets, await Filling.begun(world)
-        prepared = world.client._instance.session._compactions.get().prepared
+        prepared = world.client._instance.session._prepared_summaries.get()
         await prepared.discard(filling.session.id)
         asked = len(summary_requests(world))
         history = await world.messages(filling.session)

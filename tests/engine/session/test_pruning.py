@@ -1,6 +1,7 @@
 """Pruning in sessions: marks on disk, requests as they are sent, and restoring."""
 
 import json
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -175,12 +176,14 @@ async def test_settings_and_flag_switch_pruning_off(switch: str, environ: dict[s
 async def test_a_busy_session_is_refused(environ: dict[str, str], folder: Path) -> None:
     async with opened(environ, folder) as world:
         session = await worked(world)
-        world.server.script(Answer(text="some slow words", delay_ms=100))
+        was_refused = threading.Event()
+        world.server.script(Answer(text="begun ended", holds=(("ended", was_refused),)))
 
         async def try_both(_: object) -> None:
             for change in (world.client.context.prune, world.client.context.restore):
                 with pytest.raises(BusyError):
                     await change(session.id)
+            was_refused.set()
 
         await while_reacting(world, SessionStatusChanged, try_both, world.prompt("go on", session=session))
 

@@ -9,6 +9,7 @@ from opencode_tui.engine.session.retry import MediaLimit, refused_media, store_c
 from opencode_tui.schema.error import Failure, ProviderError
 from opencode_tui.schema.session.part import RetryPart, RetryTime
 from opencode_tui.text.retry import past_reason
+from tests.support.rows import each
 from tests.support.sessions.records import MODEL, assistant, image, owner, user
 
 SEES = MODEL.changed(attachment=True)
@@ -75,7 +76,7 @@ def images(count: int, size: int = 100) -> list[UserEntry]:
     return [UserEntry((TextBlock(str(n)), MediaBlock("image/png", "A" * size))) for n in range(count)]
 
 
-@pytest.mark.parametrize(
+@each(
     ("reason", "count", "limit"),
     [
         ("Too much media: 0 document pages + 101 images > 100", 101, MediaLimit(most=100)),

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
-import pytest
 from hypothesis import given, settings
 from msgspec.structs import replace
 
@@ -20,6 +19,7 @@ from opencode_tui.engine.session.request.reminder import wrap_late
 from opencode_tui.schema.model import Adapter
 from opencode_tui.schema.session.history import MessageWithParts
 from tests.support.provider import strict_anthropic, strict_gemini, strict_openai, strict_responses
+from tests.support.rows import each
 from tests.support.sessions.histories import HISTORIES
 from tests.support.sessions.records import MODEL, assistant, call, user
 from tests.support.sessions.reminders import marked, reminded
@@ -105,7 +105,7 @@ THOUGHT = {"type": "reasoning", "id": "rs", "summary": [], "encrypted_content": 
 ANSWER = {"type": "message", "role": "assistant", "content": "x"}
 
 
-@pytest.mark.parametrize(
+@each(
     ("items", "refused"),
     [
         ([SAID, CALL, OUTPUT], ""),
@@ -142,7 +142,7 @@ def part(role: str, **fields: Any) -> Body:
     return {"role": role, "parts": [fields]}
 
 
-@pytest.mark.parametrize(
+@each(
     ("contents", "refused"),
     [
         ([G_USER, G_CALL, G_ANSWER], ""),
@@ -172,7 +172,7 @@ def test_the_strict_reader_of_gemini_refuses_what_the_api_refuses(contents: list
     assert refused in "; ".join(found) and bool(found) == bool(refused)
 
 
-@pytest.mark.parametrize(
+@each(
     ("schema", "refused"),
     [
         ({"type": "OBJECT", "properties": {"a": {"type": "STRING", "enum": ["x"]}}, "required": ["a"]}, ""),

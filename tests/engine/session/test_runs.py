@@ -119,17 +119,21 @@ async def test_closing_ends_every_run(paths):
 
         started = [start(runs, body, f"ses_{n}") for n in range(5)]
         await asyncio.sleep(0.01)
-        await runs.close(grace_ms=250)
+        await runs.close()
         for run in started:
             with pytest.raises(RunAborted):
                 await run.answer()
 
 
-async def test_closing_answers_also_for_a_run_that_needs_longer_to_end(paths):
+async def test_closing_answers_and_closes_the_records_of_a_run_that_does_not_end(paths):
     async with registry(paths) as (runs, _):
-        begun, gate = asyncio.Event(), asyncio.Event()
+        begun, gate, finalized = asyncio.Event(), asyncio.Event(), []
 
-        async def body(_run):
+        async def finalize(error):
+            finalized.append(error.name)
+
+        async def body(run):
+            run.finalize = finalize
             begun.set()
             try:
                 await asyncio.sleep(60)
@@ -138,7 +142,8 @@ async def test_closing_answers_also_for_a_run_that_needs_longer_to_end(paths):
 
         run = start(runs, body)
         await begun.wait()
-        await runs.close(grace_ms=10)
+        await runs.close(limit_ms=10)
+        assert finalized == ["MessageAbortedError"]
         with pytest.raises(RunAborted):
             await run.answer()
         gate.set()

@@ -1,4 +1,5 @@
 import asyncio
+import errno
 import json
 from typing import Any
 
@@ -6,11 +7,14 @@ import pytest
 
 from opencode_tui.engine.session.records import store as store_module
 from opencode_tui.engine.session.records.store import MAX_SESSIONS, MIN_SESSIONS, LiveText
-from opencode_tui.schema.error import CorruptRecordError, NotFoundError
+from opencode_tui.schema.error import CorruptRecordError, NotFoundError, StorageError
 from opencode_tui.schema.session.history import with_parts
 from opencode_tui.schema.session.part import PartTime, TextPart
+from tests.support.faults.file_log import LoggedFiles
+from tests.support.faults.file_system import FaultyFiles
 from tests.support.sessions.records import assistant, call, session_info, text, user
 from tests.support.sessions.store import drain, open_store, words
+from tests.support.world.waiting import PATIENCE_S
 
 
 def belonging(message, session_id="ses_1") -> Any:
@@ -38,6 +42,40 @@ async def test_what_is_published_is_already_on_the_disk(paths):
             ]
         data = await opened.storage.read(("part", message.info.id, message.parts[0].id))
         assert json.loads(data)["text"] == "hello"
+
+
+async def test_a_new_message_is_read_with_all_its_parts_or_not_at_all(paths):
+    """A step that read a prompt sent meanwhile without its text would count as its answer."""
+    async with open_store(paths) as opened:
+        message = belonging(user("hello"))
+        await opened.store.create(session_info())
+        adding = asyncio.create_task(opened.store.add_message(message.info, message.parts))
+        seen: set[int] = set()
+        while not adding.done():
+            seen |= {len(one.parts) for one in await opened.store.messages("ses_1")}
+            await asyncio.sleep(0)
+        await adding
+        seen |= {len(one.parts) for one in await opened.store.messages("ses_1")}
+        assert seen == {1}
+
+
+async def test_the_end_of_a_run_is_shown_although_the_disk_fails_and_written_when_it_works(paths):
+    disk = FaultyFiles(error=errno.ENOSPC, lasting=True)
+    async with open_store(paths, files=disk) as opened:
+        message = belonging(assistant(text("done")))
+        await opened.store.create(session_info())
+        disk.at = disk.calls + 1
+        with opened.bus.subscribe() as reader:
+            await opened.store.close_part(message.parts[0])
+            opened.store.end_message(message.info)
+            assert words(drain(reader)) == ["message.part.updated text", "message.updated"]
+        assert await opened.store.messages("ses_1") == [message]
+        with pytest.raises(StorageError, match="the disk is full; free some space"):
+            await opened.store.flush()
+        disk.heal()
+        await opened.store.flush()
+    async with open_store(paths) as opened:
+        assert await opened.store.messages("ses_1") == [message]
 
 
 async def test_another_process_reads_back_what_was_written(paths):
@@ -152,7 +190,7 @@ async def test_text_that_still_grows_reaches_the_disk_by_itself(paths):
         live = LiveText(start)
         live.append("half")
         opened.store.grow_part("ses_1", "msg_1", live, "half")
-        async with asyncio.timeout(2):
+        async with asyncio.timeout(PATIENCE_S):
             while True:
                 try:
                     if json.loads(await opened.storage.read(("part", "msg_1", "prt_1")))["text"] == "half":
@@ -240,3 +278,16 @@ async def test_a_record_that_names_no_folder_or_another_project_continues_where_
             message = belonging(user("hello"), "ses_old")
             await put(opened.store, message)
             assert (await opened.store.messages("ses_old"))[-1] == message
+
+
+async def test_a_session_is_found_without_listing_the_others(paths):
+    async with open_store(paths) as opened:
+        for project in ("one", "two"):
+            await opened.store.create(session_info(f"ses_{project}", project_id=project))
+    files = LoggedFiles()
+    async with open_store(paths, files=files) as opened:
+        assert (await opened.store.get("ses_two")).project_id == "two"
+        for unknown in ("ses_three", "../session/one/ses_one", ""):
+            with pytest.raises(NotFoundError):
+                await opened.store.get(unknown)
+    assert {call.path for call in files.calls if call.act == "list"} == {str(paths.storage / "session")}

@@ -1,5 +1,6 @@
 import asyncio
 import json
+import threading
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -98,10 +99,9 @@ async def test_a_parents_denial_holds_in_the_child(environ, tmp_path):
 async def test_while_an_agent_works_its_caller_shows_where_and_with_which_tools(environ, tmp_path):
     (tmp_path / "a.txt").write_text("x")
     read = Answer(calls=(Call("read", {"filePath": "a.txt"}),))
-    async with opened(environ, tmp_path, Answer(calls=(TASK,)), read, Answer(text="w " * 20, delay_ms=20)) as (
-        _,
-        client,
-    ):
+    was_shown = threading.Event()
+    answer = Answer(text="begun ended", holds=(("ended", was_shown),))
+    async with opened(environ, tmp_path, Answer(calls=(TASK,)), read, answer) as (_, client):
         shown: list[Any] = []
         with client.events() as events:
             running = asyncio.create_task(prompt(client, "go"))
@@ -112,6 +112,7 @@ async def test_while_an_agent_works_its_caller_shows_where_and_with_which_tools(
                     shown.append(part.state.metadata)
                 if shown and shown[-1].get("tools"):
                     break
+            was_shown.set()
             session = await running
         (child,) = await client.sessions.children(session.id)
         assert shown[-1] == {"sessionId": child.id, "model": str(MODEL), "tools": ["read"]}

@@ -1,4 +1,5 @@
 import asyncio
+import threading
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,7 @@ from opencode_tui.schema.api.request import CreateSession, UpdateSession
 from opencode_tui.schema.session.session import SessionInfo, is_default_title
 from tests.support.provider.model_script import Answer, failure
 from tests.support.world.engine import MODEL, World, opened
+from tests.support.world.waiting import until
 
 
 async def titled(world: World, session: SessionInfo) -> SessionInfo:
@@ -31,9 +33,11 @@ async def test_a_new_session_is_named_from_its_first_request(environ: dict[str, 
 
 async def test_a_title_delays_nothing(environ: dict[str, str], tmp_path: Path) -> None:
     async with opened(environ, tmp_path) as world:
-        world.server.title_answers.append(Answer(text="a slow one", delay_ms=200))
+        was_answered = threading.Event()
+        world.server.title_answers.append(Answer(text="a slow one", holds=(("one", was_answered),)))
         session = await world.prompt("hello")
         assert is_default_title((await world.client.sessions.get(session.id)).title)
+        was_answered.set()
         assert (await titled(world, session)).title == "a slow one"
 
 
@@ -61,9 +65,11 @@ async def test_named_sessions_and_those_of_agents_are_left_alone(
 
 async def test_a_title_that_the_user_sets_meanwhile_is_kept(environ: dict[str, str], tmp_path: Path) -> None:
     async with opened(environ, tmp_path) as world:
-        world.server.title_answers.append(Answer(text="late name", delay_ms=100))
+        was_named = threading.Event()
+        world.server.title_answers.append(Answer(text="late name", holds=(("name", was_named),)))
         session = await world.prompt("hello")
         await world.client.sessions.update(session.id, UpdateSession(title="mine"))
+        was_named.set()
         while not (info := await world.client.sessions.get(session.id)).metadata:
             await asyncio.sleep(0.01)
     assert info.title == "mine"
@@ -76,10 +82,7 @@ async def test_a_failed_title_is_named_in_the_log_and_harms_nothing(
         world.server.title_answers.append(failure(401, "no such key"))
         session = await world.prompt("hello")
         assert await world.answer(session) == "Echo: hello"
-        for _ in range(300):
-            if "title of session" in caplog.text:
-                break
-            await asyncio.sleep(0.01)
+        await until(lambda: "title of session" in caplog.text)
         assert is_default_title((await world.client.sessions.get(session.id)).title)
     assert f"title of session {session.id} failed" in caplog.text
 

@@ -19,6 +19,7 @@ from tests.support.sessions.families import files_in, misplaced, trashed_files, 
 from tests.support.sessions.store import drain
 from tests.support.world.engine import opened
 from tests.support.world.repo import make_repo
+from tests.support.world.waiting import PATIENCE_S
 
 WRITE = Answer(calls=(Call("write", {"filePath": "new.txt", "content": "n"}),))
 AUTO = AutoApprove(AskPerson())
@@ -159,16 +160,18 @@ async def test_a_change_that_waits_for_a_deletion_does_not_bring_the_record_back
 
 
 async def test_the_trash_is_emptied_after_the_days_of_the_settings(environ, folder, paths, monkeypatch):
-    monkeypatch.setattr("opencode_tui.engine.instance.FIRST_EMPTYING_S", 0.5)
-    async with opened(environ, folder, settings={"trash": {"days": 3}}) as world:
+    settings = {"trash": {"days": 3}}
+    async with opened(environ, folder, settings=settings) as world:
         sessions = [await world.new_session() for _ in range(2)]
         for session in sessions:
             await world.client.sessions.remove(session.id)
         old = next(entry for entry in await world.client.trash.list() if entry.session_id == sessions[0].id)
         manifest = paths.trash / old.name / "manifest.json"
-        manifest.write_bytes(old.changed(deleted=system_clock() - 4 * DAY_MS).to_json())
+    manifest.write_bytes(old.changed(deleted=system_clock() - 4 * DAY_MS).to_json())
+    monkeypatch.setattr("opencode_tui.engine.instance.FIRST_EMPTYING_S", 0)
+    async with opened(environ, folder, settings=settings) as world:
         with world.client.events():
-            async with asyncio.timeout(60):
+            async with asyncio.timeout(PATIENCE_S):
                 while len(await world.client.trash.list()) > 1:
                     await asyncio.sleep(0.02)
         assert [entry.session_id for entry in await world.client.trash.list()] == [sessions[1].id]

@@ -86,6 +86,12 @@ def test_a_boundary_of_a_deleted_message_is_found_by_its_position():
     assert stored_boundary(messages[:2], RevertState(message_id=gone.info.id)) is None
 
 
+def test_each_message_that_is_there_is_found_the_last_one_too():
+    messages = conversation()
+    found = [stored_boundary(messages, RevertState(message_id=message.info.id)) for message in messages]
+    assert found == [Boundary(at) for at in range(len(messages))]
+
+
 def test_across_an_overflow_of_the_ids_no_message_is_mistaken_for_a_later_one():
     messages = [user("old"), assistant("answer")]
     for message, name in zip(messages, ("ffffffffff00", "ffffffffff01"), strict=True):

@@ -74,13 +74,13 @@ def pipe(name: str) -> Callable[[Path], None]:
 
 def listen(name: str) -> Callable[[Path], None]:
     def act(root: Path) -> None:
-        back = Path.cwd()
-        os.chdir(root / os.path.dirname(name))  # a socket's whole path may be too long for the system
+        folder = os.open(root / os.path.dirname(name), os.O_PATH)
         try:
             with socket.socket(socket.AF_UNIX) as server:
-                server.bind(os.path.basename(name))
+                # By the open folder: a socket's whole path may be too long, and the user may not enter the current folder.
+                server.bind(f"/proc/self/fd/{folder}/{os.path.basename(name)}")
         finally:
-            os.chdir(back)
+            os.close(folder)
 
     return act
 

@@ -152,24 +152,26 @@ async def test_a_folder_that_a_write_made_and_a_command_changed_goes_with_the_st
 
 
 async def test_what_is_not_recorded_is_named_even_when_nothing_else_was_done(world):
-    world.write(".gitignore", "*.log\n")
+    world.write(".gitignore", "target\n")
     world.write("a", "1")
     alone, second = world.recording(), world.recording(message="msg_2")
-    await run(alone, lambda: world.write("one.log"))
-    await run(second, (world.root / "a").unlink, lambda: world.write("two.log"))
-    for recording, name in ((alone, "one.log"), (second, "two.log")):
+    await run(alone, lambda: world.write("target/one"))
+    await run(second, (world.root / "a").unlink, lambda: world.write("target/two"))
+    for recording in (alone, second):
         report = await undo(world, recording)
-        assert name in world.inside([remark.path for remark in report.unprotected])
+        assert world.inside([remark.path for remark in report.unprotected]) == ["target"]
 
 
-async def test_a_command_that_changes_only_an_ignored_file_names_it_alone(world):
+async def test_a_command_that_changes_only_a_large_ignored_file_names_it_alone(world):
     world.write(".gitignore", "*.log\n")
-    world.write("old.log")
-    world.write("other.log")
+    world.write("old.log", b"x" * (1024 * 1024 + 1))
+    world.write("other.log", b"x" * (1024 * 1024 + 1))
     recording = world.recording()
     await run(recording, lambda: (world.root / "old.log").chmod(0o600))
     report = await undo(world, recording)
-    assert [world.inside([one.path]) for one in report.unprotected] == [["old.log"]]
+    assert [(world.inside([one.path]), one.reason) for one in report.unprotected] == [
+        (["old.log"], "ignored and over 1 MiB")
+    ]
     assert report.kept == report.restored == report.deleted == []
 
 
@@ -181,12 +183,12 @@ async def test_a_command_that_changes_nothing_leaves_no_record(world):
     assert recording.result is None
 
 
-async def test_what_else_a_command_did_in_an_ignored_folder_is_named_by_the_folder(world):
+async def test_what_else_a_command_did_in_a_folder_that_it_hid_is_undone(world):
+    before = world.facts()
     recording = world.recording()
     number, _ = await recording.before_write([FileWrite(world.root / "d/x", b"1", 0o644)], [world.root / "d"])
     world.write("d/x", "1", mode=0o644)
     await recording.after_write(number)
     await run(recording, lambda: world.write(".gitignore", "d\n"), lambda: (world.root / "d" / "y").mkdir())
     report = await undo(world, recording)
-    assert sorted(world.facts()) == ["d", "d/y"]
-    assert world.inside([remark.path for remark in report.unprotected]) == ["d"]
+    assert (world.facts(), report.unprotected, report.kept) == (before, [], [])

@@ -12,7 +12,7 @@ from opencode_tui.schema.error import SnapshotError
 from opencode_tui.schema.session.diff import FileDiff
 from opencode_tui.storage.paths import Paths
 from tests.support.snapshot.worktree import World, patch_of
-from tests.support.world.repo import make_repo
+from tests.support.world.repo import make_repo, run_git
 
 
 @pytest.fixture
@@ -82,18 +82,22 @@ async def test_a_change_of_the_same_size_and_time_is_seen(project: World):
     assert await changed_by(project, change) == ["a.txt"]
 
 
-async def test_ignored_files_are_left_out_and_named(project: World):
+async def test_ignored_files_count_and_what_tools_make_again_is_left_out_and_named(project: World):
     project.write(".gitignore", "*.ignored\n/build/\n")
     project.write("x.ignored")
     project.write("build/out")
     taken = await project.snapshots.track()
-    assert [remark.path for remark in taken.unprotected] == ["build", "x.ignored"]
-    assert await changed_by(project, lambda: project.write("y.ignored"), lambda: project.write("y")) == ["y"]
+    assert taken.unprotected == [PathNote(path="build", reason="ignored, and tools make it again")]
+    files = await changed_by(project, lambda: project.write("y.ignored"), lambda: project.write("build/y"))
+    assert files == ["y.ignored"]
 
 
 async def test_a_file_of_the_repository_counts_although_ignored(project: World):
-    project.write(".gitignore", "*.txt\n")
-    assert await changed_by(project, lambda: project.write("a.txt", "2"), lambda: project.write("c.txt")) == ["a.txt"]
+    project.write(".gitignore", "build\n")
+    project.write("build/a.txt", "1")
+    run_git(project.root, "add", "--force", "build/a.txt")
+    acts = (lambda: project.write("build/a.txt", "2"), lambda: project.write("build/c.txt"))
+    assert await changed_by(project, *acts) == ["build/a.txt"]
 
 
 async def test_a_file_that_a_step_made_and_hid_is_told(project: World):

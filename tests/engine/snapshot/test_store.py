@@ -22,6 +22,12 @@ def store(tmp_path: Path) -> ObjectStore:
     return store
 
 
+def test_a_tree_is_sorted_as_git_sorts_it() -> None:
+    name = "0" * 40
+    tree = {"a": (FOLDER, name), "a.b": (PLAIN, name), "a0": (PLAIN, name)}
+    assert list(decode(encode(tree))) == ["a.b", "a", "a0"]
+
+
 def stored(store: ObjectStore, *blobs: bytes) -> list[str]:
     writer = ObjectWriter(store)
     names = [writer.add("blob", blob) for blob in blobs]

@@ -38,7 +38,7 @@ from opencode_tui.engine.session.request.reminder import as_reminder
 from opencode_tui.engine.session.revert.range import visible
 from opencode_tui.engine.session.runs import Cleanup, Run, SessionRuns
 from opencode_tui.engine.session.step.part_machine import PartMachine
-from opencode_tui.engine.session.step.processor import StepProcessor, StepServices
+from opencode_tui.engine.session.step.processor import NewMessages, StepProcessor
 from opencode_tui.engine.session.subagent import Prompter
 from opencode_tui.engine.session.tokens.estimate import TokenEstimator
 from opencode_tui.engine.tool.todo_store import SessionTodos
@@ -50,8 +50,6 @@ from opencode_tui.schema.session.history import MessageWithParts, with_parts
 from opencode_tui.schema.session.message import (
     FINISH_CONTINUES,
     AssistantMessage,
-    MessagePath,
-    MessageTime,
     Tokens,
     UserMessage,
 )
@@ -63,7 +61,7 @@ if TYPE_CHECKING:
     from opencode_tui.engine.tool.process.background import BackgroundCommands
 
 
-Reserve = Callable[[LlmRequest], AbstractAsyncContextManager[None]]
+Reserve = Callable[[LlmRequest], AbstractAsyncContextManager[object]]
 """Holds the expected cost of a request in the context; the user is asked first where a budget would be passed."""
 
 
@@ -100,51 +98,59 @@ class SummaryStep(StepProcessor):
     async def store_precomputed(self, completion: Completion) -> None:
         """Store a precomputed summary."""
         await self._begin()
-        now = self._services.clock()
+        now = self._clock()
         text = TextPart(**self._ids(), text=completion.text.strip(), time=PartTime(start=now, end=now))
-        await self._services.store.update_part(text)
+        await self._store.update_part(text)
         await self._end(completion.reason, completion.tokens, completion.cost)
 
     async def _begin(self) -> None:
-        await self._services.store.update_message(self.message)
+        self._statuses.busy(self.message.session_id)
+        await self._store.update_message(self.message)
         await self._start_step()
 
     async def _end(self, reason: str, tokens: Tokens, cost: Decimal) -> None:
         reason = "stop" if reason in FINISH_CONTINUES else reason
         finish = StepFinishPart(**self._ids(), reason=reason, cost=float(cost), tokens=tokens)
-        await self._services.store.update_part(finish)
+        await self._store.update_part(finish)
         self.message = self.message.changed(finish=reason, cost=float(cost), tokens=tokens)
         await self._complete()
 
     def _text(self, machine: PartMachine) -> str:
-        parts = self._services.store.parts(self.message.session_id, self.message.id)
+        parts = self._store.parts(self.message.session_id, self.message.id)
         return "".join(part.text for part in parts if isinstance(part, TextPart) and part.id in machine.part_ids)
 
     async def _drop_calls(self, machine: PartMachine) -> None:
         """Delete calls that the model made although the request has no tools."""
         for part in machine.unfinished_tools():
-            await self._services.store.remove_part(part.session_id, part.message_id, part.id)
+            await self._store.remove_part(part.session_id, part.message_id, part.id)
 
 
 _KEPT_ROOM = 32_000
 """Usable tokens assumed when a model's limit is unknown."""
 
 
-class CompactionServices(Struct, frozen=True):
-    """The services that compaction needs in the instance of one folder."""
+class PreservedTexts(Struct, frozen=True):
+    """Reads what compactions preserve verbatim, in the sessions of one folder."""
 
-    step: StepServices
-    requests: SummaryRequests
-    providers: Providers
     todos: SessionTodos
-    rules: OverflowRules
-    budgets: Budgets
-    wait_until_copied: Callable[[str], Awaitable[None]]
-    """Returns when no fork reads the session's records any more."""
-    publish: Callable[[Event], None]
-    directory: Path
-    worktree: Path
     commands: "Lazy[BackgroundCommands]"
+    rules: OverflowRules
+    worktree: Path
+
+    async def read(
+        self, messages: Sequence[MessageWithParts], session_id: str, model: Model, tail_id: str | None
+    ) -> str:
+        """Return the text for a session with these messages; those from `tail_id` on are still sent in full."""
+        commands = self.commands.made
+        sources = PreservedSources(
+            messages=messages,
+            todos=await self.todos.read(session_id),
+            worktree=self.worktree,
+            room=usable(model, self.rules) or _KEPT_ROOM,
+            tail_id=tail_id,
+            commands=[] if commands is None else [one for one in await commands.list(session_id) if one.is_running],
+        )
+        return preserved_text(sources)
 
 
 class CompactionTask(Struct, frozen=True):
@@ -163,12 +169,21 @@ class CompactionTask(Struct, frozen=True):
     focus: str = ""
 
 
-class SessionCompaction:
-    """Compacts sessions."""
+class SessionCompaction(Struct, frozen=True):
+    """Compacts the sessions of one folder.
 
-    def __init__(self, services: CompactionServices) -> None:
-        self._services = services
-        self._store = services.step.store
+    `wait_until_copied` returns when no fork reads a session's records any more.
+    """
+
+    store: SessionStore
+    new_step: Callable[[AssistantMessage], SummaryStep]
+    messages: NewMessages
+    requests: SummaryRequests
+    preserved: PreservedTexts
+    providers: Providers
+    budgets: Budgets
+    wait_until_copied: Callable[[str], Awaitable[None]]
+    publish: Callable[[Event], None]
 
     async def compact(self, run: Run, order: CompactionTask) -> AssistantMessage:
         """Replace the older messages with a summary and return its message. Needs the session's run lock.
@@ -176,18 +191,18 @@ class SessionCompaction:
         Raises SessionError when there is nothing to summarize, ProviderError when no summary could be made, BudgetError when one
         would pass a budget.
         """
-        await self._services.wait_until_copied(order.session_id)
-        messages = await self._store.messages(order.session_id)
+        await self.wait_until_copied(order.session_id)
+        messages = await self.store.messages(order.session_id)
         old = _before(filter_compacted(messages), order.tail_id)
         if not new_messages(old):
             raise SessionError(f"session {order.session_id} has nothing to summarize since its last compaction")
         user = newest_request(messages)
-        model = self._services.requests.model(user, order.model)
+        model = self.requests.model(user, order.model)
         run.finalize = lambda _error: self._set_compacting(order.session_id, None)
-        await self._set_compacting(order.session_id, self._services.step.clock())
+        await self._set_compacting(order.session_id, self.messages.clock())
         marker = await self._mark(messages, user, order)
-        self._services.step.statuses.busy(order.session_id)
-        step = SummaryStep(self._services.step, self._summary_message(marker, model))
+        answer = self.messages.answer(marker, model.ref, AGENT)
+        step = self.new_step(answer.changed(summary=True))
 
         async def close(error: StoredError) -> Cleanup | None:
             left = await step.finalize(error)
@@ -200,23 +215,8 @@ class SessionCompaction:
             await self._add_continue_message(newest_request(messages))
         await self._set_compacting(order.session_id, None)
         run.finalize = None
-        self._services.publish(SessionCompacted(session_id=order.session_id))
+        self.publish(SessionCompacted(session_id=order.session_id))
         return step.message
-
-    async def kept(
-        self, messages: Sequence[MessageWithParts], session_id: str, model: Model, tail_id: str | None
-    ) -> str:
-        """Return the text that a compaction preserves verbatim."""
-        commands = self._services.commands.made
-        sources = PreservedSources(
-            messages=messages,
-            todos=await self._services.todos.read(session_id),
-            worktree=self._services.worktree,
-            room=usable(model, self._services.rules) or _KEPT_ROOM,
-            tail_id=tail_id,
-            commands=[] if commands is None else [one for one in await commands.list(session_id) if one.is_running],
-        )
-        return preserved_text(sources)
 
     async def _summarize(
         self,
@@ -229,14 +229,14 @@ class SessionCompaction:
         if order.prepared is not None:
             await step.store_precomputed(order.prepared.completion)
             return
-        model = self._services.requests.model(user, order.model)
-        requests = self._services.requests.attempts(old, user, model, limit=order.limit, focus=order.focus)
+        model = self.requests.model(user, order.model)
+        requests = self.requests.attempts(old, user, model, limit=order.limit, focus=order.focus)
 
-        def reserve(request: LlmRequest) -> AbstractAsyncContextManager[None]:
-            return self._services.budgets.reserved(order.session_id, request, (), policy)
+        def reserve(request: LlmRequest) -> AbstractAsyncContextManager[object]:
+            return self.budgets.reserved(order.session_id, request, (), policy)
 
         try:
-            await step.write(self._services.providers.llm(model), requests, reserve)
+            await step.write(self.providers.llm(model), requests, reserve)
         except ContextOverflowError as error:
             raise ContextOverflowError(
                 f"the context is full, and {model.ref} rejects even the shortened conversation ({error}); start a new session, "
@@ -255,70 +255,36 @@ class SessionCompaction:
         self, messages: Sequence[MessageWithParts], user: UserMessage, order: CompactionTask
     ) -> UserMessage:
         """Store the marker with the preserved text, and return its message."""
+        new = self.messages.request_like(user)
         marker = UserMessage(
-            id=self._services.step.identifier.ascending("msg"),
-            session_id=order.session_id,
-            time=MessageTime(created=self._services.step.clock()),
+            id=new.id,
+            session_id=new.session_id,
+            time=new.time,
             agent=user.agent,
             model=user.model,
             variant=user.variant,
         )
-        model = self._services.requests.model(user)
-        kept = await self.kept(messages, order.session_id, model, order.tail_id)
-        await self._store.update_message(marker)
-        await self._store.update_part(
-            CompactionPart(
-                id=self._services.step.identifier.ascending("prt"),
-                session_id=marker.session_id,
-                message_id=marker.id,
-                auto=order.is_automatic,
-                tail_id=order.tail_id,
-            )
-        )
-        if kept:
-            await self._store.update_part(self._text(marker, as_reminder(kept)))
+        model = self.requests.model(user)
+        kept = await self.preserved.read(messages, order.session_id, model, order.tail_id)
+        part = CompactionPart(**self.messages.ids(marker), auto=order.is_automatic, tail_id=order.tail_id)
+        texts = [self._text(marker, as_reminder(kept))] if kept else []
+        await self.store.add_message(marker, [part, *texts])
         return marker
 
     async def _add_continue_message(self, user: UserMessage) -> None:
         """Store a synthetic request with the agent and the model of the user's last one."""
-        message = user.changed(
-            id=self._services.step.identifier.ascending("msg"),
-            time=MessageTime(created=self._services.step.clock()),
-            summary=None,
-        )
-        await self._store.update_message(message)
-        await self._store.update_part(self._text(message, read_prompt("continue")))
+        message = self.messages.request_like(user)
+        await self.store.add_message(message, [self._text(message, read_prompt("continue"))])
 
     def _text(self, message: UserMessage, text: str) -> TextPart:
-        now = self._services.step.clock()
-        return TextPart(
-            id=self._services.step.identifier.ascending("prt"),
-            session_id=message.session_id,
-            message_id=message.id,
-            text=text,
-            synthetic=True,
-            time=PartTime(start=now, end=now),
-        )
-
-    def _summary_message(self, marker: UserMessage, model: Model) -> AssistantMessage:
-        return AssistantMessage(
-            id=self._services.step.identifier.ascending("msg"),
-            session_id=marker.session_id,
-            parent_id=marker.id,
-            model_id=model.model_id,
-            provider_id=model.provider_id,
-            mode=AGENT,
-            agent=AGENT,
-            summary=True,
-            path=MessagePath(cwd=str(self._services.directory), root=str(self._services.worktree)),
-            time=MessageTime(created=self._services.step.clock()),
-        )
+        now = self.messages.clock()
+        return self.messages.text(message, text).changed(time=PartTime(start=now, end=now))
 
     async def _set_compacting(self, session_id: str, moment: int | None) -> None:
         def change(info: SessionInfo) -> SessionInfo:
             return info.changed(time=info.time.changed(compacting=moment))
 
-        await self._store.update(session_id, change, touch=False)
+        await self.store.update(session_id, change, touch=False)
 
 
 def _before(sent: Sequence[MessageWithParts], tail_id: str | None) -> list[MessageWithParts]:
@@ -331,6 +297,7 @@ class ManualCompaction(Struct, frozen=True):
     """Compacts sessions on request, in a run of its own, or previews that."""
 
     compaction: SessionCompaction
+    preserved: PreservedTexts
     requests: SummaryRequests
     store: SessionStore
     runs: SessionRuns
@@ -378,7 +345,7 @@ class ManualCompaction(Struct, frozen=True):
             model=model.ref,
             messages=len(sent),
             before=self._size(sent, self.requests.model(user, user.model)),
-            kept=await self.compaction.kept(messages, session_id, model, None),
+            kept=await self.preserved.read(messages, session_id, model, None),
         )
 
     async def _report(

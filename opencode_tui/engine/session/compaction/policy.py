@@ -37,24 +37,16 @@ from opencode_tui.schema.session.history import MessageWithParts
 
 if TYPE_CHECKING:
     from opencode_tui.engine.session.compaction.compaction import SessionCompaction
-    from opencode_tui.engine.session.compaction.summary import Precomputed, PrecomputedSummaries, SummaryRequests
+    from opencode_tui.engine.session.compaction.summary import Precomputed, PrecomputedSummaries
 
 MAX_REFUSALS = 2
 """Consecutive requests that a provider may reject as too large before the turn ends."""
 
 _SLACK = 32
-"""This fraction of a context (one part in so many) stays free next to request and answer: sizes are estimates."""
+"""Share of a context (1/N) that stays free next to request and answer: sizes are estimates."""
 
 _SUMMARY = 4_000
 """Tokens that a summary is expected to take."""
-
-
-class Compactions(Struct, frozen=True):
-    """The services that a filling context needs."""
-
-    compaction: "SessionCompaction"
-    requests: "SummaryRequests"
-    prepared: "PrecomputedSummaries"
 
 
 class CompactionRules(Struct, frozen=True):
@@ -87,14 +79,16 @@ class CompactionPolicy:
         store: SessionStore,
         estimator: TokenEstimator,
         rules: CompactionRules,
-        compactions: Lazy[Compactions],
+        compaction: "Lazy[SessionCompaction]",
+        prepared: "Lazy[PrecomputedSummaries]",
         report_too_large: Callable[[str, Model, int], None] = lambda _session, _model, _size: None,
     ) -> None:
         """`report_too_large` is called for each request that does not fit, before anything is done about it."""
         self._store = store
         self._estimator = estimator
         self._rules = rules
-        self._compactions = compactions
+        self._compaction = compaction
+        self._prepared = prepared
         self._report_too_large = report_too_large
         self._known: set[str] = set()
 
@@ -114,7 +108,7 @@ class CompactionPolicy:
         _measure_gain(state, size)
         if room is None or not rules.is_automatic:
             return request
-        messages = await self._store.messages(session_id)
+        messages = await self._store.recent(session_id)
         size = max(size, reported_use(messages, model))
         sent = filter_compacted(messages)
         if exceeds(size, model, rules):
@@ -138,7 +132,7 @@ class CompactionPolicy:
             ) from error
         if state.refusals > MAX_REFUSALS:
             raise context_full_error(request.model, size, usable(request.model, self._rules.overflow)) from error
-        messages = [one for one in await self._store.messages(session_id) if not is_unfinished(one)]
+        messages = [one for one in await self._store.recent(session_id) if not is_unfinished(one)]
         if not _saves_enough(state, self._summarizable(filter_compacted(messages), request, size), size):
             raise context_full_error(request.model, size, usable(request.model, self._rules.overflow)) from error
         state.limit = parse_reported_limit(f"{error} {error.failure.body or ''}", size) or round(size * (1 - GAIN))
@@ -152,12 +146,12 @@ class CompactionPolicy:
         if request is None:
             return
         session_id = run.session_id
-        sent = filter_compacted(await self._store.messages(session_id))
-        prepared = await self._compactions.get().prepared.consume(
+        sent = filter_compacted(await self._store.recent(session_id))
+        prepared = await self._prepared.get().consume(
             session_id, sent, request.model, accept=lambda one: self._is_worth(one, sent, request, state)
         )
         at = prepared.count if prepared is not None else self._tail(sent, request, state)
-        await self._compactions.get().compaction.compact(
+        await self._compaction.get().compact(
             run,
             CompactionTask(
                 session_id,
@@ -170,13 +164,12 @@ class CompactionPolicy:
 
     def interrupt(self, session_id: str) -> None:
         """Cancel the summary that is being precomputed for a session."""
-        loaded = self._compactions.made
-        if loaded is not None:
-            loaded.prepared.cancel(session_id)
+        if (prepared := self._prepared.made) is not None:
+            prepared.cancel(session_id)
 
     async def _prepare(self, session_id: str, sent: Sequence[MessageWithParts], request: LlmRequest, size: int) -> None:
         """Start to summarize the old messages, unless that has started or would not free enough."""
-        prepared, model = self._compactions.get().prepared, request.model
+        prepared, model = self._prepared.get(), request.model
         await prepared.check(session_id, sent, model)
         if prepared.is_begun(session_id):
             return

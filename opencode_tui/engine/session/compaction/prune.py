@@ -98,7 +98,8 @@ class SessionPruning(Struct, frozen=True):
 
     async def after_turn(self, session_id: str) -> None:
         """Prune by the rules, unless that is switched off. Needs the run lock; waits for forks that still read the session."""
-        parts = prunable(await self._messages(session_id))[::-1] if self.is_automatic else []
+        # No undo is active after a turn, and the rules stop at a summary.
+        parts = prunable(await self.store.recent(session_id))[::-1] if self.is_automatic else []
         if parts:
             async with self.lock.wait_for_forks(session_id):
                 await self._mark(parts)

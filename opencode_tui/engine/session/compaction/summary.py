@@ -40,7 +40,6 @@ from opencode_tui.engine.provider.llm import (
     ToolEntry,
     UserEntry,
 )
-from opencode_tui.engine.provider.providers import Providers
 from opencode_tui.engine.session.background import Background
 from opencode_tui.engine.session.budget import Budgets
 from opencode_tui.engine.session.compaction.state import OverflowRules, usable
@@ -339,7 +338,7 @@ def _room(model: Model, output: int, limit: int | None) -> float:
 
 HEAD = "Kept verbatim from the summarized messages:"
 _LAST_SHARE, _RULES_SHARE, _EARLIER_SHARE = 4, 16, 16
-"""Shares of the usable context for the last request, the rules and earlier requests: one part in so many."""
+"""Shares of the usable context (1/N) for the last request, the rules and earlier requests."""
 _MAX_RULES, _MAX_EARLIER = 4_000, 4_000
 """Maximum tokens of rules and of earlier requests, however large the context."""
 _RULE_LENGTH, _REQUEST_LENGTH, _COMMAND_LENGTH = 500, 800, 300
@@ -528,13 +527,11 @@ class PrecomputedSummaries:
         self,
         *,
         requests: SummaryRequests,
-        providers: Providers,
         background: Background,
         store: SessionStore,
         budgets: Budgets,
     ) -> None:
         self._requests = requests
-        self._providers = providers
         self._background = background
         self._store = store
         self._budgets = budgets
@@ -609,10 +606,10 @@ class PrecomputedSummaries:
         user = newest_request(old)
         summarizer = self._requests.model(user)
         request = await self._requests.build(old, user, summarizer)
-        async with self._budgets.reserved_if_free(user.session_id, request.request) as is_free:
-            if not is_free:
+        async with self._budgets.reserved_if_free(user.session_id, request.request) as llm:
+            if llm is None:
                 return
-            completion = await ask(self._providers.llm(summarizer), request.request)
+            completion = await ask(llm, request.request)
         fault = request.fault_of(completion.text, completion.reason)
         if fault is not None:
             await self._record_cost(user.session_id, completion.cost)

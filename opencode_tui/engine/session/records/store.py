@@ -1,8 +1,9 @@
 """The only writer of session, message and part records.
 
-Write first, then publish: a reader that reacts to an event finds the file. The records of open sessions, those that run and those
-used last, are kept in memory and written through; growing text is written later (docs/internals/session.md#storage). Messages and
-parts change only under the session's run lock, the session record under its write lock. Order: docs/internals/session.md#ids.
+Write first, then publish: a reader that reacts to an event finds the file. Only how a run ended is published although the disk
+fails, and written when that works again. The records of open sessions, those that run and those used last, are kept in memory and
+written through; growing text is written later (docs/internals/session.md#storage). Messages and parts change only under the
+session's run lock, the session record under its write lock. Order: docs/internals/session.md#ids.
 """
 
 import asyncio
@@ -10,15 +11,25 @@ import json
 import logging
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, KeysView, Sequence
+from collections.abc import Callable, Iterable, KeysView, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from msgspec import Struct
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from opencode_tui.bus import Bus
-from opencode_tui.engine.session.records.stored_history import StoredHistory, open_history
-from opencode_tui.schema.error import CorruptRecordError, NotFoundError, StorageError
+from opencode_tui.engine.session.records.loading import (
+    Loaded,
+    load_named,
+    load_recent,
+    load_session,
+    load_tail,
+    read_requests,
+)
+from opencode_tui.engine.session.records.stored_history import find_session
+from opencode_tui.engine.waits import waiting
+from opencode_tui.schema.error import NotFoundError, StorageError
 from opencode_tui.schema.event.event import (
     Event,
     MessageRemoved,
@@ -33,19 +44,19 @@ from opencode_tui.schema.event.event import (
     SessionUpdated,
     session_of,
 )
-from opencode_tui.schema.ids import Clock, spans_wrap, time_field
+from opencode_tui.schema.ids import Clock
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.session.diff import FileDiff
 from opencode_tui.schema.session.history import MessageWithParts, with_parts
-from opencode_tui.schema.session.message import MESSAGE, AnyMessage
-from opencode_tui.schema.session.part import AnyPart, PartTime, ReasoningPart, TextPart, ToolPart, parse_part
+from opencode_tui.schema.session.message import AnyMessage, UserMessage
+from opencode_tui.schema.session.part import AnyPart, PartTime, ReasoningPart, TextPart, ToolPart
 from opencode_tui.schema.session.prefix import SessionPrefix
 from opencode_tui.schema.session.session import SessionInfo
 from opencode_tui.schema.session.stored_error import StoredError
-from opencode_tui.storage.keys import Key
+from opencode_tui.storage.keys import Key, is_segment
 from opencode_tui.storage.locks import Locks
 from opencode_tui.storage.session_index import SessionIndex
-from opencode_tui.storage.session_record import describe_mismatch, parse_session
+from opencode_tui.storage.session_record import parse_session
 from opencode_tui.storage.storage import Storage
 
 # Parts that are still growing, stored as pieces: nothing is copied or joined per token.
@@ -91,7 +102,7 @@ class LiveText:
         started = self._start.time.start if self._start.time else end
         return self._start.changed(
             text=self.text().rstrip(),
-            time=PartTime(start=started, end=end),
+            time=PartTime.trusted(start=started, end=end),
             metadata=metadata if metadata is not None else self._start.metadata,
         )
 
@@ -118,10 +129,6 @@ class LiveTool:
         return self.part
 
 
-# Read a session's messages and parts from disk, in order; a damaged record is skipped. Blocks.
-
-_HALF_FIELD = 1 << 47
-
 MAX_RECORDS = 3_000
 """Messages and parts in memory, about 8 MB, over which idle sessions are closed; a session of 50 turns has some 500."""
 
@@ -136,13 +143,19 @@ class OpenRecords:
     messages: dict[str, AnyMessage] = field(default_factory=dict[str, AnyMessage])
     parts: dict[str, dict[str, AnyPart]] = field(default_factory=dict[str, dict[str, AnyPart]])
     growing: dict[str, LiveText] = field(default_factory=dict[str, LiveText])
+    older: dict[str, None] = field(default_factory=dict[str, None])
+    """The names of older messages that are not in memory, in order."""
+    older_changes: int = 0
+    """Changes of those, so that whoever reads them meanwhile reads them again."""
+    older_sum: tuple[int, list[FileDiff] | None] | None = None
+    """What their turns changed in files, as `SessionStore.sum_up_older` computed it, and `older_changes` then."""
 
     def __len__(self) -> int:
         """Return the number of messages and parts."""
         return len(self.messages) + sum(map(len, self.parts.values()))
 
     def together(self) -> list[MessageWithParts]:
-        """Return all messages with their parts, oldest first."""
+        """Return the messages in memory with their parts, oldest first."""
         return [with_parts(info, self.parts_of(message_id)) for message_id, info in self.messages.items()]
 
     def parts_of(self, message_id: str) -> list[AnyPart]:
@@ -153,94 +166,51 @@ class OpenRecords:
         live = self.growing.get(part.id)
         return part if live is None else live.record()
 
+    def put_message(self, info: AnyMessage) -> None:
+        """Add or replace a message; an older one stays on disk only."""
+        if info.id in self.older:
+            self.older_changes += 1
+        else:
+            self.messages[info.id] = info
+
     def put_part(self, part: AnyPart) -> None:
         """Add or replace a part; ends its growth."""
         self.growing.pop(part.id, None)
-        self.parts.setdefault(part.message_id, {})[part.id] = part
+        if part.message_id in self.older:
+            self.older_changes += 1
+        else:
+            self.parts.setdefault(part.message_id, {})[part.id] = part
 
     def remove_part(self, message_id: str, part_id: str) -> None:
         """Remove a part."""
+        self.older_changes += message_id in self.older
         self.growing.pop(part_id, None)
         self.parts.get(message_id, {}).pop(part_id, None)
 
     def remove_message(self, message_id: str) -> tuple[str, ...]:
-        """Remove a message and its parts; return the ids of the parts."""
+        """Remove a message and its parts; return the ids of the parts that are in memory."""
+        self.older_changes += message_id in self.older
+        self.older.pop(message_id, None)
         self.messages.pop(message_id, None)
         parts = tuple(self.parts.pop(message_id, {}))
         for part_id in parts:
             self.growing.pop(part_id, None)
         return parts
 
-
-@dataclass(slots=True)
-class Loaded:
-    """Messages in order, and the records that could not be read; `is_copying`: some messages came from the source of the fork."""
-
-    messages: list[MessageWithParts] = field(default_factory=list[MessageWithParts])
-    damaged: list[StorageError] = field(default_factory=list[StorageError])
-    is_copying: bool = False
-
-    def opened(self) -> OpenRecords:
-        """Return the records of an open session."""
-        return OpenRecords(
-            messages={message.info.id: message.info for message in self.messages},
-            parts={message.info.id: {part.id: part for part in message.parts} for message in self.messages},
-        )
+    def put_before(self, older: "OpenRecords") -> None:
+        """Add the messages before those in memory, which were read from the disk."""
+        self.messages = {**older.messages, **self.messages}
+        self.parts = {**older.parts, **self.parts}
+        self.older, self.older_sum = {}, None
 
 
-def load_session(storage: Storage, session_id: str, session: Key | None = None) -> Loaded:
-    """Read all messages with their parts, oldest first; `session` is the key of the session's record, if it has one."""
-    history = open_history(storage, session, session_id)
-    return _load(storage, history, session_id, history.names(), None)
-
-
-def load_tail(storage: Storage, session_id: str, limit: int, session: Key | None = None) -> Loaded:
-    """Read the newest `limit` messages with their parts, oldest first; all of them when their names do not give the order."""
-    history = open_history(storage, session, session_id)
-    return _load(storage, history, session_id, history.names(), limit)
-
-
-def _load(storage: Storage, history: StoredHistory, session_id: str, names: Sequence[str], limit: int | None) -> Loaded:
-    loaded = Loaded(is_copying=history.is_copying)
-    is_wrapped = spans_wrap(names)
-    wanted = names if limit is None or is_wrapped else names[-limit:]
-    messages: list[AnyMessage] = []
-    for name in wanted:
-        try:
-            messages.append(MESSAGE.validate_json(history.message(name)))
-        except StorageError as error:
-            loaded.damaged.append(error)
-        except ValidationError as error:
-            path = storage.path_of(("message", session_id, name))
-            loaded.damaged.append(CorruptRecordError(path, describe_mismatch(error)))
-    if is_wrapped:
-        messages.sort(key=lambda message: (message.time.created, message.id))
-        messages = messages if limit is None else messages[-limit:]
-    loaded.messages = [with_parts(message, _read_parts(storage, history, message.id, loaded)) for message in messages]
-    return loaded
-
-
-def _read_parts(storage: Storage, history: StoredHistory, message_id: str, loaded: Loaded) -> list[AnyPart]:
-    parts: list[AnyPart] = []
-    found = history.parts(message_id)
-    loaded.damaged.extend(found.failures)
-    for key, data in found.records:
-        try:
-            parts.append(parse_part(data))
-        except ValidationError as error:
-            loaded.damaged.append(CorruptRecordError(storage.path_of(key), describe_mismatch(error)))
-    names = [part.id for part in parts]
-    if spans_wrap(names):
-        parts.sort(key=_rotated)
-    return parts
-
-
-def _rotated(part: AnyPart) -> tuple[bool, int, str]:
-    """Return the sort key of a part across an overflow of the time field: small values are newer; ids without one come first."""
-    value = time_field(part.id)
-    if value is None:
-        return (False, 0, part.id)
-    return (True, value + (_HALF_FIELD * 2 if value < _HALF_FIELD else 0), part.id)
+def _opened(loaded: Loaded) -> OpenRecords:
+    """Return the records of an open session."""
+    return OpenRecords(
+        messages={message.info.id: message.info for message in loaded.messages},
+        parts={message.info.id: {part.id: part for part in message.parts} for message in loaded.messages},
+        older=dict.fromkeys(loaded.older),
+    )
 
 
 class Publisher:
@@ -376,14 +346,34 @@ class SessionStore:
         self._publisher.publish(SessionDeleted(info=info))
 
     async def open(self, session_id: str) -> None:
-        """Load a session's records into memory unless they are loaded; closes idle sessions over the limits."""
+        """Load all of a session's records into memory unless they are loaded; closes idle sessions over the limits."""
+        await self._load(session_id, load_session)
+        while (records := self._open.get(session_id)) is not None and records.older:
+            names, changes = tuple(records.older), records.older_changes
+            loaded = await self._read_named(session_id, names)
+            if self._open.get(session_id) is records and records.older_changes == changes:
+                records.put_before(_opened(loaded))
+        await self._load(session_id, load_session)  # it may have been closed meanwhile
+
+    async def open_recent(self, session_id: str) -> None:
+        """Do as `open`, but of a long session load only the messages from its last compaction on."""
+        await self._load(session_id, load_recent)
+
+    async def _load(self, session_id: str, load: Callable[[Storage, str, Key | None], Loaded]) -> None:
+        """Load a session unless it is in memory, whole or in part."""
         if session_id in self._open:
             self._open.move_to_end(session_id)
             return
-        loaded = await asyncio.to_thread(load_session, self._storage, session_id, await self._find(session_id))
+        loaded = await asyncio.to_thread(load, self._storage, session_id, await self._find(session_id))
         self._note(session_id, loaded)
         if session_id not in self._open:  # else another task was faster, and may have changed records since
-            self._admit(session_id, loaded.opened())
+            self._admit(session_id, _opened(loaded))
+
+    async def _read_named(self, session_id: str, names: Sequence[str]) -> Loaded:
+        key = await self._find(session_id)
+        loaded = await asyncio.to_thread(load_named, self._storage, session_id, names, key)
+        self._note(session_id, loaded)
+        return loaded
 
     def drop(self, session_id: str) -> None:
         """Drop the records in memory, because another process has changed them."""
@@ -395,20 +385,54 @@ class SessionStore:
         await self.open(session_id)
         return self._open[session_id].together()
 
+    async def recent(self, session_id: str) -> list[MessageWithParts]:
+        """Return the messages from the last compaction on, and some before it, oldest first; of a short session all.
+
+        They are what a run needs: `filter_compacted` returns the same of them as of all messages.
+        """
+        await self.open_recent(session_id)
+        return self._open[session_id].together()
+
+    async def sum_up_older(
+        self, session_id: str, sum_up: Callable[[Iterable[UserMessage]], list[FileDiff] | None]
+    ) -> list[FileDiff] | None:
+        """Return what `sum_up`, called on another thread, makes of the requests before those that `recent` returns.
+
+        It is called once while these stay on disk only.
+        """
+        await self.open_recent(session_id)
+        records = self._open[session_id]
+        if not records.older:
+            return []
+        if records.older_sum is None or records.older_sum[0] != records.older_changes:
+            changes, names, key = records.older_changes, tuple(records.older), await self._find(session_id)
+
+            def work() -> list[FileDiff] | None:
+                return sum_up(read_requests(self._storage, session_id, names, key))
+
+            records.older_sum = (changes, await asyncio.to_thread(work))
+        return records.older_sum[1]
+
     def message_ids(self, session_id: str) -> KeysView[str] | None:
         """Return the ids of an open session's messages in order, None when it is not open."""
         records = self._open.get(session_id)
+        if records is not None and records.older:
+            return dict.fromkeys([*records.older, *records.messages]).keys()
         return records.messages.keys() if records is not None else None
 
     def parts(self, session_id: str, message_id: str) -> list[AnyPart]:
-        """Return the parts of a message of an open session, in order."""
+        """Return the parts of a message of an open session that is in memory, in order."""
         records = self._open.get(session_id)
         return records.parts_of(message_id) if records is not None else []
 
     async def tail(self, session_id: str, limit: int) -> list[MessageWithParts]:
         """Return the newest `limit` messages, oldest first, reading no others from the disk."""
-        if session_id in self._open:
-            return (await self.messages(session_id))[-limit:]
+        if (records := self._open.get(session_id)) is not None:
+            self._open.move_to_end(session_id)
+            missing = min(limit - len(records.messages), len(records.older))
+            names = tuple(records.older)[-missing:] if missing > 0 else ()
+            older = (await self._read_named(session_id, names)).messages if names else []
+            return [*older, *records.together()][-limit:]
         loaded = await asyncio.to_thread(load_tail, self._storage, session_id, limit, await self._find(session_id))
         self._note(session_id, loaded)
         return loaded.messages
@@ -419,23 +443,68 @@ class SessionStore:
 
     async def update_message(self, info: AnyMessage) -> None:
         """Store a message, new or changed, and publish it."""
-        await self._storage.write(("message", info.session_id, info.id), info.to_json())
+        with waiting("disk", self._storage.held_path, limit_s=None):
+            await self._storage.write(("message", info.session_id, info.id), info.to_json())
         if (records := self._open.get(info.session_id)) is not None:
-            records.messages[info.id] = info
+            records.put_message(info)
         self._publisher.publish(MessageUpdated.trusted(info=info))
 
     async def add_message(self, info: AnyMessage, parts: Sequence[AnyPart]) -> None:
-        """Store a new message, then its parts, and publish them."""
-        await self.update_message(info)
+        """Store a new message, then its parts, and publish them.
+
+        Who reads this store sees the message with all its parts or not at all: a step that read a request without its text
+        would answer it without that.
+        """
+        with waiting("disk", self._storage.held_path, limit_s=None):
+            await self._storage.write(("message", info.session_id, info.id), info.to_json())
+            for part in parts:
+                await self._storage.write(("part", part.message_id, part.id), part.to_json())
+        if (records := self._open.get(info.session_id)) is not None:
+            records.put_message(info)
+            for part in parts:
+                records.put_part(part)
+        self._publisher.publish(MessageUpdated.trusted(info=info))
         for part in parts:
-            await self.update_part(part)
+            self._publisher.publish(PartUpdated.trusted(part=part))
 
     async def update_part(self, part: AnyPart) -> None:
         """Store a part, new or with a new state, and publish it; ends its growth."""
-        await self._storage.write(("part", part.message_id, part.id), part.to_json())
+        with waiting("disk", self._storage.held_path, limit_s=None):
+            await self._storage.write(("part", part.message_id, part.id), part.to_json())
         if (records := self._open.get(part.session_id)) is not None:
             records.put_part(part)
         self._publisher.publish(PartUpdated.trusted(part=part))
+
+    async def close_part(self, part: AnyPart) -> None:
+        """Store and publish how a part of a run ended. Where the disk fails readers get it all the same, and it is stored later."""
+        try:
+            await self.update_part(part)
+        except StorageError as error:
+            logger.warning("it is tried again until the program ends: %s", error)
+            self.end_part(part)
+
+    def end_part(self, part: AnyPart) -> None:
+        """Publish how a part of an interrupted run ended, and store it with the next `sync`, or when the disk works."""
+        if (records := self._open.get(part.session_id)) is not None:
+            records.put_part(part)
+        self._write_later(("part", part.message_id, part.id), part.to_json)
+        self._publisher.publish(PartUpdated.trusted(part=part))
+
+    def end_message(self, info: AnyMessage) -> None:
+        """Do for a message of a run what `end_part` does for a part."""
+        if (records := self._open.get(info.session_id)) is not None:
+            records.put_message(info)
+        self._write_later(("message", info.session_id, info.id), info.to_json)
+        self._publisher.publish(MessageUpdated.trusted(info=info))
+
+    def _write_later(self, key: Key, render: Callable[[], bytes]) -> None:
+        """Write a record as soon as the disk allows it."""
+        with suppress(StorageError):  # the program ends
+            self._storage.write_behind(key, render)
+
+    def held_path(self, seconds: float) -> str:
+        """Return the file that the disk has not ended to write for so long, else an empty text."""
+        return self._storage.held_path(seconds)
 
     def grow_part(self, session_id: str, message_id: str, live: LiveText, delta: str) -> None:
         """Publish appended text and write the part later; readers get it immediately."""
@@ -461,7 +530,9 @@ class SessionStore:
 
     async def withdraw_message(self, session_id: str, message_id: str) -> None:
         """Delete a message that no step has read: first in memory, then on disk, then publish it."""
-        await self.open(session_id)  # does not yield when it is open: no step reads the message from here on
+        await self.open_recent(session_id)  # does not yield when it is open: no step reads the message from here on
+        if message_id in self._open[session_id].older:
+            await self.open(session_id)
         parts = self._open[session_id].remove_message(message_id)
         await self._storage.remove_tree(("part", message_id))
         await self._storage.remove(("message", session_id, message_id))
@@ -528,8 +599,9 @@ class SessionStore:
 
     async def sync(self) -> None:
         """Sync what was written since the last call to the disk; called at the end of a step."""
-        await self._storage.flush()
-        await self._storage.sync()
+        with waiting("disk", self._storage.held_path, limit_s=None):
+            await self._storage.flush()
+            await self._storage.sync()
 
     def _keep_if_open(self, session_id: str, prefix: SessionPrefix) -> None:
         if session_id in self._open:
@@ -568,10 +640,10 @@ class SessionStore:
         known = self._projects.get(session_id)
         if known is not None:
             return ("session", known, session_id)
-        for key in await self._storage.list(("session",)):
-            if key[-1] == session_id:
-                self._projects[session_id] = key[1]
-                return key
+        key = await asyncio.to_thread(find_session, self._storage, session_id) if is_segment(session_id) else None
+        if key is not None:
+            self._projects[session_id] = key[1]
+            return key
         raise NotFoundError(f"no session {session_id}; see `opencode-tui session list`")
 
     async def _find(self, session_id: str) -> Key | None:

@@ -16,13 +16,15 @@ from msgspec import Struct
 
 from opencode_tui.engine.agent.agents import AgentInfo
 from opencode_tui.engine.agent.families import ModelPrompts
+from opencode_tui.engine.agent.registry import AgentRegistry
 from opencode_tui.engine.permission.ruleset import BuiltInRule, disabled, evaluate_layers
 from opencode_tui.engine.plugin.hooks import Hooks
 from opencode_tui.engine.provider.decode.response import as_object
 from opencode_tui.engine.provider.llm import WEB_SEARCH, LlmRequest
 from opencode_tui.engine.session.limits import OUTPUT_TOKEN_MAX
 from opencode_tui.engine.session.plugin_hooks import change_history, change_request, change_tools
-from opencode_tui.engine.session.request.instruction import Instructions, RemoteInstructions
+from opencode_tui.engine.session.records.store import SessionStore
+from opencode_tui.engine.session.request.instruction import FETCH_S, Instructions, RemoteInstructions
 from opencode_tui.engine.session.request.model_message import to_model_messages
 from opencode_tui.engine.session.request.prefix import Change, Prefix, PrefixTask, SessionPrefixes, Start, current
 from opencode_tui.engine.session.request.reminder import (
@@ -34,8 +36,9 @@ from opencode_tui.engine.session.request.reminder import (
     wrap_late,
 )
 from opencode_tui.engine.session.request.structured import INSTRUCTION, StructuredAnswer
-from opencode_tui.engine.session.subagent import SubagentServices, parent_layers
+from opencode_tui.engine.session.subagent import parent_layers
 from opencode_tui.engine.tool.registry import ToolRegistry
+from opencode_tui.engine.waits import waiting
 from opencode_tui.schema.error import ConfigError
 from opencode_tui.schema.ids import Clock
 from opencode_tui.schema.model import Model
@@ -46,6 +49,7 @@ from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.message import UserMessage
 from opencode_tui.schema.session.prefix import FrozenLayer
 from opencode_tui.schema.session.session import SessionInfo
+from opencode_tui.schema.tools import EditForm
 
 if TYPE_CHECKING:
     from opencode_tui.engine.mcp.turns import McpTurns
@@ -84,7 +88,7 @@ def environment(*, model: Model, directory: Path, worktree: Path, is_git: bool, 
         f"You run on the model {model.ref}.",
         "<env>",
         f"  Working directory: {directory}",
-        f"  Workspace root: {worktree}",
+        *([] if worktree == directory else [f"  Workspace root: {worktree}"]),
         f"  Git repository: {'yes' if is_git else 'no'}",
         f"  Platform: {sys.platform}",
         f"  Today's date: {today}",
@@ -110,7 +114,8 @@ class SystemPrompts(Struct, frozen=True):
     async def layers(self, *, agent: AgentInfo, model: Model) -> list[SystemLayer]:
         """Return the layers that every request of this agent has, in order."""
         blocks = await asyncio.to_thread(self.instructions.blocks, self.directory, self.worktree)
-        blocks += await self.remote.blocks()
+        with waiting("instructions", limit_s=FETCH_S):
+            blocks += await self.remote.blocks()
         about = environment(
             model=model,
             directory=self.directory,
@@ -173,7 +178,8 @@ class RequestBuilder(Struct, frozen=True):
     tools: ToolRegistry
     find_mcp_turns: "Callable[[], McpTurns | None]"
     system: SystemPrompts
-    subagents: SubagentServices
+    store: SessionStore
+    agents: AgentRegistry
     prefixes: SessionPrefixes
     hooks: Hooks
     output_token_max: int = OUTPUT_TOKEN_MAX
@@ -183,7 +189,7 @@ class RequestBuilder(Struct, frozen=True):
 
     def agent(self, user: UserMessage) -> AgentInfo:
         """Return the agent that answers. Raises ConfigError when it no longer exists."""
-        agent = self.subagents.agents.get(user.agent)
+        agent = self.agents.get(user.agent)
         if agent is None:
             raise ConfigError(f"agent {user.agent!r} of this request no longer exists; name another with --agent")
         return agent
@@ -191,8 +197,7 @@ class RequestBuilder(Struct, frozen=True):
     async def rules(self, session: SessionInfo, agent: AgentInfo) -> list[Ruleset]:
         """Return the effective rules, the session's last, so that they win; then those of each parent."""
         own: Ruleset = [*agent.permission, *(session.permission or [])]
-        services = self.subagents
-        return [own, *await parent_layers(session, store=services.store, agents=services.agents)]
+        return [own, *await parent_layers(session, store=self.store, agents=self.agents)]
 
     async def build(self, task: RequestTask) -> BuiltRequest:
         """Return the request that answers the newest user message, changes by plugins included.
@@ -266,7 +271,6 @@ class RequestBuilder(Struct, frozen=True):
 
         Needs the run lock but for a preview.
         """
-        store = self.subagents.store
         asked = PrefixTask(
             session_id=user.session_id,
             directory=str(self.system.directory),
@@ -276,26 +280,26 @@ class RequestBuilder(Struct, frozen=True):
             messages=task.messages,
             is_preview=task.is_preview,
         )
-        stored = current(asked, await store.prefix(user.session_id))
+        stored = current(asked, await self.store.prefix(user.session_id))
         known = self.prefixes.known(asked, stored)
         if known is not None:
             return known
         plan = self.prefixes.plan(asked, stored, await self._start(user, task))
         if plan.stored is not None:
-            await store.write_prefix(user.session_id, plan.stored)
+            await self.store.write_prefix(user.session_id, plan.stored)
         for part in plan.added:
-            await store.update_part(part)
+            await self.store.update_part(part)
         return plan.prefix
 
     async def _start(self, user: UserMessage, task: RequestTask) -> Start:
         """Return what the request starts with as things are now."""
         layers = [
-            FrozenLayer(kind=layer.kind, name=layer.name, text=layer.text)
+            FrozenLayer.trusted(kind=layer.kind, name=layer.name, text=layer.text)
             for layer in await self.system.layers(agent=task.agent, model=task.model)
         ]
         if not task.model.tool_call:
             return Start(layers, ())
-        await asyncio.to_thread(self.tools.hide_useless)
+        form = await asyncio.to_thread(self._edit_form, task.model)
         turns = self.find_mcp_turns()
         late = None if turns is None else await turns.of_turn(user.session_id, user.id, task.model)
         names = (*self.tools.names, *(() if late is None else late.names))
@@ -307,10 +311,15 @@ class RequestBuilder(Struct, frozen=True):
         more = () if late is None else late.specs(is_shown)
         return Start(
             layers,
-            await change_tools(self.hooks, (*self.tools.specs(is_shown), *more)),
+            await change_tools(self.hooks, (*self.tools.specs(is_shown, form), *more)),
             off=frozenset(hidden),
             servers={} if late is None else late.inventory(is_shown),
         )
+
+    def _edit_form(self, model: Model) -> EditForm:
+        """Return how the model changes files, and look for tools that can do nothing here. Blocks."""
+        self.tools.hide_useless()
+        return self.system.prompts.form_of(model)
 
     def _denied(self, names: Sequence[str], task: RequestTask) -> set[str]:
         """Return the tools that the rules deny.
@@ -321,7 +330,7 @@ class RequestBuilder(Struct, frozen=True):
         by_user = ([rule for rule in rules if not isinstance(rule, BuiltInRule)] for rules in task.rules)
         denied_by_user = set[str]().union(*(disabled(names, rules) for rules in by_user))
         other = {PLAN_AGENT: BUILD_AGENT, BUILD_AGENT: PLAN_AGENT}.get(task.agent.name)
-        agent = None if other is None or len(task.rules) > 1 else self.subagents.agents.get(other)
+        agent = None if other is None or len(task.rules) > 1 else self.agents.get(other)
         if agent is None or agent.prompt or task.agent.prompt:
             return denied
         of_session = task.rules[0][len(task.agent.permission) :]

@@ -158,7 +158,7 @@ class DirectoryInstructions:
 
     async def _loaded(self, session_id: str) -> set[Path]:
         loaded: set[Path] = set()
-        for message in filter_compacted(await self._store.messages(session_id)):
+        for message in filter_compacted(await self._store.recent(session_id)):
             for part in message.parts:
                 if (
                     isinstance(part, ToolPart)
@@ -183,7 +183,8 @@ def _rules_files(path: Path, directory: Path) -> list[Path]:
 
 # Instructions at addresses in the setting `instructions`: fetched once a process, with a timeout.
 
-TIMEOUT_S = 5
+FETCH_S = 5.0
+"""Seconds for the text at an address; without it the request is sent all the same."""
 
 
 class RemoteInstructions:
@@ -213,7 +214,7 @@ async def _fetch(address: str) -> str | None:
     try:
         options = await asyncio.to_thread(network.client_options, address, is_redirected=True)
         async with (
-            asyncio.timeout(TIMEOUT_S),
+            asyncio.timeout(FETCH_S),
             httpx.AsyncClient(follow_redirects=True, **options) as client,
             # uncompressed: a few bytes of a compressed text can fill the memory
             client.stream("GET", address, headers={"Accept-Encoding": "identity"}) as answer,

@@ -186,7 +186,7 @@ def _fitting(block: TextBlock | MediaBlock, accepts: Callable[..., str]) -> Text
 
 
 def _to_keep(count: int, limit: int | None) -> int:
-    """Return how many media of so many a request keeps: at most the limit, and a quarter of it fewer each time it is reached.
+    """Return how many of `count` media a request keeps: at most the limit, and a quarter of it fewer each time it is reached.
 
     So most steps that add an image change nothing before it, and the provider's cache stays valid.
     """

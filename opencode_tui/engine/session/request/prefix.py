@@ -145,7 +145,7 @@ class SessionPrefixes(Struct, frozen=True):
         if first is not None:
             rest = [layer for layer in layers if layer.kind != INSTRUCTION]
             layers = [*rest, *(layer for layer in first.layers if layer.kind == INSTRUCTION)]
-        return FrozenPrefix(
+        return FrozenPrefix.trusted(
             agent=task.agent,
             model=task.model,
             time=self.clock(),
@@ -167,9 +167,11 @@ class SessionPrefixes(Struct, frozen=True):
 
     def _stored(self, tool: ToolSpec) -> FrozenTool:
         if self.built_in().get(tool.name) == tool:
-            return FrozenTool(name=tool.name)
+            return FrozenTool.trusted(name=tool.name)
         server = tool.server or None
-        return FrozenTool(name=tool.name, description=tool.description, parameters=tool.parameters, server=server)
+        return FrozenTool.trusted(
+            name=tool.name, description=tool.description, parameters=tool.parameters, server=server
+        )
 
     def _specs(self, frozen: FrozenPrefix) -> list[ToolSpec]:
         """Return the tools as they are sent; one of an older version that this one does not have is left out."""

@@ -28,7 +28,7 @@ MAX_BREAKS = 50
 """Breaks of a session that are kept, the newest ones."""
 
 _BYTES_PER_TOKEN = 4
-"""For requests of which the provider reports no tokens."""
+"""For requests without tokens reported by the provider."""
 
 _UNIT = Layout("<8sI")
 """A piece as it is stored: its digest, and its size in bytes."""
@@ -53,7 +53,7 @@ class PrefixMonitor(Struct, frozen=True):
             return
         pieces = await asyncio.to_thread(lambda: list(_pieces(request)))
         units = [(blake2b(one.data, digest_size=8).digest(), len(one.data)) for one in pieces]
-        last = SentRequest(
+        last = SentRequest.trusted(
             agent=message.agent or message.mode,
             model=str(request.model.ref),
             units=b64encode(b"".join(_UNIT.pack(*unit) for unit in units)).decode(),

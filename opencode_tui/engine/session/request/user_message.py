@@ -129,7 +129,7 @@ class UserMessages(Struct, frozen=True):
         message = UserMessage(
             id=self._message_id(prompt),
             session_id=session_id,
-            time=MessageTime(created=self.clock()),
+            time=MessageTime.trusted(created=self.clock()),
             agent=target.agent.name,
             model=target.model,
             system=prompt.system,
@@ -147,11 +147,10 @@ class UserMessages(Struct, frozen=True):
         old = waiting.info
         assert isinstance(old, UserMessage)
         message = old.changed(
-            id=self.identifier.ascending("msg"), time=MessageTime(created=self.clock()), delivery=None
+            id=self.identifier.ascending("msg"), time=MessageTime.trusted(created=self.clock()), delivery=None
         )
-        await self.store.update_message(message)
-        for part in waiting.parts:
-            await self.store.update_part(part.changed(id=self.identifier.ascending("prt"), message_id=message.id))
+        parts = [part.changed(id=self.identifier.ascending("prt"), message_id=message.id) for part in waiting.parts]
+        await self.store.add_message(message, parts)
         await self.store.withdraw_message(old.session_id, old.id)
         return message
 

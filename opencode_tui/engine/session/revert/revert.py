@@ -175,15 +175,30 @@ class SessionRevert:
     async def _target(
         self, info: SessionInfo, message_id: str | None, part_id: str | None
     ) -> tuple[RevertState, UndoScope]:
-        messages = await self._store.messages(info.id)
-        wanted = message_id or last_turn(visible(messages, info.revert))
+        messages = await self._near(info, message_id)
+        try:
+            wanted = message_id or last_turn(visible(messages, info.revert))
+        except NothingToRevertError:
+            messages = await self._store.messages(info.id)
+            wanted = last_turn(visible(messages, info.revert))
         scope = scope_of(messages, find_boundary(messages, wanted, part_id))
         return RevertState(message_id=scope.message_id, part_id=scope.part_id), scope
+
+    async def _near(self, info: SessionInfo, message_id: str | None) -> Messages:
+        """Return the messages of a session; without those before the last compaction where neither undo begins there."""
+        begins = [
+            *([] if info.revert is None else [info.revert.message_id]),
+            *([] if message_id is None else [message_id]),
+        ]
+        messages = await self._store.recent(info.id)
+        if {message.info.id for message in messages}.issuperset(begins):
+            return messages
+        return await self._store.messages(info.id)
 
     async def _work(self, info: SessionInfo, state: RevertState, only: UndoOnly | None = None) -> RevertablePatches:
         if only == "conversation":
             return RevertablePatches([], {})
-        messages = await self._store.messages(info.id)
+        messages = await self._near(info, state.message_id)
         boundary = stored_boundary(messages, state)
         return await self._files.collect(info, [] if boundary is None else hidden_parts(messages, boundary))
 
@@ -238,7 +253,7 @@ class SessionRevert:
         if is_of_files(info):  # a cleanup was interrupted after it had written the message
             await self._delete_record(info)
         if state is not None:
-            scope = await self._scope(info.id, state)
+            scope = await self._scope(info, state)
             done = done.changed(scope=scope.changed(only=pending.only))
             if pending.record is not None:
                 state = RevertState(message_id=pending.record)
@@ -287,8 +302,8 @@ class SessionRevert:
         if boundary is not None:
             await self._cleanup.remove(info.id, messages, boundary)
 
-    async def _scope(self, session_id: str, state: RevertState) -> UndoScope:
-        messages = await self._store.messages(session_id)
+    async def _scope(self, info: SessionInfo, state: RevertState) -> UndoScope:
+        messages = await self._near(info, state.message_id)
         return scope_of(messages, find_boundary(messages, state.message_id, state.part_id))
 
     async def _state(self, info: SessionInfo, state: RevertState, done: RevertReport) -> RevertState:

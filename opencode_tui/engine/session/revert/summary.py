@@ -114,6 +114,14 @@ async def net_changes(snapshots: "Snapshots", patches: "Sequence[Patch]") -> lis
     return merge([await snapshots.diff(before, after, files) for (before, after), files in groups.items()])
 
 
+def _stored_changes(requests: Iterable[UserMessage]) -> list[FileDiff] | None:
+    """Return the changes of these turns as they are stored, None when one of them has none stored."""
+    summaries = [request.summary for request in requests]
+    if any(summary is None for summary in summaries):
+        return None
+    return merge(summary.diffs for summary in summaries if summary is not None and summary.diffs)
+
+
 def truncate(changes: Sequence[FileDiff]) -> list[FileDiff]:
     """Return the changes, without texts where these are too large."""
     return [
@@ -135,7 +143,7 @@ def merge(changes: Iterable[Sequence[FileDiff]]) -> list[FileDiff]:
 
 def totals(changes: Sequence[FileDiff]) -> SessionSummary:
     """Return the counts of changed lines and files."""
-    return SessionSummary(
+    return SessionSummary.trusted(
         additions=sum(change.additions for change in changes),
         deletions=sum(change.deletions for change in changes),
         files=len(changes),
@@ -227,16 +235,20 @@ class SessionSummaries(Struct, frozen=True):
 
     async def refresh_last(self, session_id: str) -> None:
         """Summarize the last turn again, then the session; after a run."""
-        turns = turns_of(await self.store.messages(session_id))
+        turns = turns_of(await self.store.recent(session_id))
         await self.refresh(session_id, anew=[turns[-1][0].id] if turns else [])
 
     async def prepare(
         self, info: SessionInfo, revert: RevertState | None, *, anew: Collection[str] = ()
     ) -> Callable[[SessionInfo], SessionInfo]:
         """Summarize as `refresh` does, with this undo active, and return the change of the session's record."""
-        messages = await self.store.messages(info.id)
+        recent = await self.store.recent(info.id)
+        names = {message.info.id for message in recent}
+        is_here = names.issuperset([*anew, *([] if revert is None else [revert.message_id])])
+        older = await self.store.sum_up_older(info.id, _stored_changes) if is_here else None
+        messages = await self.store.messages(info.id) if older is None else recent
         kept = visible(messages, revert)
-        groups: list[Sequence[FileDiff]] = []
+        groups: list[Sequence[FileDiff]] = [older or ()]
         for (user, parts), (_, whole) in zip(turns_of(kept), turns_of(messages), strict=False):
             if len(parts) != len(whole):
                 groups.append(await self._changes(parts))
@@ -280,7 +292,7 @@ class SessionSummaries(Struct, frozen=True):
 
     async def _sum_up(self, user: UserMessage, parts: Sequence[AnyPart]) -> list[FileDiff]:
         diffs = truncate(await self._changes(parts))
-        old = user.summary or UserSummary()
+        old = user.summary or UserSummary.trusted()
         summary = old.changed(title=old.title or title_of(parts, user.id), diffs=_stored(diffs))
         if summary != user.summary:
             await self.store.update_message(user.changed(summary=summary))

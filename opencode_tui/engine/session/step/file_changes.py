@@ -18,7 +18,7 @@ from opencode_tui.engine.session.records.store import SessionStore
 from opencode_tui.engine.session.revert.retention import SnapshotRetention
 from opencode_tui.engine.session.session_lock import SessionLock
 from opencode_tui.engine.snapshot.record.call import CallChanges, attempt
-from opencode_tui.schema.error import BusyError
+from opencode_tui.schema.error import BusyError, StorageError
 from opencode_tui.schema.ids import Identifier
 from opencode_tui.schema.session.message import AssistantMessage
 from opencode_tui.schema.session.part import PatchPart, StepStartPart
@@ -204,26 +204,31 @@ class StepPatch:
         if moment == "after run":
             await self._store_after_run(recording)
         else:
-            await self._store_parts(recording)
-        if moment != "write" and self._part is not None and self._recorder.follow is not None:
+            await self._store_parts(recording, has_changed=moment != "write")
+        if moment in ("command", "after run") and self._part is not None and self._recorder.follow is not None:
             self._recorder.follow(self._part.files)
 
     async def _store_after_run(self, recording: "StepRecording") -> None:
         store, message = self._recorder.store, self._message
         async with self._recorder.access_after_run(message.session_id):
-            if any(one.info.id == message.id for one in await store.messages(message.session_id)):
-                await self._store_parts(recording)
+            await store.open_recent(message.session_id)
+            if message.id in (store.message_ids(message.session_id) or ()):
+                await self._store_parts(recording, has_changed=True)
                 await store.sync()
 
-    async def _store_parts(self, recording: "StepRecording") -> None:
+    async def _store_parts(self, recording: "StepRecording", *, has_changed: bool) -> None:
+        """Store the step's parts. Raises StorageError unless something `has_changed` already: then they are stored later."""
+        store = self._recorder.store
+        put = store.close_part if has_changed else store.update_part
         async with self._writing:
             start = self._start
             if start is not None and start.snapshot != recording.before:
-                self._start = start.changed(snapshot=recording.before)
-                await self._recorder.store.update_part(self._start)
-            await self._store_patch(recording.result)
+                start = start.changed(snapshot=recording.before)
+                await put(start)
+                self._start = start
+            await self._store_patch(recording.result, put)
 
-    async def _store_patch(self, result: "Recorded | None") -> None:
+    async def _store_patch(self, result: "Recorded | None", put: Callable[[PatchPart], Awaitable[None]]) -> None:
         part, store = self._part, self._recorder.store
         if result is None:
             if part is not None:
@@ -240,4 +245,8 @@ class StepPatch:
             files=result.files,
             after=result.after,
         )
-        await store.update_part(self._part)
+        try:
+            await put(self._part)
+        except StorageError:
+            self._part = part
+            raise

@@ -135,7 +135,7 @@ class PartMachine:
 
     def _new_text(self, kind: str) -> TextPart | ReasoningPart:
         part_id = self._new_id()
-        time = PartTime(start=self._clock())
+        time = PartTime.trusted(start=self._clock())
         part_type = TextPart if kind == "text" else ReasoningPart
         return part_type(id=part_id, session_id=self._session_id, message_id=self._message_id, text="", time=time)
 

@@ -6,13 +6,15 @@ left open; the run's supervisor calls it after the body has ended. Source: docs/
 """
 
 import asyncio
+import logging
 import time
 from collections.abc import Sequence
 from contextlib import aclosing
 from decimal import Decimal
+from pathlib import Path
 from typing import Literal, TypedDict
 
-from msgspec import Struct, field
+from msgspec import Struct
 from msgspec.structs import replace
 
 from opencode_tui.engine.plugin.hooks import Hooks
@@ -28,60 +30,102 @@ from opencode_tui.engine.session.step.file_changes import StepRecorder
 from opencode_tui.engine.session.step.part_machine import Grew, PartChange, PartMachine, Stored, merge_growth
 from opencode_tui.engine.session.step.tool_calls import CallScope, ToolCalls
 from opencode_tui.engine.session.tokens.estimate import TokenEstimator
-from opencode_tui.schema.error import Failure, OpencodeError, ProviderError, split_remedy, with_remedy
+from opencode_tui.schema.error import Failure, OpencodeError, ProviderError, StorageError, split_remedy, with_remedy
 from opencode_tui.schema.ids import Clock, Identifier
-from opencode_tui.schema.model import Model
-from opencode_tui.schema.session.message import AssistantMessage
+from opencode_tui.schema.model import Model, ModelRef
+from opencode_tui.schema.session.message import AnyMessage, AssistantMessage, MessagePath, MessageTime, UserMessage
 from opencode_tui.schema.session.part import RetryPart, RetryTime, StepFinishPart, StepStartPart, TextPart, ToolPart
 from opencode_tui.schema.session.session import RetryStatus
 from opencode_tui.schema.session.stored_error import StoredError
 from opencode_tui.schema.session.tool_state import ABORTED_TOOL, ToolStatePending, ToolStateRunning, fail
 
+logger = logging.getLogger(__name__)
+
 _TOO_LARGE = 413
 """The HTTP status of a request with too many bytes."""
+
+SYNC_S = 0.05
+"""Seconds in which an interrupted step is stored before its end is shown; a slow disk gets it later, under the lock of the run."""
 
 Outcome = Literal["continue", "stop"]
 NOT_RUN = "Not run: the answer with this call is incomplete"
 
 
-class _Ids(TypedDict):
-    """The ids of a new part of the message."""
+class PartIds(TypedDict):
+    """The IDs of a new part of a message."""
 
     id: str
     session_id: str
     message_id: str
 
 
-class StepServices(Struct, frozen=True):
-    """The services of every step."""
+class NewMessages(Struct, frozen=True):
+    """Makes the messages that the program adds to the sessions of one folder, with new IDs and the present time."""
 
-    store: SessionStore
-    statuses: SessionStatuses
     identifier: Identifier
     clock: Clock
-    calls: ToolCalls
-    estimator: TokenEstimator
-    recorder: StepRecorder
-    hooks: Hooks = field(default_factory=Hooks)
+    directory: Path
+    worktree: Path
+
+    def answer(self, request: UserMessage, model: ModelRef, agent: str) -> AssistantMessage:
+        """Return the message of a step that answers a request."""
+        return AssistantMessage(
+            id=self.identifier.ascending("msg"),
+            session_id=request.session_id,
+            parent_id=request.id,
+            model_id=model.model_id,
+            provider_id=model.provider_id,
+            mode=agent,
+            agent=agent,
+            path=MessagePath.trusted(cwd=str(self.directory), root=str(self.worktree)),
+            time=MessageTime.trusted(created=self.clock()),
+        )
+
+    def request_like(self, request: UserMessage) -> UserMessage:
+        """Return a request with the agent, the model and the options of an earlier one."""
+        return request.changed(
+            id=self.identifier.ascending("msg"), time=MessageTime.trusted(created=self.clock()), summary=None
+        )
+
+    def ids(self, message: AnyMessage) -> PartIds:
+        """Return the IDs of a new part of a message."""
+        return PartIds(id=self.identifier.ascending("prt"), session_id=message.session_id, message_id=message.id)
+
+    def text(self, message: UserMessage, text: str) -> TextPart:
+        """Return a text of a request that the user did not write."""
+        return TextPart(**self.ids(message), text=text, synthetic=True)
 
 
 class StepProcessor:
     """Processes one assistant message."""
 
-    def __init__(self, services: StepServices, message: AssistantMessage) -> None:
-        self._services = services
+    def __init__(
+        self,
+        message: AssistantMessage,
+        *,
+        store: SessionStore,
+        statuses: SessionStatuses,
+        identifier: Identifier,
+        clock: Clock,
+        calls: ToolCalls,
+        estimator: TokenEstimator,
+        recorder: StepRecorder,
+        hooks: Hooks,
+    ) -> None:
         self.message = message
+        self._store = store
+        self._statuses = statuses
+        self._identifier = identifier
+        self._clock = clock
+        self._calls = calls
+        self._estimator = estimator
+        self._hooks = hooks
         self._machine: PartMachine | None = None
         self._price: Model | None = None
         self._lost = Decimal(0)
         """USD of answers that were cut off and asked for again."""
         self._unstored: list[PartChange] = []
-        self._changes = services.recorder.begin(message)
-
-    @property
-    def has_calls(self) -> bool:
-        """Return whether the answer has tool calls."""
-        return self._machine is not None and bool(self._machine.calls)
+        self._changes = recorder.begin(message)
 
     @property
     def finish(self) -> FinishStep | None:
@@ -93,15 +137,15 @@ class StepProcessor:
 
         Returns `stop` when the user rejected a call. Raises ProviderError when the model call has failed permanently.
         """
-        await self._services.store.update_message(self.message)
+        await self._store.update_message(self.message)
         await self._start_step(reminder)
         machine, request = await self._answer(llm, request)
         finish = machine.finish
         if finish is None:
             raise ProviderError("the answer is incomplete", provider_id=self.message.provider_id)
-        blocked = await self._services.calls.run(machine.calls, replace(scope, changes=self._changes))
+        blocked = await self._calls.run(machine.calls, scope, self._changes)
         tokens, cost = to_tokens(finish.usage), self._lost + to_cost(finish.usage, request.model)
-        await self._services.store.update_part(
+        await self._store.update_part(
             StepFinishPart(
                 **self._ids(),
                 reason=finish.reason,
@@ -111,17 +155,17 @@ class StepProcessor:
             )
         )
         self.message = self.message.changed(finish=finish.reason, cost=float(cost), tokens=tokens)
-        await self._services.store.update_message(self.message)
+        await self._store.update_message(self.message)
         await self._complete()
-        await self._services.estimator.observe(request, tokens)
+        await self._estimator.observe(request, tokens)
         return "stop" if blocked else "continue"
 
     async def run_calls(self, calls: Sequence[tuple[ToolPart, ToolCall]], scope: CallScope) -> Outcome:
         """Run calls that no model made, as an answer that continues; returns `stop` when the user rejected one."""
-        await self._services.store.update_message(self.message)
+        await self._store.update_message(self.message)
         for part, _ in calls:
-            await self._services.store.update_part(part)
-        blocked = await self._services.calls.run(calls, replace(scope, changes=self._changes))
+            await self._store.update_part(part)
+        blocked = await self._calls.run(calls, scope, self._changes)
         self.message = self.message.changed(finish="tool-calls")
         await self._complete()
         return "stop" if blocked else "continue"
@@ -129,18 +173,27 @@ class StepProcessor:
     async def amend(self, **fields: object) -> None:
         """Change the completed message and store it."""
         self.message = self.message.changed(**fields)
-        await self._services.store.update_message(self.message)
+        await self._store.update_message(self.message)
+
+    async def discard(self) -> None:
+        """Delete the message with its parts."""
+        await self._store.remove_message(self.message.session_id, self.message.id)
 
     async def finalize(self, error: StoredError) -> Cleanup | None:
-        """Close open texts, tool calls and the message with this error. Does nothing to a completed message.
+        """Close open texts, tool calls and the message with this error, also where the disk fails, which is often the error.
 
-        Returns the remaining cleanup: recording the changes of interrupted commands.
+        Does nothing to a completed message, but return the remaining cleanup: recording the changes of interrupted commands.
         """
-        if self.message.time.completed is not None:
-            return None
-        store = self._services.store
+        if self.message.time.completed is None:
+            await self._close(error)
+        return None if self._changes.is_stored else self._changes.store_interrupted
+
+    async def _close(self, error: StoredError) -> None:
+        store = self._store
         if self._machine is not None:
-            await self._apply([*self._unstored, *self._machine.close_open()])
+            for change in (*self._unstored, *self._machine.close_open()):
+                if isinstance(change, Stored):
+                    store.end_part(change.part)
         aborted = error.name == "MessageAbortedError"
         for part in store.parts(self.message.session_id, self.message.id):
             if isinstance(part, ToolPart) and isinstance(part.state, ToolStatePending | ToolStateRunning):
@@ -148,16 +201,22 @@ class StepProcessor:
                 state = fail(
                     part.state,
                     error=ABORTED_TOOL if is_interrupted else NOT_RUN,
-                    now=self._services.clock(),
+                    now=self._clock(),
                     stop_reason="interrupted" if is_interrupted else None,
                 )
-                await store.update_part(part.changed(state=state))
+                store.end_part(part.changed(state=state))
         if self._price is not None:
             last = Decimal(0) if self._machine is None else to_cost(self._machine.usage, self._price)
             self.message = self.message.changed(cost=float(self._lost + last))
-        self.message = self.message.changed(error=error)
-        await self._complete()
-        return None if self._changes.is_stored else self._changes.store_interrupted
+        self.message = self.message.changed(error=error, time=self._completed_time())
+        store.end_message(self.message)
+        if store.held_path(SYNC_S):
+            return  # the disk hangs: nothing would be on it in time
+        try:
+            async with asyncio.timeout(SYNC_S):
+                await store.sync()
+        except (StorageError, TimeoutError) as failed:
+            logger.warning("the end of message %s is not on the disk yet: %s", self.message.id, failed or "it is slow")
 
     async def _answer(self, llm: Llm, request: LlmRequest) -> tuple[PartMachine, LlmRequest]:
         """Return the complete answer, and its request: without media when the provider rejected them."""
@@ -167,8 +226,8 @@ class StepProcessor:
             machine = self._machine = PartMachine(
                 session_id=self.message.session_id,
                 message_id=self.message.id,
-                identifier=self._services.identifier,
-                clock=self._services.clock,
+                identifier=self._identifier,
+                clock=self._clock,
             )
             try:
                 await self._read(llm, request, machine)
@@ -202,7 +261,7 @@ class StepProcessor:
     async def _apply_events(self, batch: Sequence[StreamEvent], machine: PartMachine) -> None:
         changes = merge_growth(change for event in batch for change in machine.apply(event))
         self._unstored = changes
-        if self._services.hooks.has("experimental.text.complete"):
+        if self._hooks.has("experimental.text.complete"):
             changes = [await self._completed(change) for change in changes]
         await self._apply(changes)
 
@@ -210,51 +269,54 @@ class StepProcessor:
         """Return the change with a completed text as plugins changed it."""
         part = change.part if isinstance(change, Stored) else None
         if isinstance(part, TextPart) and part.time is not None and part.time.end is not None:
-            return Stored(await change_text(self._services.hooks, self.message, part))
+            return Stored(await change_text(self._hooks, self.message, part))
         return change
 
     async def _apply(self, changes: Sequence[PartChange]) -> None:
         """Store the changes; after an interruption `finalize` stores the rest, the current one included."""
-        store, self._unstored = self._services.store, list(changes)
+        self._unstored = list(changes)
         for change in changes:
             if isinstance(change, Grew):
-                store.grow_part(self.message.session_id, self.message.id, change.live, change.delta)
+                self._store.grow_part(self.message.session_id, self.message.id, change.live, change.delta)
             else:
-                await store.update_part(change.part)
+                await self._store.update_part(change.part)
             del self._unstored[0]
 
     async def _drop(self, machine: PartMachine) -> None:
         self._unstored = []
         for part_id in machine.part_ids:
-            await self._services.store.remove_part(self.message.session_id, self.message.id, part_id)
+            await self._store.remove_part(self.message.session_id, self.message.id, part_id)
         self._machine = None
 
     async def _wait(self, error: ProviderError, attempt: int, delay_ms: int, limit: MediaLimit | None) -> None:
-        now = self._services.clock()
-        await self._services.store.update_part(
+        now = self._clock()
+        await self._store.update_part(
             RetryPart(**self._ids(), attempt=attempt, error=store_cause(error, limit), time=RetryTime(created=now))
         )
-        self._services.statuses.set(
+        self._statuses.set(
             self.message.session_id,
             RetryStatus(attempt=attempt, message=_waiting(error, limit), next=now + delay_ms, attempts=RETRY_ATTEMPTS),
         )
         await asyncio.sleep(delay_ms / 1000)
-        self._services.statuses.busy(self.message.session_id)
+        self._statuses.busy(self.message.session_id)
 
     async def _start_step(self, reminder: str | None = None) -> None:
         part = StepStartPart(**self._ids(), reminder=reminder)
         self._changes.begin(part)
-        await self._services.store.update_part(part)
+        await self._store.update_part(part)
 
     async def _complete(self) -> None:
-        done = self.message.time.changed(completed=self._services.clock())
-        self.message = self.message.changed(time=done)
-        await self._services.store.update_message(self.message)
-        await self._services.store.sync()
+        completed = self.message.changed(time=self._completed_time())
+        await self._store.update_message(completed)
+        self.message = completed
+        await self._store.sync()
 
-    def _ids(self) -> _Ids:
-        return _Ids(
-            id=self._services.identifier.ascending("prt"),
+    def _completed_time(self) -> MessageTime:
+        return self.message.time.changed(completed=self._clock())
+
+    def _ids(self) -> PartIds:
+        return PartIds(
+            id=self._identifier.ascending("prt"),
             session_id=self.message.session_id,
             message_id=self.message.id,
         )

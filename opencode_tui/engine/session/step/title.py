@@ -13,9 +13,8 @@ from opencode_tui.engine.agent.agents import AgentInfo, read_prompt
 from opencode_tui.engine.agent.registry import AgentRegistry
 from opencode_tui.engine.provider.catalog import Catalog
 from opencode_tui.engine.provider.complete import ask, with_cost
-from opencode_tui.engine.provider.llm import LlmRequest, TextBlock, UserEntry
+from opencode_tui.engine.provider.llm import Llm, LlmRequest, TextBlock, UserEntry
 from opencode_tui.engine.provider.model_facts import least_variant
-from opencode_tui.engine.provider.providers import Providers
 from opencode_tui.engine.session.background import Background
 from opencode_tui.engine.session.budget import Budgets
 from opencode_tui.engine.session.records.store import SessionStore
@@ -82,7 +81,6 @@ class SessionTitles(Struct, frozen=True):
     store: SessionStore
     agents: AgentRegistry
     catalog: Catalog
-    providers: Providers
     background: Background
     budgets: Budgets
 
@@ -100,12 +98,12 @@ class SessionTitles(Struct, frozen=True):
             return
         model = self.catalog.resolve(agent.model or self.catalog.small_model(request.info.model))
         asked, session_id = _title_request(request, agent, model), request.info.session_id
-        async with self.budgets.reserved_if_free(session_id, asked) as is_free:
-            if is_free:
-                await self._ask(session_id, asked)
+        async with self.budgets.reserved_if_free(session_id, asked) as llm:
+            if llm is not None:
+                await self._ask(session_id, llm, asked)
 
-    async def _ask(self, session_id: str, request: LlmRequest) -> None:
-        completion = await ask(self.providers.llm(request.model), request)
+    async def _ask(self, session_id: str, llm: Llm, request: LlmRequest) -> None:
+        completion = await ask(llm, request)
         title = clean_title(completion.text)
 
         def change(info: SessionInfo) -> SessionInfo:

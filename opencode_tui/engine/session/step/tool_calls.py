@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from opencode_tui.engine.agent.agents import AgentInfo
 from opencode_tui.engine.lazy import Lazy
@@ -57,6 +57,7 @@ from opencode_tui.schema.session.tool_state import (
     ToolStateError,
     details_of,
 )
+from opencode_tui.schema.system_error import describe
 
 if TYPE_CHECKING:
     from opencode_tui.engine.sandbox.environment import Secrets
@@ -85,15 +86,10 @@ class CallScope(Struct, frozen=True):
 
     `layers` are the rulesets of the session and its ancestors, `earlier` the calls of the turn before this step, in order.
     In the last step of an agent (`is_last`) no call runs, nor does a tool in `switched_off`.
-    `changes` records what the step does to files. `hand_over` stores a request for another agent.
     `by_user`: the user typed the calls.
     """
 
-    session_id: str
-    message_id: str
     agent: AgentInfo
-    directory: Path
-    worktree: Path
     layers: Sequence[Ruleset]
     policy: Policy
     earlier: Sequence[CallKey] = ()
@@ -101,8 +97,6 @@ class CallScope(Struct, frozen=True):
     form: StructuredAnswer | None = None
     is_last: bool = False
     switched_off: frozenset[str] = frozenset()
-    changes: StepPatch | None = None
-    hand_over: Callable[[str, str], Awaitable[None]] | None = None
     by_user: bool = False
 
 
@@ -127,13 +121,15 @@ class ResultFilter(Struct, frozen=True):
             cut = await self.truncator.truncate(output, may_delegate=may_delegate)
             output = cut.text
             metadata = {**metadata, "truncated": cut.truncated}
+            if cut.kept is not None:
+                metadata[tool_state.KEPT_LINES] = asdict(cut.kept)
             if cut.output_path is not None:
                 metadata["outputPath"] = str(cut.output_path)
         return replace(result, title=secrets.redact(result.title), output=output, metadata=metadata)
 
 
 class ToolCalls(Struct, frozen=True):
-    """Executes tool calls. `unread` returns, once, texts about what the model of a session does not know yet."""
+    """Executes the tool calls of one folder. `unread` returns, once, texts about what the model of a session does not know yet."""
 
     store: SessionStore
     tools: ToolRegistry
@@ -143,9 +139,14 @@ class ToolCalls(Struct, frozen=True):
     questions: QuestionService
     hooks: Hooks
     unread: Callable[[str], Awaitable[Sequence[str]]]
+    directory: Path
+    worktree: Path
 
-    async def run(self, calls: Sequence[tuple[ToolPart, ToolCall]], scope: CallScope) -> bool:
-        """Run all calls, some at a time, in their order; returns whether the user rejected one, so that the turn must end."""
+    async def run(self, calls: Sequence[tuple[ToolPart, ToolCall]], scope: CallScope, changes: StepPatch) -> bool:
+        """Run the calls of a step, some at a time, in their order; `changes` records what they do to files.
+
+        Returns whether the user rejected one, so that the turn must end.
+        """
         if not calls:
             return False
         tasks: list[asyncio.Task[bool]] = []
@@ -153,7 +154,7 @@ class ToolCalls(Struct, frozen=True):
 
         async def run_one(part: ToolPart, call: ToolCall, *, is_loop: bool) -> bool:
             async with free:
-                return await self._run_one(part, call, scope, is_loop=is_loop)
+                return await self._run_one(part, call, scope, changes.watch(), is_loop=is_loop)
 
         async with asyncio.TaskGroup() as group:
             so_far = list(scope.earlier)
@@ -162,7 +163,9 @@ class ToolCalls(Struct, frozen=True):
                 tasks.append(group.create_task(run_one(part, call, is_loop=is_doom_loop(so_far))))
         return any(task.result() for task in tasks)
 
-    async def _run_one(self, part: ToolPart, call: ToolCall, scope: CallScope, *, is_loop: bool) -> bool:
+    async def _run_one(
+        self, part: ToolPart, call: ToolCall, scope: CallScope, watch: CallChanges, *, is_loop: bool
+    ) -> bool:
         if scope.form is not None and call.tool == STRUCTURED and call.error is None:
             await self._store_structured_answer(scope.form, part, call)
             return False
@@ -179,7 +182,7 @@ class ToolCalls(Struct, frozen=True):
             problem = f"The tool {tool.name} is switched off for this request."
         elif problem is None and tool is not None:
             try:
-                call = await self._changed(call, tool.name, scope)
+                call = await self._changed(call, tool.name, part.session_id)
                 arguments = self.tools.validate(tool, call.input)
             except HookBlocked as blocked:
                 arguments = f"A hook of the user's settings blocked this call: {blocked}"
@@ -193,11 +196,11 @@ class ToolCalls(Struct, frozen=True):
         running = part.changed(tool=name, state=tool_state.start(part.state, input=shown, now=self.clock()))
         live = LiveTool(running)
         await self.store.update_part(running)
-        return await self._execute(tool, arguments, live, scope, given=call.input, is_loop=is_loop)
+        return await self._execute(tool, arguments, live, scope, watch, given=call.input, is_loop=is_loop)
 
-    async def _changed(self, call: ToolCall, tool: str, scope: CallScope) -> ToolCall:
+    async def _changed(self, call: ToolCall, tool: str, session_id: str) -> ToolCall:
         changed = await change_arguments(
-            self.hooks, tool=tool, session_id=scope.session_id, call_id=call.id, arguments=call.input
+            self.hooks, tool=tool, session_id=session_id, call_id=call.id, arguments=call.input
         )
         return call if changed == call.input else replace(call, input=changed)
 
@@ -211,9 +214,16 @@ class ToolCalls(Struct, frozen=True):
             await self._end_badly(live, problem)
 
     async def _execute(
-        self, tool: Tool[Any], arguments: Any, live: LiveTool, scope: CallScope, *, given: JsonObject, is_loop: bool
+        self,
+        tool: Tool[Any],
+        arguments: Any,
+        live: LiveTool,
+        scope: CallScope,
+        watch: CallChanges,
+        *,
+        given: JsonObject,
+        is_loop: bool,
     ) -> bool:
-        watch = scope.changes.watch() if scope.changes is not None else None
         context = self._context(live, scope, watch)
         try:
             if is_loop:
@@ -230,8 +240,12 @@ class ToolCalls(Struct, frozen=True):
             text = await self.results.shorten(str(error), scope.agent)
             await self._end_badly(live, text, watch, details=details_of(error))
             return False
+        except OSError as error:
+            logger.warning("tool %s failed in session %s: %s", tool.name, live.part.session_id, error, exc_info=error)
+            await self._end_badly(live, f"{tool.name} failed: {describe(error)}", watch)
+            return False
         except Exception as error:
-            logger.exception("tool %s failed in session %s", tool.name, scope.session_id)
+            logger.exception("tool %s failed in session %s", tool.name, live.part.session_id)
             await self._end_badly(live, f"{tool.name} failed: {type(error).__name__}: {error}", watch)
             return False
         await self._end_well(live, result)
@@ -253,7 +267,7 @@ class ToolCalls(Struct, frozen=True):
     async def _end(self, live: LiveTool, state: ToolStateCompleted | ToolStateError) -> None:
         """Store the end of a call; what goes on in the background changes its record no more."""
         live.part = live.part.changed(state=state)
-        await self.store.update_part(live.part)
+        await self.store.close_part(live.part)
 
     async def _end_badly(
         self,
@@ -277,14 +291,14 @@ class ToolCalls(Struct, frozen=True):
 
     async def _fail(self, part: ToolPart, call: ToolCall, problem: str) -> None:
         state = tool_state.fail(part.state, error=problem, now=self.clock())
-        await self.store.update_part(part.changed(state=state.changed(input=call.input)))
+        await self.store.close_part(part.changed(state=state.changed(input=call.input)))
 
     @staticmethod
     def _attachments(part: ToolPart, result: ToolResult) -> list[dict[str, Any]]:
         owner = {"sessionID": part.session_id, "messageID": part.message_id}
         return [{**owner, "id": f"{part.id}_{n}", **file} for n, file in enumerate(result.attachments, start=1)]
 
-    def _context(self, live: LiveTool, scope: CallScope, watch: CallChanges | None) -> ToolContext:
+    def _context(self, live: LiveTool, scope: CallScope, watch: CallChanges) -> ToolContext:
         part = live.part
 
         def progress(title: str | None, metadata: dict[str, Any]) -> None:
@@ -308,30 +322,29 @@ class ToolCalls(Struct, frozen=True):
 
         async def inquire(questions: Sequence[Question]) -> Answers:
             with waiting():
-                return await self.questions.ask(scope.session_id, questions, tool=reference, policy=scope.policy)
+                return await self.questions.ask(part.session_id, questions, tool=reference, policy=scope.policy)
 
-        reference = ToolCallRef(message_id=scope.message_id, call_id=part.call_id)
+        reference = ToolCallRef(message_id=part.message_id, call_id=part.call_id)
         ask = CallPermission(
             service=self.permissions,
-            session_id=scope.session_id,
+            session_id=part.session_id,
             tool=reference,
             layers=lambda: scope.layers,
             policy=scope.policy,
             waiting=waiting,
-            forms=forms_of(scope.directory, scope.worktree),
+            forms=forms_of(self.directory, self.worktree),
         )
         return ToolContext(
-            session_id=scope.session_id,
-            message_id=scope.message_id,
+            session_id=part.session_id,
+            message_id=part.message_id,
             call_id=part.call_id,
             agent=scope.agent.name,
-            directory=scope.directory,
-            worktree=scope.worktree,
+            directory=self.directory,
+            worktree=self.worktree,
             ask=ask,
             progress=progress,
             subagents=scope.subagents,
             watch=watch,
-            hand_over=scope.hand_over,
             by_user=scope.by_user,
             inquire=inquire,
             switched_off=scope.switched_off,

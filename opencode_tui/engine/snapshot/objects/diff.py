@@ -16,7 +16,7 @@ _MATCHED_LINES = 20_000
 def file_diffs(store: ObjectStore, changes: Mapping[str, Change]) -> list[FileDiff]:
     """Return the changed files, sorted; folders and paths without a recorded content are left out.
 
-    Binary files have empty texts and no lines. A file of which only the mode changed has equal texts. Raises SnapshotError.
+    Binary files have empty texts and no lines. A file that changed only its mode has equal texts. Raises SnapshotError.
     """
     return [diff_of(store, path, change) for path, change in sorted(changes.items()) if _has_text(change)]
 

@@ -29,7 +29,8 @@ class Manifest:
     `skipped`: path to reason; a folder's reason applies to everything in it, and "" is the worktree. `looked`: paths that were
     checked and absent, although a folder above them is skipped. `touched`: the skipped paths that changed in the step before
     this snapshot; None where they were not compared. `special`: pipes, sockets, devices and huge files, which have no content
-    here; those that cannot be made again may be among the skipped ones, too.
+    here; those that cannot be made again may be among the skipped ones, too. `private`: recorded paths that git ignores, of a
+    folder everything in it: their content is only for undo, never in a diff or in a copy of the worktree.
     """
 
     defaults: Defaults = Defaults()
@@ -39,6 +40,7 @@ class Manifest:
     looked: frozenset[str] = frozenset()
     touched: frozenset[str] | None = None
     special: dict[str, Entry] = field(default_factory=dict[str, Entry])
+    private: frozenset[str] = frozenset()
 
     def encode(self) -> bytes:
         """Return the manifest's bytes."""
@@ -54,6 +56,8 @@ class Manifest:
             content["touched"] = sorted(self.touched)
         if self.special:
             content["special"] = {path: [entry.kind, entry.mode, entry.id] for path, entry in self.special.items()}
+        if self.private:
+            content["private"] = sorted(self.private)
         return json.dumps(content, sort_keys=True).encode()
 
 
@@ -71,6 +75,7 @@ def decode(data: bytes) -> Manifest:
             frozenset(content["looked"]),
             frozenset(content["touched"]) if "touched" in content else None,
             {path: Entry(kind, mode, name) for path, (kind, mode, name) in content.get("special", {}).items()},
+            frozenset(content.get("private", ())),
         )
     except (KeyError, TypeError) as error:
         raise ValueError(f"it lacks {error}") from error

@@ -6,7 +6,7 @@ A log next to the store records every snapshot with its time; cleaning the store
 import json
 import os
 from collections.abc import Container, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from opencode_tui.engine.snapshot.objects.pack import FLUSH_BYTES, PackBuilder
 from opencode_tui.engine.snapshot.objects.store import ObjectStore
@@ -30,7 +30,7 @@ def merge_small(store: ObjectStore) -> None:
 def repack(store: ObjectStore, needed: Container[bytes] | None) -> None:
     """Copy what is needed (None: everything) into packs of 32 MiB, and remove each old one as soon as it is copied.
 
-    A large pack of which everything is needed stays. Raises SnapshotError, StorageError.
+    A large pack stays while everything in it is needed. Raises SnapshotError, StorageError.
     """
     builder = PackBuilder()
     emptied: set[str] = set()
@@ -59,7 +59,9 @@ _APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND
 
 @dataclass(frozen=True, slots=True)
 class SnapshotSettings:
-    """The settings of snapshots: `max_size` of a store in bytes, and the age in ms from which snapshots may be deleted.
+    """The settings of snapshots: the most bytes of a store, the age in ms from which snapshots may be deleted.
+
+    `ignored_bytes` is the size of the largest ignored file that is recorded; 0: none is.
 
     Source: docs/internals/snapshots.md#quota.
     """
@@ -67,6 +69,11 @@ class SnapshotSettings:
     is_on: bool = True
     bytes: int = 1024 * 1024 * 1024
     age_ms: int = 30 * _DAY_MS
+    ignored_bytes: int = 1024 * 1024
+
+    def limited(self, ignored: int | None) -> "SnapshotSettings":
+        """Return these settings with the size of the largest ignored file that is recorded; None: as they are."""
+        return self if ignored is None else replace(self, ignored_bytes=ignored)
 
 
 @dataclass(frozen=True, slots=True)

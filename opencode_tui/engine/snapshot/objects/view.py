@@ -58,6 +58,15 @@ class View:
         known = self.manifest
         return frozenset(folders_above((*known.folders, *known.special, *known.skipped)))
 
+    def is_private(self, path: str) -> bool:
+        """Return whether the content of a path is only for undo: it was recorded although git ignores it."""
+        private = self.manifest.private
+        while private and path:
+            if path in private:
+                return True
+            path = above(path)
+        return False
+
     def entry(self, path: str, item: tuple[str, str]) -> Entry:
         """Return the entry for a path that has this git mode and id in the tree."""
         mode, name = item

@@ -28,7 +28,7 @@ class ChangeSet:
 
     `begun` and `ended` are the times at which a write was recorded and done; `whole` are the ids of the scans around an interval,
     None for a write; `skipped` are the paths that the scans leave out and that changed between them, with the reasons.
-    `beside` are the names of background commands that ran at the same time.
+    `beside` are the names of background commands that ran at the same time, `private` the changed paths that git ignores.
     """
 
     changes: Mapping[str, Change]
@@ -39,6 +39,7 @@ class ChangeSet:
     contested: frozenset[str] = frozenset()
     skipped: Mapping[str, str] = field(default_factory=dict[str, str])
     beside: frozenset[str] = frozenset()
+    private: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +56,7 @@ class StepTotals:
     whole: tuple[str, str] | None
     skipped: dict[str, str]
     beside: set[str]
+    private: frozenset[str] = frozenset()
 
 
 class StepAccumulator:
@@ -127,6 +129,7 @@ class StepAccumulator:
             self._whole(),
             skipped,
             {name for change_set in self._change_sets.values() for name in change_set.beside},
+            frozenset(path for change_set in self._change_sets.values() for path in change_set.private) & before.keys(),
         )
 
     def _writes(self, since: float) -> list[tuple[int, ChangeSet]]:

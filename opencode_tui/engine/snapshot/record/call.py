@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING
 from opencode_tui.cancellation import run_to_completion
 from opencode_tui.engine.snapshot.record.write import BackgroundProgram, FileWrite
 from opencode_tui.schema.error import OpencodeError
+from opencode_tui.schema.system_error import describe
 
 if TYPE_CHECKING:
-    from opencode_tui.engine.snapshot.record.recording import BackgroundWindow, StepRecording
+    from opencode_tui.engine.snapshot.record.recording import BackgroundWindow, Moment, StepRecording
 
 logger = logging.getLogger(__name__)
 
@@ -25,7 +26,8 @@ logger = logging.getLogger(__name__)
 class CallChanges:
     """Records the changes of files by one call; `unprotected` is the reason why undo will not revert them.
 
-    No method raises errors of recording. A failure to store the step's patch is raised.
+    No method raises errors of recording. A failure to store the step's patch is raised before something changes; what has changed
+    already is stored later.
     """
 
     def __init__(self, message_id: str, open_recording: "Callable[[], Awaitable[StepRecording]]") -> None:
@@ -63,7 +65,7 @@ class CallChanges:
         async def act(recording: "StepRecording") -> None:
             await (recording.after_write(number) if done else recording.cancel_write(number))
 
-        await self._attempt(act)
+        await self._attempt(act, moment="written")
 
     def commands(self) -> AbstractAsyncContextManager[None]:
         """Return a context for starting programs: changes while it is entered count as the call's."""
@@ -80,7 +82,7 @@ class CallChanges:
             raise
         finally:
             if is_joined:
-                await self._attempt(lambda recording: recording.end_command(), is_command=True)
+                await self._attempt(lambda recording: recording.end_command(), moment="command")
 
     def background(self, program: BackgroundProgram) -> AbstractAsyncContextManager[None]:
         """Return the same for a program that outlives the call: changes that others are known to make do not count."""
@@ -102,7 +104,9 @@ class CallChanges:
                 end = partial(window.step.end_background, window)
                 await run_to_completion(attempt(end, self._message))
 
-    async def _attempt(self, act: "Callable[[StepRecording], Awaitable[object]]", *, is_command: bool = False) -> bool:
+    async def _attempt(
+        self, act: "Callable[[StepRecording], Awaitable[object]]", *, moment: "Moment" = "write"
+    ) -> bool:
         """Run an action on the recording and store the step's patch; returns whether it succeeded."""
         recording: StepRecording | None = None
 
@@ -114,7 +118,7 @@ class CallChanges:
         reason = await attempt(record, self._message)
         self.unprotected = reason or self.unprotected
         if recording is not None:
-            await recording.store("command" if is_command else "write")
+            await recording.store(moment)
         return reason is None
 
 
@@ -124,6 +128,8 @@ async def attempt(act: Callable[[], Awaitable[object]], message_id: str) -> str 
         await act()
     except OpencodeError as error:
         reason = str(error)
+    except OSError as error:
+        reason = describe(error)
     except Exception as error:
         logger.exception("recording the changes of message %s failed", message_id)
         reason = f"{type(error).__name__}: {error}"

@@ -30,6 +30,7 @@ from opencode_tui.engine.snapshot.record.step_snapshots import (
     Recorded,
     changes_above,
     observe_writes,
+    private_among,
     store_changes,
 )
 from opencode_tui.engine.snapshot.record.write import BackgroundProgram, FileWrite
@@ -91,8 +92,8 @@ class CommandWindow:
             one.others.update(paths)
 
 
-Moment = Literal["write", "command", "after run"]
-"""When a step's record is stored: at a write or before a command, after a command, or maybe long after the step's run."""
+Moment = Literal["write", "written", "command", "after run"]
+"""When a step's record is stored: before a write or a command, after a write, after a command, or maybe long after the run."""
 
 
 async def _store_nothing(_moment: Moment) -> None:
@@ -305,6 +306,7 @@ class StepRecording:
                     contested=frozenset(changes) if is_doubtful else frozenset(),
                     skipped=touched,
                     beside=frozenset(beside if changes else ()),
+                    private=private_among(changes, base, after),
                 )
             )
             opened.snapshot_log.add(after.id, now)
@@ -416,6 +418,7 @@ class StepRecording:
             contested=frozenset(changes) if is_doubtful else frozenset(kept),
             skipped=touched,
             beside=frozenset(one.program.name for one in self._window.background) if changes else frozenset(),
+            private=private_among(changes, base, after),
         )
         self._window.exclude((*(path for path in changes if path not in kept), *touched))
         self._accumulator.add_commands(

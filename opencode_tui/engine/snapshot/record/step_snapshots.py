@@ -34,7 +34,12 @@ _NOTHING: Mapping[str, str] = {}
 
 
 def add_partial(
-    store: ObjectStore, writer: ObjectWriter, states: Mapping[str, State], *, skipped: Mapping[str, str] = _NOTHING
+    store: ObjectStore,
+    writer: ObjectWriter,
+    states: Mapping[str, State],
+    *,
+    skipped: Mapping[str, str] = _NOTHING,
+    private: frozenset[str] = frozenset(),
 ) -> View:
     """Add a snapshot of these paths only to the writer, whose `flush` stores it, and return it.
 
@@ -61,6 +66,7 @@ def add_partial(
         | {path: state.reason for path, state in states.items() if isinstance(state, Unknown) and path not in filled},
         looked=frozenset(path for path, state in states.items() if state is None and path not in held),
         special={path: state for path, state in special.items() if path not in held},
+        private=private,
     )
     tree = edit_tree(store, writer, EMPTY_TREE, {path: (_git_mode(entry), entry.id) for path, entry in leaves.items()})
     return add_snapshot(store, writer, tree, manifest)
@@ -120,6 +126,11 @@ def changes_above(changes: Mapping[str, Change], before: View, after: View) -> d
     return {path: (before.state(path), after.state(path)) for path in folders_above(changes)}
 
 
+def private_among(paths: Iterable[str], before: View, after: View) -> frozenset[str]:
+    """Return those of the changed paths whose content is only for undo."""
+    return frozenset(path for path in paths if before.is_private(path) or after.is_private(path))
+
+
 def store_changes(opened: LockedWorktree, accumulator: StepAccumulator, writer: ObjectWriter) -> Recorded | None:
     """Store the writer's objects and the states before and after a step; return None when it changed nothing."""
     total = accumulator.total()
@@ -133,7 +144,8 @@ def store_changes(opened: LockedWorktree, accumulator: StepAccumulator, writer: 
         writer.flush()
     else:
         before, after = (
-            add_partial(store, writer, states, skipped=total.skipped).id for states in (total.before, total.after)
+            add_partial(store, writer, states, skipped=total.skipped, private=total.private).id
+            for states in (total.before, total.after)
         )
         writer.flush()
     if total.contested:

@@ -61,6 +61,7 @@ class Plan:
     `unreadable`: paths that cannot be read now; another attempt may succeed.
     `implied`: folders that were not requested, and that appeared or disappeared with their content; failures are not reported.
     `folder_modes`: modes of folders that may have to be made. `removable`: folders to remove if they are empty afterwards.
+    `private`: requested paths whose content is only for undo.
     """
 
     steps: list[Step] = field(default_factory=list[Step])
@@ -71,6 +72,7 @@ class Plan:
     removable: set[str] = field(default_factory=set[str])
     paths: tuple[str, ...] = ()
     implied: frozenset[str] = frozenset()
+    private: frozenset[str] = frozenset()
 
 
 def make_plan(

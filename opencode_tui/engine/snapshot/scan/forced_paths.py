@@ -47,6 +47,18 @@ class ForcedPaths:
         """Return whether a file is recorded in any case; `repository` is the base of the repository that contains it."""
         return any(_is_file(view, path) for view in self._views) or path in self._tracked_in(repository).paths
 
+    def shows(self, path: str, repository: str) -> bool:
+        """Return whether an ignored file is no private one: it is tracked, or an earlier snapshot has it as a plain file."""
+        if path in self._tracked_in(repository).paths:
+            return True
+        return any(_is_file(view, path) and not view.is_private(path) for view in self._views)
+
+    def shows_below(self, folder: str, repository: str) -> bool:
+        """Return whether any path below an ignored folder may be no private one."""
+        if folder in self._tracked_in(repository).folders:
+            return True
+        return any(not view.is_private(folder) and view.index.find(folder) is not None for view in self._views)
+
     def was_visible(self, path: str, repository: str) -> bool:
         """Return whether a file that is ignored now is newer than an earlier snapshot whose rules would not have ignored it.
 

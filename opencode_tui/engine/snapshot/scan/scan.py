@@ -1,8 +1,8 @@
 """From the files of a worktree to a snapshot.
 
 Only what changed since the last scan is read (`stat_cache`). `.git`, our own folders and temporary files are never part of it;
-ignored, large and special files are listed as skipped unless they are forced (`forced_paths`). Links are never followed. Blocks;
-a stop flag is checked for every folder.
+large and special files, and ignored ones beyond `kept`, are listed as skipped unless they are forced (`forced_paths`). Links are
+never followed. Blocks; a stop flag is checked for every folder.
 """
 
 import os
@@ -12,13 +12,17 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
+from typing import Literal
 
 from opencode_tui.engine.snapshot.entry import (
     EXECUTABLE_MODE,
     FOLDER_MODE,
     HUGE,
     IGNORED,
+    IGNORED_MANY,
     LARGE,
+    MADE_AGAIN,
     OUTSIDE,
     OWN_DATA,
     PLAIN_MODE,
@@ -35,25 +39,37 @@ from opencode_tui.engine.snapshot.objects.view import View, write_snapshot
 from opencode_tui.engine.snapshot.scan.forced_paths import ForcedPaths
 from opencode_tui.engine.snapshot.scan.git_index import exclude_text, is_repository
 from opencode_tui.engine.snapshot.scan.ignore import LIMIT_BYTES, Rules, text_of_rules
+from opencode_tui.engine.snapshot.scan.kept import MADE_BY, MARKERS, KeptBudget, KeptLimits
 from opencode_tui.engine.snapshot.scan.stat_cache import YOUNG, KnownFile, KnownFolder, Stamp, StatCache, young_since
 from opencode_tui.engine.snapshot.scan.stat_file import HUGE_BYTES
 from opencode_tui.schema.error import SnapshotError
 from opencode_tui.storage.safe_folder import OpenFolder, OpenFolders
 
+Cover = Literal["plain", "kept", "private", "wanted"]
+"""What a scan records in a folder.
+
+Of a plain one all but what is ignored in it. Of an ignored one what the limits admit: in a private one nothing is tracked, in a
+kept one something. Of another ignored one only forced paths.
+"""
+
+_COVER_MARKS: dict[Cover, str] = {"plain": "", "kept": "+", "private": "+p", "wanted": "!"}
+"""What the key of a folder's rules in the stat cache ends in."""
+
 
 @dataclass(slots=True)
 class FolderFrame:
-    """A folder during a scan; `only_wanted`: it is ignored, so only forced paths in it are recorded."""
+    """A folder during a scan; `is_made`: tools make it, and a `.gitignore` that they put into it says what git ignores there."""
 
     path: str
     rules: Rules
     repository: str
     mode: int
     known: KnownFolder
-    only_wanted: bool = False
+    cover: Cover = "plain"
+    is_made: bool = False
     seen: KnownFolder = field(default_factory=KnownFolder)
     modes: Counter[int] = field(default_factory=Counter[int])
-    pending: list[tuple[str, int, bool]] = field(default_factory=list[tuple[str, int, bool]])
+    pending: list[tuple[str, int, Cover]] = field(default_factory=list[tuple[str, int, Cover]])
     has_skipped: bool = False
     is_changed: bool = False
 
@@ -83,8 +99,11 @@ LARGE_BYTES = 2 * 1024 * 1024
 class FileRecorder:
     """Records new and changed files for one scan, which began at `started_ns`."""
 
-    def __init__(self, root: str, *, writer: ObjectWriter, wanted: ForcedPaths, allow: Allow | None) -> None:
+    def __init__(
+        self, root: str, *, writer: ObjectWriter, wanted: ForcedPaths, kept: KeptBudget, allow: Allow | None
+    ) -> None:
         self.started_ns = 0
+        self._kept = kept
         self._allow = allow
         self._root = root
         self._writer = writer
@@ -92,15 +111,38 @@ class FileRecorder:
 
     def reason_against(self, frame: FolderFrame, path: str, name: str, status: os.stat_result) -> str | None:
         """Return why a path that is no folder is not recorded, None when it is."""
-        if frame.only_wanted or frame.rules.ignores(path, is_folder=False):
-            frame.seen.ignored |= {name}
-            if not self._wanted.wants(path, frame.repository) and (
-                frame.only_wanted or not self._wanted.was_visible(path, frame.repository)
-            ):
-                return IGNORED
+        if frame.cover != "plain" or frame.rules.ignores(path, is_folder=False):
+            reason = self._reason_against_ignored(frame, path, name, status)
+            if reason is not None:
+                return reason
         if not LARGE_BYTES < status.st_size <= HUGE_BYTES or not stat.S_ISREG(status.st_mode):
             return None
+        if name in frame.seen.private:
+            return None
         return None if self._wanted.wants(path, frame.repository) else LARGE
+
+    def _reason_against_ignored(self, frame: FolderFrame, path: str, name: str, status: os.stat_result) -> str | None:
+        """Return why an ignored file is not recorded, None when it is; add it to the private ones unless it is tracked."""
+        frame.seen.ignored.add(name)
+        if self._wanted.wants(path, frame.repository):
+            is_shown = self._wanted.shows(path, frame.repository)
+        elif frame.cover == "wanted":
+            return IGNORED
+        elif frame.cover == "plain" and self._wanted.was_visible(path, frame.repository):
+            is_shown = True
+        elif not self._kept.is_on:
+            return IGNORED
+        elif frame.is_made:
+            return MADE_AGAIN
+        else:
+            is_shown = False
+            size = status.st_size if stat.S_ISREG(status.st_mode) else 0
+            reason = self._kept.reason_against(size, frame.known.files.get(name))
+            if reason is not None:
+                return reason
+        if not is_shown:
+            frame.seen.private.add(name)
+        return None
 
     def record(self, frame: FolderFrame, opened: OpenFolder, path: str, status: os.stat_result) -> None:
         """Record a file or link of an open folder. Raises OSError, StoreFullError."""
@@ -224,14 +266,21 @@ class Scan:
         own_folders: Iterable[str] = (),
         stop: threading.Event | None = None,
         room: int | None = None,
+        kept: KeptLimits | None = None,
+        has_room: bool = True,
     ) -> None:
+        """`kept` are the limits for ignored files; without `has_room` the store gets no more of them."""
         self._folders = folders
         self._store = store
         self._writer = ObjectWriter(store, level=0 if not cache.folders else 1, limit=room)
         self._old = cache if _is_backed(cache, store) else StatCache()
         self._new = StatCache()
         self._wanted = wanted
-        self._intake = FileRecorder(folders.root, writer=self._writer, wanted=wanted, allow=folders.allow)
+        self._kept = KeptBudget(kept or KeptLimits(), self._old.folders.values(), has_room=has_room)
+        self._intake = FileRecorder(
+            folders.root, writer=self._writer, wanted=wanted, kept=self._kept, allow=folders.allow
+        )
+        self._private: list[str] = []
         self._own = frozenset(own_folders)
         self._stop = stop or threading.Event()
         self._skipped: dict[str, str] = {}
@@ -285,8 +334,8 @@ class Scan:
             ) from error
         return frame
 
-    def _enter(self, above: FolderFrame, name: str, mode: int, only_wanted: bool) -> FolderFrame | None:
-        """Return the frame of a folder after listing it, None when it cannot be read or is gone."""
+    def _enter(self, above: FolderFrame, name: str, mode: int, cover: Cover) -> FolderFrame | None:
+        """Return the frame of a folder after listing it, None when it is left out, cannot be read or is gone."""
         path = above.join(name)
         rules, repository = above.rules, above.repository
         is_closed = bool(~mode & _ENTERED) and (name in above.known.folders or self._wanted.knows(path))
@@ -296,22 +345,44 @@ class Scan:
                 # Another repository has rules and an index of its own.
                 rules, repository = Rules(key=path).with_text(exclude_text(opened), path), path
             known = self._old.folders.get(path, _UNKNOWN)
-            frame = FolderFrame(path, rules, repository, stat.S_IMODE(mode), known, only_wanted)
+            if cover in ("kept", "private"):
+                reason = self._reason_against_folder(opened)
+                if reason is not None:
+                    self._skip(above, name, reason)
+                    if not self._wanted.wants_below(path, above.repository):
+                        return None
+                    cover = "wanted"
+                elif cover == "kept" and not self._wanted.shows_below(path, above.repository):
+                    # What is below needs no mark of its own.
+                    self._private.append(path)
+                    cover = "private"
+            frame = FolderFrame(path, rules, repository, stat.S_IMODE(mode), known, cover, above.is_made)
             self._list(frame, opened)
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError:
-            self._skip(above, name, UNREADABLE)
+            self._skip(above, name, UNREADABLE if cover == "plain" else IGNORED)
             return None
         return frame
+
+    def _reason_against_folder(self, opened: OpenFolder) -> str | None:
+        """Return why nothing new in an ignored folder is recorded, None when what its limits admit is."""
+        with opened.listing() as entries:
+            names = [entry.name for entry in islice(entries, max(0, self._kept.entries_left) + 1)]
+        if self._kept.admits(names):
+            return None
+        return IGNORED_MANY if MARKERS.isdisjoint(names) else MADE_AGAIN
 
     def _list(self, frame: FolderFrame, opened: OpenFolder) -> None:
         """List a folder: skip files with a known stamp, record the others, and add folders to `pending`."""
         if self._stop.is_set():
             raise ScanStoppedError
         with opened.listing() as entries:
-            frame.rules = frame.rules.with_text(_ignore_text(opened), frame.path)
-            frame.seen.rules = f"{frame.rules.key}{'!' if frame.only_wanted else ''}"
+            text = _ignore_text(opened)
+            if text and frame.path:
+                frame.is_made |= frame.path.rpartition("/")[2] in MADE_BY or _has_marker(opened)
+            frame.rules = frame.rules.with_text(text, frame.path)
+            frame.seen.rules = frame.rules.key + _COVER_MARKS[frame.cover]
             is_same = frame.known.rules == frame.seen.rules
             known_files = frame.known.files if is_same else {}
             files, modes, is_dir, bits = frame.seen.files, frame.modes, stat.S_ISDIR, stat.S_IMODE
@@ -338,6 +409,10 @@ class Scan:
                         modes[bits(mode)] += 1
                     continue
                 self._meet_file(frame, opened, name, status)
+        if is_same and frame.known.ignored:
+            same = {name for name in frame.known.ignored if name in files and files[name] is known_files.get(name)}
+            frame.seen.ignored |= same
+            frame.seen.private |= frame.known.private & same
 
     def _meet_folder(self, frame: FolderFrame, name: str, mode: int, is_same: bool) -> None:
         path = frame.join(name)
@@ -348,18 +423,23 @@ class Scan:
         if path in self._own:
             self._skip(frame, name, OWN_DATA)
             return
-        if frame.only_wanted or (is_same and name in frame.known.ignored):
+        if frame.cover != "plain" or (is_same and name in frame.known.ignored):
             is_ignored = True
         elif is_same and name in frame.known.folders:
             is_ignored = False
         else:
             is_ignored = frame.rules.ignores(path, is_folder=True)
-        if is_ignored:
-            frame.seen.ignored |= {name}
-            self._skip(frame, name, IGNORED)
-            if not self._wanted.wants_below(path, frame.repository):
-                return
-        frame.pending.append((name, mode, is_ignored))
+        if not is_ignored:
+            frame.pending.append((name, mode, "plain"))
+            return
+        frame.seen.ignored.add(name)
+        is_made = frame.is_made or name in MADE_BY
+        if frame.cover != "wanted" and self._kept.is_on and not is_made:
+            frame.pending.append((name, mode, "private" if frame.cover == "private" else "kept"))
+            return
+        self._skip(frame, name, MADE_AGAIN if is_made else IGNORED)
+        if self._wanted.wants_below(path, frame.repository):
+            frame.pending.append((name, mode, "wanted"))
 
     def _meet_file(self, frame: FolderFrame, opened: OpenFolder, name: str, status: os.stat_result) -> None:
         """Record a new or changed file or link, or the reason why it is skipped."""
@@ -408,7 +488,7 @@ class Scan:
             self._put(frame, above)
 
     def _put(self, frame: FolderFrame, above: FolderFrame) -> None:
-        if frame.seen.tree or not frame.only_wanted:
+        if frame.seen.tree or frame.cover != "wanted":
             above.seen.folders[frame.path.rpartition("/")[2]] = frame.seen.tree
 
     def _collect(self, frame: FolderFrame, *, is_bare: bool) -> None:
@@ -419,14 +499,29 @@ class Scan:
             self._skipped[frame.join(name)] = OUTSIDE
         self._new.folders[frame.path] = seen
         self._modes.files[frame.path] = frame.modes
-        if frame.path and (seen.tree or not frame.only_wanted):
+        if seen.private:
+            seen.kept = sum(max(0, seen.files[name][0][1]) for name in seen.private if name in seen.files)
+            if frame.cover != "private":
+                self._private += [frame.join(name) for name in seen.private]
+        if frame.path and (seen.tree or frame.cover != "wanted"):
             self._modes.folders[frame.path] = frame.mode
-            if is_bare and not frame.only_wanted:
+            if is_bare and frame.cover != "wanted":
                 self._bare.append(frame.path)
 
     def _manifest(self) -> Manifest:
         defaults, modes = self._modes.summarize(self._new.folders)
-        return Manifest(defaults, modes, frozenset(self._bare), self._skipped, special=self._special)
+        return Manifest(
+            defaults,
+            modes,
+            frozenset(self._bare),
+            self._skipped,
+            special=self._special,
+            private=frozenset(self._private),
+        )
+
+
+def _has_marker(folder: OpenFolder) -> bool:
+    return any(folder.find(name) is not None for name in MARKERS)
 
 
 def _ignore_text(folder: OpenFolder) -> str:

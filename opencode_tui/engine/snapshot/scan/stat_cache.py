@@ -15,7 +15,7 @@ from typing import Any
 from opencode_tui.storage.files import AtomicWriter, FileSystem
 from opencode_tui.storage.record_file import storage_error
 
-_VERSION = 1
+_VERSION = 2
 
 Stamp = tuple[int, ...]
 """Mode, size, mtime and ctime in nanoseconds, inode; mode and `YOUNG` for a file so young that it must be read again."""
@@ -28,14 +28,19 @@ KnownFile = tuple[Stamp, str, str]
 
 @dataclass(slots=True)
 class KnownFolder:
-    """A scanned folder: `rules` is the key of its ignore rules, `tree` its id ("" when nothing in it was recorded)."""
+    """A scanned folder: `rules` is the key of its ignore rules, `tree` its id ("" when nothing in it was recorded).
+
+    `private` are the recorded files in it that are ignored, `kept` the bytes of these.
+    """
 
     rules: str = ""
     tree: str = ""
     files: dict[str, KnownFile] = field(default_factory=dict[str, KnownFile])
     folders: dict[str, str] = field(default_factory=dict[str, str])
-    ignored: frozenset[str] = frozenset()
+    ignored: set[str] = field(default_factory=set[str])
     outside: frozenset[str] = frozenset()
+    private: set[str] = field(default_factory=set[str])
+    kept: int = 0
 
 
 @dataclass(slots=True)
@@ -82,9 +87,8 @@ def load_cache(path: str, files: FileSystem) -> StatCache:
 def _lines(cache: StatCache) -> Iterator[str]:
     yield json.dumps({"version": _VERSION, "packs": cache.packs})
     for path, known in cache.folders.items():
-        yield json.dumps(
-            [path, known.rules, known.tree, known.files, known.folders, list(known.ignored), list(known.outside)]
-        )
+        names = [list(known.ignored), list(known.outside), list(known.private)]
+        yield json.dumps([path, known.rules, known.tree, known.files, known.folders, *names, known.kept])
 
 
 def _decode(lines: list[bytes]) -> StatCache:
@@ -93,9 +97,10 @@ def _decode(lines: list[bytes]) -> StatCache:
         return StatCache()
     cache = StatCache(packs=head["packs"])
     for line in lines[1:]:
-        path, rules, tree, files, folders, ignored, outside = json.loads(line)
+        path, rules, tree, files, folders, ignored, outside, private, kept = json.loads(line)
         known = {name: (tuple(stamp), mode, file_id) for name, (stamp, mode, file_id) in files.items()}
-        cache.folders[path] = KnownFolder(rules, tree, known, folders, frozenset(ignored), frozenset(outside))
+        names = (set(ignored), frozenset(outside), set(private))
+        cache.folders[path] = KnownFolder(rules, tree, known, folders, *names, kept)
     return cache
 
 

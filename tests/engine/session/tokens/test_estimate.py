@@ -23,6 +23,7 @@ from tests.support.sessions.records import MODEL
 from tests.support.world.cli import PACKAGE_ROOT
 from tests.support.world.engine import MODEL as FAKE
 from tests.support.world.engine import opened
+from tests.support.world.waiting import PATIENCE_S
 
 OLD_LAYOUT = b'{"layout": 1, "model": "fake/m", "reports": 3, "tokens": {"words": 1.0}, "covariance": [[0.1]]}'
 BAD_RATIOS = json.dumps({"layout": 2, "reports": 3, "ratios": dict.fromkeys(TEXT_KINDS, 1e9)}).encode()
@@ -118,7 +119,7 @@ def test_concurrent_processes_leave_a_valid_file(tmp_path: Path) -> None:
         "[trained(Path(sys.argv[1])) for _ in range(5)]"
     )
     started = [subprocess.Popen([sys.executable, "-c", code, str(tmp_path)], cwd=PACKAGE_ROOT) for _ in range(3)]
-    assert [one.wait(60) for one in started] == [0, 0, 0]
+    assert [one.wait(PATIENCE_S) for one in started] == [0, 0, 0]
     assert [path.suffix for path in tmp_path.iterdir()] == [".json"]
     # The last writer wins; a file that is not valid counts as no report.
     assert TokenEstimator(folder=tmp_path).of_model(MODEL).reports > 0

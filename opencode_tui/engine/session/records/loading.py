@@ -1,0 +1,190 @@
+"""Read the messages and parts of a session from disk, in order: all, the newest ones, or those since the last compaction.
+
+A damaged record is skipped. All functions block.
+"""
+
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from pydantic import ValidationError
+
+from opencode_tui.engine.session.records.stored_history import StoredHistory, open_history
+from opencode_tui.schema.error import CorruptRecordError, StorageError
+from opencode_tui.schema.ids import spans_wrap, time_field
+from opencode_tui.schema.session.history import MessageWithParts, with_parts
+from opencode_tui.schema.session.message import MESSAGE, AnyMessage, AssistantMessage, UserMessage
+from opencode_tui.schema.session.part import AnyPart, CompactionPart, parse_part
+from opencode_tui.storage.keys import Key
+from opencode_tui.storage.session_record import describe_mismatch
+from opencode_tui.storage.storage import Storage
+
+_HALF_FIELD = 1 << 47
+
+SHORT = 400
+"""Messages of a session that is always read whole: less than what most models are sent at once."""
+
+_MIN_RECENT = 100
+"""Messages that are read at least: what the screen, a fork and a run look at first."""
+
+
+@dataclass(slots=True)
+class Loaded:
+    """Messages in order, and the records that could not be read; `is_copying`: some messages came from the source of the fork.
+
+    `older` are the names of the messages before them, in order, where these were not asked for.
+    """
+
+    messages: list[MessageWithParts] = field(default_factory=list[MessageWithParts])
+    damaged: list[StorageError] = field(default_factory=list[StorageError])
+    is_copying: bool = False
+    older: Sequence[str] = ()
+
+
+def load_session(storage: Storage, session_id: str, session: Key | None = None) -> Loaded:
+    """Read all messages with their parts, oldest first; `session` is the key of the session's record, if it has one."""
+    history = open_history(storage, session, session_id)
+    return _load(storage, history, session_id, history.names(), None)
+
+
+def load_tail(storage: Storage, session_id: str, limit: int, session: Key | None = None) -> Loaded:
+    """Read the newest `limit` messages with their parts, oldest first; all of them when their names do not give the order."""
+    history = open_history(storage, session, session_id)
+    return _load(storage, history, session_id, history.names(), limit)
+
+
+def load_named(storage: Storage, session_id: str, names: Sequence[str], session: Key | None = None) -> Loaded:
+    """Read these messages with their parts, in the order of their names."""
+    return _load(storage, open_history(storage, session, session_id), session_id, names, None)
+
+
+def read_requests(
+    storage: Storage, session_id: str, names: Sequence[str], session: Key | None = None
+) -> Iterator[UserMessage]:
+    """Yield the requests among these messages, without parts; those that cannot be read are left out."""
+    history = open_history(storage, session, session_id)
+    for name in names:
+        try:
+            data = history.message(name)
+            info = MESSAGE.validate_json(data) if b'"user"' in data else None
+        except (StorageError, ValidationError):
+            continue
+        if isinstance(info, UserMessage):
+            yield info
+
+
+def load_recent(storage: Storage, session_id: str, session: Key | None = None) -> Loaded:
+    """Read the messages from the newest finished compaction on, with its tail, as whole turns; of a short session all.
+
+    `filter_compacted` returns the same of them as of all.
+    """
+    history = open_history(storage, session, session_id)
+    names = history.names()
+    start = 0 if len(names) <= SHORT or spans_wrap(names) else _Window(storage, history, session_id, names).start()
+    loaded = _load(storage, history, session_id, names[start:], None)
+    loaded.older = names[:start]
+    return loaded
+
+
+class _Window:
+    """Finds where the messages begin that a request is made of, reading no more than those."""
+
+    def __init__(self, storage: Storage, history: StoredHistory, session_id: str, names: Sequence[str]) -> None:
+        self._storage = storage
+        self._history = history
+        self._session_id = session_id
+        self._names = names
+        self._infos: dict[int, AnyMessage | None] = {}
+
+    def start(self) -> int:
+        """Return the index of the first message; 0 for a session without a compaction."""
+        summary_at = next((at for at in reversed(range(len(self._names))) if self._is_summary(at)), None)
+        if summary_at is None:
+            return 0
+        start = min(self._boundary(summary_at), len(self._names) - _MIN_RECENT)
+        checked = len(self._names)
+        while start < checked:  # an answer belongs to its request, whichever of them is older than the boundary
+            parents = [self._parent(at) for at in range(start, checked)]
+            checked, start = start, min([start, *(parent for parent in parents if parent is not None)])
+            while start > 0 and not isinstance(self._info(start), UserMessage):
+                start -= 1
+        return start
+
+    def _boundary(self, summary_at: int) -> int:
+        """Return the index of a summary's marker, or of the tail that it kept; that of the summary where it has no marker."""
+        marker_at = self._parent(summary_at)
+        if marker_at is None or marker_at > summary_at:
+            return summary_at
+        loaded = Loaded()
+        parts = _read_parts(self._storage, self._history, self._names[marker_at], loaded)
+        marker = next((part for part in parts if isinstance(part, CompactionPart)), None)
+        if marker is None:
+            return summary_at
+        tail_at = self._index(marker.tail_id)
+        return marker_at if tail_at is None else min(tail_at, marker_at)
+
+    def _is_summary(self, at: int) -> bool:
+        info = self._info(at)
+        return isinstance(info, AssistantMessage) and bool(info.summary and info.finish) and info.error is None
+
+    def _parent(self, at: int) -> int | None:
+        info = self._info(at)
+        return self._index(info.parent_id) if isinstance(info, AssistantMessage) else None
+
+    def _index(self, name: str | None) -> int | None:
+        if name is None:
+            return None
+        at = bisect_left(self._names, name)
+        return at if at < len(self._names) and self._names[at] == name else None
+
+    def _info(self, at: int) -> AnyMessage | None:
+        """Return a message, None for one that cannot be read."""
+        if at not in self._infos:
+            try:
+                self._infos[at] = MESSAGE.validate_json(self._history.message(self._names[at]))
+            except (StorageError, ValidationError):
+                self._infos[at] = None  # reading it with its parts reports it
+        return self._infos[at]
+
+
+def _load(storage: Storage, history: StoredHistory, session_id: str, names: Sequence[str], limit: int | None) -> Loaded:
+    loaded = Loaded(is_copying=history.is_copying)
+    is_wrapped = spans_wrap(names)
+    wanted = names if limit is None or is_wrapped else names[-limit:]
+    messages: list[AnyMessage] = []
+    for name in wanted:
+        try:
+            messages.append(MESSAGE.validate_json(history.message(name)))
+        except StorageError as error:
+            loaded.damaged.append(error)
+        except ValidationError as error:
+            path = storage.path_of(("message", session_id, name))
+            loaded.damaged.append(CorruptRecordError(path, describe_mismatch(error)))
+    if is_wrapped:
+        messages.sort(key=lambda message: (message.time.created, message.id))
+        messages = messages if limit is None else messages[-limit:]
+    loaded.messages = [with_parts(message, _read_parts(storage, history, message.id, loaded)) for message in messages]
+    return loaded
+
+
+def _read_parts(storage: Storage, history: StoredHistory, message_id: str, loaded: Loaded) -> list[AnyPart]:
+    parts: list[AnyPart] = []
+    found = history.parts(message_id)
+    loaded.damaged.extend(found.failures)
+    for key, data in found.records:
+        try:
+            parts.append(parse_part(data))
+        except ValidationError as error:
+            loaded.damaged.append(CorruptRecordError(storage.path_of(key), describe_mismatch(error)))
+    names = [part.id for part in parts]
+    if spans_wrap(names):
+        parts.sort(key=_rotated)
+    return parts
+
+
+def _rotated(part: AnyPart) -> tuple[bool, int, str]:
+    """Return the sort key of a part across an overflow of the time field: small values are newer; ids without one come first."""
+    value = time_field(part.id)
+    if value is None:
+        return (False, 0, part.id)
+    return (True, value + (_HALF_FIELD * 2 if value < _HALF_FIELD else 0), part.id)

@@ -1,0 +1,206 @@
+"""Long sessions: a run, an undo and a fork read the messages since the last compaction, and get what all of them would give."""
+
+import json
+import random
+
+import pytest
+
+from opencode_tui.client.local import LocalClient
+from opencode_tui.engine.engine import open_engine
+from opencode_tui.engine.session.records.loading import SHORT, load_recent, load_session
+from opencode_tui.engine.session.request.history import filter_compacted
+from opencode_tui.schema.api.request import ForkSession
+from opencode_tui.schema.session.diff import FileDiff
+from opencode_tui.schema.session.message import UserMessage, UserSummary
+from opencode_tui.schema.session.part import TextPart
+from opencode_tui.storage.storage import Storage
+from tests.support.faults.file_log import LoggedFiles
+from tests.support.provider.model_script import Answer
+from tests.support.provider.model_server import ModelServer, provider_config
+from tests.support.sessions.records import assistant, compaction, session_info, user, write_records
+from tests.support.sessions.store import open_store
+from tests.support.world.engine import World, opened
+
+LONG = SHORT + 200
+AFTER = 60
+"""Turns after the compaction."""
+
+
+def history(session_id, *, turns=LONG // 2, after=AFTER, marker=True, tail=0, whole=True):
+    """Return turns with a compaction before the last of them, which keeps so many messages before its marker."""
+    made = []
+
+    def add(message):
+        info = message.info.changed(session_id=session_id)
+        parts = [part.changed(session_id=session_id) for part in message.parts]
+        made.append(message.changed(info=info, parts=parts))
+        return made[-1]
+
+    for number in range(turns):
+        if number == turns - after:
+            kept = made[-tail].info.id if tail else None
+            sign = add(user(compaction(tail_id=kept) if marker else "no marker"))
+            add(assistant("the summary", parent=sign, summary=True, finish="stop" if whole else None))
+        request = add(user(f"request {number}"))
+        add(assistant(f"answer {number}", parent=request))
+    return made
+
+
+def summed_up(messages, changed=()):
+    """Return the messages with what each turn changed in files; these requests created a file each."""
+    made = []
+    for message in messages:
+        info = message.info
+        if isinstance(info, UserMessage):
+            name = getattr(message.parts[0], "text", "")
+            new = FileDiff(file=f"{name}.py", before="", after="x\n", additions=1, deletions=0, status="added")
+            info = info.changed(summary=UserSummary(title="t", diffs=[new] if name in changed else []))
+        made.append(message.changed(info=info))
+    return made
+
+
+def put(paths, messages, **fields):
+    info = session_info(messages[0].info.session_id, **fields)
+    write_records(paths, info, messages)
+    return info.id
+
+
+def read(storage, session_id):
+    whole, recent = load_session(storage, session_id), load_recent(storage, session_id)
+    assert [*recent.older, *(one.info.id for one in recent.messages)] == [one.info.id for one in whole.messages]
+    return whole.messages, recent.messages
+
+
+@pytest.mark.parametrize("tail", [0, 3, 40])
+@pytest.mark.parametrize("marker", [True, False])
+def test_the_messages_since_the_last_compaction_give_the_same_request_as_all(paths, marker, tail):
+    session_id = put(paths, history("ses_1", marker=marker, tail=tail))
+    whole, recent = read(Storage(paths), session_id)
+    assert filter_compacted(recent) == filter_compacted(whole)
+    assert 2 * AFTER <= len(recent) <= 2 * AFTER + tail + 4
+
+
+def test_a_compaction_that_failed_and_a_session_without_one_are_read_whole(paths):
+    storage = Storage(paths)
+    for messages in (history("ses_1", whole=False), history("ses_2", after=-1)):
+        whole, recent = read(storage, put(paths, messages))
+        assert len(whole) >= LONG and recent == whole
+
+
+def test_random_long_histories_give_the_same_request(paths):
+    """Late requests, answers of requests before the compaction, failed summaries, and records that are missing or damaged."""
+    chance, storage, shorter = random.Random(5), Storage(paths), 0
+    for number in range(25):
+        session_id = f"ses_{number}"
+        messages = history(session_id, turns=SHORT // 2 + 30, after=chance.randrange(1, 200), tail=chance.randrange(9))
+        for at in chance.sample(range(len(messages)), 12):
+            info = messages[at].info
+            if not isinstance(info, UserMessage):
+                parent = messages[max(0, at - chance.randrange(1, 30))].info.id
+                is_summary = chance.random() < 0.3
+                info = info.changed(parent_id=parent, summary=True if is_summary else info.summary)
+                messages[at] = messages[at].changed(info=info)
+        put(paths, messages)
+        for at in chance.sample(range(len(messages)), 5):
+            path = paths.storage / "message" / session_id / f"{messages[at].info.id}.json"
+            path.write_bytes(b"{") if chance.random() < 0.5 else path.unlink()
+        whole, recent = load_session(storage, session_id).messages, load_recent(storage, session_id).messages
+        assert filter_compacted(recent) == filter_compacted(whole)
+        shorter += len(recent) < len(whole)
+    assert shorter > 10
+
+
+def reads(files, kind):
+    return sum(f"/{kind}/" in call.path for call in files.calls if call.act == "read")
+
+
+async def test_what_a_turn_and_an_undo_read_of_a_long_session_does_not_grow_with_it(environ, tmp_path, paths):
+    """Only the requests before the last compaction are read for the changes of the session, each once, after the answer."""
+    found = []
+    for number, turns in enumerate((LONG // 2, LONG)):
+        files, made = LoggedFiles(), summed_up(history(f"ses_{number}", turns=turns))
+        with ModelServer() as server:
+            content = json.dumps({"provider": provider_config(server.base_url)})
+            async with open_engine({**environ, "OPENCODE_CONFIG_CONTENT": content}, files=files) as engine:
+                instance = await engine.instance(tmp_path)
+                put(paths, made, directory=str(tmp_path), project_id=instance.folder.project.id)
+                world = World(LocalClient(engine, instance), server)
+                session = await world.client.sessions.get(f"ses_{number}")
+                server.script(Answer(text="fine"))
+                await world.prompt("go on", session=session)
+                [newest] = await world.client.messages.list(session.id, 1)
+                assert [part.text for part in newest.parts if isinstance(part, TextPart)] == ["fine"]
+                preview = await world.client.undo.preview(session.id)
+                assert preview.scope is not None and preview.scope.requests == 1
+        found.append((reads(files, "message") - len(made), reads(files, "part")))
+    assert found[0] == found[1] and 2 * AFTER < found[0][1] < 3 * 2 * AFTER
+    assert found[0][0] < 3 * 2 * AFTER
+
+
+async def test_a_change_of_an_older_message_is_there_when_all_are_read(paths):
+    made = history("ses_1")
+    put(paths, made)
+    async with open_store(paths) as opened_store:
+        store = opened_store.store
+        recent = await store.recent("ses_1")
+        assert made[0].info.id not in {one.info.id for one in recent} and list(recent) == made[-len(recent) :]
+        part = made[0].parts[0]
+        assert isinstance(part, TextPart)
+        await store.update_part(part.changed(text="changed"))
+        await store.update_message(made[1].info.changed(cost=3.0))
+        assert await store.recent("ses_1") == recent
+        assert await store.tail("ses_1", len(made) - 1) == [
+            made[1].changed(info=made[1].info.changed(cost=3.0)),
+            *made[2:],
+        ]
+        whole = await store.messages("ses_1")
+        assert [one.info.id for one in whole] == [one.info.id for one in made]
+        assert whole[0].parts == [part.changed(text="changed")] and whole[1].info == made[1].info.changed(cost=3.0)
+
+
+async def test_older_messages_can_be_withdrawn_and_removed(paths):
+    made = history("ses_1")
+    put(paths, made)
+    async with open_store(paths) as opened_store:
+        store = opened_store.store
+        await store.recent("ses_1")
+        await store.withdraw_message("ses_1", made[2].info.id)
+        await store.remove_message("ses_1", made[4].info.id)
+        names = [made[at].info.id for at in range(len(made)) if at not in (2, 4)]
+        assert [one.info.id for one in await store.messages("ses_1")] == names
+    async with open_store(paths) as opened_store:
+        assert list(opened_store.store.message_ids("ses_1") or ()) == []
+        await opened_store.store.recent("ses_1")
+        assert list(opened_store.store.message_ids("ses_1") or ()) == names
+
+
+async def test_a_fork_of_a_long_session_has_all_of_it(environ, tmp_path, paths):
+    async with opened(environ, tmp_path, Answer(text="fine"), Answer(text="here")) as world:
+        project = (await world.client.project.current()).id
+        made = history("ses_1")
+        put(paths, made, directory=str(tmp_path), project_id=project)
+        session = await world.client.sessions.get("ses_1")
+        await world.prompt("go on", session=session)
+        fork = await world.client.sessions.fork("ses_1", ForkSession())
+        await world.prompt("and here", session=fork)
+        texts = [part.text for one in await world.messages(fork) for part in one.parts if isinstance(part, TextPart)]
+        wanted = [part.text for one in made for part in one.parts if isinstance(part, TextPart)]
+        assert texts == [*wanted, "go on", "fine", "and here", "here"]
+        assert len(await world.messages(fork)) == len(made) + 4
+
+
+async def test_the_changes_of_a_long_session_are_those_of_all_its_turns(environ, tmp_path, paths):
+    async with opened(environ, tmp_path, Answer(text="fine")) as world:
+        project = (await world.client.project.current()).id
+        put(
+            paths,
+            summed_up(history("ses_1"), changed=("request 7", "request 290")),
+            directory=str(tmp_path),
+            project_id=project,
+        )
+        session = await world.client.sessions.get("ses_1")
+        await world.prompt("go on", session=session)
+        await world.client.undo.revert(session.id)
+        summed = await world.client.sessions.get("ses_1")
+        assert summed.summary is not None and (summed.summary.files, summed.summary.additions) == (2, 2)
+        assert [one.file for one in await world.client.sessions.diff("ses_1")] == ["request 290.py", "request 7.py"]

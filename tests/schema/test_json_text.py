@@ -1,0 +1,42 @@
+"""JSON from outside: whatever its depth, it is a value of bounded depth or a JsonError."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from opencode_tui.schema.json_text import MAX_DEPTH, JsonError, TooDeepError, decode_json, is_deep, load_json
+
+READERS = (load_json, decode_json)
+
+
+def nested(levels: int) -> str:
+    return '{"a":[' * (levels // 2) + "[" * (levels % 2) + "1" + "]" * (levels % 2) + "]}" * (levels // 2)
+
+
+@pytest.mark.parametrize("read", READERS)
+def test_the_deepest_value_that_is_allowed_is_read(read: Callable[[str | bytes], Any]) -> None:
+    for text in (nested(MAX_DEPTH), nested(MAX_DEPTH - 1)):
+        assert read(text) == read(text.encode())
+        assert not is_deep(read(text))
+
+
+@pytest.mark.parametrize("read", READERS)
+def test_one_level_more_and_a_million_are_refused(read: Callable[[str | bytes], Any]) -> None:
+    for levels in (MAX_DEPTH + 1, 1_000_000):
+        for text in (nested(levels), nested(levels).encode()):
+            with pytest.raises(TooDeepError):
+                read(text)
+
+
+@pytest.mark.parametrize("read", READERS)
+def test_many_values_side_by_side_are_not_deep(read: Callable[[str | bytes], Any]) -> None:
+    text = f"[{','.join(['[{}]'] * MAX_DEPTH)}]"
+    assert len(read(text)) == MAX_DEPTH
+
+
+@pytest.mark.parametrize("read", READERS)
+def test_what_is_no_json_is_one_error(read: Callable[[str | bytes], Any]) -> None:
+    for text in ("", "[1", b"\xff"):
+        with pytest.raises(JsonError):
+            read(text)
